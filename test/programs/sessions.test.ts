@@ -62,7 +62,7 @@ describe('svc sessions', () => {
     expect(recent.map(({ session_id: id }) => id)).toEqual(failed.map(({ session_id: id }) => id));
     const wrong = await svc(workspace, ['sessions', '--since', 'monday']);
     expect(wrong).toMatchObject({ code: 1, stdout: '' });
-    expect(wrong.stderr).toMatch(/^error\[E-RUN-090\]: --since is to be a length of time, and monday is none\nhint: /);
+    expect(wrong.stderr).toMatch(/^error\[E-RUN-090\]: `--since` must be an age such as 2d, not `monday`\nhint: /);
   });
 
   it('lists the newest 20, and says how many more there are', async () => {

@@ -1,4 +1,4 @@
-/** The errors of this package. */
+/** Says why a capsule, a referee or a registry gave no usable answer, for programs to act on. */
 
 /** Why something cannot be had. The codes do not change their meaning. */
 export type ClientErrorCode =

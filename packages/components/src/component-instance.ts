@@ -148,7 +148,7 @@ export class ComponentInstance {
       });
     } finally {
       this.#pending = null;
-      // A process that is being ended keeps this one alive until it has: whoever closes it waits for that.
+      // A process that is being ended keeps this one alive until it has: `close` waits for that.
       if (this.#fault === null) this.#process?.release();
     }
   }

@@ -143,7 +143,7 @@ export class HostedComponent implements Component {
       () => {
         live.isLoaded = true;
       },
-      // Whoever calls next awaits it and is told; until then nobody listens.
+      // The next call awaits it and gets its failure; until then nobody listens.
       () => {},
     );
     return live;

@@ -1,4 +1,4 @@
-/** Tells what an import of the host refused from everything else that is thrown. */
+/** Recognises an error that a host import returned. */
 
 /** The WIT error that an import threw, such as `'no-entry'`; `undefined` when `error` is anything else. */
 export function payloadOf(error: unknown): unknown {

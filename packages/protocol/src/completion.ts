@@ -25,7 +25,7 @@ export interface Completion {
   readonly detail?: string;
 }
 
-/** What `completion.json` in the child's directory holds. Whoever polls it waits for `delivered` or `delivery_error`. */
+/** What `completion.json` in the child's directory holds. A reader that polls it waits for `delivered` or `delivery_error`. */
 export interface CompletionRecord extends Completion {
   readonly reported_by: (typeof reporters)[number];
   readonly delivered: boolean;

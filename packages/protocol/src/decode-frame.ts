@@ -1,4 +1,4 @@
-/** Reads frames. Writing is in `frames.ts`: a running capsule writes and never reads them. */
+/** Reads the numbered frames of a capsule's event stream. Writing is in `frames.ts`: a running capsule writes and never reads them. */
 
 import type { ReceivedFrame } from './frame-reader.ts';
 import type { ArtifactFrame, EventId, TextFrame } from './frames.ts';

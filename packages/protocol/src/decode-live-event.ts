@@ -1,4 +1,4 @@
-/** Reads what happens in a session beyond its frames. Writing is in `live-events.ts`. */
+/** Reads the live events of a capsule: text as it comes, calls as they begin and end. Writing is in `live-events.ts`. */
 
 import { mostFrameValues } from './decode-frame.ts';
 import type { ReceivedFrame } from './frame-reader.ts';

@@ -29,7 +29,7 @@ export function encodeMessageTags({ idempotencyKey, traceparent }: MessageTags):
 
 /**
  * `header` gives the value of a header that stands once. A `traceparent` of another form counts as absent, as its standard asks; a key that is
- * none is refused, since whoever sent it counts on it.
+ * none is refused, since the sender counts on it.
  */
 export function decodeMessageTags(header: (name: string) => string | undefined): DecodedMessageTags {
   const [idempotencyKey, span] = [header(keyHeader), header(traceparentHeader)];

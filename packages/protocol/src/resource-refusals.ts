@@ -1,4 +1,4 @@
-/** How the resource planes refuse. */
+/** The codes with which a capsule refuses to serve or to fetch a file, and their HTTP statuses. */
 
 import { oneOf } from './json-object.ts';
 

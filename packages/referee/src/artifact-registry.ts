@@ -106,7 +106,7 @@ class ArtifactRegistry implements CapsuleRegistry {
     const told = problems.slice(0, mostProblems).map(({ message }) => message);
     const more = problems.length - told.length;
     const sentence = `${spell(ref)} cannot be resolved: ${told.join('; ')}${more === 0 ? '' : `; and ${more} more problems`}`;
-    // Whoever asks has no business with the places of this machine.
+    // A client has no business with the paths of this machine.
     return [variantPaths(root, ref, platform), variantPaths(root, ref, null)]
       .reduce((text, { archive }) => text.replaceAll(archive, 'its archive'), sentence)
       .replaceAll(root, 'the registry');

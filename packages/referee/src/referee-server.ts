@@ -1,4 +1,4 @@
-/** The HTTP door of the referee. */
+/** Serves the referee over HTTP: registers sessions, approves spawns, ends what was registered. */
 
 import type { IncomingHttpHeaders } from 'node:http';
 

@@ -44,7 +44,7 @@ export class ArtifactRecords {
     return this.#log({ name, version }).filter((record) => record.version === version);
   }
 
-  /** What is there of a version, whoever published it. `E-REG-023` when a record cannot be understood. */
+  /** What is there of a version, from every publisher. `E-REG-023` when a record cannot be understood. */
   async read(ref: ArtifactRef): Promise<readonly KeptRecord[]> {
     await this.#catchUp(logName(ref), mostRecords);
     return this.known(ref);

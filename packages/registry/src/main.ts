@@ -143,13 +143,13 @@ async function serve(settings: Settings): Promise<void> {
     onFault: tell,
     onBug: reportBug,
   });
-  // First: a server that cannot tell its health is not to be found out by its clients.
+  // Opens the health port first, so that a failure shows before clients connect.
   const healthy = health === null ? null : bound(health, await server.openHealth(health), '--health');
   const outcome = bound(bind, await server.open(bind), 'REGISTRY_BIND');
   stopOnSignals(server);
   const told = healthy === null ? '' : `, health on http://${renderAddress(healthy)}/healthz`;
   say(`svc-registry ${packageJson.version} listens on http://${renderAddress(outcome)}, ${place}${told}`);
-  // Whoever is to be served does not wait for it, and the next start tries again.
+  // Clients do not wait for it, and the next start tries again.
   await sweep?.().catch((error: unknown) => {
     if (!(error instanceof Diagnostic)) throw error;
     tell(error);

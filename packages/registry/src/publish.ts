@@ -114,7 +114,7 @@ export async function* pacedBody(body: AsyncIterable<Buffer>, pace: SlowestPace)
       if (next !== null) yield next.value;
     }
   } finally {
-    // Whoever stops reading leaves the rest to the server. A source that still waits for its sender cannot be told before that has gone.
+    // A reader that stops early leaves the rest to the server. A source that still waits for its sender cannot be told before that has gone.
     if (!isAsked) await chunks.return?.();
   }
 }

@@ -1,4 +1,4 @@
-/** Reads what an S3 service answers with, and tells what a request to it failed of. */
+/** Reads the answers of an S3 service, and words why a request to it failed. */
 
 import type { S3Client } from './s3-client.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -112,7 +112,7 @@ export function unansweredReason(error: unknown): string | null {
   return isNetworkError(error) ? networkReason(error) : null;
 }
 
-/** `E-REG-024`: what will not get better by asking again, in words for who runs the server. */
+/** Returns E-REG-024 for a refusal that a retry cannot fix, worded for the operator. */
 export function refused(attempt: string, refusal: S3Refusal): Diagnostic {
   const { reason, hint } = explain(refusal);
   return new Diagnostic('E-REG-024', `cannot ${attempt}: ${reason}`, { hint });

@@ -62,7 +62,7 @@ export class StagingArea {
 
   /**
    * Writes a body to a file, hashing it on the way; to bring it to the disk is up to the store that takes it. What the body throws is
-   * thrown on, `E-IO-001` when it cannot be written; nothing is left behind then. Whoever gets an archive discards it.
+   * thrown on, `E-IO-001` when it cannot be written; nothing is left behind then. The caller discards the archive.
    */
   async receive(body: AsyncIterable<Buffer>): Promise<StagedArchive> {
     this.#count += 1;

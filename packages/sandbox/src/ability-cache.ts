@@ -44,7 +44,7 @@ export class AbilityCache {
     }
   }
 
-  /** Whoever may write to the directory could put a file of their own in its place, but none of ours with their words in it. */
+  /** Another user who may write to the directory could replace the file by one of their own, but cannot change ours. */
   #isOurs(): boolean {
     const { uid, mode } = lstatSync(this.#file);
     return uid === this.#uid && (mode & 0o022) === 0;

@@ -12,7 +12,7 @@ import { unlessRefusedLater } from '@svc/kit/files/unless-refused.ts';
 interface PipeSource {
   /** Makes some. Answers a descriptor of each, of its read end and not blocking; none where the host makes no pipes for us. */
   readonly make: () => Promise<readonly number[]>;
-  /** They have a name: whoever opens one end by way of a descriptor waits until somebody has the other. */
+  /** They have a name: a program that opens one end by way of a descriptor waits until another has the other end. */
   readonly areNamed: boolean;
 }
 
@@ -84,7 +84,7 @@ export const ownDescriptors = '/proc/self/fd';
 
 /**
  * Pipes that `svc-launch` makes and holds until they are opened here (`native/svc-launch/PLAN.md`, "Pipes"). They belong to `owner`, where
- * programs are somebody else: whoever opens one by name has to be its owner.
+ * programs are somebody else: a process that opens one by name has to be its owner.
  */
 export function helperPipes(helper: string, owner: number | null = null): PipeSource {
   const make = async (): Promise<readonly number[]> => {

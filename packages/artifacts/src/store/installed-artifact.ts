@@ -35,7 +35,7 @@ export interface InstalledArtifact extends FoundArtifact {
   readonly skillText: string | null;
 }
 
-/** One archive on its way from a source; `bytes` is read once. Whoever has it calls `discard` in the end, read or not. */
+/** One archive on its way from a source; `bytes` is read once. The receiver calls `discard` in the end, read or not. */
 export interface FetchedArchive {
   /** The platform it is a variant for; null for the generic file. */
   readonly platform: string | null;

@@ -8,7 +8,7 @@ const componentSection = 4;
 const deepestNesting = 32;
 
 /**
- * The component without its custom sections, those of nested components included. They mean nothing to whoever runs it, and
+ * The component without its custom sections, those of nested components included. They mean nothing to an engine, and
  * what some of them hold, documentation for one, would reach the compiler unchecked. Throws `MalformedWasm`.
  */
 export function strippedComponent(bytes: Uint8Array, depth = 0): Uint8Array {

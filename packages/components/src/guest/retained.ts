@@ -36,7 +36,7 @@ export function bytesInUse(): number {
   return bytes;
 }
 
-/** A share of what is kept; whoever holds it says how large it is, before it is that large. */
+/** A share of what is kept. Its holder declares a size before the share grows to it. */
 export class Retained {
   #bytes = 0;
 

@@ -35,7 +35,7 @@ type Timeouts = Pick<RequestHead, 'connectTimeoutMs' | 'firstByteTimeoutMs' | 'b
 
 /**
  * One request and its response, on the session's side. The request goes out as it is written and the response is read no faster
- * than it is asked for. Every failure is kept and answered to whoever asks next; nothing here rejects.
+ * than it is asked for. Every failure is kept and answers the next call; nothing here rejects.
  */
 export class OutboundExchange {
   #request: ClientRequest | null = null;

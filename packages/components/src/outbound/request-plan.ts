@@ -107,7 +107,7 @@ type Framing =
     }
   | { readonly kind: 'refused'; readonly error: HttpErrorCode };
 
-/** One length, and the right one: a server and whoever stands before it must never disagree where the request ends. */
+/** One length, and the right one: a server and a proxy before it must never disagree where the request ends. */
 function frame(method: string, headers: readonly (readonly [string, string])[], body: RequestBodyStart): Framing {
   const declared = headers.filter(([name]) => name.toLowerCase() === 'content-length').map(([, value]) => value);
   const first = declared[0];

@@ -9,7 +9,7 @@ import type { TemporaryFile } from './replace-file.ts';
 /**
  * Opens a directory directly below an agent's workdir, or the workdir itself for null, and makes it when it is missing. The workdir is
  * canonical. What is in it is the agent's, and what is above it may be that of the agent of a parent, so no link is followed in any part of
- * the path. Whoever asks closes it. Throws system errors.
+ * the path. The caller closes it. Throws system errors.
  */
 export function openAgentDirectory(workdir: string, directory: string | null): HeldDirectory {
   if (directory === null) return HeldDirectory.open(workdir);

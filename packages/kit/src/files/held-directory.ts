@@ -37,7 +37,7 @@ export type OpenedChild = { readonly kind: 'file'; readonly fd: number } | { rea
 
 /**
  * One directory. Names have no separator and are never `.` or `..`. Refusals of the system are thrown as they are: `isObstacle` for a link or a
- * file where a directory belongs. Whoever got it closes it.
+ * file where a directory belongs. The caller closes it.
  */
 export class HeldDirectory {
   /** Null where there is no /proc. */

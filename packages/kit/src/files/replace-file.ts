@@ -21,7 +21,7 @@ interface ReplaceOptions {
   readonly isDurable?: boolean;
 }
 
-/** A new file under a temporary name, open for writing. Throws system errors. Whoever makes it closes it, which removes it unless it was kept. */
+/** A new file under a temporary name, open for writing. Throws system errors. The caller closes it, which removes it unless it was kept. */
 export class TemporaryFile {
   readonly path: string;
   readonly fd: number;

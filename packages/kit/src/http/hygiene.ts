@@ -1,4 +1,4 @@
-/** Judges the headers of a request: what two servers could read in two different ways, whom it comes from and what it names. */
+/** Refuses requests by their headers: ambiguous lengths, names of other hosts, pages of other origins; and compares secrets in constant time. */
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { type HttpRefusal, kitRefusal } from './refusal.ts';

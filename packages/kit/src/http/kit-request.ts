@@ -35,7 +35,7 @@ export class KitRequest extends IncomingMessage {
 
   /**
    * Hands over the body once it has ended well, or a refusal as soon as it exceeds `maxBytes` or the budget; nothing beyond the limit is kept.
-   * Nothing is handed over when the body never ends well. Whoever reads it so lets go of it.
+   * Nothing is handed over when the body never ends well. The caller lets go of it then.
    */
   readWhole(whole: WholeBody): void {
     this.#whole = whole;

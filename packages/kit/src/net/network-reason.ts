@@ -21,7 +21,7 @@ const reasons = {
 /** What keeps a connection from being made, or an answer from coming over it. */
 export type NetworkFault = keyof typeof reasons;
 
-/** Each of them is many: the code says which. */
+/** These faults stand for several error codes, so the message adds the code. */
 const coded: ReadonlySet<NetworkFault> = new Set(['tls', 'certificate', 'no-http'] as const);
 
 const byCode: Readonly<Record<string, NetworkFault>> = {
@@ -33,7 +33,7 @@ const byCode: Readonly<Record<string, NetworkFault>> = {
   EADDRNOTAVAIL: 'unreachable',
   EHOSTUNREACH: 'unreachable',
   ENETUNREACH: 'unreachable',
-  // A firewall's refusal. Of both families at once it comes without a system call.
+  // When a firewall refuses IPv4 and IPv6 together, Node's error names no system call.
   EACCES: 'forbidden',
   EPERM: 'forbidden',
   ETIMEDOUT: 'silent',

@@ -14,7 +14,7 @@ export interface FileEntry {
   readonly executable: boolean;
 }
 
-/** A regular file, open for reading. Whoever opened it closes it. */
+/** A regular file, open for reading. The caller closes it. */
 export interface OpenedFile {
   /** Changes whenever the file may have changed: device, inode, size and both times. */
   readonly identity: string;

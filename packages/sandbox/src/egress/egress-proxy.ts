@@ -191,7 +191,7 @@ export function breakOff(socket: Socket): void {
 }
 
 interface EgressProxyOptions {
-  /** `capabilities.network.allow` of whoever runs behind the proxy. */
+  /** `capabilities.network.allow` of the command behind the proxy. */
   readonly allow: readonly NetworkDestination[];
   readonly resolver: HostResolver;
   readonly onDecision: (decision: EgressDecision) => void;
@@ -199,7 +199,7 @@ interface EgressProxyOptions {
   /** How a checked address is connected to; directly when absent. */
   readonly connect?: Connect;
   readonly limits?: Partial<EgressLimits>;
-  /** What the runtime itself serves whoever runs behind the proxy; nothing when absent. */
+  /** What the runtime itself serves to the command behind the proxy; nothing when absent. */
   readonly service?: OwnService;
 }
 

@@ -1,4 +1,4 @@
-/** Says what this machine can enforce. */
+/** Finds out for users of the library what the kernel of this machine can enforce. */
 
 import { mechanisms } from '../containment.ts';
 import { classObstacles, strongestFirst } from './own-host.ts';

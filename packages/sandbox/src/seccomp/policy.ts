@@ -303,7 +303,7 @@ const ofType = (...values: readonly number[]) => ({ mask: typeBits, values });
 
 /**
  * Families that nobody has are unknown, not forbidden: programs are made to go on without them (libaudit, musl's user look-up).
- * An Internet socket that was not granted is forbidden, so that whoever reads the message learns what happened.
+ * An Internet socket that was not granted is forbidden, so that the message says what happened.
  */
 function socketRule({ tcp, unixSockets }: { readonly tcp: boolean; readonly unixSockets: boolean }): ArgumentTest {
   const stream = whenBits(1, ofType(type.stream), {

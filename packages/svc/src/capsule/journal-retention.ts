@@ -299,7 +299,7 @@ async function namesOf(directory: HeldDirectory): Promise<AsyncIterable<string>>
   })();
 }
 
-/** Whoever reads the file goes on reading it; on a full disk there is no room for another one, and the bytes have to go. */
+/** An open reader keeps the old file. On a full disk there is no room for a new one, so the old one is emptied in place. */
 function empty(session: HeldDirectory): void {
   const file = unlessRefused(() => new TemporaryFile(session.path, 0o600), null);
   if (file === null) return emptied(session);

@@ -386,7 +386,7 @@ function buildSession(
   return session;
 }
 
-/** The first task comes from whoever starts the capsule, so it is trusted (docs/protocol.md "Origin and trust"). */
+/** The operator who starts the capsule gives the first task, so it is trusted (docs/protocol.md "Origin and trust"). */
 function submitFirst(session: Session, { initialTask }: PreparedLaunch, files: WorkdirFiles): void {
   if (initialTask === null) return;
   files.writeTask(initialTask.text);

@@ -239,5 +239,5 @@ function steeringOf({ session: { board } }: OpenSession): Steering {
   };
 }
 
-/** Whoever may type there may do all that the operator may. */
+/** A person at this terminal may do all that the operator may. */
 const atTheTerminal: Sender = { principal: 'operator', tags: {} };

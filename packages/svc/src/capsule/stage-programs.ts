@@ -118,7 +118,7 @@ async function stageProgram(artifact: InstalledArtifact, file: string, path: str
   await makeDirectory(dirname(path));
   const staged = await writeTemporary(dirname(path), [program], { isDurable: false });
   try {
-    // A mode asked for at the beginning would be narrowed by the umask of whoever runs svc.
+    // A mode asked for at the beginning would be narrowed by the umask of svc's process.
     fchmodSync(staged.fd, 0o755);
     staged.keepAs(path);
     return path;

@@ -15,7 +15,7 @@ export function ageOf(option: string, text: string): number {
   const [, count = '', unit = ''] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
   const ms = unitMs[unit];
   if (ms !== undefined) return Number(count) * ms;
-  throw new Diagnostic('E-RUN-090', `${option} is to be a length of time, and ${text} is none`, {
+  throw new Diagnostic('E-RUN-090', `\`${option}\` must be an age such as 2d, not \`${text}\``, {
     hint: 'a number and m, h, d or w: 30m, 12h, 2d, 1w',
   });
 }

@@ -100,7 +100,7 @@ const backOffMs = [50, 100, 200, 400];
 /** What listens there may never stop answering. */
 const mostAnswerBytes = 4 * 1024 * 1024;
 
-interface CapsuleDoor {
+interface CapsuleAddress {
   /** `host:port` */
   readonly address: string;
   /** Sent as a bearer token when the capsule requires one (`SVC_LISTENER_TOKEN`). */
@@ -112,7 +112,7 @@ interface CapsuleDoor {
 type Wait = (ms: number) => Promise<unknown>;
 
 /** How a command asks a capsule: on connections of their own, which are tried again while the port is not there yet. */
-export function doorOf({ address, token, timeoutMs: ms = Number.POSITIVE_INFINITY }: CapsuleDoor): DoorOptions {
+export function doorOf({ address, token, timeoutMs: ms = Number.POSITIVE_INFINITY }: CapsuleAddress): DoorOptions {
   const limits = { callMs: ms, idleMs: ms, mostAnswerBytes };
   return { url: address, token, limits, fetch: patientConnections() };
 }

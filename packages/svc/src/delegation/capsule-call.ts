@@ -12,7 +12,7 @@ import { encodeTaskOrigin, type Trust } from '@svc/protocol/task-origin.ts';
 import { decodeTask } from '@svc/protocol/task-object.ts';
 
 /** A running capsule, as its parent or its child speaks to it. */
-export interface CapsuleDoor {
+export interface CapsuleEndpoint {
   readonly endpoint: URL;
   /** What its listener asks for; null when it asks for nothing. */
   readonly token: Secret | null;
@@ -37,7 +37,7 @@ export type CapsuleAnswer =
   | { readonly kind: 'none'; readonly reason: string };
 
 /** One JSON-RPC call. Never rejects but with the signal's reason. */
-export async function callCapsule({ endpoint, token }: CapsuleDoor, call: CapsuleCall): Promise<CapsuleAnswer> {
+export async function callCapsule({ endpoint, token }: CapsuleEndpoint, call: CapsuleCall): Promise<CapsuleAnswer> {
   const { method, params, timeoutMs: callMs, ...options } = call;
   const door = { url: endpoint.href, token: token?.reveal(), fetch: ownConnection, limits: { callMs } };
   try {
@@ -66,7 +66,7 @@ const firstPauseMs = 50;
 const longestPauseMs = 1000;
 
 interface TaskDelivery {
-  readonly door: CapsuleDoor;
+  readonly door: CapsuleEndpoint;
   readonly task: string;
   /** The trust of the delegating task. */
   readonly trust: Trust;

@@ -124,7 +124,7 @@ export class Delegation implements OpenDelegation {
     this.#recordEnding(durationMs);
     const end = await this.#child.program.end(leaving === 'failed' ? shortGraceMs : this.#deps.childGraceMs);
     const report = this.#childReport();
-    // One that told of its end and exited has deregistered itself. Whoever hears of an end finds the slot free.
+    // One that told of its end and exited has deregistered itself. A caller that sees the end finds the slot free.
     const isOrderly = end.kind === 'exited' && (this.isReported || report !== null);
     if (!isOrderly) await releaseSlot(this.#child.sessionId, this.#deps);
     await this.#tell(end, report, durationMs);

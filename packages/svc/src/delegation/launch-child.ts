@@ -5,7 +5,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { mintSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import { type ChildArtifact, releaseSlot } from './session-referee.ts';
-import type { CapsuleDoor } from './capsule-call.ts';
+import type { CapsuleEndpoint } from './capsule-call.ts';
 import { ChildProcess, describeEnd, type FirstLine } from './child-process.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
 import { type SpawnerHandle, encodeSpawnerHandle } from '@svc/protocol/spawner-handle.ts';
@@ -30,7 +30,7 @@ interface ChildLaunch extends ChildArtifact {
 export interface ReadyChild {
   readonly program: ChildProcess;
   readonly sessionId: SessionId;
-  readonly door: CapsuleDoor;
+  readonly door: CapsuleEndpoint;
   /** Its workdir, absolute. */
   readonly directory: string;
   /** The same below the parent's workdir. */

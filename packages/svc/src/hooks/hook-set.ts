@@ -186,7 +186,7 @@ export class HookSet implements SessionHooks {
     this.#failed(this.#committed.get(event) ?? '', event, reason);
   }
 
-  /** Ends what hooks still do. Their components are closed by whoever opened them. */
+  /** Ends what hooks still do. The session closes their components. */
   close(): void {
     this.#async.close();
   }

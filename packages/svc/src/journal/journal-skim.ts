@@ -18,7 +18,7 @@ const [comma, quote, zero] = [0x2c, 0x22, 0x30];
 
 /**
  * Tasks, steps and their ends in the order of the file. Only the number of each line is checked, and the first line as every reader does;
- * whoever shows a step that was found so reads it again with its chain. `onDamage` is told where the journal cannot be read further.
+ * a caller that shows a step found so reads it again with its chain. `onDamage` is told where the journal cannot be read further.
  */
 export function* skim(file: LineFile, onDamage: (damage: Damage) => void): Generator<SkimmedRecord> {
   const first = new JournalScan(file);

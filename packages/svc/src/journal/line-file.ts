@@ -42,7 +42,7 @@ function openIfThere(directory: HeldDirectory, name: string): ReturnType<HeldDir
   }
 }
 
-/** An open journal or trace. Reads throw `E-IO-001` for what the system refuses. Whoever made it closes it. */
+/** An open journal or trace. Reads throw `E-IO-001` for what the system refuses. The caller closes it. */
 export class LineFile {
   readonly #fd: number;
   #bytesRead = 0;

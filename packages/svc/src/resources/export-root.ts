@@ -12,7 +12,7 @@ import { refusalOfSystemError } from './refused-requests.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 
-/** A regular file, opened once. Whoever holds it closes the descriptor. */
+/** A regular file, opened once. The holder closes the descriptor. */
 export interface OpenedFile {
   readonly descriptor: number;
   /** Bytes at the time of opening. */

@@ -14,7 +14,7 @@ export type CountedOutcome =
   | { readonly kind: 'response'; readonly response: InferenceResponse; readonly usage: Usage }
   | DriverFailure;
 
-/** How a question to whoever gave the task was settled. */
+/** How a question to the sender of the task was settled. */
 export type QuestionEnd = 'answered' | 'timed-out' | 'canceled';
 
 /** One thing that happens in a session. Durations are whole milliseconds. */

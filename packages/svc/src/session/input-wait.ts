@@ -15,7 +15,7 @@ export interface InputWaitDeps {
 }
 
 /**
- * Asks whoever gave the task and waits: `input-required`, then `resumed` or `input-timeout` (D1 "Task states"). A task asks one question at a
+ * Asks the sender of the task and waits: `input-required`, then `resumed` or `input-timeout` (D1 "Task states"). A task asks one question at a
  * time: another call waits until those before it are settled. Rejects with `TaskCanceled` when the task is canceled meanwhile, and with the
  * Diagnostic of a record that cannot be written.
  */
@@ -50,7 +50,7 @@ function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<
   });
   return settled;
 
-  /** What follows is told before whoever answered hears back, so that the task is `working` for them already. */
+  /** Announces the rest before the answer's own response goes out, so that its sender already finds the task `working`. */
   function settle(answer: Settlement): void {
     forget();
     orReject(() => {

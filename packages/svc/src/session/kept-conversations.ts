@@ -86,7 +86,7 @@ export class KeptConversations implements Conversations {
   }
 }
 
-/** Whoever writes a message chooses the id of its context, so the id itself never becomes a path. */
+/** The sender of a message chooses the id of its context, so the id itself never becomes a path. */
 function fileName(context: ContextId): string {
   return `${sha256Hex(JSON.stringify(context))}.json`;
 }

@@ -247,7 +247,7 @@ export class TaskBoard {
         return task;
       }
       if (this.#isExhausted()) {
-        // From here on nobody would run a task: whoever sends one is told so.
+        // From here on nobody would run a task, so senders are refused.
         this.#closed = true;
         return null;
       }

@@ -36,7 +36,7 @@ export interface TaskSource {
   readonly prepared?: PreparedText;
 }
 
-/** What a tool asks whoever gave the task. */
+/** A question of a tool to the sender of the task. */
 export interface Question {
   /** `q` and a number that counts the questions of its task from 1. */
   readonly id: string;
@@ -128,7 +128,7 @@ export class Task {
     const transition = step(this.#state, event);
     this.#state = transition.state;
     if (transition.announcement !== null) this.#statusMessage = transition.announcement.message;
-    // Said to whoever asks for the task, though no frame says it (D1 "Task states" 2).
+    // `tasks/get` gives it, though no frame does (D1 "Task states" 2).
     if (event.kind === 'broke' || event.kind === 'malformed') this.#statusMessage = event.error;
     return transition.announcement;
   }

@@ -6,7 +6,7 @@ import type { Mailbox } from '../mailbox.ts';
 import { Retained } from '../retained.ts';
 import { type ByteSource, closed, raise } from '../streams.ts';
 
-/** One request and its response, the guest's end. Whoever holds it last closes it. */
+/** One request and its response, the guest's end. The last holder closes it. */
 export class HttpExchange {
   readonly #mailbox: Mailbox;
   readonly #number: number;

@@ -6,7 +6,7 @@ import type { CommandContext } from '../command-context.ts';
 import { exactLine, joined } from '../terminal/shown.ts';
 import { candidatesOf } from './candidates.ts';
 
-/** What the shells take as it is: nothing of it is special to any of them. Whatever else something is called, it is not offered. */
+/** Offers only names without characters that a shell treats specially. */
 const harmless = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}$/;
 
 /** One candidate a line, a tab before what there is to say of it. Looks at names of folders and a few short files, and fails without a word. */

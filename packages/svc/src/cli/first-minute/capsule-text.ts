@@ -23,7 +23,7 @@ export const adhocName = 'task';
 const mostTurns = 60;
 export const editor = 'svc-tool-editor';
 
-/** The manifest as text, with a comment for whoever makes a capsule of it. */
+/** The manifest as text, with a comment for a person who makes a capsule of it. */
 export function capsuleText(
   name: string,
   comment: readonly string[],

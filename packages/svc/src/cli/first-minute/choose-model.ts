@@ -106,7 +106,7 @@ function wayTo({ driver, endpoint, keyVariable }: Provider): Omit<ChosenModel, '
   return { driver, endpoint, keyVariable };
 }
 
-/** Whoever serves Chat Completions, without a key. */
+/** Any server of Chat Completions, without a key. */
 function atAddress(endpoint: string): Omit<ChosenModel, 'model' | 'from'> {
   return { driver: 'svc-driver-openai', endpoint, keyVariable: null };
 }

@@ -91,7 +91,7 @@ export class HistoryFile {
   }
 
   #add(directory: HeldDirectory, line: string): void {
-    // Whoever cuts the file may take its name away meanwhile, and then looks no more at what is added to the old one.
+    // Another program that cuts the file may replace it meanwhile, and then no longer reads what is added to the old one.
     for (let attempt = 0; attempt < 3; attempt += 1) {
       const file = openForAdding(directory);
       try {

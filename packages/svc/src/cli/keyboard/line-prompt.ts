@@ -37,7 +37,7 @@ interface Search {
 const longestNeedle = 200;
 export const searchLabel = 'search: ';
 
-/** Has no effects but those of its history and of `complete`. `submit` leaves the text; whoever has sent it calls `set('')`. */
+/** Has no effects but those of its history and of `complete`. `submit` leaves the text; the caller that sent it calls `set('')`. */
 export class LinePrompt {
   readonly #options: LinePromptOptions;
   readonly #editor = new LineEditor();

@@ -1,4 +1,4 @@
-/** Prints logs of a session piece by piece, at the pace of whoever reads. */
+/** Prints logs of a session piece by piece, as fast as they are read. */
 
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -168,7 +168,7 @@ async function remove(
   });
 }
 
-/** Time has passed since it was looked at, on a terminal much. */
+/** Checks again just before removal: the user may have taken minutes to answer. */
 function hasBegun({ kind, name, places }: Prunable, request: PruneRequest): boolean {
   if (kind === 'rest') return false;
   const records = readRunningRecords(request.home);

@@ -23,7 +23,7 @@ interface TaskSurroundings {
   readonly find: () => Promise<InitialTask | null>;
 }
 
-/** Whoever waits for longer is told what for. */
+/** After this long, a message says what `svc` waits for. */
 const patienceMs = 3000;
 
 /**

@@ -313,7 +313,7 @@ export class SessionView {
   }
 }
 
-/** The bundled tool that asks whoever gave the task. */
+/** The bundled tool that asks the sender of the task. */
 const questionTool = 'svc-tool-request-input';
 
 function ordinal(place: number): string {

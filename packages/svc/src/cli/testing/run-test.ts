@@ -48,7 +48,7 @@ export async function runTest(test: TestFolder, project: TodaysProject, nowMs: (
   }
 }
 
-/** A recording was made under the secrets of its day: those of today may stand in it. */
+/** Redacts again: the recording may contain a value that became a secret later. */
 function withoutSecrets(outcome: TestOutcome, redact: (text: string) => string): TestOutcome {
   const told = (difference: TestDifference): TestDifference => redactedJson(difference, redact) as TestDifference;
   switch (outcome.kind) {

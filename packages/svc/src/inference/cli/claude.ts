@@ -23,7 +23,7 @@ export const claudeDialect: CliDialect = {
   start: (request) => ({
     args: [...exchange, ...nothingOfItsOwn, ...choices(request), ...tools(request)],
     env: {
-      // What is looked up, sent or fetched beside the inference is nobody's wish here.
+      // Turns off updates and all traffic besides inference.
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
       CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(request.maxTokens),

@@ -34,7 +34,7 @@ interface ToolsOffer {
 const prefix = '/mcp/';
 
 /**
- * The one place on this machine's loopback where the programs of a session find the capsule's tools, each inference its own: whoever has
+ * The one place on this machine's loopback where the programs of a session find the capsule's tools, each inference its own: a program that has
  * the token and outlives its inference finds nothing any more. Requests for another host are refused (DNS rebinding).
  */
 export class McpService {
