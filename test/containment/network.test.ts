@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { readTrace } from '../support/read-trace.ts';
 import { svc } from '../support/svc-process.ts';
 import { asOneself, printed, sealed, shell, type ScriptedCall } from './contained-capsule.ts';
 import { portOf, Upstreams } from '../../packages/sandbox/test/network-upstreams.ts';
@@ -136,6 +137,44 @@ shell: { allow: [bash, curl, python3, git, cat] }`,
       { destination: `https://${host}:secure`, verdict: 'allowed', reason: null },
       { destination: `http://${host}:other`, verdict: 'refused', reason: refused(`http://${host}:other`, plain) },
     ]);
+  });
+
+  it('sums at the end of the trace what went where, and has a line for each refusal', async (context) => {
+    needsPrograms(context, 'curl', 'python3');
+    const { workspace, line, process } = capsule(context);
+    await process.ended;
+    const file = join(workspace.folder, '.svc', 'sessions', line.session_id, 'trace.jsonl');
+    const trace = readTrace(file);
+    const of = (type: string): typeof trace => trace.filter(({ event_type: each }) => each === type);
+    const refusals = of('refusal').map(({ what, name, rule, by }) => [what, namingPorts(String(name)), rule, by]);
+    const rule = ['capabilities.network.allow', 'programs'];
+    expect(refusals).toEqual([
+      ['host', `${host}:other`, ...rule],
+      ['host', `${host}:other`, ...rule],
+      ['host', 'localhost:granted', ...rule],
+      ['host', `${host}:secure`, ...rule],
+    ]);
+    const sums = new Map(
+      of('egress').map((sum) => [namingPorts(`${sum['host']}:${sum['port']} ${sum['allowed']}`), sum]),
+    );
+    expect([...sums.keys()].toSorted()).toEqual([
+      `${host}:granted true`,
+      `${host}:other false`,
+      `${host}:secure false`,
+      `${host}:secure true`,
+      'localhost:granted false',
+    ]);
+    expect(sums.get(`${host}:other false`)).toMatchObject({
+      by: 'programs',
+      connections: 2,
+      bytes_in: 0,
+      bytes_out: 0,
+    });
+    // A handshake is larger than what it is for.
+    expect(Number(sums.get(`${host}:secure true`)?.['bytes_in'])).toBeGreaterThan(500);
+    expect(Number(sums.get(`${host}:granted true`)?.['bytes_out'])).toBeGreaterThan(200);
+    const evidence = trace.at(-1)?.['grant_evidence'] as { readonly hosts: Record<string, unknown> };
+    expect(evidence.hosts[`${host}:${ports.other}`]).toEqual({ used: 0, refused: 2 });
   });
 });
 
