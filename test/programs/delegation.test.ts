@@ -55,6 +55,14 @@ describe('a capsule that delegates', () => {
       duration_ms: told['duration_ms'],
     });
     expect(formation.delegationStatuses()).toEqual(['started', 'ok']);
+    const lines = formation.trace.filter((line) => line['event_type'] === 'delegation');
+    for (const { child_session_id: child, child_session_directory: directory } of lines) {
+      expect(child).toBe(result['session_id']);
+      expect(formation.traceBelow(String(directory))[0]).toMatchObject({
+        event_type: 'session_start',
+        session_id: child,
+      });
+    }
     expect(formation.completion).toEqual({ ...told, reported_by: 'child', delivered: true });
   });
 

@@ -133,6 +133,11 @@ export class Formation {
     return JSON.parse(readFileSync(join(this.childDirectory, 'completion.json'), 'utf8')) as Record<string, unknown>;
   }
 
+  /** The lines of the trace in a directory below that of the lead's. */
+  traceBelow(directory: string): readonly Readonly<Record<string, unknown>>[] {
+    return readTrace(join(this.#sessionDirectory, directory, 'trace.jsonl'));
+  }
+
   /** The lines of the trace of the only child of the lead. */
   get childTrace(): readonly Readonly<Record<string, unknown>>[] {
     return readTrace(join(onlyBelow(this.#sessionDirectory, 'children', '.svc/sessions'), 'trace.jsonl'));

@@ -35,6 +35,7 @@ describe('a delegation', () => {
         version: '1.2.3',
         status: 'started',
         child_session_id: childSession,
+        child_session_directory: `children/worker-0001020304050602/.svc/sessions/${childSession}`,
       },
     ]);
     expect(fixture.delegations.running).toEqual([
