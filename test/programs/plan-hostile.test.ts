@@ -75,6 +75,7 @@ describe('a plan whose task is canceled', () => {
         arguments: { command: 'true' },
         attempts: 1,
         exit_code: 0,
+        start_ms: 'number',
         duration_ms: 'number',
       },
       { ...cutOff, passed: 1, canceled: 2 },
