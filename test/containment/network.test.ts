@@ -155,7 +155,10 @@ shell: { allow: [bash, curl, python3, git, cat] }`,
       ['host', `${host}:secure`, ...rule],
     ]);
     const sums = new Map(
-      of('egress').map((sum) => [namingPorts(`${sum['host']}:${sum['port']} ${sum['allowed']}`), sum]),
+      of('egress').map((sum) => [
+        namingPorts(`${String(sum['host'])}:${String(sum['port'])} ${String(sum['allowed'])}`),
+        sum,
+      ]),
     );
     expect([...sums.keys()].toSorted()).toEqual([
       `${host}:granted true`,
