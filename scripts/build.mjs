@@ -16,6 +16,7 @@ import { buildComponents } from './build-components.mjs';
 import { buildManPages } from './build-man.mjs';
 import { buildAllNative } from './build-native.mjs';
 import { buildPackages } from './build-packages.mjs';
+import { buildViewer } from './build-viewer.mjs';
 import { bundleAgain, bundleStart } from './bundle-start.mjs';
 import { lateBuiltinPrologue, lateChildProcess, withLateBuiltins } from './late-builtins.mjs';
 import { ownPath } from './own-names.mjs';
@@ -154,6 +155,7 @@ const startCode =
 // The cache is of the start file, which no server is a part of.
 if (writeChanged(startPath, startFile(startCode))) dropCodeCaches('dist');
 if (known === null || changed.some((path) => !/^packages\/(?!(?:components|guest)\/)/.test(path))) await buildTheRest();
+if (known === null || changed.some((path) => path.startsWith('packages/viewer/'))) await buildViewer(root, 'dist');
 buildCodeCache('dist');
 if (known === null) buildManPages(root, { accept: process.argv.includes('--accept') });
 if (planFile !== undefined) utimesSync(planFile, new Date(), new Date());

@@ -10,7 +10,13 @@ const root = new URL('../', import.meta.url);
 const target = new URL('THIRD-PARTY-LICENSES', root);
 
 /** Development dependencies of which a part is built into `dist/`. */
-const embeddedPackages = ['@bytecodealliance/jco-transpile', 'componentize-qjs'];
+const embeddedPackages = [
+  '@bytecodealliance/jco-transpile',
+  'componentize-qjs',
+  'preact',
+  '@preact/signals',
+  '@preact/signals-core',
+];
 
 /** What comes inside those, under terms that they do not repeat. */
 const embeddedParts = [

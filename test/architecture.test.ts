@@ -16,18 +16,20 @@ const packages = [
   'components',
   'guest',
   'testing',
+  'viewer',
   'svc',
   'registry',
   'referee',
 ];
 
-/** `svc` on one side, its two servers on the other, know each other only over HTTP. */
-const apart: ReadonlySet<string> = new Set(['svc', 'registry', 'referee']);
+/** `svc` on one side, its two servers and the page of the viewer on the other, know each other only over HTTP. */
+const apart: ReadonlySet<string> = new Set(['viewer', 'svc', 'registry', 'referee']);
 
 /** The floors inside packages, highest first: a folder imports only from floors below its own. Files beside the folders are lowest. */
 const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
   kit: [['http'], ['net'], ['files'], ['diagnostics']],
   artifacts: [['store'], ['grants'], ['manifest']],
+  viewer: [['start'], ['page'], ['store'], ['worker'], ['trace'], ['text']],
   svc: [
     ['cli'],
     ['capsule'],
@@ -80,6 +82,11 @@ const ambientRead =
 const connectors: ReadonlySet<string> = new Set([
   // For browsers; in programs of ours it is handed what stands for `fetch`.
   'client/src/http-door.ts',
+  // The page asks the server that it came from, and its policy allows no other.
+  'viewer/src/store/source.ts',
+  'viewer/src/worker/byte-sources.ts',
+  'viewer/src/worker/bodies.ts',
+  'viewer/src/worker/follow-events.ts',
   'kit/src/net/connections.ts',
   'kit/src/net/proxy.ts',
   // What a contained command may reach: each connection goes to an address that was checked a line before.
@@ -128,7 +135,7 @@ function violations(sources: Sources): string[] {
 }
 
 function mayImport(file: string, imported: string): boolean {
-  if (imported.startsWith('node:') || !imported.endsWith('.ts')) return true;
+  if (imported.startsWith('node:') || !/\.tsx?$/.test(imported)) return true;
   const [own, other] = [packageOf(file), packageOf(imported)];
   if (own === other) return floorOf(imported) > floorOf(file) || folderOf(imported) === folderOf(file);
   const isAbove = packages.includes(other) && packages.indexOf(other) < packages.indexOf(own);
@@ -195,7 +202,7 @@ function withoutComments(source: string): string {
 function readSources(): Sources {
   const root = new URL('../packages/', import.meta.url);
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) =>
-    /^[^/]+\/src\/.*\.ts$/.test(file),
+    /^[^/]+\/src\/.*\.tsx?$/.test(file),
   );
   return new Map(files.map((file) => [file, readFileSync(new URL(file, root), 'utf8')]));
 }
@@ -327,6 +334,12 @@ describe('the architecture', () => {
     ['artifacts/src/store/index.ts', '', 'artifacts/src/store/index.ts is a barrel'],
     ['svc/src/misc/a.ts', '', 'svc/src/misc/a.ts is in no known folder'],
     ['misc/src/a.ts', '', 'misc/src/a.ts is in no known folder'],
+    ['viewer/src/a.ts', `import { b } from '${scope}svc/trace/b.ts';`, 'viewer/src/a.ts imports svc/src/trace/b.ts'],
+    [
+      'viewer/src/text/a.tsx',
+      "import { b } from '../page/b.tsx';",
+      'viewer/src/text/a.tsx imports viewer/src/page/b.tsx',
+    ],
   ])('is broken when %s holds %j', (file, source, violation) => {
     expect(violations(new Map([[file, source]]))).toContain(violation);
   });

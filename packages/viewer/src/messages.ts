@@ -1,0 +1,243 @@
+/** What a page and its worker say to each other. */
+
+/** Rows as columns: `names` and `details` are for people, the rest is for drawing and counting. Times are milliseconds since the session began. */
+export interface RowBlock {
+  readonly first: number;
+  readonly kind: Uint8Array;
+  readonly flags: Uint8Array;
+  readonly start: Float64Array;
+  readonly duration: Float64Array;
+  /** The number of the task; -1 for a row of none. */
+  readonly task: Int32Array;
+  readonly input: Uint32Array;
+  readonly output: Uint32Array;
+  readonly names: readonly string[];
+  readonly details: readonly string[];
+}
+
+export interface NewTask {
+  readonly index: number;
+  readonly id: string;
+  readonly firstRow: number;
+  readonly text: string;
+  readonly origin: string;
+  readonly isUntrusted: boolean;
+  readonly start: number;
+}
+
+export interface EndedTask {
+  readonly index: number;
+  readonly state: string;
+  readonly why: string;
+  readonly durationMs: number;
+  readonly turns: number;
+  readonly input: number;
+  readonly output: number;
+}
+
+/** A session that a task asked for: as it was started, and later as it ended. */
+export interface Child {
+  readonly delegationId: string;
+  readonly row: number;
+  readonly task: number;
+  readonly capsule: string;
+  readonly version: string;
+  readonly status: string;
+  readonly sessionId: string | null;
+}
+
+/** Strings of a session's beginning, each cut to what a page shows. */
+export interface SessionStart {
+  readonly sessionId: string;
+  readonly capsule: string;
+  readonly version: string;
+  readonly runtimeVersion: string;
+  /** Unix milliseconds. */
+  readonly at: number;
+  readonly declared: string;
+  readonly achieved: string;
+  readonly mechanism: string;
+  readonly tools: readonly string[];
+  readonly grants: GrantedScope;
+}
+
+export interface GrantedScope {
+  readonly filesystemScope: string | null;
+  readonly isReadOnly: boolean;
+  readonly hasWorkdirExec: boolean;
+  readonly hasUnixSockets: boolean;
+  readonly hasPlanSubmit: boolean;
+  readonly network: readonly string[];
+  readonly shell: readonly string[];
+  readonly spawn: readonly string[];
+  readonly env: readonly string[];
+  readonly interpreters: readonly string[];
+  readonly preopens: readonly Preopen[];
+  readonly limits: readonly {
+    readonly resource: string;
+    readonly of: string;
+    readonly max: number | null;
+    readonly heldBy: string;
+  }[];
+  readonly projectFolder: {
+    readonly path: string;
+    readonly isWritable: boolean;
+    readonly masked: readonly string[];
+  } | null;
+}
+
+export interface Preopen {
+  readonly artifact: string;
+  readonly runtime: string;
+  readonly path: string | null;
+  readonly isWritable: boolean;
+  readonly stores: readonly string[];
+}
+
+export interface Block {
+  readonly kind: 'rows';
+  readonly rows: RowBlock;
+  readonly tasks: readonly NewTask[];
+  readonly ends: readonly EndedTask[];
+  readonly children: readonly Child[];
+  readonly start: SessionStart | null;
+}
+
+/** What a running capsule does right now. */
+export interface LiveNow {
+  readonly isConnected: boolean;
+  /** Null while nothing waits for an answer. */
+  readonly question: LiveQuestion | null;
+  readonly calls: readonly LiveCall[];
+  /** The task that runs; null for none. */
+  readonly taskId: string | null;
+  readonly turn: number;
+  /** The end of the text of the turn that is being written. */
+  readonly text: string;
+  readonly isThinking: boolean;
+  /** Why the driver asks the model again; '' when it does not. */
+  readonly retry: string;
+  readonly waitingTasks: number;
+  readonly model: string;
+}
+
+export interface LiveQuestion {
+  readonly taskId: string;
+  readonly waitId: string;
+  readonly prompt: string;
+}
+
+export interface LiveCall {
+  readonly key: string;
+  readonly taskId: string;
+  readonly name: string;
+  readonly about: string;
+  /** Milliseconds of `performance.timeOrigin`'s clock when it was told of. */
+  readonly since: number;
+}
+
+export type FromWorker =
+  | Block
+  /** The trace is read to its end: what comes now is new. `tailBytes` belong to a line that never ended. */
+  | { readonly kind: 'whole'; readonly bytes: number; readonly tailBytes: number }
+  | {
+      readonly kind: 'journal';
+      readonly version: number;
+      readonly steps: number;
+      readonly capture: string;
+      readonly manifest: string | null;
+    }
+  | { readonly kind: 'live'; readonly now: LiveNow }
+  /** Reading has ended before the end of the file. */
+  | { readonly kind: 'lost'; readonly what: 'trace' | 'journal'; readonly why: string }
+  | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
+  | { readonly kind: 'fault'; readonly id: number; readonly message: string };
+
+/** Where a session is read from. */
+export type Place =
+  | {
+      readonly kind: 'server';
+      /** Of the session, absolute, with `/` at its end. */ readonly base: string;
+      readonly token: string;
+      readonly isLive: boolean;
+      readonly hasJournal: boolean;
+    }
+  | {
+      readonly kind: 'held';
+      /** Gzip in base64. */ readonly trace: string;
+      readonly journal: string | null;
+      readonly bodies: string | null;
+    };
+
+export type ToWorker =
+  | { readonly kind: 'open'; readonly place: Place }
+  | { readonly kind: 'ask'; readonly id: number; readonly what: keyof Questions; readonly about: unknown };
+
+/** What a page may ask of its worker, and what it gets. */
+export interface Questions {
+  /** All that the side panel shows of a row. */
+  readonly detail: { readonly about: number; readonly answer: StepDetail };
+  /** What a row gave: the answer of the model, the output of a call. */
+  readonly output: { readonly about: number; readonly answer: StepOutput };
+  /** The row of an event id; -1 for none. */
+  readonly find: { readonly about: string; readonly answer: number };
+  /** Rows whose whole line holds a text, in small letters; at most 100,000. */
+  readonly search: { readonly about: string; readonly answer: readonly number[] };
+  readonly body: { readonly about: string; readonly answer: ShownText };
+  /** Of a task, by its number. */
+  readonly result: { readonly about: number; readonly answer: ShownText };
+  readonly changes: { readonly about: null; readonly answer: readonly FileChanges[] };
+  readonly steps: { readonly about: null; readonly answer: readonly JournalStep[] };
+}
+
+/** A text as far as a page shows it, or why there is none. */
+export type ShownText =
+  | { readonly kind: 'text'; readonly text: string; /** Characters that follow. */ readonly more: number }
+  | { readonly kind: 'none'; readonly why: string };
+
+export interface StepDetail {
+  readonly row: number;
+  readonly eventId: string | null;
+  readonly facts: readonly (readonly [label: string, value: string])[];
+  readonly arguments: ShownText | null;
+  readonly edit: FileEdit | null;
+  readonly texts: readonly { readonly label: string; readonly isWhy: boolean; readonly text: ShownText }[];
+  readonly line: ShownText;
+}
+
+export interface StepOutput {
+  readonly parts: readonly { readonly kind: 'text' | 'thinking' | 'output' | 'answer'; readonly text: ShownText }[];
+}
+
+/** `-` and `+` lines and those between. */
+export type DiffLine = readonly [sign: '-' | '+' | ' ', text: string];
+
+export interface FileEdit {
+  readonly path: string;
+  readonly row: number;
+  readonly added: number;
+  readonly removed: number;
+  readonly lines: readonly DiffLine[];
+  /** Lines that are not shown. */
+  readonly more: number;
+}
+
+export interface FileChanges {
+  readonly path: string;
+  readonly added: number;
+  readonly removed: number;
+  /** Rows of the calls that changed it. */
+  readonly rows: readonly number[];
+}
+
+export interface JournalStep {
+  /** From 1. */
+  readonly number: number;
+  /** The same for steps of two sessions that stand at the same place. */
+  readonly key: string;
+  readonly port: string;
+  readonly name: string;
+  readonly turn: number | null;
+  readonly ms: number | null;
+  readonly hasFailed: boolean;
+}

@@ -1,0 +1,82 @@
+/** A session that a task asked for, within the conversation of that task: read when it is opened. */
+
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+
+import type { Child } from '../messages.ts';
+import { Session } from '../store/session.ts';
+import type { Source } from '../store/source.ts';
+import { View } from '../store/view.ts';
+import { duration } from '../text/words.ts';
+import { useLoading } from './loading.ts';
+import { theirs } from './theirs.tsx';
+import type { WorkerMaker } from './workers.ts';
+
+interface ChildProps {
+  readonly view: View;
+  readonly source: Source;
+  readonly makeWorker: WorkerMaker;
+  /** How many conversations this one is inside of. */
+  readonly depth: number;
+  /** The conversation of the child, once it is read. */
+  readonly inner: (view: View) => JSX.Element;
+}
+
+/** Deeper ones are opened as pages of their own. */
+const deepest = 3;
+
+export function ChildConversation({ row, ...props }: ChildProps & { readonly row: number }): JSX.Element {
+  const { view, source, depth } = props;
+  const [isOpen, setOpen] = useState(false);
+  const child = view.session.children.value.find((each) => each.row === row);
+  const canOpen = child?.sessionId != null && source.isServed && depth < deepest;
+  return (
+    <article class="child-talk lane3">
+      <button
+        class="call-head"
+        aria-expanded={canOpen ? isOpen : undefined}
+        onClick={() => (canOpen ? setOpen(!isOpen) : view.select(row))}
+      >
+        <i class="square" aria-hidden="true" />
+        <span class="call-name theirs mono">
+          <span class="off">Child </span>
+          {theirs(child?.capsule ?? view.session.columns.nameOf(row))}{' '}
+          <span class="muted">{theirs(child?.version ?? '')}</span>
+        </span>
+        <span class="call-facts">{theirs(wordsOf(child))}</span>
+        {canOpen && <span class="chevron" aria-hidden="true" />}
+      </button>
+      {isOpen && child?.sessionId != null && <Opened id={child.sessionId} {...props} />}
+    </article>
+  );
+}
+
+function wordsOf(child: Child | undefined): string {
+  if (child === undefined) return '';
+  return child.status === 'started' ? 'running' : child.status;
+}
+
+function Opened({ id, source, makeWorker, inner }: ChildProps & { readonly id: string }): JSX.Element {
+  const facts = useLoading(() => source.facts(id), [id]);
+  const [view, setView] = useState<View | null>(null);
+  useEffect(() => {
+    if (facts.kind !== 'there') return undefined;
+    const session = new Session(makeWorker(), source.place(facts.value));
+    const opened = new View(session);
+    setView(opened);
+    return () => {
+      opened.close();
+      session.close();
+    };
+  }, [facts.kind]);
+  if (facts.kind === 'fault') return <p class="note">Its session is not here: {facts.why}</p>;
+  if (view === null) return <p class="note">Reading…</p>;
+  return (
+    <div class="nested">
+      <p class="faint">
+        {theirs(view.session.start.value?.capsule ?? '')}, {duration(view.session.columns.end)}
+      </p>
+      {inner(view)}
+    </div>
+  );
+}

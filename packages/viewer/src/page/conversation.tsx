@@ -1,0 +1,258 @@
+/** The tab Conversation: one task as it was talked. */
+
+import { useComputed } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+
+import { conversationOf, type Talk } from '../store/conversation.ts';
+import type { Task } from '../store/session.ts';
+import type { Source } from '../store/source.ts';
+import { View } from '../store/view.ts';
+import { count, counted, duration } from '../text/words.ts';
+import { kinds } from '../trace/kinds.ts';
+import { CallCard } from './call-card.tsx';
+import { ChildConversation } from './child-conversation.tsx';
+import { LiveTurn } from './live-turn.tsx';
+import { useLoading } from './loading.ts';
+import { Output } from './side-panel.tsx';
+import { stateOf } from './tasks-rail.tsx';
+import { TextBlock, theirs } from './theirs.tsx';
+import type { WorkerMaker } from './workers.ts';
+
+interface ConversationProps {
+  readonly view: View;
+  readonly source: Source;
+  readonly makeWorker: WorkerMaker;
+  /** How many conversations this one is inside of. */
+  readonly depth: number;
+}
+
+/** Turns that are put into the document at once. */
+const turnsAtOnce = 40;
+
+export function Conversation(props: ConversationProps): JSX.Element {
+  const { view } = props;
+  const { tasks, whole } = view.session;
+  const index = Math.max(0, view.onlyTask.value);
+  const task = tasks.value[index];
+  if (task === undefined) {
+    return (
+      <p class="empty">
+        {whole.value === null ? 'Reading the trace…' : 'This session was given no task, so nothing was said.'}
+      </p>
+    );
+  }
+  return (
+    <section class="talk" aria-label="Conversation" tabIndex={props.depth === 0 ? 0 : undefined}>
+      <div class="talk-column">
+        {props.depth === 0 && view.onlyTask.value === -1 && tasks.value.length > 1 && (
+          <p class="note">The first of {counted(tasks.value.length, 'task')}. Choose another in the list of tasks.</p>
+        )}
+        <TaskConversation key={task.index} {...props} task={task} />
+      </div>
+    </section>
+  );
+}
+
+function TaskConversation({ task, ...props }: ConversationProps & { readonly task: Task }): JSX.Element {
+  const { view } = props;
+  const { columns } = view.session;
+  const [from, setFrom] = useState(0);
+  const talks = useComputed(() => conversationOf(task.index, task.firstRow, view.restedCount.value, columns)).value;
+  const chosen = useChosenPlace(view, talks, setFrom);
+  const shown = talks.slice(from, from + turnsAtOnce);
+  const rest = talks.length - from - shown.length;
+  return (
+    <>
+      <Request task={task} view={view} />
+      {from > 0 && (
+        <button class="more" onClick={() => setFrom(Math.max(0, from - turnsAtOnce))}>
+          Show earlier, {count(from)} are left out
+        </button>
+      )}
+      {shown.map((talk, index) => (
+        <TalkPart key={talk.row} talk={talk} isChosen={from + index === chosen} {...props} />
+      ))}
+      {rest > 0 && (
+        <button class="more" onClick={() => setFrom(from + turnsAtOnce)}>
+          Show later, {count(rest)} are left
+        </button>
+      )}
+      {rest <= 0 && task.state === undefined && <LiveTurn task={task} view={view} />}
+      {rest <= 0 && <Result task={task} view={view} />}
+    </>
+  );
+}
+
+/** Brings a step that was chosen elsewhere into the part that is shown. */
+function useChosenPlace(view: View, talks: readonly Talk[], setFrom: (from: number) => void): number {
+  const row = view.selected.value;
+  const place =
+    row === -1 ? -1 : talks.findIndex((talk) => talk.row === row || (talk.kind === 'turn' && talk.calls.includes(row)));
+  useEffect(() => {
+    if (place >= turnsAtOnce) setFrom(place - (place % turnsAtOnce));
+  }, [place >= 0 ? Math.floor(place / turnsAtOnce) : -1]);
+  return place;
+}
+
+function Request({ task, view }: { readonly task: Task; readonly view: View }): JSX.Element {
+  const detail = useLoading(() => view.session.ask('detail', task.firstRow), [task.firstRow]);
+  const text = detail.kind === 'there' ? detail.value.texts.find(({ label }) => label === 'Text')?.text : undefined;
+  return (
+    <article class="request">
+      <h2>
+        {originOf(task)}
+        {task.isUntrusted && <em> untrusted</em>}
+      </h2>
+      <TextBlock text={text ?? { kind: 'text', text: task.text, more: 0 }} kind="prose" />
+    </article>
+  );
+}
+
+function originOf({ origin }: Task): string {
+  if (origin === 'peer') return 'Another agent';
+  return origin === 'completion' ? 'The end of something that ran by itself' : 'Request';
+}
+
+interface TalkPartProps extends ConversationProps {
+  readonly talk: Talk;
+  readonly isChosen: boolean;
+}
+
+function TalkPart({ talk, isChosen, ...props }: TalkPartProps): JSX.Element {
+  const { view } = props;
+  switch (talk.kind) {
+    case 'turn':
+      return <Turn talk={talk} view={view} isChosen={isChosen} />;
+    case 'question':
+      return <Question row={talk.row} view={view} />;
+    case 'child':
+      return (
+        <ChildConversation
+          row={talk.row}
+          {...props}
+          inner={(inside) => <Conversation {...props} view={inside} depth={props.depth + 1} />}
+        />
+      );
+    case 'rule':
+      return <Rule row={talk.row} view={view} />;
+    case 'end':
+      return <End row={talk.row} view={view} />;
+  }
+}
+
+function Turn({
+  talk,
+  view,
+  isChosen,
+}: {
+  readonly talk: Extract<Talk, { readonly kind: 'turn' }>;
+  readonly view: View;
+  readonly isChosen: boolean;
+}): JSX.Element {
+  const { columns } = view.session;
+  const { row, calls } = talk;
+  const isModel = columns.kindOf(row) === kinds.model;
+  const [model = ''] = columns.detailOf(row).split(' · ');
+  const isBad = columns.flagsOf(row) !== 0;
+  return (
+    <article class={`turn ${isChosen ? 'chosen' : ''}`}>
+      {isModel && (
+        <button class="turn-head" onClick={() => view.select(row)}>
+          <b>{theirs(columns.nameOf(row))}</b>{' '}
+          <span class={`theirs ${isBad ? 'bad' : ''}`}>
+            {isBad && 'failed: '}
+            {theirs(model)}
+          </span>
+          <span class="turn-facts">
+            {duration(columns.durationOf(row))} · {count(columns.inputOf(row))} in, {count(columns.outputOf(row))} out
+          </span>
+        </button>
+      )}
+      {isModel && view.session.journal.value !== null && <Output row={row} view={view} isBare />}
+      {calls.length > 0 && (
+        <div class="calls">
+          {calls.map((call) => (
+            <CallCard key={call} row={call} view={view} />
+          ))}
+        </div>
+      )}
+    </article>
+  );
+}
+
+function Question({ row, view }: { readonly row: number; readonly view: View }): JSX.Element {
+  const { columns } = view.session;
+  const detail = useLoading(() => view.session.ask('detail', row), [row]);
+  if (detail.kind !== 'there') return <p class="note">Reading…</p>;
+  const prompt = detail.value.texts.find(({ label }) => label === 'Question');
+  const outcome = detail.value.facts.find(([label]) => label === 'Outcome')?.[1] ?? '';
+  return (
+    <article class="question">
+      <button class="turn-head" onClick={() => view.select(row)}>
+        <b>Question</b> <span class="theirs">{theirs(outcome)}</span>
+        <span class="turn-facts">after {duration(columns.durationOf(row))}</span>
+      </button>
+      {prompt !== undefined && <TextBlock text={prompt.text} kind="prose" />}
+      <Output row={row} view={view} />
+    </article>
+  );
+}
+
+function Rule({ row, view }: { readonly row: number; readonly view: View }): JSX.Element {
+  const { columns } = view.session;
+  return (
+    <button class="rule" onClick={() => view.select(row)}>
+      <span class="theirs">
+        <b>{theirs(ruleWord(columns.kindOf(row), columns.nameOf(row)))}</b> {theirs(columns.detailOf(row))}
+      </span>
+    </button>
+  );
+}
+
+function ruleWord(kind: number, name: string): string {
+  if (kind === kinds.compaction) return 'The conversation was to be made shorter:';
+  if (kind === kinds.reopened) return 'A hook had it done again:';
+  if (kind === kinds.hookError) return `The hook ${name} failed:`;
+  if (kind === kinds.canceled) return 'Canceled';
+  return kind === kinds.ceiling ? 'The most tokens that this session may use were reached.' : 'Again:';
+}
+
+function End({ row, view }: { readonly row: number; readonly view: View }): JSX.Element {
+  const { columns } = view.session;
+  const task = view.session.tasks.value[columns.taskOf(row)];
+  const tokens = (task?.input ?? 0) + (task?.output ?? 0);
+  return (
+    <button class="rule end" onClick={() => view.select(row)}>
+      <i class={`dot ${task?.state ?? 'completed'}`} aria-hidden="true" />
+      <span class="theirs">
+        <b>{theirs(task?.state ?? 'ended')}</b> after {duration(task?.durationMs ?? 0)},{' '}
+        {counted(task?.turns ?? 0, 'turn')}, {count(tokens)} tokens
+        {(task?.why ?? '') !== '' && <span class="bad"> · {theirs(task?.why ?? '')}</span>}
+      </span>
+    </button>
+  );
+}
+
+/** What the task came to, where the journal has it. */
+function Result({ task, view }: { readonly task: Task; readonly view: View }): JSX.Element | null {
+  const { journal } = view.session;
+  const result = useLoading(() => view.session.ask('result', task.index), [task.state, journal.value === null]);
+  if (task.state === undefined) {
+    const state = stateOf(task, view);
+    return state === 'running' || state === 'waits for you' ? null : <p class="note">This task is {state}.</p>;
+  }
+  if (journal.value === null)
+    return (
+      <p class="note">
+        Answers and outputs are not here: this session kept no journal, or it was not exported with it.
+      </p>
+    );
+  if (result.kind !== 'there' || result.value.kind === 'none') return null;
+  return (
+    <article class="result">
+      <h2>Result</h2>
+      <TextBlock text={result.value} kind="prose" />
+    </article>
+  );
+}

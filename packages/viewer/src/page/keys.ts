@@ -1,0 +1,113 @@
+/** What keys do anywhere in the page of a session. */
+
+import { tabs, type View } from '../store/view.ts';
+import { pan, zoom } from './timeline.tsx';
+import { placeOf, stepsId } from './steps.tsx';
+import { moved } from './virtual-list.tsx';
+
+/** All of it, for the list that `?` shows. */
+export const keyList: readonly (readonly [keys: string, what: string])[] = [
+  ['↑ ↓ PgUp PgDn Home End', 'move through the steps'],
+  ['Enter', 'open the chosen step'],
+  ['Esc', 'back: close, then show everything'],
+  ['/', 'search'],
+  ['e', 'failed steps only'],
+  ['[ ]', 'the task before, the next one'],
+  ['1 – 5', 'tabs'],
+  ['+ − 0', 'less of time, more of it, all of it'],
+  ['Shift ← →', 'earlier, later'],
+  ['?', 'this list'],
+];
+
+interface Actions {
+  readonly view: View;
+  readonly toggleKeys: () => void;
+  /** Closes what lies over the page; whether there was anything. */
+  readonly closeOver: () => boolean;
+}
+
+/** Returns what ends it. */
+export function listenToKeys({ view, toggleKeys, closeOver }: Actions): () => void {
+  const onKey = (event: KeyboardEvent): void => {
+    const { key, target } = event;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (target instanceof HTMLElement && target.matches('input, textarea, select')) {
+      if (key === 'Escape') target.blur();
+      return;
+    }
+    const action = actionOf(key, event.shiftKey, view, toggleKeys, closeOver);
+    if (action === null) return;
+    event.preventDefault();
+    action();
+  };
+  addEventListener('keydown', onKey);
+  return () => removeEventListener('keydown', onKey);
+}
+
+function actionOf(
+  key: string,
+  isShift: boolean,
+  view: View,
+  toggleKeys: () => void,
+  closeOver: () => boolean,
+): (() => void) | null {
+  const tab = tabs[Number(key) - 1];
+  if (tab !== undefined) return () => void (view.tab.value = tab);
+  switch (key) {
+    case '/':
+      return () => document.getElementById('search')?.focus();
+    case 'e':
+      return () => void (view.onlyFailed.value = !view.onlyFailed.value);
+    case '[':
+      return () => nextTask(view, -1);
+    case ']':
+      return () => nextTask(view, 1);
+    case '+':
+    case '=':
+      return () => zoom(view, 0.64);
+    case '-':
+    case '−':
+      return () => zoom(view, 1 / 0.64);
+    case '0':
+      return () => void (view.range.value = null);
+    case '?':
+      return toggleKeys;
+    case 'Escape':
+      return () => {
+        if (closeOver()) return;
+        if (view.selected.value !== -1) view.select(-1);
+        else view.reset();
+      };
+    case 'ArrowLeft':
+    case 'ArrowRight':
+      return isShift ? () => pan(view, key === 'ArrowLeft' ? -0.25 : 0.25) : null;
+    default:
+      return isOnPage() ? moveOf(key, view) : null;
+  }
+}
+
+/** Nothing else has the keyboard. */
+function isOnPage(): boolean {
+  return document.activeElement === null || document.activeElement === document.body;
+}
+
+function moveOf(key: string, view: View): (() => void) | null {
+  if (view.tab.value !== 'steps') return null;
+  const rows = view.shown.value;
+  const active = placeOf(rows, view.selected.value);
+  if (key === 'Enter') return active === -1 ? null : () => void (view.isPanelOpen.value = true);
+  const next = moved(key, active, rows.length, 20);
+  if (next === null) return null;
+  return () => {
+    view.selected.value = rows[next] ?? -1;
+    document.getElementById(stepsId)?.focus();
+  };
+}
+
+function nextTask(view: View, by: number): void {
+  const { length } = view.session.tasks.value;
+  if (length === 0) return;
+  const now = view.onlyTask.value;
+  const next = now === -1 ? (by > 0 ? 0 : length - 1) : Math.max(0, Math.min(length - 1, now + by));
+  if (next !== now) view.pickTask(next);
+}

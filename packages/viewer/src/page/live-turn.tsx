@@ -1,0 +1,58 @@
+/** What a running task does right now: the text that is being written, and calls that have not come back. */
+
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+
+import type { Task } from '../store/session.ts';
+import type { View } from '../store/view.ts';
+import { duration } from '../text/words.ts';
+import { theirs } from './theirs.tsx';
+
+export function LiveTurn({ task, view }: { readonly task: Task; readonly view: View }): JSX.Element | null {
+  const live = view.session.live.value;
+  const now = useNow(live?.isConnected === true);
+  if (live === null || !live.isConnected || live.taskId !== task.id) return null;
+  return (
+    <article class="turn live-turn" aria-label="Right now">
+      <p class="turn-head">
+        <b>{live.turn === 0 ? 'begins' : `turn ${live.turn}`}</b> <span class="theirs">{theirs(live.model)}</span>
+        <span class="turn-facts">
+          {live.isThinking && live.text !== '' ? 'thinking' : live.calls.length > 0 ? 'calls' : 'running'}
+        </span>
+      </p>
+      {live.retry !== '' && <p class="note">Asked again: {theirs(live.retry)}</p>}
+      {live.text !== '' && (
+        <pre class={`block prose ${live.isThinking ? 'thinking' : ''}`} dir="auto">
+          {theirs(live.text)}
+        </pre>
+      )}
+      {live.calls.length > 0 && (
+        <div class="calls">
+          {live.calls.map((call) => (
+            <div class="call" key={call.key}>
+              <div class="call-head">
+                <i class="square pulse" aria-hidden="true" />
+                <span class="call-name theirs mono">
+                  {theirs(call.name)} <span class="muted">{theirs(call.about)}</span>
+                </span>
+                <span class="call-facts">{duration(Math.max(0, now - call.since))}</span>
+              </div>
+            </div>
+          ))}
+        </div>
+      )}
+    </article>
+  );
+}
+
+/** The clock of this page, twice a second while it is needed. */
+function useNow(isNeeded: boolean): number {
+  const read = (): number => performance.timeOrigin + performance.now();
+  const [now, setNow] = useState(read);
+  useEffect(() => {
+    if (!isNeeded) return undefined;
+    const timer = setInterval(() => setNow(read()), 500);
+    return () => clearInterval(timer);
+  }, [isNeeded]);
+  return now;
+}

@@ -1,0 +1,28 @@
+/** Values that come later: what a component shows until then, and where they do not come at all. */
+
+import { useEffect, useState } from 'preact/hooks';
+
+import { SourceFault } from '../worker/byte-sources.ts';
+
+export type Loading<Value> =
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'there'; readonly value: Value }
+  | { readonly kind: 'fault'; readonly why: string };
+
+/** Loads again whenever one of `inputs` changes; the answer to an earlier question is dropped. */
+export function useLoading<Value>(load: () => Promise<Value>, inputs: readonly unknown[]): Loading<Value> {
+  const [state, setState] = useState<Loading<Value>>({ kind: 'loading' });
+  useEffect(() => {
+    let isWanted = true;
+    load().then(
+      (value) => isWanted && setState({ kind: 'there', value }),
+      (error: unknown) =>
+        isWanted &&
+        setState({ kind: 'fault', why: error instanceof SourceFault ? error.message : 'This cannot be read.' }),
+    );
+    return () => {
+      isWanted = false;
+    };
+  }, inputs);
+  return state;
+}

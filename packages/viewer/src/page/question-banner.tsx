@@ -1,0 +1,105 @@
+/** The banner of a question that waits: the exact text, and a box for the answer. */
+
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+import type { LiveQuestion } from '../messages.ts';
+import type { SessionFacts, Source } from '../store/source.ts';
+import { mixesScripts } from '../text/odd-characters.ts';
+import { SourceFault } from '../worker/byte-sources.ts';
+import { TextBlock, theirs } from './theirs.tsx';
+
+interface BannerProps {
+  readonly question: LiveQuestion;
+  readonly taskText: string;
+  readonly facts: SessionFacts;
+  readonly source: Source;
+}
+
+/** Nobody answers what appeared under the finger: only what was there for this long is taken. */
+const settleMs = 300;
+
+export function QuestionBanner({ question, taskText, facts, source }: BannerProps): JSX.Element {
+  const [text, setText] = useState('');
+  const [said, setSaid] = useState('');
+  const [isSending, setSending] = useState(false);
+  const isSettled = useSettled();
+  const box = useRef<HTMLTextAreaElement>(null);
+
+  const send = async (): Promise<void> => {
+    if (!isSettled || isSending) return;
+    setSending(true);
+    setSaid('Sending…');
+    try {
+      const fault = await source.call(facts.id, 'tasks/answer', { id: question.taskId, wait: question.waitId, text });
+      setSaid(fault === '' ? 'Answered.' : fault);
+      // What waits is told by the capsule; an answer that it took is not sent twice.
+      if (fault !== '') setSending(false);
+    } catch (error) {
+      if (!(error instanceof SourceFault)) throw error;
+      setSaid(error.message);
+      setSending(false);
+    }
+  };
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      void send();
+    }
+  };
+
+  return (
+    <section class="banner" aria-label="A question waits for you">
+      <div class="banner-text">
+        <h2>
+          A question waits for you <span class="faint theirs">{theirs(taskText.slice(0, 100))}</span>
+        </h2>
+        <TextBlock text={{ kind: 'text', text: question.prompt, more: 0 }} kind="asked" />
+        {mixesScripts(question.prompt) && (
+          <p class="note warn">Words in it mix letters of several writings that look alike.</p>
+        )}
+      </div>
+      {facts.isReadOnly ? (
+        <p class="note">This page may only read. svc answer, in a terminal, answers it.</p>
+      ) : (
+        <div class="answer">
+          <label>
+            <span class="off">Answer</span>
+            <textarea
+              ref={box}
+              rows={2}
+              placeholder="Your answer"
+              value={text}
+              onInput={({ currentTarget }) => setText(currentTarget.value)}
+              onKeyDown={onKeyDown}
+            />
+          </label>
+          <button class="button main" aria-disabled={!isSettled || isSending} onClick={() => void send()}>
+            Answer
+          </button>
+          <output class="said">{said}</output>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** Whether what uses this has been on the screen for long enough. */
+function useSettled(): boolean {
+  const [isSettled, setSettled] = useState(false);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    // The second frame is drawn after the first one was.
+    const frame = requestAnimationFrame(() => {
+      requestAnimationFrame(() => {
+        timer = setTimeout(() => setSettled(true), settleMs);
+      });
+    });
+    return () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(timer);
+    };
+  }, []);
+  return isSettled;
+}

@@ -1,0 +1,257 @@
+/** The page of one session: reads it as long as it is looked at, and puts its parts together. */
+
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+import { Session } from '../store/session.ts';
+import type { SessionFacts, Source } from '../store/source.ts';
+import { type Tab, View } from '../store/view.ts';
+import { counted } from '../text/words.ts';
+import { address, stayAt } from './address.ts';
+import { ComparePage } from './compare-page.tsx';
+import { Conversation } from './conversation.tsx';
+import { FilesPage } from './files-page.tsx';
+import { GrantsPage } from './grants-page.tsx';
+import { Header } from './header.tsx';
+import { keyList, listenToKeys } from './keys.ts';
+import { useLoading } from './loading.ts';
+import { QuestionBanner } from './question-banner.tsx';
+import { SidePanel } from './side-panel.tsx';
+import { Steps } from './steps.tsx';
+import { TasksRail } from './tasks-rail.tsx';
+import { theirs } from './theirs.tsx';
+import { Timeline } from './timeline.tsx';
+import { ToolBar } from './tool-bar.tsx';
+import type { WorkerMaker } from './workers.ts';
+
+interface LoaderProps {
+  readonly id: string;
+  readonly source: Source;
+  readonly makeWorker: WorkerMaker;
+}
+
+/** Opens a session, and shows why where it cannot be. */
+export function SessionLoader({ id, source, makeWorker }: LoaderProps): JSX.Element {
+  const facts = useLoading(() => source.facts(id), [id]);
+  const [view, setView] = useState<View | null>(null);
+  useEffect(() => {
+    if (facts.kind !== 'there') return undefined;
+    const session = new Session(makeWorker(), source.place(facts.value));
+    const opened = new View(session);
+    opened.tab.value = address.value.tab;
+    setView(opened);
+    return () => {
+      opened.close();
+      session.close();
+    };
+  }, [facts.kind]);
+  if (facts.kind === 'fault') {
+    return (
+      <main class="lone">
+        <h1>This session cannot be shown</h1>
+        <p class="theirs">{theirs(facts.why)}</p>
+      </main>
+    );
+  }
+  if (facts.kind === 'loading' || view === null) return <main class="lone quiet-lone">Opening the session…</main>;
+  return <SessionPage view={view} facts={facts.value} source={source} makeWorker={makeWorker} />;
+}
+
+interface SessionPageProps extends Omit<LoaderProps, 'id'> {
+  readonly view: View;
+  readonly facts: SessionFacts;
+}
+
+function SessionPage({ view, facts, source, makeWorker }: SessionPageProps): JSX.Element {
+  const isRailOpen = useSignal(false);
+  const areKeysShown = useSignal(false);
+  useAddress(view);
+  useTitle(view);
+  useEffect(
+    () =>
+      listenToKeys({
+        view,
+        toggleKeys: () => void (areKeysShown.value = !areKeysShown.value),
+        closeOver: () => {
+          const wasOpen = areKeysShown.value || isRailOpen.value;
+          areKeysShown.value = false;
+          isRailOpen.value = false;
+          return wasOpen;
+        },
+      }),
+    [view],
+  );
+  const question = view.session.live.value?.question ?? null;
+  // The sums of a session say nothing about its grants, files and other sessions.
+  const hasPanel = view.selected.value !== -1 || view.tab.value === 'steps' || view.tab.value === 'conversation';
+  const asking = view.session.tasks.value.find(({ id }) => id === question?.taskId);
+  return (
+    <>
+      <Header
+        view={view}
+        facts={facts}
+        hasList={source.isServed}
+        onTasks={() => void (isRailOpen.value = true)}
+        onKeys={() => void (areKeysShown.value = true)}
+      />
+      <Notes view={view} facts={facts} />
+      {question !== null && (
+        <QuestionBanner
+          key={question.waitId}
+          question={question}
+          taskText={asking?.text ?? ''}
+          facts={facts}
+          source={source}
+        />
+      )}
+      <div class={`body ${hasPanel ? '' : 'without-panel'}`}>
+        <TasksRail view={view} isOpen={isRailOpen.value} onClose={() => void (isRailOpen.value = false)} />
+        <main class="middle">
+          <Timeline view={view} />
+          <ToolBar view={view} />
+          <div class="tab-panel" role="tabpanel" id="tab-panel" aria-labelledby={`tab-${view.tab.value}`}>
+            <TabPage tab={view.tab.value} view={view} facts={facts} source={source} makeWorker={makeWorker} />
+          </div>
+        </main>
+        {hasPanel && <SidePanel view={view} isServed={source.isServed} />}
+      </div>
+      <Spoken view={view} />
+      {areKeysShown.value && <Keys onClose={() => void (areKeysShown.value = false)} />}
+    </>
+  );
+}
+
+function TabPage({ tab, ...props }: SessionPageProps & { readonly tab: Tab }): JSX.Element {
+  switch (tab) {
+    case 'steps':
+      return <Steps view={props.view} />;
+    case 'conversation':
+      return <Conversation {...props} depth={0} />;
+    case 'grants':
+      return <GrantsPage {...props} />;
+    case 'files':
+      return <FilesPage {...props} />;
+    case 'compare':
+      return <ComparePage {...props} />;
+  }
+}
+
+/** The address follows the tab and the chosen step; a step that the address names is chosen as soon as it is there. */
+function useAddress(view: View): void {
+  const { session, selected, tab } = view;
+  const wanted = useRef(address.peek().step);
+  const row = selected.value;
+  useEffect(() => {
+    const { step } = address.value;
+    if (step === null || selected.peek() !== -1) return;
+    wanted.current = step;
+  }, [address.value.step]);
+  useEffect(() => {
+    if (wanted.current === null || session.count.value === 0) return;
+    const step = wanted.current;
+    session.ask('find', step).then(
+      (found) => {
+        if (found === -1 || wanted.current !== step) return;
+        wanted.current = null;
+        view.select(found);
+      },
+      () => {},
+    );
+  }, [view.restedCount.value, session.whole.value, address.value.step]);
+  useEffect(() => {
+    const { session: id, step } = address.peek();
+    if (row === -1) {
+      stayAt({ session: id, tab: tab.value, step: wanted.current === null ? null : step });
+      return undefined;
+    }
+    let isWanted = true;
+    wanted.current = null;
+    session.ask('detail', row).then(
+      ({ eventId }) => isWanted && stayAt({ session: id, tab: tab.peek(), step: eventId }),
+      () => {},
+    );
+    return () => {
+      isWanted = false;
+    };
+  }, [row, tab.value]);
+  useEffect(() => void (tab.value = address.value.tab), [address.value.tab]);
+}
+
+function useTitle({ session }: View): void {
+  const { start, live, lost } = session;
+  const name = start.value?.capsule.replaceAll(/[\p{C}]/gu, '') ?? '';
+  const mark = live.value?.question === undefined || live.value.question === null ? '' : '(?) ';
+  useEffect(() => {
+    document.title = `${mark}${name === '' ? 'Session' : name} · svc${lost.value === '' ? '' : ' · not whole'}`;
+  }, [name, mark, lost.value]);
+}
+
+/** One line each: what is not as usual with what is shown. */
+function Notes({ view, facts }: { readonly view: View; readonly facts: SessionFacts }): JSX.Element | null {
+  const { whole, lost, journal } = view.session;
+  const tail = whole.value?.tailBytes ?? 0;
+  const notes = [
+    ...facts.notes,
+    ...(lost.value === '' ? [] : [lost.value]),
+    ...(tail > 0 && !facts.notes.some((note) => note.includes('middle of a line'))
+      ? ['The trace ends in the middle of a line: what was cut off is not shown.']
+      : []),
+    ...(journal.value !== null && journal.value.version !== 1
+      ? ['The journal was written by a later version of svc: texts of answers and outputs are not shown.']
+      : []),
+  ];
+  if (notes.length === 0) return null;
+  return (
+    <div class="notes" role="status" tabIndex={notes.length > 3 ? 0 : undefined}>
+      {notes.map((note) => (
+        <p class="theirs">{theirs(note)}</p>
+      ))}
+    </div>
+  );
+}
+
+/** What a screen reader is told while things happen. */
+function Spoken({ view }: { readonly view: View }): JSX.Element {
+  const { session, selected, shown } = view;
+  const { live, whole, columns } = session;
+  const row = selected.value;
+  const words = [
+    whole.value === null ? '' : `${counted(session.count.value, 'step')}.`,
+    live.value?.question == null ? '' : 'A question waits for you.',
+    row === -1 ? '' : `Chosen: ${columns.nameOf(row)}.`,
+    shown.value.length === session.count.value ? '' : `${counted(shown.value.length, 'step')} shown.`,
+  ];
+  return (
+    <p class="off" role="status" aria-live="polite">
+      {words.filter((word) => word !== '').join(' ')}
+    </p>
+  );
+}
+
+function Keys({ onClose }: { readonly onClose: () => void }): JSX.Element {
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const { activeElement } = document;
+    box.current?.showModal();
+    return () => {
+      if (activeElement instanceof HTMLElement) activeElement.focus();
+    };
+  }, []);
+  return (
+    <dialog class="keys" ref={box} aria-labelledby="keys-title" onClose={onClose}>
+      <h2 id="keys-title">Keys</h2>
+      <dl>
+        {keyList.map(([keys, what]) => (
+          <>
+            <dt>{keys.split(' ').map((key) => (key === '–' ? ' – ' : <kbd>{key}</kbd>))}</dt>
+            <dd>{what}</dd>
+          </>
+        ))}
+      </dl>
+      <button class="button" onClick={onClose}>
+        Close
+      </button>
+    </dialog>
+  );
+}

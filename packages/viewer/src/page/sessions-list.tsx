@@ -1,0 +1,158 @@
+/** The list of sessions as a page: newest first, one leads to its session. */
+
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+
+import type { SessionRow, Source } from '../store/source.ts';
+import { count, counted, minute } from '../text/words.ts';
+import { goTo } from './address.ts';
+import { type Loading, useLoading } from './loading.ts';
+import { Logo, ThemeButton } from './header.tsx';
+import { theirs } from './theirs.tsx';
+import { type RowAttributes, VirtualList } from './virtual-list.tsx';
+
+const againMs = 4000;
+const failures: ReadonlySet<string> = new Set(['failed', 'trapped', 'crashed']);
+
+export function SessionsList({ source }: { readonly source: Source }): JSX.Element {
+  const round = useSignal(0);
+  const query = useSignal('');
+  const onlyFailed = useSignal(false);
+  const active = useSignal(-1);
+  const loading = useLoading(() => source.sessions(), [round.value]);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') round.value += 1;
+    }, againMs);
+    return () => clearInterval(timer);
+  }, []);
+  useEffect(() => void (document.title = 'Sessions · svc'), []);
+  const rows = loading.kind === 'there' ? filtered(loading.value, query.value, onlyFailed.value) : [];
+  const open = (row: SessionRow | undefined): void => {
+    if (row !== undefined) goTo({ session: row.id, tab: 'steps', step: null });
+  };
+  return (
+    <>
+      <header class="top">
+        <Logo />
+        <h1>Sessions</h1>
+        <span class="spring" />
+        <ThemeButton />
+      </header>
+      <main class="sessions">
+        <div class="tools">
+          <button
+            class="filter"
+            aria-pressed={onlyFailed.value}
+            onClick={() => void (onlyFailed.value = !onlyFailed.value)}
+          >
+            Failed only
+          </button>
+          <span class="spring" />
+          <label class="search">
+            <span class="off">Search sessions</span>
+            <input
+              type="search"
+              placeholder="Search sessions"
+              value={query.value}
+              onInput={({ currentTarget }) => void (query.value = currentTarget.value)}
+            />
+          </label>
+          <output>{loading.kind === 'there' ? counted(rows.length, 'session') : ''}</output>
+        </div>
+        {rows.length === 0 ? (
+          <p class="empty" role="status">
+            {emptyText(loading)}
+          </p>
+        ) : (
+          <VirtualList
+            id="sessions"
+            label="Sessions"
+            count={rows.length}
+            rowHeight={36}
+            active={active.value}
+            isGrowing={false}
+            onMove={(index) => void (active.value = index)}
+            onOpen={() => open(rows[active.value])}
+            head={
+              <div class="list-head session-columns" role="row" aria-rowindex={1}>
+                <span role="columnheader">State</span>
+                <span role="columnheader">Capsule</span>
+                <span role="columnheader">Task</span>
+                <span role="columnheader">Started</span>
+                <span role="columnheader" class="num">
+                  Tasks
+                </span>
+                <span role="columnheader" class="num">
+                  Tokens
+                </span>
+                <span role="columnheader">Session</span>
+              </div>
+            }
+            row={(index, attributes) => <Row row={rows[index]} attributes={attributes} onOpen={open} />}
+          />
+        )}
+      </main>
+    </>
+  );
+}
+
+interface RowProps {
+  readonly row: SessionRow | undefined;
+  readonly attributes: RowAttributes;
+  readonly onOpen: (row: SessionRow | undefined) => void;
+}
+
+function Row({ row, attributes: { key: _key, ...attributes }, onOpen }: RowProps): JSX.Element {
+  return (
+    <div {...attributes} class="session-row session-columns" onClick={() => onOpen(row)}>
+      <span role="gridcell" class="state">
+        <i class={`dot ${dotOf(row?.status ?? '')}`} aria-hidden="true" />
+        {theirs(row?.status ?? '')}
+      </span>
+      <span role="gridcell" class="strong">
+        {theirs(row?.capsule || '–')}
+      </span>
+      <span role="gridcell" class="muted">
+        {theirs(row?.task || '–')}
+      </span>
+      <span role="gridcell" class="muted">
+        {row?.startedAt == null ? '–' : minute(row.startedAt)}
+      </span>
+      <span role="gridcell" class="num">
+        {row?.tasks == null ? '–' : count(row.tasks)}
+      </span>
+      <span role="gridcell" class="num">
+        {row?.tokens == null ? '–' : count(row.tokens)}
+      </span>
+      <span role="gridcell" class="mono muted">
+        …{theirs((row?.id ?? '').slice(-8))}
+      </span>
+    </div>
+  );
+}
+
+/** The sign of a state, which its word says too. */
+export function dotOf(status: string): string {
+  if (failures.has(status)) return 'failed';
+  if (status === 'running') return 'working';
+  return status === 'canceled' ? 'canceled' : 'completed';
+}
+
+function filtered(rows: readonly SessionRow[], query: string, isFailed: boolean): readonly SessionRow[] {
+  const words = query.trim().toLowerCase();
+  return rows.filter(
+    (row) =>
+      (!isFailed || failures.has(row.status)) &&
+      (words === '' || `${row.capsule} ${row.task} ${row.id} ${row.status}`.toLowerCase().includes(words)),
+  );
+}
+
+function emptyText(loading: Loading<readonly SessionRow[]>): string {
+  if (loading.kind === 'loading') return 'Looking for sessions…';
+  if (loading.kind === 'fault') return loading.why;
+  return loading.value.length === 0
+    ? 'No session runs or is recorded here. svc run starts one.'
+    : 'No session is what the filters ask for.';
+}

@@ -1,0 +1,249 @@
+/** The side panel: all of a chosen step, or a summary while none is chosen. */
+
+import { useComputed } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+
+import type { StepDetail, StepOutput } from '../messages.ts';
+import { percents, summarize } from '../store/summary.ts';
+import type { View } from '../store/view.ts';
+import { count, duration } from '../text/words.ts';
+import { isCall, kinds, labelOf, laneOfKind, lanes } from '../trace/kinds.ts';
+import { address, goTo, linkTo } from './address.ts';
+import { useLoading } from './loading.ts';
+import { wordOf } from './steps.tsx';
+import { Diff, TextBlock, theirs } from './theirs.tsx';
+
+interface SidePanelProps {
+  readonly view: View;
+  /** Whether other sessions can be opened from here. */
+  readonly isServed: boolean;
+}
+
+export function SidePanel({ view, isServed }: SidePanelProps): JSX.Element {
+  const row = view.selected.value;
+  const isOpen = view.isPanelOpen.value;
+  return (
+    <aside class={`side ${isOpen ? 'open' : ''}`} aria-label={row === -1 ? 'Summary' : 'Step'}>
+      {row === -1 ? <Summary view={view} /> : <Step key={row} row={row} view={view} isServed={isServed} />}
+    </aside>
+  );
+}
+
+function Step({
+  row,
+  view,
+  isServed,
+}: {
+  readonly row: number;
+  readonly view: View;
+  readonly isServed: boolean;
+}): JSX.Element {
+  const { columns } = view.session;
+  const kind = columns.kindOf(row);
+  const detail = useLoading(() => view.session.ask('detail', row), [row]);
+  const word = wordOf(columns.flagsOf(row));
+  return (
+    <>
+      <header class="side-head">
+        <h2 class={`lane${laneOfKind[kind] ?? -1}`}>
+          <i class="square" aria-hidden="true" />
+          <span class="theirs">{theirs(columns.nameOf(row))}</span>
+        </h2>
+        <button class="icon" aria-label="Close" title="Close (Esc)" onClick={() => view.select(-1)}>
+          ✕
+        </button>
+      </header>
+      <p class="side-kind">
+        {labelOf(kind)}
+        {word !== '' && <b class="bad"> · {word}</b>}
+      </p>
+      {detail.kind === 'loading' && <p class="note">Reading…</p>}
+      {detail.kind === 'fault' && <p class="note">{detail.why}</p>}
+      {detail.kind === 'there' && <Detail detail={detail.value} view={view} isServed={isServed} />}
+    </>
+  );
+}
+
+function Detail({
+  detail,
+  view,
+  isServed,
+}: {
+  readonly detail: StepDetail;
+  readonly view: View;
+  readonly isServed: boolean;
+}): JSX.Element {
+  const kind = view.session.columns.kindOf(detail.row);
+  const child = kind === kinds.child ? view.session.children.value.find(({ row }) => row === detail.row) : undefined;
+  const childId = child?.sessionId ?? null;
+  const hasOutput = kind === kinds.model || kind === kinds.question || isCall(kind);
+  return (
+    <>
+      {detail.facts.length > 0 && (
+        <dl class="facts">
+          {detail.facts.map(([label, value]) => (
+            <>
+              <dt>{label}</dt>
+              <dd class="theirs">{theirs(value)}</dd>
+            </>
+          ))}
+        </dl>
+      )}
+      {childId !== null && isServed && (
+        <button class="button" onClick={() => goTo({ session: childId, tab: 'conversation', step: null })}>
+          Open the session of this child
+        </button>
+      )}
+      {detail.texts.map(({ label, isWhy, text }) => (
+        <>
+          <h3>{label}</h3>
+          <TextBlock text={text} kind={isWhy ? 'why' : ''} />
+        </>
+      ))}
+      {detail.edit !== null && (
+        <>
+          <h3>Change</h3>
+          <Diff edit={detail.edit} />
+        </>
+      )}
+      {detail.arguments !== null && (
+        <>
+          <h3>Arguments</h3>
+          <TextBlock text={detail.arguments} />
+        </>
+      )}
+      {hasOutput && <Output row={detail.row} view={view} />}
+      {detail.eventId !== null && <CopyLink eventId={detail.eventId} />}
+      <TraceLine detail={detail} />
+    </>
+  );
+}
+
+/** Only made when it is asked for: it can be long. */
+function TraceLine({ detail }: { readonly detail: StepDetail }): JSX.Element {
+  const [isOpen, setOpen] = useState(detail.eventId === null && detail.facts.length === 0);
+  return (
+    <>
+      <button class="unfold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        Line of the trace
+      </button>
+      {isOpen && <TextBlock text={detail.line} />}
+    </>
+  );
+}
+
+const partLabels = { text: 'Text', thinking: 'Thinking', output: 'Output', answer: 'Answer' } as const;
+
+/** What a step gave, out of the journal. */
+export function Output({
+  row,
+  view,
+  isBare = false,
+}: {
+  readonly row: number;
+  readonly view: View;
+  readonly isBare?: boolean;
+}): JSX.Element | null {
+  const output = useLoading(() => view.session.ask('output', row), [row, view.session.journal.value === null]);
+  if (output.kind === 'loading') return <p class="note">Reading…</p>;
+  if (output.kind === 'fault') return <p class="note">{output.why}</p>;
+  return <Parts output={output.value} isBare={isBare} />;
+}
+
+function Parts({ output, isBare }: { readonly output: StepOutput; readonly isBare: boolean }): JSX.Element {
+  return (
+    <>
+      {output.parts.map(({ kind, text }) => (
+        <>
+          {!isBare && <h3>{partLabels[kind]}</h3>}
+          <TextBlock text={text} kind={kind === 'text' || kind === 'answer' ? 'prose' : kind} />
+        </>
+      ))}
+    </>
+  );
+}
+
+function CopyLink({ eventId }: { readonly eventId: string }): JSX.Element {
+  const [said, setSaid] = useState('');
+  const link = linkTo({ ...address.value, step: eventId });
+  const copy = (): void => {
+    navigator.clipboard.writeText(link).then(
+      () => setSaid('Copied'),
+      () => setSaid(link),
+    );
+  };
+  return (
+    <p class="link-row">
+      <button class="button" onClick={copy}>
+        Copy link
+      </button>
+      <output class="faint">{said}</output>
+    </p>
+  );
+}
+
+function Summary({ view }: { readonly view: View }): JSX.Element {
+  const { columns } = view.session;
+  const summary = useComputed(() => summarize(view.restedRows.value, columns)).value;
+  const shares = percents(summary.byLane);
+  const whole = summary.byLane.reduce((a, b) => a + b, 0);
+  return (
+    <>
+      <header class="side-head">
+        <h2 class="plain">Where the time went</h2>
+        <button class="icon over-only" aria-label="Close" onClick={() => void (view.isPanelOpen.value = false)}>
+          ✕
+        </button>
+      </header>
+      {whole === 0 ? (
+        <p class="note">Nothing here took time.</p>
+      ) : (
+        <div class="stack" aria-hidden="true">
+          {summary.byLane.map((ms, lane) => ms > 0 && <i class={`lane${lane}`} style={{ flexGrow: ms / whole }} />)}
+        </div>
+      )}
+      <table class="shares">
+        <caption class="off">Share of time by lane</caption>
+        <tbody>
+          {lanes.map((name, lane) => (
+            <tr class={`lane${lane}`}>
+              <th scope="row">
+                <i class="square" aria-hidden="true" />
+                {name}
+              </th>
+              <td>{shares[lane]} %</td>
+              <td>{duration(summary.byLane[lane] ?? 0)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <h3>Slowest</h3>
+      {summary.slowest.length === 0 ? <p class="note">None.</p> : null}
+      <ul class="picks">
+        {summary.slowest.map((row) => (
+          <li>
+            <button onClick={() => view.select(row)}>
+              <span class="theirs mono">
+                {theirs(columns.nameOf(row))} <small>{theirs(columns.detailOf(row))}</small>
+              </span>
+              <b>{duration(columns.durationOf(row))}</b>
+            </button>
+          </li>
+        ))}
+      </ul>
+      <h3>Failures</h3>
+      {summary.failures.length === 0 ? <p class="note">None.</p> : null}
+      <ul class="picks">
+        {summary.failures.map(([name, times, row]) => (
+          <li>
+            <button onClick={() => view.select(row)}>
+              <span class="theirs mono">{theirs(name)}</span>
+              <b class="bad">{count(times)}</b>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,153 @@
+/** The tab Steps: every event a row, with bars over the time of the rows in sight. */
+
+import { useComputed, useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+
+import type { Span, View } from '../store/view.ts';
+import { count, counted, duration } from '../text/words.ts';
+import { flags, kinds, labelOf, laneOfKind } from '../trace/kinds.ts';
+import { theirs } from './theirs.tsx';
+import { type RowAttributes, VirtualList } from './virtual-list.tsx';
+
+export const stepsId = 'steps';
+
+export function Steps({ view }: { readonly view: View }): JSX.Element {
+  const { session, shown, selected } = view;
+  const rows = shown.value;
+  const sight = useSignal<Span>([0, 60]);
+  const span = useComputed(() => timeOf(view, sight.value));
+  const active = placeOf(rows, selected.value);
+  if (rows.length === 0) return <NoSteps view={view} />;
+  return (
+    <VirtualList
+      id={stepsId}
+      label="Steps"
+      count={rows.length}
+      rowHeight={28}
+      active={active}
+      isGrowing={session.live.value?.isConnected === true}
+      onMove={(index) => void (view.selected.value = rows[index] ?? -1)}
+      onOpen={() => void (view.isPanelOpen.value = true)}
+      onSight={(first, last) => void (sight.value = [first, last])}
+      head={
+        <div class="list-head step-columns" role="row" aria-rowindex={1}>
+          <span role="columnheader">At</span>
+          <span role="columnheader" class="first">
+            Step
+          </span>
+          <span role="columnheader">Arguments</span>
+          <span role="columnheader" class="bar-column">
+            Over time
+          </span>
+          <span role="columnheader" class="num">
+            Tokens
+          </span>
+          <span role="columnheader" class="num">
+            Took
+          </span>
+        </div>
+      }
+      row={(index, attributes) => (
+        <StepRow row={rows[index] ?? -1} view={view} span={span.value} attributes={attributes} />
+      )}
+    />
+  );
+}
+
+interface StepRowProps {
+  readonly row: number;
+  readonly view: View;
+  readonly span: Span;
+  readonly attributes: RowAttributes;
+}
+
+function StepRow({ row, view, span: [from, to], attributes: { key: _key, ...attributes } }: StepRowProps): JSX.Element {
+  const { columns } = view.session;
+  const kind = columns.kindOf(row);
+  const bits = columns.flagsOf(row);
+  const lane = laneOfKind[kind] ?? -1;
+  const [start, took] = [columns.startOf(row), columns.durationOf(row)];
+  const scale = 100 / Math.max(1, to - from);
+  const left = Math.max(0, Math.min(99.5, (start - from) * scale));
+  const width = Math.max(0, Math.min(100 - left, (start + took - from) * scale - left));
+  const word = wordOf(bits);
+  const tokens = columns.outputOf(row);
+  return (
+    <div
+      {...attributes}
+      class={`step step-columns lane${lane} ${word === '' ? '' : 'bad'}`}
+      onClick={() => view.select(row)}
+    >
+      <span role="gridcell" class="at">
+        {duration(start + took)}
+      </span>
+      <span role="gridcell" class={`name ${lane === -1 ? 'mark' : ''}`} title={labelOf(kind)}>
+        <span class="off">{labelOf(kind)} </span>
+        {theirs(columns.nameOf(row))}
+      </span>
+      <span role="gridcell" class="about">
+        {word !== '' && <b>{word}</b>}
+        {theirs(columns.detailOf(row))}
+      </span>
+      <span role="gridcell" class="bar-column" aria-hidden="true">
+        <i style={{ left: `${left}%`, width: `${width}%` }} />
+      </span>
+      <span role="gridcell" class="num">
+        {tokens > 0 ? count(tokens) : ''}
+      </span>
+      <span role="gridcell" class="num">
+        {took > 0 ? duration(took) : ''}
+      </span>
+    </div>
+  );
+}
+
+/** How a row went wrong; '' for one that did not. */
+export function wordOf(bits: number): string {
+  if ((bits & flags.refused) !== 0) return 'refused';
+  return (bits & flags.failed) === 0 ? '' : 'failed';
+}
+
+function NoSteps({ view }: { readonly view: View }): JSX.Element {
+  const { count: rows, whole, lost } = view.session;
+  if (rows.value > 0) {
+    return (
+      <div class="empty">
+        <p>None of the {counted(rows.value, 'step')} is what the filters ask for.</p>
+        <button class="button" onClick={() => view.reset()}>
+          Show everything
+        </button>
+      </div>
+    );
+  }
+  if (lost.value !== '') return <p class="empty">{lost.value}</p>;
+  if (whole.value === null) return <p class="empty">Reading the trace…</p>;
+  return <p class="empty">The trace has no line. A session writes the first one when its capsule is ready.</p>;
+}
+
+/** The time that the rows in sight take, with some room. Rows that have nothing to do with time are left out where there are others. */
+function timeOf(view: View, [first, last]: Span): Span {
+  const rows = view.shown.value;
+  const { columns } = view.session;
+  let [from, to] = [Infinity, 0];
+  for (let index = first; index < Math.min(last, rows.length); index += 1) {
+    const row = rows[index] ?? 0;
+    if (columns.kindOf(row) === kinds.sessionEnd) continue;
+    from = Math.min(from, columns.startOf(row));
+    to = Math.max(to, columns.startOf(row) + columns.durationOf(row));
+  }
+  return to > from ? [from, to] : [0, 1];
+}
+
+/** The place of a row in an ascending list of rows; -1 where it is not in it. */
+export function placeOf(rows: Uint32Array, row: number): number {
+  let [low, high] = [0, rows.length - 1];
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const there = rows[middle] ?? 0;
+    if (there === row) return middle;
+    if (there < row) low = middle + 1;
+    else high = middle - 1;
+  }
+  return -1;
+}

@@ -1,0 +1,149 @@
+/** The rail of tasks: each with its state, and below it the sessions that it asked for. */
+
+import type { JSX } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+
+import type { Child } from '../messages.ts';
+import type { Task } from '../store/session.ts';
+import type { View } from '../store/view.ts';
+import { count, duration } from '../text/words.ts';
+import { theirs } from './theirs.tsx';
+
+interface TasksRailProps {
+  readonly view: View;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+}
+
+type Entry = { readonly task: Task } | { readonly child: Child };
+
+const entryHeight = 54;
+
+export function TasksRail({ view, isOpen, onClose }: TasksRailProps): JSX.Element {
+  const { tasks, children } = view.session;
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(900);
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(() => setHeight(box.current?.clientHeight ?? 900));
+    if (box.current !== null) observer.observe(box.current);
+    return () => observer.disconnect();
+  }, [tasks.value.length === 0]);
+  const entries = entriesOf(tasks.value, children.value);
+  const first = Math.max(0, Math.floor(top / entryHeight) - 2);
+  const last = Math.min(entries.length, first + Math.ceil(height / entryHeight) + 4);
+  return (
+    <nav class={`rail ${isOpen ? 'open' : ''}`} aria-label="Tasks">
+      <h2>
+        Tasks <span class="faint">{count(tasks.value.length)}</span>
+        <button class="icon narrow" aria-label="Close" onClick={onClose}>
+          ✕
+        </button>
+      </h2>
+      {entries.length === 0 ? (
+        <p class="empty small">
+          {view.session.whole.value === null ? 'No task yet.' : 'This session was given no task.'}
+        </p>
+      ) : (
+        <div class="rail-scroll" ref={box} onScroll={({ currentTarget }) => setTop(currentTarget.scrollTop)}>
+          <ul style={{ height: `${entries.length * entryHeight + 8}px` }}>
+            {entries.slice(first, last).map((entry, index) => {
+              const at = (first + index) * entryHeight;
+              return 'task' in entry ? (
+                <TaskEntry key={`t${entry.task.index}`} task={entry.task} view={view} top={at} onClose={onClose} />
+              ) : (
+                <ChildEntry key={`c${entry.child.row}`} child={entry.child} view={view} top={at} onClose={onClose} />
+              );
+            })}
+          </ul>
+        </div>
+      )}
+    </nav>
+  );
+}
+
+function entriesOf(tasks: readonly Task[], children: readonly Child[]): readonly Entry[] {
+  if (children.length === 0) return tasks.map((task) => ({ task }));
+  const byTask = new Map<number, Child[]>();
+  for (const child of children) byTask.set(child.task, [...(byTask.get(child.task) ?? []), child]);
+  return tasks.flatMap((task): Entry[] => [{ task }, ...(byTask.get(task.index) ?? []).map((child) => ({ child }))]);
+}
+
+interface TaskEntryProps {
+  readonly task: Task;
+  readonly view: View;
+  readonly top: number;
+  readonly onClose: () => void;
+}
+
+function TaskEntry({ task, view, top, onClose }: TaskEntryProps): JSX.Element {
+  const isChosen = view.onlyTask.value === task.index;
+  const state = stateOf(task, view);
+  const tokens = (task.input ?? 0) + (task.output ?? 0);
+  return (
+    <li style={{ top: `${top}px` }}>
+      <button
+        class={`task ${isChosen ? 'on' : ''}`}
+        aria-pressed={isChosen}
+        onClick={() => {
+          view.pickTask(task.index);
+          onClose();
+        }}
+      >
+        <i
+          class={`dot ${state === 'waits for you' ? 'asking' : (task.state ?? (state === 'not ended' ? 'canceled' : 'working'))}`}
+          aria-hidden="true"
+        />
+        <span class="task-text">{theirs(task.text)}</span>
+        <span class="task-facts">
+          {theirs(state)}
+          {task.durationMs !== undefined && task.durationMs > 0 && ` · ${duration(task.durationMs)}`}
+          {tokens > 0 && ` · ${count(tokens)} tokens`}
+          {task.isUntrusted && <em> · untrusted</em>}
+        </span>
+      </button>
+    </li>
+  );
+}
+
+/** The word for where a task stands. */
+export function stateOf(task: Task, { session }: View): string {
+  if (task.state !== undefined) return task.state;
+  const live = session.live.value;
+  if (live?.isConnected !== true) return session.whole.value === null ? 'running' : 'not ended';
+  if (live.question?.taskId === task.id) return 'waits for you';
+  return live.taskId === task.id ? 'running' : 'waiting';
+}
+
+function ChildEntry({
+  child,
+  view,
+  top,
+  onClose,
+}: { readonly child: Child } & Omit<TaskEntryProps, 'task'>): JSX.Element {
+  const isBad = ['failed', 'refused', 'error', 'crashed'].includes(child.status);
+  return (
+    <li class="child" style={{ top: `${top}px` }}>
+      <button
+        class={`task ${view.selected.value === child.row ? 'on' : ''}`}
+        onClick={() => {
+          view.select(child.row);
+          onClose();
+        }}
+      >
+        <i
+          class={`dot ${isBad ? 'failed' : child.status === 'started' ? 'working' : 'completed'}`}
+          aria-hidden="true"
+        />
+        <span class="task-text">
+          <span class="off">Child </span>
+          {theirs(child.capsule)}
+        </span>
+        <span class="task-facts">
+          {theirs(child.status)}
+          {child.sessionId !== null && <> · …{theirs(child.sessionId.slice(-4))}</>}
+        </span>
+      </button>
+    </li>
+  );
+}

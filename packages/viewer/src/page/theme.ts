@@ -1,0 +1,26 @@
+/** Dark and light: as the system says, until a person says otherwise. */
+
+import { signal, type Signal } from '@preact/signals';
+
+/** Changes whenever the colours of the page do. */
+export const theme: Signal<string> = signal('light');
+
+const dark = '(prefers-color-scheme: dark)';
+
+/** Follows the system, and contrast with it. */
+export function followSystem(): void {
+  const tell = (): void =>
+    void (theme.value = `${isDark() ? 'dark' : 'light'} ${matchMedia('(prefers-contrast: more)').matches}`);
+  tell();
+  for (const query of [dark, '(prefers-contrast: more)']) matchMedia(query).addEventListener('change', tell);
+}
+
+export function isDark(): boolean {
+  const chosen = document.documentElement.dataset['theme'];
+  return chosen === undefined ? matchMedia(dark).matches : chosen === 'dark';
+}
+
+export function toggleTheme(): void {
+  document.documentElement.dataset['theme'] = isDark() ? 'light' : 'dark';
+  theme.value = document.documentElement.dataset['theme'];
+}

@@ -1,0 +1,209 @@
+/** The timeline: the whole session as a strip with a brush, and below it the lanes of the part that the brush holds. */
+
+import type { JSX, TargetedPointerEvent } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+import { rowAt } from '../store/busy-lanes.ts';
+import type { Span, View } from '../store/view.ts';
+import { duration } from '../text/words.ts';
+import { lanes } from '../trace/kinds.ts';
+import { drawLanes, drawStrip, labelWidth, laneHeight, laneTop } from './draw-timeline.ts';
+import { theme } from './theme.ts';
+
+const zoomStep = 1.25;
+
+export function Timeline({ view }: { readonly view: View }): JSX.Element {
+  const strip = useRef<HTMLCanvasElement>(null);
+  const main = useRef<HTMLCanvasElement>(null);
+  const { session, range, hidden, onlyTask, selected } = view;
+
+  useEffect(() => {
+    const [over, under] = [strip.current, main.current];
+    if (over === null || under === null) return undefined;
+    let frame = 0;
+    const draw = (): void => {
+      frame = 0;
+      drawStrip(over, view);
+      drawLanes(under, view);
+    };
+    const soon = (): void => {
+      if (frame === 0) frame = requestAnimationFrame(draw);
+    };
+    const stops = [session.count, range, hidden, onlyTask, selected, theme].map((each) => each.subscribe(soon));
+    const observer = new ResizeObserver(soon);
+    observer.observe(under);
+    const onWheel = (event: WheelEvent): void => {
+      event.preventDefault();
+      const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
+      const box = under.getBoundingClientRect();
+      const share = (event.clientX - box.left - labelWidth) / Math.max(1, box.width - labelWidth);
+      if (sideways !== 0) pan(view, sideways / Math.max(1, box.width));
+      else zoom(view, zoomStep ** Math.sign(event.deltaY), Math.max(0, Math.min(1, share)));
+    };
+    under.addEventListener('wheel', onWheel, { passive: false });
+    return () => {
+      for (const stop of stops) stop();
+      observer.disconnect();
+      under.removeEventListener('wheel', onWheel);
+      cancelAnimationFrame(frame);
+    };
+  }, [view]);
+
+  return (
+    <section class="timeline" aria-label="Timeline">
+      <div class="strip-label" aria-hidden="true">
+        Whole session
+      </div>
+      <canvas
+        class="strip"
+        ref={strip}
+        aria-hidden="true"
+        onPointerDown={(event) => brush(event, view)}
+        onDblClick={() => void (range.value = null)}
+      />
+      <canvas class="lanes-canvas" ref={main} aria-hidden="true" onPointerDown={(event) => drag(event, view)} />
+      <div class="lane-labels" role="group" aria-label="Lanes" style={{ top: `${40 + laneTop}px` }}>
+        {lanes.map((name, lane) => (
+          <button
+            class={`lane-label lane${lane}`}
+            style={{ height: `${laneHeight}px` }}
+            aria-pressed={!hidden.value.has(lane)}
+            onClick={() => view.toggleLane(lane)}
+          >
+            <i aria-hidden="true" />
+            {name}
+          </button>
+        ))}
+      </div>
+      <ZoomKeys view={view} />
+    </section>
+  );
+}
+
+/** The same as the wheel and the brush, for who has neither. */
+function ZoomKeys({ view }: { readonly view: View }): JSX.Element {
+  const { range } = view;
+  const shown = range.value;
+  const text = shown === null ? 'all of the session' : `${duration(shown[0])} to ${duration(shown[1])}`;
+  return (
+    <div class="zoom" role="group" aria-label="Part of time">
+      <button aria-label="Earlier" title="Earlier (Shift+←)" disabled={shown === null} onClick={() => pan(view, -0.25)}>
+        ‹
+      </button>
+      <button aria-label="Less of time" title="Zoom in (+)" onClick={() => zoom(view, 1 / zoomStep ** 2)}>
+        +
+      </button>
+      <button
+        aria-label="More of time"
+        title="Zoom out (−)"
+        disabled={shown === null}
+        onClick={() => zoom(view, zoomStep ** 2)}
+      >
+        −
+      </button>
+      <button
+        aria-label="All of the session"
+        title="All of the session (0)"
+        disabled={shown === null}
+        onClick={() => void (range.value = null)}
+      >
+        ⤢
+      </button>
+      <button aria-label="Later" title="Later (Shift+→)" disabled={shown === null} onClick={() => pan(view, 0.25)}>
+        ›
+      </button>
+      <span class="off">{text}</span>
+    </div>
+  );
+}
+
+/** Makes the part of time that is shown longer or shorter, around a point of it from 0 to 1. */
+export function zoom(view: View, factor: number, around = 0.5): void {
+  const { end } = view.session.columns;
+  const [from, to] = view.range.value ?? [0, end];
+  const length = Math.max(1, (to - from) * factor);
+  if (length >= end) {
+    view.range.value = null;
+    return;
+  }
+  const start = Math.max(0, Math.min(end - length, from + (to - from) * around - length * around));
+  view.range.value = [start, start + length];
+}
+
+/** Moves the part of time that is shown by a share of its length. */
+export function pan(view: View, share: number): void {
+  const { end } = view.session.columns;
+  const { value } = view.range;
+  if (value === null) return;
+  const length = value[1] - value[0];
+  const start = Math.max(0, Math.min(end - length, value[0] + length * share));
+  view.range.value = [start, start + length];
+}
+
+type Pressed = TargetedPointerEvent<HTMLCanvasElement>;
+
+function brush(event: Pressed, view: View): void {
+  const { currentTarget: canvas, pointerId } = event;
+  if (event.button !== 0) return;
+  canvas.setPointerCapture(pointerId);
+  const { end } = view.session.columns;
+  const timeAt = (x: number): number => {
+    const box = canvas.getBoundingClientRect();
+    return Math.max(0, Math.min(1, (x - box.left - labelWidth) / Math.max(1, box.width - labelWidth))) * end;
+  };
+  const start = timeAt(event.clientX);
+  const onMove = ({ clientX }: PointerEvent): void => {
+    const now = timeAt(clientX);
+    const span: Span = [Math.min(start, now), Math.max(start, now)];
+    if (span[1] - span[0] > end / 400) view.range.value = span;
+  };
+  held(canvas, onMove, () => {});
+}
+
+function drag(event: Pressed, view: View): void {
+  const { currentTarget: canvas, pointerId, clientX: startX } = event;
+  if (event.button !== 0) return;
+  canvas.setPointerCapture(pointerId);
+  const box = canvas.getBoundingClientRect();
+  let lastX = startX;
+  let hasMoved = false;
+  const onMove = ({ clientX }: PointerEvent): void => {
+    if (!hasMoved && Math.abs(clientX - startX) < 4) return;
+    hasMoved = true;
+    pan(view, (lastX - clientX) / Math.max(1, box.width - labelWidth));
+    lastX = clientX;
+  };
+  held(canvas, onMove, ({ clientX, clientY }) => {
+    if (hasMoved) return;
+    const { columns, count } = view.session;
+    const [from, to] = view.range.value ?? [0, columns.end];
+    const row = rowAt(columns, count.value, {
+      from,
+      to,
+      pixels: box.width - labelWidth,
+      lane: Math.floor((clientY - box.top - laneTop) / laneHeight),
+      pixel: clientX - box.left - labelWidth,
+      task: view.onlyTask.value,
+      hidden: view.hidden.value,
+      barPixels: Infinity,
+    });
+    if (row !== -1) view.select(row);
+  });
+}
+
+/** Until the button is let go. */
+function held(
+  canvas: HTMLCanvasElement,
+  onMove: (event: PointerEvent) => void,
+  onUp: (event: PointerEvent) => void,
+): void {
+  const stop = (event: PointerEvent): void => {
+    canvas.removeEventListener('pointermove', onMove);
+    canvas.removeEventListener('pointerup', stop);
+    canvas.removeEventListener('pointercancel', stop);
+    if (event.type === 'pointerup') onUp(event);
+  };
+  canvas.addEventListener('pointermove', onMove);
+  canvas.addEventListener('pointerup', stop);
+  canvas.addEventListener('pointercancel', stop);
+}

@@ -1,0 +1,159 @@
+/** One session as the page knows it: what its worker has told so far, and what the page may ask it. */
+
+import { signal, type Signal } from '@preact/signals';
+
+import type {
+  Block,
+  Child,
+  EndedTask,
+  FromWorker,
+  LiveNow,
+  NewTask,
+  Place,
+  Questions,
+  SessionStart,
+  ToWorker,
+} from '../messages.ts';
+import { kinds, wentWrong } from '../trace/kinds.ts';
+import { Columns } from './columns.ts';
+
+export interface Task extends NewTask, Partial<Omit<EndedTask, 'index'>> {}
+
+export interface Sums {
+  readonly input: number;
+  readonly output: number;
+  readonly modelCalls: number;
+  readonly failed: number;
+}
+
+export interface JournalState {
+  readonly version: number;
+  readonly steps: number;
+  readonly capture: string;
+  readonly manifest: string | null;
+}
+
+/** As much of a Worker as is used here. */
+export interface WorkerPort {
+  onmessage: ((event: MessageEvent<FromWorker>) => void) | null;
+  postMessage(message: ToWorker): void;
+  terminate(): void;
+}
+
+interface Waiting {
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The owner closes it. */
+export class Session {
+  readonly columns: Columns = new Columns();
+  /** Rows that have come; all else of the columns is read behind it. */
+  readonly count: Signal<number> = signal(0);
+  readonly start: Signal<SessionStart | null> = signal(null);
+  readonly tasks: Signal<readonly Task[]> = signal([]);
+  readonly children: Signal<readonly Child[]> = signal([]);
+  readonly sums: Signal<Sums> = signal({ input: 0, output: 0, modelCalls: 0, failed: 0 });
+  /** The end of the trace is read; null until then. */
+  readonly whole: Signal<{ readonly bytes: number; readonly tailBytes: number } | null> = signal(null);
+  readonly journal: Signal<JournalState | null> = signal(null);
+  readonly live: Signal<LiveNow | null> = signal<LiveNow | null>(null);
+  /** Why reading has ended early; '' while it has not. */
+  readonly lost: Signal<string> = signal('');
+  readonly #worker: WorkerPort;
+  readonly #waiting = new Map<number, Waiting>();
+  #asked = 0;
+
+  constructor(worker: WorkerPort, place: Place) {
+    this.#worker = worker;
+    worker.onmessage = ({ data }): void => this.#take(data);
+    worker.postMessage({ kind: 'open', place });
+  }
+
+  /** Rejects where the session was closed meanwhile, and for what cannot be read. */
+  async ask<What extends keyof Questions>(
+    what: What,
+    about: Questions[What]['about'],
+  ): Promise<Questions[What]['answer']> {
+    this.#asked += 1;
+    const id = this.#asked;
+    return await new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#worker.postMessage({ kind: 'ask', id, what, about });
+    });
+  }
+
+  close(): void {
+    this.#worker.terminate();
+    for (const { reject } of this.#waiting.values()) reject(new Error('the session was closed'));
+    this.#waiting.clear();
+  }
+
+  #take(message: FromWorker): void {
+    switch (message.kind) {
+      case 'rows':
+        this.#rows(message);
+        return;
+      case 'whole':
+        this.whole.value = message;
+        return;
+      case 'journal':
+        this.journal.value = message;
+        return;
+      case 'live':
+        this.live.value = message.now;
+        return;
+      case 'lost':
+        this.lost.value = message.why;
+        return;
+      case 'answer':
+      case 'fault': {
+        const waiting = this.#waiting.get(message.id);
+        this.#waiting.delete(message.id);
+        if (message.kind === 'answer') waiting?.resolve(message.value as never);
+        else waiting?.reject(new Error(message.message));
+      }
+    }
+  }
+
+  #rows({ rows, tasks, ends, children, start }: Block): void {
+    this.columns.put(rows);
+    if (start !== null) this.start.value = start;
+    if (tasks.length > 0 || ends.length > 0) {
+      const all = [...this.tasks.value, ...tasks];
+      for (const { index, ...end } of ends) {
+        const task = all[index];
+        if (task !== undefined) all[index] = { ...task, ...end };
+      }
+      this.tasks.value = all;
+    }
+    if (children.length > 0) this.children.value = withChildren(this.children.value, children);
+    this.#sum(rows);
+    this.count.value = rows.first + rows.names.length;
+  }
+
+  #sum({ kind, flags, input, output }: Block['rows']): void {
+    let { input: inputs, output: outputs, modelCalls, failed } = this.sums.value;
+    for (let index = 0; index < kind.length; index += 1) {
+      if (((flags[index] ?? 0) & wentWrong) !== 0) failed += 1;
+      if (kind[index] !== kinds.model) continue;
+      modelCalls += 1;
+      inputs += input[index] ?? 0;
+      outputs += output[index] ?? 0;
+    }
+    this.sums.value = { input: inputs, output: outputs, modelCalls, failed };
+  }
+}
+
+/** A child that has ended takes the place of the one that was started. */
+function withChildren(known: readonly Child[], fresh: readonly Child[]): readonly Child[] {
+  const all = new Map(known.map((child) => [child.delegationId, child]));
+  for (const child of fresh) {
+    const before = all.get(child.delegationId);
+    all.set(
+      child.delegationId,
+      before === undefined ? child : { ...child, row: before.row, sessionId: child.sessionId ?? before.sessionId },
+    );
+  }
+  return [...all.values()];
+}

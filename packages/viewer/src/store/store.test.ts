@@ -1,0 +1,233 @@
+import { describe, expect, it } from 'vitest';
+
+import type { JournalStep } from '../messages.ts';
+import { RowBlocks } from '../worker/row-blocks.ts';
+import { align, partingRow } from './alignment.ts';
+import { busyLanes } from './busy-lanes.ts';
+import { Columns } from './columns.ts';
+import { conversationOf } from './conversation.ts';
+import { treeOf } from './file-tree.ts';
+import { grantRows, manifestLine, Uses } from './grant-rows.ts';
+import { percents, summarize } from './summary.ts';
+
+const start = 1_700_000_000_000;
+const event = (type: string, at: number, fields: object = {}): string =>
+  JSON.stringify({ event_type: type, event_id: 'e', timestamp: start + at, task_id: 'tsk_1', ...fields });
+
+const lines = [
+  event('session_start', 0, {
+    task_id: undefined,
+    capsule: { name: 'c', version: '1' },
+    containment: { declared: 'scoped', achieved: 'sealed', mechanism: 'm' },
+    tools_declared: ['git', 'svc-tool-editor', 'delegate'],
+    effective_grants: {
+      shell_allow: ['git', 'jq'],
+      spawn_allow: ['reviewer@1.0.0'],
+      network_allow: ['api.example.com:443'],
+      env_allow: ['CI'],
+      preopens: [{ artifact: 'svc-tool-editor', runtime: 'tool', path: '.', writable: true }],
+    },
+  }),
+  event('task_received', 1, { text: 'Do it.' }),
+  event('task_start', 2, { attempt: 1 }),
+  event('inference', 1000, {
+    turn: 1,
+    model: 'm',
+    outcome: 'response',
+    duration_ms: 900,
+    usage: { input_tokens: 10, output_tokens: 2 },
+  }),
+  event('shell', 1500, { turn: 1, command_name: 'git', duration_ms: 400, arguments: { args: ['diff'] } }),
+  event('tool_call', 1600, {
+    turn: 1,
+    tool_name: 'svc-tool-editor',
+    duration_ms: 50,
+    is_error: true,
+    arguments: { command: 'read', path: 'a' },
+  }),
+  event('delegation', 1700, { delegation_id: 'd', capsule: 'reviewer', status: 'started', child_session_id: 'ses_2' }),
+  event('delegation', 2700, { delegation_id: 'd', capsule: 'reviewer', status: 'ok' }),
+  event('delegation', 2800, { delegation_id: 'x', capsule: 'other', status: 'refused', detail: 'not granted' }),
+  event('task_start', 2900, { attempt: 2 }),
+  event('inference', 3000, { turn: 1, model: 'm', outcome: 'failed', error: 'no', duration_ms: 90, usage: null }),
+  event('task_end', 3001, {
+    state: 'failed',
+    turns: 2,
+    usage: { input_tokens: 10, output_tokens: 2 },
+    duration_ms: 2999,
+  }),
+];
+
+function read(): { readonly columns: Columns; readonly block: ReturnType<RowBlocks['block']> } {
+  const columns = new Columns();
+  const block = new RowBlocks().block(lines);
+  columns.put(block.rows);
+  return { columns, block };
+}
+
+describe('the rows of a trace', () => {
+  it('begin when the line says, or as long before as they took', () => {
+    const { columns, block } = read();
+    expect([3, 4, 7].map((row) => [columns.startOf(row), columns.durationOf(row)])).toEqual([
+      [100, 900],
+      [1100, 400],
+      [1700, 1000],
+    ]);
+    expect(columns.end).toBe(3001);
+    expect(block.tasks.map(({ text, firstRow }) => [text, firstRow])).toEqual([['Do it.', 1]]);
+    expect(block.ends.map(({ state, turns }) => [state, turns])).toEqual([['failed', 2]]);
+    expect(block.children.map(({ capsule, status, sessionId }) => [capsule, status, sessionId])).toEqual([
+      ['reviewer', 'started', 'ses_2'],
+      ['reviewer', 'ok', null],
+      ['other', 'refused', null],
+    ]);
+  });
+
+  it('keep their order where a clock goes backwards or far ahead', () => {
+    const blocks = new RowBlocks();
+    const { rows } = blocks.block([event('a', 1000), event('b', -5000), event('c', 9e14), event('d', 2000)]);
+    expect([...rows.start]).toEqual([0, 0, 0, 1000]);
+  });
+
+  it('are a conversation', () => {
+    const { columns } = read();
+    expect(conversationOf(0, 1, lines.length, columns)).toEqual([
+      { kind: 'turn', row: 3, calls: [4, 5] },
+      { kind: 'child', row: 6 },
+      { kind: 'child', row: 8 },
+      { kind: 'rule', row: 9 },
+      { kind: 'turn', row: 10, calls: [] },
+      { kind: 'end', row: 11 },
+    ]);
+  });
+
+  it('are summed up', () => {
+    const { columns } = read();
+    const { byLane, slowest, failures } = summarize(Uint32Array.from(lines.keys()), columns);
+    expect(byLane).toEqual([990, 50, 400, 1000, 0]);
+    expect(slowest).toEqual([7, 3, 4, 10, 5]);
+    expect(failures.map(([name, count]) => [name, count])).toEqual([
+      ['svc-tool-editor', 1],
+      ['other', 1],
+      ['turn 1', 1],
+      ['task failed', 1],
+    ]);
+    expect([percents([1, 1, 2]), percents([0, 0])]).toEqual([
+      [25, 25, 50],
+      [0, 0],
+    ]);
+  });
+
+  it('say what of the grants was used', () => {
+    const { columns, block } = read();
+    const uses = new Uses(columns, lines.length);
+    const rows = block.start === null ? [] : grantRows(block.start, uses);
+    expect(rows.map(({ kind, what, use }) => [kind, what, use?.used ?? null, use?.failed ?? null])).toEqual([
+      ['Command', 'git', 1, 0],
+      ['Command', 'jq', 0, 0],
+      ['Files of the tool', 'svc-tool-editor: the workdir, read and write', 1, 1],
+      ['Network', 'api.example.com:443', null, null],
+      ['Child', 'reviewer@1.0.0', 1, 0],
+      ['Variable', 'CI', null, null],
+      ['Tool', 'delegate', 0, 0],
+    ]);
+    expect(uses.refusals).toEqual([{ name: 'other', detail: 'refused: not granted', count: 1, row: 8 }]);
+  });
+});
+
+describe('the lanes of the timeline', () => {
+  const columns = new Columns();
+  const ten = Array.from({ length: 10 }, (_, index) =>
+    event('shell', (index + 1) * 1000, { command_name: 'ls', duration_ms: 500 }),
+  );
+  columns.put(new RowBlocks().block([event('task_received', 0), ...ten]).rows);
+  const window = { from: 0, to: 10_000, pixels: 10, task: -1, hidden: new Set<number>(), barPixels: Infinity };
+
+  it('have a share for each column', () => {
+    const { busy, bars } = busyLanes(columns, 11, window);
+    expect([...busy.subarray(20, 30)].map((share) => Math.round(share * 100) / 100)).toEqual([
+      0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5,
+    ]);
+    expect(bars).toEqual([]);
+  });
+
+  it('have bars where there is room', () => {
+    const { bars } = busyLanes(columns, 11, { ...window, from: 0, to: 2000, pixels: 200, barPixels: 3 });
+    expect(bars.map(({ row, from, to }) => [row, from, to])).toEqual([
+      [1, 50, 100],
+      [2, 150, 200],
+    ]);
+  });
+
+  it('take no longer for steps that all last the whole session', () => {
+    const long = new Columns();
+    const rows = Array.from({ length: 20_000 }, () => event('shell', 1e9, { command_name: 'ls', duration_ms: 1e9 }));
+    long.put(new RowBlocks().block([event('task_received', 0), ...rows]).rows);
+    const { busy, bars } = busyLanes(long, 20_001, { ...window, to: 1e9, pixels: 1000, barPixels: 3 });
+    expect([bars.length, Math.round(busy[2500] ?? 0)]).toEqual([2000, 18_000]);
+  });
+});
+
+describe('two sessions side by side', () => {
+  const step = (number: number, key: string): JournalStep => ({
+    number,
+    key,
+    port: 'model',
+    name: 'm',
+    turn: 1,
+    ms: 1,
+    hasFailed: false,
+  });
+
+  it('have the same places in one row', () => {
+    const a = [step(1, 'x'), step(2, 'y'), step(3, 'only a'), step(4, 'z')];
+    const b = [step(1, 'x'), step(2, 'only b'), step(3, 'y'), step(4, 'z'), step(5, 'end')];
+    const rows = align(a, b);
+    expect(rows.map((row) => [row.a?.number ?? null, row.b?.number ?? null])).toEqual([
+      [1, 1],
+      [null, 2],
+      [2, 3],
+      [3, null],
+      [4, 4],
+      [null, 5],
+    ]);
+    expect([
+      partingRow(rows, { a: 2, b: 3 }),
+      partingRow(rows, { a: null, b: 2 }),
+      partingRow(rows, { a: null, b: null }),
+    ]).toEqual([2, 1, -1]);
+  });
+
+  it('show each step once where their orders differ', () => {
+    const rows = align([step(1, 'x'), step(2, 'y')], [step(1, 'y'), step(2, 'x')]);
+    expect(rows.map((row) => [row.a?.number ?? null, row.b?.number ?? null])).toEqual([
+      [1, 2],
+      [2, 1],
+    ]);
+  });
+});
+
+describe('files and manifests', () => {
+  it('are a tree with the result first', () => {
+    const file = (path: string): Parameters<typeof treeOf>[0][number] => ({
+      path,
+      bytes: 1,
+      added: 0,
+      removed: 0,
+      rows: [],
+    });
+    expect(
+      treeOf([file('src/b.ts'), file('README'), file('src/a/x.ts'), file('out/result.txt'), file('out/b')]).map(
+        ({ depth, name }) => `${' '.repeat(depth)}${name}`,
+      ),
+    ).toEqual(['out/result.txt', 'out', ' b', 'src', ' a', '  x.ts', ' b.ts', 'README']);
+  });
+
+  it('name the line that asks for a grant', () => {
+    const manifest =
+      'name: git\ncapabilities:\n  shell:\n    allow:\n      - github\n      - git\n  env: { allow: [CI] }\n';
+    expect(manifestLine(manifest, { section: 'shell', value: 'git' })).toBe(6);
+    expect(manifestLine(manifest, { section: 'env', value: 'CI' })).toBe(7);
+    expect(manifestLine(manifest, { section: 'spawn', value: 'git' })).toBe(null);
+  });
+});

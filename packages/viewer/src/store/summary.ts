@@ -1,0 +1,47 @@
+/** Counts what a person asks first: where the time went, what was slow, what failed. */
+
+import { laneOfKind, lanes, wentWrong } from '../trace/kinds.ts';
+import type { Columns } from './columns.ts';
+
+export interface Summary {
+  /** Milliseconds of each lane. */
+  readonly byLane: readonly number[];
+  /** Rows, the slowest first. */
+  readonly slowest: readonly number[];
+  /** Names, how often each failed, and the first row; the most frequent first. */
+  readonly failures: readonly (readonly [name: string, count: number, row: number])[];
+}
+
+const most = 5;
+
+export function summarize(rows: Uint32Array, columns: Columns): Summary {
+  const { kind, flags, duration, names } = columns;
+  const byLane = lanes.map(() => 0);
+  const slowest: number[] = [];
+  const failures = new Map<string, { count: number; readonly row: number }>();
+  for (const row of rows) {
+    const took = duration.data[row] ?? 0;
+    const lane = laneOfKind[kind.data[row] ?? 255] ?? -1;
+    if (((flags.data[row] ?? 0) & wentWrong) !== 0) {
+      const name = names[row] ?? '';
+      const known = failures.get(name);
+      if (known === undefined) failures.set(name, { count: 1, row });
+      else known.count += 1;
+    }
+    if (lane === -1) continue;
+    byLane[lane] = (byLane[lane] ?? 0) + took;
+    const last = slowest[most - 1];
+    if (took === 0 || (last !== undefined && took <= (duration.data[last] ?? 0))) continue;
+    slowest.push(row);
+    slowest.sort((a, b) => (duration.data[b] ?? 0) - (duration.data[a] ?? 0));
+    slowest.length = Math.min(most, slowest.length);
+  }
+  const sorted = [...failures].sort(([, a], [, b]) => b.count - a.count).slice(0, most);
+  return { byLane, slowest, failures: sorted.map(([name, { count, row }]) => [name, count, row] as const) };
+}
+
+/** Shares in whole percent, of which nothing is lost in the sum where there is something at all. */
+export function percents(values: readonly number[]): readonly number[] {
+  const sum = values.reduce((a, b) => a + b, 0);
+  return values.map((value) => (sum === 0 ? 0 : Math.round((value / sum) * 100)));
+}

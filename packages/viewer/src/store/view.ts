@@ -1,0 +1,180 @@
+/** What of a session a person looks at: filters, the chosen step, the part of time. */
+
+import { computed, type ReadonlySignal, signal, type Signal } from '@preact/signals';
+
+import { laneOfKind, wentWrong } from '../trace/kinds.ts';
+import type { Session } from './session.ts';
+
+export const tabs = ['steps', 'conversation', 'grants', 'files', 'compare'] as const;
+export type Tab = (typeof tabs)[number];
+
+export type Span = readonly [from: number, to: number];
+
+/** The list of steps follows the brush when it has rested for this long: until then, only the timeline is drawn. */
+const restMs = 120;
+const searchMs = 200;
+
+/** The view of one session. The owner closes it. */
+export class View {
+  readonly session: Session;
+  readonly tab: Signal<Tab> = signal<Tab>('steps');
+  /** -1 for none. */
+  readonly selected: Signal<number> = signal(-1);
+  /** The side panel lies over a narrow page: only where it was asked for. */
+  readonly isPanelOpen: Signal<boolean> = signal(false);
+  /** The number of a task; -1 for all. */
+  readonly onlyTask: Signal<number> = signal(-1);
+  readonly onlyFailed: Signal<boolean> = signal(false);
+  /** Lanes that are switched off. */
+  readonly hidden: Signal<ReadonlySet<number>> = signal<ReadonlySet<number>>(new Set());
+  readonly query: Signal<string> = signal('');
+  /** Rows whose whole lines hold what is looked for, of which a row shows only the beginning. */
+  readonly found: Signal<ReadonlySet<number>> = signal<ReadonlySet<number>>(new Set());
+  /** The part of time that the timeline shows; null for all of it. */
+  readonly range: Signal<Span | null> = signal<Span | null>(null);
+  /** The part of time whose steps are listed. */
+  readonly listed: Signal<Span | null> = signal<Span | null>(null);
+  /** Changes at most five times a second: for what is counted anew from all rows. */
+  readonly restedCount: Signal<number> = signal(0);
+  /** The rows that the filters leave, in their order. */
+  readonly shown: ReadonlySignal<Uint32Array>;
+  /** The same, as often as `restedCount`. */
+  readonly restedRows: Signal<Uint32Array> = signal(new Uint32Array(0));
+  readonly #stops: (() => void)[];
+
+  constructor(session: Session) {
+    this.session = session;
+    this.shown = computed(() => this.#shown());
+    this.#stops = [
+      rested(this.range, restMs, (range) => void (this.listed.value = range)),
+      rested(this.query, searchMs, (query) => void this.#search(query)),
+      paced(session.count, 200, (count) => void (this.restedCount.value = count)),
+      paced(this.shown, 200, (rows) => void (this.restedRows.value = rows)),
+    ];
+  }
+
+  close(): void {
+    for (const stop of this.#stops) stop();
+  }
+
+  select(row: number): void {
+    this.selected.value = row;
+    this.isPanelOpen.value = row !== -1;
+  }
+
+  /** Everything is shown again. */
+  reset(): void {
+    this.onlyTask.value = -1;
+    this.onlyFailed.value = false;
+    this.range.value = null;
+    this.query.value = '';
+    this.hidden.value = new Set();
+  }
+
+  /** Shows one task, and the part of time that it took; the same again shows all. */
+  pickTask(index: number): void {
+    const task = this.session.tasks.value[index];
+    if (task === undefined || this.onlyTask.value === index) {
+      this.onlyTask.value = -1;
+      this.range.value = null;
+      return;
+    }
+    this.onlyTask.value = index;
+    const took = task.durationMs ?? 0;
+    this.range.value = took === 0 ? null : [Math.max(0, task.start - took * 0.02), task.start + took * 1.02];
+  }
+
+  toggleLane(lane: number): void {
+    const hidden = new Set(this.hidden.value);
+    if (!hidden.delete(lane)) hidden.add(lane);
+    this.hidden.value = hidden;
+  }
+
+  async #search(query: string): Promise<void> {
+    const words = query.trim().toLowerCase();
+    if (words.length < 2) {
+      this.found.value = new Set();
+      return;
+    }
+    const rows = await this.session.ask('search', words).catch(() => []);
+    if (this.query.value === query) this.found.value = new Set(rows);
+  }
+
+  #shown(): Uint32Array {
+    const count = this.session.count.value;
+    const [task, isFailed, hidden, span, found] = [
+      this.onlyTask.value,
+      this.onlyFailed.value,
+      this.hidden.value,
+      this.listed.value,
+      this.found.value,
+    ];
+    const words = this.query.value.trim().toLowerCase();
+    if (task === -1 && !isFailed && hidden.size === 0 && span === null && words === '') return everything(count);
+    const { kind, flags, task: tasks, start, duration, names, details } = this.session.columns;
+    const rows = new Uint32Array(count);
+    let length = 0;
+    for (let row = 0; row < count; row += 1) {
+      if (task !== -1 && tasks.data[row] !== task) continue;
+      if (isFailed && ((flags.data[row] ?? 0) & wentWrong) === 0) continue;
+      const lane = laneOfKind[kind.data[row] ?? 255] ?? -1;
+      if (lane !== -1 && hidden.has(lane)) continue;
+      const begun = start.data[row] ?? 0;
+      if (span !== null && (begun > span[1] || begun + (duration.data[row] ?? 0) < span[0])) continue;
+      if (words !== '' && !found.has(row) && !`${names[row]} ${details[row]}`.toLowerCase().includes(words)) continue;
+      rows[length] = row;
+      length += 1;
+    }
+    return rows.subarray(0, length);
+  }
+}
+
+let all = new Uint32Array(0);
+
+/** The numbers from 0 on, made once. */
+function everything(count: number): Uint32Array {
+  if (all.length < count) {
+    all = new Uint32Array(Math.max(1 << 15, count * 2));
+    for (let index = 0; index < all.length; index += 1) all[index] = index;
+  }
+  return all.subarray(0, count);
+}
+
+/** Calls when a value has not changed for a while; at once when it becomes nothing. */
+function rested<Value>(source: Signal<Value>, ms: number, tell: (value: Value) => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = source.subscribe((value) => {
+    clearTimeout(timer);
+    if (value === null || value === '') tell(value);
+    else timer = setTimeout(() => tell(value), ms);
+  });
+  return () => {
+    clearTimeout(timer);
+    stop();
+  };
+}
+
+/** Calls at once, and then not more often than every `ms`, the last time with the last value. */
+function paced<Value>(source: ReadonlySignal<Value>, ms: number, tell: (value: Value) => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isWaiting = false;
+  const stop = source.subscribe((value) => {
+    if (timer !== undefined) {
+      isWaiting = true;
+      return;
+    }
+    tell(value);
+    const next = (): void => {
+      timer = undefined;
+      if (!isWaiting) return;
+      isWaiting = false;
+      tell(source.peek());
+      timer = setTimeout(next, ms);
+    };
+    timer = setTimeout(next, ms);
+  });
+  return () => {
+    clearTimeout(timer);
+    stop();
+  };
+}

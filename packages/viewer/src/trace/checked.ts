@@ -1,0 +1,91 @@
+/** Takes single values out of lines that anybody may have written: each is looked at before it is used. */
+
+import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
+
+/** No duration, size or count of a session is greater. */
+export const mostCounted = 1e13;
+
+/** A number from 0 to `most`; 0 for anything else. */
+export function countIn(value: unknown, most: number = mostCounted): number {
+  return typeof value === 'number' && value >= 0 && value <= most ? value : 0;
+}
+
+/** A number from 0 on within bounds; null for anything else. */
+export function countOrNull(value: unknown): number | null {
+  return typeof value === 'number' && value >= 0 && value <= mostCounted ? value : null;
+}
+
+/** A whole number, such as an exit code; null for anything else. */
+export function wholeOrNull(value: unknown): number | null {
+  return Number.isSafeInteger(value) ? (value as number) : null;
+}
+
+/** The beginning of a text; '' for anything else. */
+export function textIn(value: unknown, longest = 160): string {
+  return typeof value === 'string' ? value.slice(0, longest) : '';
+}
+
+/** The beginning of a text that is there and not empty; null for anything else. */
+export function textOrNull(value: unknown, longest = 160): string | null {
+  return typeof value === 'string' && value !== '' ? value.slice(0, longest) : null;
+}
+
+/** The texts of a list, as many as a person would read; none of anything else. */
+export function textsIn(value: unknown, most = 500, longest = 300): readonly string[] {
+  const texts: string[] = [];
+  for (const each of Array.isArray(value) ? (value as readonly unknown[]).slice(0, most) : []) {
+    if (typeof each === 'string') texts.push(each.slice(0, longest));
+  }
+  return texts;
+}
+
+/** The objects of a list, as many as a person would read. */
+export function objectsIn(value: unknown, most = 500): readonly JsonObject[] {
+  if (!Array.isArray(value)) return [];
+  return (value as readonly unknown[])
+    .slice(0, most)
+    .map(asJsonObject)
+    .filter((each) => each !== null);
+}
+
+/** What a key of an object holds, where the value is an object. */
+export function objectIn(value: unknown): JsonObject {
+  return asJsonObject(value) ?? {};
+}
+
+/** How a value reads in one row: `longest` characters and four levels at most, whatever it is. */
+export function preview(value: unknown, longest = 160, levels = 4): string {
+  if (typeof value === 'string') return value.slice(0, longest);
+  if (typeof value !== 'object' || value === null)
+    return value === undefined ? '' : `${value as number | boolean | null}`;
+  if (levels === 0) return '…';
+  let shown = '';
+  const isList = Array.isArray(value);
+  for (const key in value) {
+    if (shown.length > longest) break;
+    const inner = preview((value as JsonObject)[key], longest, levels - 1);
+    shown += `${shown === '' ? '' : isList ? ' ' : ', '}${isList ? '' : `${key.slice(0, 60)}: `}${inner}`;
+  }
+  return shown.slice(0, longest);
+}
+
+/** The JSON of a value in lines, or null where it nests too deep for that. */
+export function prettyJson(value: unknown): string | null {
+  try {
+    return JSON.stringify(value, null, 2) ?? '';
+  } catch (error) {
+    // The only values here came out of JSON, of which this alone cannot be written again.
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+/** The value of a line of JSON; null for what is no object. */
+export function parseLine(line: string): JsonObject | null {
+  try {
+    return asJsonObject(JSON.parse(line));
+  } catch {
+    // Cut, damaged, or no JSON at all: the line is shown as it is.
+    return null;
+  }
+}

@@ -1,0 +1,44 @@
+/** Reads from the arguments of a call how it changed a file. */
+
+import type { JsonObject } from '@svc/protocol/json-object.ts';
+import type { FileEdit } from '../messages.ts';
+import { objectIn } from './checked.ts';
+import { changedLines, lineDiff } from './line-diff.ts';
+
+/** What one call did to one file. */
+interface Change {
+  readonly path: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+const mostLines = 2000;
+/** Of a text that is compared; a longer one is compared as far as here. */
+const longestText = 512 * 1024;
+
+/** Null for a call that changed nothing, or in a way that its arguments do not say. */
+export function changeOf(event: JsonObject): Change | null {
+  const given = objectIn(event['arguments']);
+  const { path, command } = given;
+  if (typeof path !== 'string' || event['is_error'] === true) return null;
+  const text = (...keys: readonly string[]): string | null => {
+    const found = keys.map((key) => given[key]).find((value) => typeof value === 'string');
+    return typeof found === 'string' ? found.slice(0, longestText) : null;
+  };
+  const [before, after, content] = [
+    text('old_text', 'old_str'),
+    text('new_text', 'new_str'),
+    text('content', 'file_text'),
+  ];
+  if (before !== null && after !== null) return { path: path.slice(0, 1024), before, after };
+  const isWrite = command === 'write' || command === 'create' || command === undefined;
+  return isWrite && content !== null ? { path: path.slice(0, 1024), before: '', after: content } : null;
+}
+
+export function editOf(event: JsonObject, row: number): FileEdit | null {
+  const change = changeOf(event);
+  if (change === null) return null;
+  const lines = lineDiff(change.before, change.after);
+  const shown = lines.slice(0, mostLines);
+  return { path: change.path, row, ...changedLines(lines), lines: shown, more: lines.length - shown.length };
+}

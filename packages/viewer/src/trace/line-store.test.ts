@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+
+import { LineStore } from './line-store.ts';
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+describe('a store of lines', () => {
+  it('takes whole lines alone, wherever the bytes are cut', () => {
+    const text = 'eins\nzwölf\n\n三つ\nohne Ende';
+    const whole = bytes(text);
+    for (let cut = 0; cut <= whole.length; cut += 1) {
+      const store = new LineStore();
+      store.push(whole.slice(0, cut));
+      const first = store.take();
+      store.push(whole.slice(cut));
+      expect([...first, ...store.take()]).toEqual(['eins', 'zwölf', '', '三つ']);
+      expect([0, 1, 2, 3, 4, -1].map((line) => store.line(line))).toEqual(['eins', 'zwölf', '', '三つ', '', '']);
+      expect([store.count, store.bytes, store.tailBytes]).toEqual([4, 29, 9]);
+    }
+  });
+
+  it('finds a line among many pieces', () => {
+    const store = new LineStore();
+    for (let piece = 0; piece < 50; piece += 1) {
+      store.push(bytes(`${piece} a\n${piece} b\n`));
+      store.take();
+    }
+    expect([store.line(0), store.line(51), store.line(99)]).toEqual(['0 a', '25 b', '49 b']);
+    expect([...store.blocks()].slice(24, 26)).toEqual([
+      { first: 48, lines: ['24 a', '24 b'] },
+      { first: 50, lines: ['25 a', '25 b'] },
+    ]);
+  });
+
+  it('passes over the rest of a line that is too long', () => {
+    const store = new LineStore(100);
+    store.push(bytes('x'.repeat(80)));
+    expect(store.take()).toEqual([]);
+    store.push(bytes('y'.repeat(80)));
+    expect(store.take()).toEqual(['x'.repeat(80)]);
+    store.push(bytes('z'.repeat(80)));
+    store.push(bytes('z\nnext\n'));
+    expect(store.take()).toEqual(['next']);
+    expect(store.tailBytes).toBe(0);
+  });
+});

@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { damagedKind, flags, kinds, unknownKind } from './kinds.ts';
+import { readLine } from './read-line.ts';
+
+const line = (fields: object): string => JSON.stringify({ event_id: 'evt_1', timestamp: 5000, ...fields });
+
+describe('the row of a line', () => {
+  it('has what a call was about', () => {
+    const call = line({
+      event_type: 'tool_call',
+      task_id: 'tsk_1',
+      tool_name: 'svc-tool-editor',
+      arguments: { command: 'read', path: 'src/a.ts' },
+      is_error: true,
+      duration_ms: 12,
+    });
+    const { event: _event, ...row } = readLine(call);
+    expect(row).toEqual({
+      kind: kinds.tool,
+      flags: flags.failed,
+      at: 5000,
+      startedAt: null,
+      durationMs: 12,
+      taskId: 'tsk_1',
+      inputTokens: 0,
+      outputTokens: 0,
+      name: 'svc-tool-editor',
+      detail: 'read src/a.ts',
+    });
+  });
+
+  it.each([
+    ['null', damagedKind],
+    ['[]', damagedKind],
+    ['{"event_type":7}', damagedKind],
+    ['{"event_type":"infer', damagedKind],
+    ['', damagedKind],
+    [line({ event_type: 'something_of_later' }), unknownKind],
+  ])('of %s is of kind %i', (text, kind) => {
+    expect(readLine(text).kind).toBe(kind);
+  });
+
+  it('holds no number that is out of bounds, whatever the line says', () => {
+    const odd = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom(1e308, -1, Number.MAX_SAFE_INTEGER, '9', true));
+    const keys = [
+      'timestamp',
+      'start_ms',
+      'duration_ms',
+      'usage',
+      'task_id',
+      'arguments',
+      'tool_name',
+      'text',
+      'capsule',
+      'containment',
+      'outcome',
+      'status',
+      'state',
+      'host',
+      'port',
+      'turn',
+    ];
+    const types = [
+      'inference',
+      'tool_call',
+      'shell',
+      'session_start',
+      'task_end',
+      'delegation',
+      'egress',
+      'compaction',
+      'plan_step',
+      'anything',
+    ];
+    const events = fc.record(Object.fromEntries(keys.map((key) => [key, odd])), { requiredKeys: [] });
+    fc.assert(
+      fc.property(fc.constantFrom(...types), events, (type, fields) => {
+        const row = readLine(JSON.stringify({ ...fields, event_type: type }));
+        expect(row.durationMs).toBeGreaterThanOrEqual(0);
+        expect(row.durationMs).toBeLessThanOrEqual(1e13);
+        expect(row.name.length).toBeLessThanOrEqual(70);
+        expect(row.detail.length).toBeLessThanOrEqual(260);
+        expect(Number.isInteger(row.flags)).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is short where the line is long or nests deep', () => {
+    const deep = `{"event_type":"tool_call","tool_name":"t","arguments":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+    expect(readLine(deep).detail.length).toBeLessThanOrEqual(160);
+    const long = line({ event_type: 'task_received', task_id: 'x'.repeat(10_000), text: 'y'.repeat(10_000_000) });
+    const { taskId, detail } = readLine(long);
+    expect([taskId?.length, detail.length]).toEqual([128, 160]);
+  });
+});

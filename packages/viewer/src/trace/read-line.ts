@@ -1,0 +1,175 @@
+/** Makes the row of a line of a trace: a few numbers and two short texts. */
+
+import type { JsonObject } from '@svc/protocol/json-object.ts';
+import { countIn, countOrNull, objectIn, parseLine, preview, textIn, textOrNull, textsIn } from './checked.ts';
+import { damagedKind, flags, kindOfType, kinds, unknownKind } from './kinds.ts';
+
+/** What of a line is looked at for every row. */
+export interface Row {
+  readonly kind: number;
+  readonly flags: number;
+  /** Unix milliseconds; null where the line does not say it. */
+  readonly at: number | null;
+  /** When it began, where the line says so itself. */
+  readonly startedAt: number | null;
+  readonly durationMs: number;
+  readonly taskId: string | null;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly name: string;
+  readonly detail: string;
+  /** Null for a damaged line. */
+  readonly event: JsonObject | null;
+}
+
+const longestName = 60;
+/** Ids tell things apart: more of one is not looked at. */
+const longestId = 128;
+
+/** Never throws, whatever the line holds. */
+export function readLine(line: string): Row {
+  const event = parseLine(line);
+  const type = event?.['event_type'];
+  if (event === null || typeof type !== 'string') return damagedRow(line);
+  const kind = kindOfType(type);
+  const usage = objectIn(event['usage']);
+  const isModel = kind === kinds.model;
+  const [name, detail] = describe(kind, type, event);
+  return {
+    kind,
+    flags: flagsOf(kind, event),
+    at: countOrNull(event['timestamp']),
+    startedAt: countOrNull(event['start_ms'] ?? event['started_at']),
+    durationMs: kind === kinds.taskEnd || kind === kinds.sessionEnd ? 0 : countIn(event['duration_ms']),
+    taskId: textOrNull(event['task_id'], longestId),
+    inputTokens: isModel ? countIn(usage['input_tokens'], 4e9) : 0,
+    outputTokens: isModel ? countIn(usage['output_tokens'], 4e9) : 0,
+    name,
+    detail,
+    event,
+  };
+}
+
+function damagedRow(line: string): Row {
+  return {
+    kind: damagedKind,
+    flags: flags.failed,
+    at: null,
+    startedAt: null,
+    durationMs: 0,
+    taskId: null,
+    inputTokens: 0,
+    outputTokens: 0,
+    name: 'damaged line',
+    detail: line.slice(0, 160),
+    event: null,
+  };
+}
+
+const failedStates: ReadonlySet<unknown> = new Set(['failed', 'error', 'crashed', 'trapped', 'timed-out']);
+
+function flagsOf(kind: number, event: JsonObject): number {
+  const { is_error: isError, outcome, state, status, allowed } = event;
+  const isRefused =
+    kind === kinds.refusal ||
+    kind === kinds.ceiling ||
+    status === 'refused' ||
+    (kind === kinds.egress && allowed === false);
+  const hasFailed =
+    isError === true ||
+    kind === kinds.hookError ||
+    failedStates.has(state) ||
+    failedStates.has(outcome) ||
+    failedStates.has(status) ||
+    (kind === kinds.model && typeof outcome === 'string' && outcome !== 'response');
+  return (
+    (hasFailed ? flags.failed : 0) |
+    (isRefused ? flags.refused : 0) |
+    (event['truncated'] === true ? flags.truncated : 0) |
+    (event['trust'] === 'untrusted' ? flags.untrusted : 0)
+  );
+}
+
+/** Name and detail of a row. */
+function describe(kind: number, type: string, event: JsonObject): readonly [string, string] {
+  const text = (key: string, longest?: number): string => textIn(event[key], longest);
+  switch (kind) {
+    case kinds.sessionStart: {
+      const { name, version } = objectIn(event['capsule']);
+      const { achieved, declared } = objectIn(event['containment']);
+      return [
+        'session',
+        `${textIn(name, 60)} ${textIn(version, 30)} · ${textIn(achieved, 20)}, asked for ${textIn(declared, 20)}`,
+      ];
+    }
+    case kinds.taskReceived:
+      return ['task', text('text')];
+    case kinds.taskStart:
+      return ['attempt', `attempt ${countIn(event['attempt'])}`];
+    case kinds.model:
+      return modelRow(event);
+    case kinds.tool:
+      return [text('tool_name', longestName), argumentsRow(event['arguments'])];
+    case kinds.skill:
+      return [text('skill_name', longestName), ''];
+    case kinds.command: {
+      const given = objectIn(event['arguments']);
+      const args = Array.isArray(given['args'])
+        ? textsIn(given['args'], 40, 160).join(' ')
+        : argumentsRow(event['arguments']);
+      return [text('command_name', longestName), args.slice(0, 160)];
+    }
+    case kinds.background:
+      return [text('command_name', longestName), `in the background: ${text('state', 20)}`];
+    case kinds.question:
+      return ['question', text('prompt')];
+    case kinds.compaction:
+      return [
+        'compaction',
+        `${text('outcome', 20)}: ${countIn(event['messages_before'])} to ${countIn(event['messages_after'])} messages`,
+      ];
+    case kinds.child:
+      return [
+        text('capsule', longestName),
+        `${text('status', 20)}${textIn(event['detail']) === '' ? '' : `: ${text('detail')}`}`,
+      ];
+    case kinds.planStep:
+      return [text('name', longestName), `step ${text('step_id', 40)} of a plan: ${text('outcome', 20)}`];
+    case kinds.taskEnd:
+      return [`task ${text('state', 20)}`, text('error') || `${countIn(event['turns'])} turns`];
+    case kinds.sessionEnd:
+      return [`session ${text('status', 20)}`, text('reason') || `${countIn(event['tasks'])} tasks`];
+    case kinds.reopened:
+      return ['reopened', text('feedback')];
+    case kinds.hookError:
+      return [text('hook_name', longestName), text('error')];
+    case kinds.refusal:
+      return [text('what', longestName), text('rule') || text('reason')];
+    case kinds.egress:
+      return [
+        `${text('host', 50)}:${countIn(event['port'], 65_535)}`,
+        event['allowed'] === false ? 'refused' : `${countIn(event['bytes'])} bytes`,
+      ];
+    case kinds.fileChange:
+      return [text('path', longestName), text('change', 20)];
+    default: {
+      const about = event['detail'] ?? event['error'] ?? event['path'] ?? event['outcome'] ?? '';
+      return [(kind === unknownKind ? type : type.replaceAll('_', ' ')).slice(0, longestName), preview(about)];
+    }
+  }
+}
+
+function modelRow(event: JsonObject): readonly [string, string] {
+  const hook = textIn(event['hook_name'], 40);
+  const name = hook === '' ? `turn ${countIn(event['turn'], 1e6)}` : hook;
+  const error = textIn(event['error']);
+  return [name, error === '' ? `${textIn(event['model'], 60)} · ${textIn(event['stop_reason'], 40)}` : error];
+}
+
+/** What a call was about: of the editor what it did and where, else its only text, else all of it. */
+function argumentsRow(given: unknown): string {
+  const { command, path } = objectIn(given);
+  if (typeof path === 'string') return `${textIn(command, 20)} ${path.slice(0, 140)}`.trim();
+  if (typeof command === 'string') return command.slice(0, 160);
+  return preview(given);
+}

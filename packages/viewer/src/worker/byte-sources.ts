@@ -1,0 +1,53 @@
+/** Opens the bytes that a session is read from: streams of the server of the page, or what an exported page holds. */
+
+import type { Place } from '../messages.ts';
+
+/** A stream that could not be opened, and why. */
+export class SourceFault extends Error {}
+
+export type Served = Extract<Place, { readonly kind: 'server' }>;
+
+export function headersOf({ token }: Served): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${token}` };
+}
+
+/** The trace or the journal from a byte on; it ends where the file does, or when the session has. Throws a `SourceFault`. */
+export async function servedBytes(
+  place: Served,
+  what: 'trace' | 'journal',
+  from: number,
+): Promise<ReadableStream<Uint8Array>> {
+  let answer: Response;
+  try {
+    answer = await fetch(`${place.base}${what}?from=${from}`, { headers: headersOf(place) });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new SourceFault('The server of this page does not answer any more.', { cause: error });
+  }
+  if (!answer.ok || answer.body === null) throw new SourceFault(await faultOf(answer));
+  return answer.body;
+}
+
+/** What the server says is wrong, as one sentence. */
+export async function faultOf(answer: Response): Promise<string> {
+  const text = (await answer.text()).slice(0, 10_000);
+  try {
+    const { error } = JSON.parse(text) as { error?: { message?: unknown } };
+    if (typeof error?.message === 'string') return error.message.slice(0, 500);
+  } catch {
+    // An answer that is no JSON: its status says what there is to say.
+  }
+  return `The server of this page answered ${answer.status}.`;
+}
+
+/** Bytes that were made small and written as letters. Ends early, with an error, where they are damaged. */
+export function heldBytes(base64: string): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new Blob([fromBase64(base64.trim())]).stream().pipeThrough(new DecompressionStream('gzip'));
+}
+
+/** Browsers of 2025 and later do it at once; in others it takes some times as long. */
+function fromBase64(letters: string): Uint8Array<ArrayBuffer> {
+  const { fromBase64: whole } = Uint8Array as { fromBase64?: (letters: string) => Uint8Array<ArrayBuffer> };
+  if (whole !== undefined) return whole.call(Uint8Array, letters);
+  return Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
+}

@@ -1,0 +1,57 @@
+/** Reads what a session began with: its capsule, its containment and all that it was granted. */
+
+import type { JsonObject } from '@svc/protocol/json-object.ts';
+import type { GrantedScope, SessionStart } from '../messages.ts';
+import { countIn, countOrNull, objectIn, objectsIn, textIn, textOrNull, textsIn } from '../trace/checked.ts';
+
+/** Of a `session_start`; what is missing or of another form is empty. */
+export function startOfSession(event: JsonObject): SessionStart {
+  const capsule = objectIn(event['capsule']);
+  const containment = objectIn(event['containment']);
+  return {
+    sessionId: textIn(event['session_id'], 128),
+    capsule: textIn(capsule['name'], 100),
+    version: textIn(capsule['version'], 40),
+    runtimeVersion: textIn(event['runtime_version'], 40),
+    at: countIn(event['timestamp']),
+    declared: textIn(containment['declared'], 20),
+    achieved: textIn(containment['achieved'], 20),
+    mechanism: textIn(containment['mechanism'], 100),
+    tools: textsIn(event['tools_declared'], 200, 100),
+    grants: scopeOf(objectIn(event['effective_grants'])),
+  };
+}
+
+function scopeOf(grants: JsonObject): GrantedScope {
+  const folder = grants['project_folder'];
+  const { path, writable, masked } = objectIn(folder);
+  return {
+    filesystemScope: textOrNull(grants['filesystem_scope'], 300),
+    isReadOnly: grants['read_only'] === true,
+    hasWorkdirExec: grants['workdir_exec'] === true,
+    hasUnixSockets: grants['unix_sockets'] === true,
+    hasPlanSubmit: grants['plan_submit'] === true,
+    network: textsIn(grants['network_allow']),
+    shell: textsIn(grants['shell_allow']),
+    spawn: textsIn(grants['spawn_allow']),
+    env: textsIn(grants['env_allow']),
+    interpreters: textsIn(grants['interpreter_runtime']),
+    preopens: objectsIn(grants['preopens']).map((each) => ({
+      artifact: textIn(each['artifact'], 100),
+      runtime: textIn(each['runtime'], 20),
+      path: textOrNull(each['path'], 300),
+      isWritable: each['writable'] === true,
+      stores: textsIn(each['state'], 50, 60),
+    })),
+    limits: objectsIn(grants['limits'], 20).map((each) => ({
+      resource: textIn(each['resource'], 30),
+      of: textIn(each['of'], 30),
+      max: countOrNull(each['max']),
+      heldBy: textIn(each['held_by'], 30),
+    })),
+    projectFolder:
+      typeof path === 'string'
+        ? { path: path.slice(0, 300), isWritable: writable === true, masked: textsIn(masked, 100, 200) }
+        : null,
+  };
+}

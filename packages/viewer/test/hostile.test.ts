@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+
+import { chromiumPath, closeBrowser, type OpenPage, openPage } from './support/browser.ts';
+import { attempts, hostileSession } from './support/hostile-session.ts';
+import { buildPage, documentOf, elementsOf } from './support/page-document.ts';
+import { StandInServer } from './support/stand-in-server.ts';
+
+const tabs = ['Conversation', 'Grants', 'Files', 'Compare', 'Steps'];
+const hostile = hostileSession();
+
+describe.skipIf(chromiumPath === null)(
+  'a session whose every text is an attempt (skipped without Chromium)',
+  { timeout: 180_000 },
+  () => {
+    beforeAll(async () => void (await buildPage()), 60_000);
+    afterAll(closeBrowser);
+
+    it('is only shown by the page that a server sends', async () => {
+      const [first = ''] = attempts;
+      const server = await new StandInServer(
+        [
+          {
+            id: 'ses_hostile',
+            ...hostile,
+            files: new Map(attempts.filter((text) => text !== '').map((text) => [`out/${text.slice(0, 3000)}`, text])),
+            row: { capsule: first, task: first, status: first, version: first },
+            facts: { notes: attempts.slice(0, 20), notStopped: attempts.slice(0, 20), capture: first },
+          },
+          { id: first, trace: '', row: { capsule: 7, task: [], status: null, tasks: 'x', started_at_ms: 1e308 } },
+        ],
+        {
+          a: first,
+          b: first,
+          parting: {
+            kind: first,
+            steps: { a: first, b: 1e308 },
+            name: first,
+            part: first,
+            turn: 'x',
+            message: { number: first, role: first },
+            difference: { path: first, a: first, b: first },
+          },
+        },
+      ).listen();
+      onTestFinished(() => server.close());
+      const opened = await openPage(server.url('ses_hostile'));
+      onTestFinished(opened.close);
+      await isOnlyShown(opened);
+      expect([opened.faults, opened.foreign]).toEqual([[], []]);
+      await opened.page.getByRole('button', { name: 'All sessions' }).click();
+      await opened.page.getByRole('row', { name: first }).first().waitFor();
+      expect(await strangeElements(opened)).toEqual([]);
+      expect([opened.faults, opened.foreign]).toEqual([[], []]);
+    });
+
+    it('is only shown by an exported file opened from the disk', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'svc-viewer-'));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      const [first = ''] = attempts;
+      const file = join(folder, 'export.html');
+      const elements = elementsOf(
+        { id: 'ses_hostile', ...hostile },
+        { notes: attempts.slice(0, 20), of: 'a later version', has: first },
+      );
+      writeFileSync(file, documentOf({ kind: 'exported', elements }).html);
+      const opened = await openPage(pathToFileURL(file).href);
+      onTestFinished(opened.close);
+      await isOnlyShown(opened);
+      expect([opened.faults, opened.foreign]).toEqual([[], []]);
+    });
+  },
+);
+
+/** Chooses every row, and looks at every tab. */
+async function isOnlyShown(opened: OpenPage): Promise<void> {
+  const { page } = opened;
+  await page
+    .locator('.tools output', { hasText: `${hostile.rows.toLocaleString('en')} steps` })
+    .waitFor({ timeout: 30_000 });
+  await page.locator('#steps').focus();
+  await page.keyboard.press('Home');
+  for (let row = 0; row < hostile.rows; row += 1) {
+    await page.keyboard.press('ArrowDown');
+    await page.waitForFunction(() => document.querySelector('.side .note')?.textContent !== 'Reading…');
+    if (row % 10 === 0) await page.getByRole('button', { name: 'Line of the trace' }).click();
+  }
+  expect(await strangeElements(opened)).toEqual([]);
+  for (const tab of tabs) {
+    await page.getByRole('tab', { name: tab }).click();
+    await page.locator('[role=tabpanel] *').first().waitFor();
+    expect(await strangeElements(opened)).toEqual([]);
+  }
+  await page.getByRole('tab', { name: 'Conversation' }).click();
+  for (let task = 0; task < 12; task += 1) {
+    await page.keyboard.press(']');
+    for (let card = 0; card < 3; card += 1) {
+      const closed = page.locator('.call-head[aria-expanded=false]').first();
+      if ((await closed.count()) > 0) await closed.click();
+    }
+  }
+  expect(await strangeElements(opened)).toEqual([]);
+  // It still answers at once.
+  const ms = await page.evaluate(async () => {
+    const before = performance.now();
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    return performance.now() - before;
+  });
+  expect(ms).toBeLessThan(2000);
+}
+
+/** Elements that the page makes of no text. */
+async function strangeElements({ page }: OpenPage): Promise<readonly string[]> {
+  return await page.evaluate(() =>
+    [
+      ...document.querySelectorAll(
+        '#app :is(img, script, iframe, svg, math, object, style, a, link, form, base, meta)',
+      ),
+    ].map((element) => element.outerHTML.slice(0, 200)),
+  );
+}

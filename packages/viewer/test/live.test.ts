@@ -1,0 +1,186 @@
+import type { ServerResponse } from 'node:http';
+
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+
+import { chromiumPath, closeBrowser, openPage } from './support/browser.ts';
+import { makeSession } from './support/made-session.ts';
+import { buildPage } from './support/page-document.ts';
+import { type RunningCapsule, runningCapsule } from './support/running-capsule.ts';
+import { type StandInSession, StandInServer } from './support/stand-in-server.ts';
+
+interface Asked {
+  readonly method: string;
+  readonly params: unknown;
+}
+
+/** A page that looks at a capsule which asks, and what the capsule was asked. */
+async function watching(
+  capsule: RunningCapsule,
+  more: Partial<StandInSession> = {},
+): Promise<{ readonly page: Page; readonly asked: Asked[]; readonly faults: string[] }> {
+  const asked: Asked[] = [];
+  const rpc = ({ method, params }: Asked): Readonly<Record<string, unknown>> => {
+    asked.push({ method, params });
+    return { result: { status: { state: 'working' } } };
+  };
+  const { trace, events } = capsule;
+  const server = await new StandInServer([{ id: 'ses_live', trace, events, rpc, ...more }]).listen();
+  onTestFinished(() => server.close());
+  const { page, faults, close } = await openPage(server.url('ses_live', '&tab=conversation'));
+  onTestFinished(close);
+  return { page, asked, faults };
+}
+
+describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chromium)', { timeout: 60_000 }, () => {
+  beforeAll(async () => void (await buildPage()), 60_000);
+  afterAll(closeBrowser);
+
+  it('shows what runs right now, and goes on to its end', async () => {
+    const capsule = runningCapsule();
+    const { page, faults } = await watching(capsule);
+    await page.locator('.chip.live').waitFor();
+    await page.locator('.live-turn').getByText('I ask which one.').waitFor();
+    await page.locator('.live-turn .call').getByText('svc-tool-request-input').waitFor();
+    expect(await page.locator('.task-facts').textContent()).toContain('waits for you');
+    capsule.answered();
+    await page.locator('.banner').waitFor({ state: 'detached' });
+    await page.locator('.live-turn .call').waitFor({ state: 'detached' });
+    await page.locator('.question').getByText('Which of the two formats is meant?').waitFor();
+    capsule.ended();
+    await page.locator('.chip.live').waitFor({ state: 'detached' });
+    await page.locator('.rule.end').getByText('completed').waitFor();
+    expect(await page.locator('.task-facts').textContent()).toBe('completed · 3.0 s · 240 tokens');
+    expect(faults).toEqual([]);
+  });
+
+  it('has its question answered, by exactly this answer to exactly this question', async () => {
+    const capsule = runningCapsule();
+    const { page, asked } = await watching(capsule);
+    await page.getByRole('textbox', { name: 'Answer' }).fill('Both of them.');
+    await page.locator('.answer [aria-disabled=false]').waitFor();
+    await page.getByRole('button', { name: 'Answer', exact: true }).click();
+    await page.getByText('Answered.').waitFor();
+    expect(asked).toEqual([
+      {
+        method: 'tasks/answer',
+        params: { id: 'tsk_00000000000000000000000000000001', wait: 'q1', text: 'Both of them.' },
+      },
+    ]);
+    await page.getByRole('button', { name: 'Answer', exact: true }).click({ force: true });
+    expect(asked.length).toBe(1);
+  });
+
+  it('takes no answer that was given within 300 ms of the question', async () => {
+    const capsule = runningCapsule();
+    const { page, asked } = await watching(capsule);
+    // Presses it as soon as it is there, and again once it is old enough.
+    const presses = await page.evaluate(async () => {
+      const times: number[] = [];
+      const find = (): HTMLButtonElement | null => document.querySelector('.banner .button.main');
+      while (find() === null) await new Promise((resolve) => requestAnimationFrame(resolve));
+      const since = performance.now();
+      for (; performance.now() - since < 250;) {
+        find()?.click();
+        times.push(performance.now() - since);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      return times.length;
+    });
+    expect(presses).toBeGreaterThan(3);
+    expect([asked, await page.locator('.said').textContent()]).toEqual([[], '']);
+    await page.locator('.answer [aria-disabled=false]').waitFor();
+    await page.getByRole('button', { name: 'Answer', exact: true }).click();
+    await page.getByText('Answered.').waitFor();
+    expect(asked.length).toBe(1);
+  });
+
+  it('spells what hides in a question, and says where it may only read', async () => {
+    const capsule = runningCapsule('Pay p\u0430ypal\u202E?\u200B');
+    const { page } = await watching(capsule, { facts: { readOnly: true } });
+    await page.locator('.banner').waitFor();
+    expect(await page.locator('.banner .odd').allTextContents()).toEqual(['U+202E', 'U+200B']);
+    await page.getByText('Words in it mix letters').waitFor();
+    await page.getByText('This page may only read.').waitFor();
+    expect(await page.getByRole('textbox', { name: 'Answer' }).count()).toBe(0);
+  });
+
+  it('says what the capsule says against an answer, which can then be given again', async () => {
+    const { page } = await watching(runningCapsule(), {
+      rpc: () => ({ error: { code: -32_010, message: 'Question not open' } }),
+    });
+    await page.locator('.banner').waitFor();
+    await page.locator('.answer [aria-disabled=false]').waitFor();
+    await page.getByRole('button', { name: 'Answer', exact: true }).click();
+    await page.getByText('Question not open').waitFor();
+    expect(await page.getByRole('button', { name: 'Answer', exact: true }).getAttribute('aria-disabled')).toBe('false');
+  });
+
+  it('keeps up with 2,000 lines a second in few messages, at the end of its list', async () => {
+    const lines = makeSession({ lines: 12_000 }).trace.split('\n').slice(0, -2);
+    const stream = new PacedLines(lines);
+    const server = await new StandInServer([
+      { id: 'ses_live', trace: (response) => stream.write(response, 8000) },
+    ]).listen();
+    onTestFinished(() => server.close());
+    const { page, faults, close } = await openPage(server.url('ses_live'));
+    onTestFinished(close);
+    await page.locator('.tools output', { hasText: '8,000 steps' }).waitFor();
+    await stream.pace(2000);
+    await page.locator('.tools output', { hasText: '12.0 k steps' }).waitFor({ timeout: 10_000 });
+    expect(await page.locator('#steps [role=row]').count()).toBeLessThanOrEqual(60);
+    expect(faults).toEqual([]);
+  });
+
+  it('goes on where it was when a connection breaks off', async () => {
+    const lines = makeSession({ lines: 2000 }).trace;
+    let connections = 0;
+    const trace = (response: ServerResponse): void => {
+      connections += 1;
+      const from = Number(new URL(response.req.url ?? '', 'http://x').searchParams.get('from'));
+      const rest = Buffer.from(lines).subarray(from);
+      if (connections < 4) response.write(rest.subarray(0, 100_001), () => setTimeout(() => response.destroy(), 20));
+      else response.end(rest);
+    };
+    const server = await new StandInServer([{ id: 'ses_cut', trace }]).listen();
+    onTestFinished(() => server.close());
+    const { page, close } = await openPage(server.url('ses_cut'));
+    onTestFinished(close);
+    await page.locator('.tools output', { hasText: '2,000 steps' }).waitFor();
+    expect(connections).toBe(4);
+    expect(await page.locator('.sum').first().textContent()).not.toContain('damaged');
+  });
+});
+
+/** Lines of a trace that come at a steady pace. */
+class PacedLines {
+  readonly #lines: readonly string[];
+  #response: ServerResponse | null = null;
+  #sent = 0;
+
+  constructor(lines: readonly string[]) {
+    this.#lines = lines;
+  }
+
+  write(response: ServerResponse, count: number): void {
+    this.#response = response;
+    this.#send(count);
+  }
+
+  /** Resolves when all are sent. */
+  async pace(perSecond: number): Promise<void> {
+    const began = performance.now();
+    const from = this.#sent;
+    while (this.#sent < this.#lines.length) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      this.#send(Math.floor(((performance.now() - began) / 1000) * perSecond) - (this.#sent - from));
+    }
+  }
+
+  #send(count: number): void {
+    const chosen = this.#lines.slice(this.#sent, this.#sent + Math.max(0, count));
+    if (chosen.length === 0) return;
+    this.#response?.write(`${chosen.join('\n')}\n`);
+    this.#sent += chosen.length;
+  }
+}

@@ -1,0 +1,338 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+
+import { chromiumPath, closeBrowser, type OpenPage, openPage } from './support/browser.ts';
+import { makeSession } from './support/made-session.ts';
+import { buildPage, documentOf, elementsOf } from './support/page-document.ts';
+import { type StandInSession, StandInServer } from './support/stand-in-server.ts';
+
+const made = makeSession({ lines: 400 });
+const other = makeSession({ lines: 400, id: 'ses_other', partsAt: 30 });
+const child: StandInSession = { ...makeSession({ lines: 30, seed: 7 }), id: made.childIds[0] ?? '' };
+const files = new Map<string, string | Buffer>([
+  ['out/result.txt', 'The last header is kept.\n'],
+  [
+    'out/picture.png',
+    Buffer.from(
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      'base64',
+    ),
+  ],
+]);
+const parting = {
+  a: made.id,
+  b: other.id,
+  parting: {
+    kind: 'answer',
+    steps: { a: 58, b: 58 },
+    name: 'large-2',
+    turn: 12,
+    part: 'answer',
+    difference: { path: '/response', a: 'this way', b: 'that way' },
+  },
+};
+
+async function opened(more = '', size: { readonly width?: number; readonly height?: number } = {}): Promise<OpenPage> {
+  const server = await new StandInServer([{ ...made, files }, other, child], parting).listen();
+  onTestFinished(() => server.close());
+  const page = await openPage(server.url(made.id, more), size);
+  onTestFinished(page.close);
+  await page.page.locator('.step, .block, .card, .leaf, select').first().waitFor();
+  return page;
+}
+
+const chosenName = async (page: Page): Promise<string> => (await page.locator('.side h2 .theirs').textContent()) ?? '';
+const tab = async (page: Page): Promise<string> =>
+  (await page.locator('[role=tab][aria-selected=true]').textContent()) ?? '';
+
+describe.skipIf(chromiumPath === null)('the page of a session (skipped without Chromium)', { timeout: 60_000 }, () => {
+  beforeAll(async () => void (await buildPage()), 60_000);
+  afterAll(closeBrowser);
+
+  it('takes its token out of the address and sends it with every request', async () => {
+    const { page, faults, foreign } = await opened();
+    expect(new URL(page.url()).hash).toBe(`#session=${made.id}`);
+    expect(
+      await page.evaluate(() => JSON.stringify([localStorage.length, sessionStorage.length, document.cookie])),
+    ).toBe('[0,0,""]');
+    expect([faults, foreign]).toEqual([[], []]);
+  });
+
+  it('says what is missing where there is no token, a wrong one, or no such session', async () => {
+    const server = await new StandInServer([made]).listen();
+    onTestFinished(() => server.close());
+    const without = await openPage(`${server.origin}/`);
+    onTestFinished(without.close);
+    await without.page.getByRole('heading', { name: 'This page has no token' }).waitFor();
+    const wrong = await openPage(`${server.origin}/#token=${'x'.repeat(43)}&session=${made.id}`);
+    onTestFinished(wrong.close);
+    await wrong.page.getByText('The token is not the one of this server.').waitFor();
+    const none = await openPage(server.url('ses_none'));
+    onTestFinished(none.close);
+    await none.page.getByText('There is no such session.').waitFor();
+    expect([without, wrong, none].flatMap(({ faults, foreign }) => faults.concat(foreign))).toEqual([]);
+  });
+
+  it('shows the steps, and all of a chosen one', async () => {
+    const { page } = await opened();
+    await page.locator('.step', { hasText: 'patch' }).first().click();
+    await page.locator('.side .diff .add').first().waitFor();
+    expect(await page.locator('.side .diff .add').allTextContents()).toEqual([
+      '+added:     if (line === undefined) {\n',
+      "+added:       if (rest !== '') headers.push(parseHeader(rest));\n",
+      '+added:       return headers;\n',
+      '+added:     }\n',
+    ]);
+    await page.locator('.side').getByText('patched src/parse/header.ts').waitFor();
+    await page.getByRole('button', { name: 'Line of the trace' }).click();
+    await page.locator('.side').getByText('"event_type": "tool_call"').waitFor();
+  });
+
+  it('keeps few rows in the document, wherever the list is', async () => {
+    const { page } = await opened('', { width: 1440, height: 1080 });
+    const rows = async (): Promise<number> => await page.locator('#steps [role=row]').count();
+    expect(await rows()).toBeLessThanOrEqual(60);
+    await page.locator('#steps').focus();
+    await page.keyboard.press('End');
+    await page.locator('.step', { hasText: 'session ok' }).waitFor();
+    expect(await rows()).toBeLessThanOrEqual(60);
+  });
+
+  it('does everything by keyboard', async () => {
+    const { page } = await opened();
+    const steps = page.locator('.tools output');
+    await page.keyboard.press('ArrowDown');
+    expect(await chosenName(page)).toBe('session');
+    await page.keyboard.press('ArrowDown');
+    expect(await chosenName(page)).toBe('task');
+    await page.keyboard.press('PageDown');
+    await page.keyboard.press('End');
+    expect(await chosenName(page)).toBe('session ok');
+    await page.keyboard.press('Home');
+    expect(await chosenName(page)).toBe('session');
+    await page.keyboard.press('Escape');
+    await page.getByRole('heading', { name: 'Where the time went' }).waitFor();
+    await page.keyboard.press('e');
+    await page.locator('.tools output', { hasText: '13 steps' }).waitFor();
+    await page.keyboard.press('e');
+    await page.keyboard.press('/');
+    await page.keyboard.type('frames.ts');
+    await page.locator('.tools output.filtered').waitFor();
+    expect(await page.locator('.step .about').first().textContent()).toContain('frames.ts');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await page.locator('.tools output', { hasText: '400 steps' }).waitFor();
+    await page.keyboard.press(']');
+    expect(await page.locator('.task[aria-pressed=true] .task-text').textContent()).toContain('The parser drops');
+    await page.keyboard.press(']');
+    expect(await page.locator('.task[aria-pressed=true] .task-text').textContent()).toBe(
+      'Write a test for an empty body.',
+    );
+    await page.keyboard.press('[');
+    expect(await steps.textContent()).toBe('12 steps');
+    await page.keyboard.press('Escape');
+    for (const [key, name] of [
+      ['2', 'Conversation'],
+      ['3', 'Grants'],
+      ['4', 'Files'],
+      ['5', 'Compare'],
+      ['1', 'Steps'],
+    ] as const) {
+      await page.keyboard.press(key);
+      expect(await tab(page)).toBe(name);
+    }
+    await page.keyboard.press('+');
+    await page.locator('.tools output.filtered').waitFor();
+    await page.keyboard.press('Shift+ArrowRight');
+    await page.keyboard.press('-');
+    await page.keyboard.press('0');
+    await page.locator('.tools output', { hasText: '400 steps' }).waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
+
+  it('reaches every control with the tab key, and in the order of reading', async () => {
+    const { page } = await opened();
+    const order: string[] = [];
+    for (let press = 0; press < 45; press += 1) {
+      await page.keyboard.press('Tab');
+      const name = await page.evaluate(() => {
+        const at = document.activeElement;
+        return at?.closest('header')
+          ? 'head'
+          : at?.closest('nav')
+            ? 'tasks'
+            : at?.closest('.timeline')
+              ? 'timeline'
+              : at?.closest('.tools')
+                ? 'tools'
+                : at?.closest('.list')
+                  ? 'steps'
+                  : at?.closest('aside')
+                    ? 'panel'
+                    : 'none';
+      });
+      if (order.at(-1) !== name) order.push(name);
+    }
+    expect(order.slice(0, 6)).toEqual(['head', 'tasks', 'timeline', 'tools', 'steps', 'panel']);
+  });
+
+  it('leads from an address to its step, and from a step to its address', async () => {
+    const events = made.trace
+      .split('\n')
+      .flatMap((line) => (line.includes('"delegation"') ? [(JSON.parse(line) as { event_id: string }).event_id] : []));
+    const { page } = await opened(`&tab=grants&s=${events[3]}`);
+    await page.getByRole('heading', { name: 'reviewer' }).waitFor();
+    expect(await tab(page)).toBe('Grants');
+    await page.keyboard.press('1');
+    await page.waitForFunction((id) => location.hash.endsWith(`&s=${id}`), events[3]);
+    await page.locator('#steps').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.waitForFunction((id) => !location.hash.includes(id), events[3] ?? '');
+    await page.keyboard.press('Escape');
+    await page.waitForFunction((id) => location.hash === `#session=${id}`, made.id);
+  });
+
+  it('tells a task as it was talked, with what it was answered and what its child did', async () => {
+    const { page } = await opened('&tab=conversation');
+    await page.getByText('The loop leaves when `line` is undefined').first().waitFor();
+    await page.locator('.call-head', { hasText: 'patch' }).first().click();
+    await page.locator('.call-body .add').first().waitFor();
+    await page.keyboard.press(']');
+    await page.keyboard.press(']');
+    await page.getByText('Both. A file may end either way.').first().waitFor();
+    await page.locator('.child-talk button').first().click();
+    await page.locator('.nested .request').getByText('The parser drops the last header').waitFor();
+    expect(await page.locator('.nested .turn-head b').first().textContent()).toBe('turn 1');
+  });
+
+  it('sets what was granted against what was used', async () => {
+    const { page } = await opened('&tab=grants');
+    const row = async (what: string): Promise<readonly string[]> =>
+      await page.getByRole('row', { name: what }).locator('td').allTextContents();
+    await page.getByText('svc.yaml, line 13').first().waitFor();
+    expect(await row('grep')).toEqual(['Command', 'grep', 'svc.yaml, line 13', '29', '2', '0', 'Show steps']);
+    expect(await row('jq')).toEqual(['Command', 'jq', 'svc.yaml, line 13', '0', '0', '0', 'never used']);
+    expect(await row('docs.example.com:443')).toEqual([
+      'Network',
+      'docs.example.com:443',
+      'svc.yaml, line 11',
+      '–',
+      '–',
+      '–',
+      'not recorded',
+    ]);
+    await page.getByText('A bug of the kernel can undo all of this.').waitFor();
+    await page.getByRole('row', { name: 'grep' }).getByRole('button', { name: 'Show steps' }).click();
+    await page.locator('.tools output.filtered').waitFor();
+    expect(await page.locator('.step .name').first().textContent()).toContain('grep');
+  });
+
+  it('shows what the files became, and a picture only after a click', async () => {
+    const { page, faults, foreign } = await opened('&tab=files');
+    expect(await page.locator('.leaf-name').allTextContents()).toEqual([
+      'out/result.txt',
+      'format.md',
+      'picture.png',
+      'body.ts',
+      'header.ts',
+      'frames.ts',
+      'parse.test.ts',
+    ]);
+    await page.getByText('The last header is kept.').waitFor();
+    await page.locator('.leaf', { hasText: 'frames.ts' }).click();
+    await page.getByRole('heading', { name: '10 changes, the last first' }).waitFor();
+    await page.locator('.leaf', { hasText: 'picture.png' }).click();
+    await page.getByRole('button', { name: 'Show the picture' }).waitFor();
+    expect(await page.locator('img').count()).toBe(0);
+    await page.getByRole('button', { name: 'Show the picture' }).click();
+    expect(
+      await page.locator('img').evaluate((image: HTMLImageElement) => [image.src.slice(0, 15), image.naturalWidth]),
+    ).toEqual(['data:image/png;', 1]);
+    expect([faults, foreign]).toEqual([[], []]);
+  });
+
+  it('compares with another session, the point where they part in sight', async () => {
+    const { page } = await opened('&tab=compare');
+    await page.locator('select').selectOption(other.id);
+    await page.getByRole('heading', { name: 'They part at step 58, turn 12' }).waitFor();
+    await page.locator('.step.parts').waitFor();
+    expect(await page.locator('.step.parts .name').first().textContent()).toContain('#58');
+    expect(await page.locator('.compare-sums tbody tr').first().locator('td').allTextContents()).toEqual([
+      '20 min 43 s',
+      '400',
+      '123',
+      '1.3 M',
+      '46.6 k',
+      '13',
+    ]);
+  });
+
+  it('lies over or folds away what has no room', async () => {
+    const { page } = await opened('', { width: 1024, height: 768 });
+    expect(await page.locator('.side').isVisible()).toBe(false);
+    await page.locator('.step').nth(3).click();
+    await page.locator('.side').waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('.side').waitFor({ state: 'hidden' });
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await page.locator('.rail').isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Tasks' }).click();
+    await page.locator('.task').nth(1).click();
+    await page.locator('.rail').waitFor({ state: 'hidden' });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+  });
+
+  it('lists the sessions, and goes to one and back', async () => {
+    const { page } = await opened();
+    await page.getByRole('button', { name: 'All sessions' }).click();
+    await page.locator('.session-row').nth(1).waitFor();
+    await page.locator('#sessions').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => location.hash === '#session=ses_other');
+    await page.goBack();
+    await page.locator('.session-row').first().waitFor();
+    expect(await page.locator('.session-row').count()).toBe(3);
+  });
+
+  it('is the same in an exported file, which asks nobody', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-viewer-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'export.html');
+    writeFileSync(file, documentOf({ kind: 'exported', elements: elementsOf(made) }).html);
+    const { page, faults, foreign, close } = await openPage(`${pathToFileURL(file).href}#tab=conversation`);
+    onTestFinished(close);
+    await page.getByText('The loop leaves when `line` is undefined').first().waitFor();
+    await page.keyboard.press('5');
+    await page.getByText('This file holds one session.').waitFor();
+    expect([faults, foreign]).toEqual([[], []]);
+  });
+
+  it.each([
+    ['empty', '', 'The trace has no line.'],
+    [
+      'cut',
+      '{"event_type":"session_start","capsule":{"name":"c"}}\n{"event_ty',
+      'The trace ends in the middle of a line',
+    ],
+  ])('says what there is to say of a trace that is %s', async (_what, trace, words) => {
+    const server = await new StandInServer([{ id: 'ses_x', trace }]).listen();
+    onTestFinished(() => server.close());
+    const { page, close } = await openPage(server.url('ses_x'));
+    onTestFinished(close);
+    await page.getByText(words).first().waitFor();
+    for (const name of ['Conversation', 'Grants', 'Files', 'Compare']) {
+      await page.getByRole('tab', { name }).click();
+      expect((await page.locator('[role=tabpanel]').textContent())?.length).toBeGreaterThan(10);
+    }
+  });
+});

@@ -1,0 +1,80 @@
+/** Puts the built page into a document, as `svc view` serves and exports it. */
+
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+
+import { buildViewer } from '../../../../scripts/build-viewer.mjs';
+import type { MadeSession } from './made-session.ts';
+
+const ownRoot = fileURLToPath(new URL('../../../..', import.meta.url));
+
+export interface PageFiles {
+  readonly page: string;
+  readonly css: string;
+}
+
+let files: PageFiles | null = null;
+
+/** Builds the page from the sources, once. */
+export async function buildPage(root: string = ownRoot): Promise<PageFiles> {
+  if (files !== null) return files;
+  const dist = mkdtempSync(join(tmpdir(), 'svc-viewer-'));
+  try {
+    await buildViewer(root, dist);
+    const text = (name: string): string => readFileSync(join(dist, 'viewer', name), 'utf8');
+    files = { page: text('page.js'), css: text('page.css') };
+    return files;
+  } finally {
+    rmSync(dist, { recursive: true });
+  }
+}
+
+type Document =
+  | { readonly kind: 'served' }
+  | { readonly kind: 'exported'; readonly elements: Readonly<Record<string, string>> };
+
+/** The page has to be built. */
+export function documentOf(document: Document): { readonly html: string; readonly policy: string } {
+  if (files === null) throw new Error('the page is not built yet');
+  const { page, css } = files;
+  const hash = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+  const connect = document.kind === 'served' ? "connect-src 'self'; " : '';
+  const policy = `default-src 'none'; script-src ${hash(page)}; style-src ${hash(css)}; worker-src blob:; img-src data:; ${connect}base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types svc`;
+  const elements = document.kind === 'served' ? {} : document.elements;
+  const meta = document.kind === 'served' ? '' : `<meta http-equiv="content-security-policy" content="${policy}">`;
+  const held = Object.entries(elements).map(
+    ([id, text]) => `<script type="application/octet-stream" id="${id}">${text}</script>`,
+  );
+  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8">${meta}<meta name="viewport" content="width=device-width, initial-scale=1"><title>svc</title><style>${css}</style></head><body><div id="app"></div>${held.join('')}<script type="module">${page}</script></body></html>`;
+  return { html, policy };
+}
+
+/** A session as the elements of an exported file. */
+export function elementsOf(
+  { id, trace, journal, bodies }: Pick<MadeSession, 'id' | 'trace'> & Partial<MadeSession>,
+  facts: object = {},
+): Readonly<Record<string, string>> {
+  const gzip = (text: string): string => gzipSync(text).toString('base64');
+  const known = {
+    id,
+    live: false,
+    readOnly: true,
+    capture: 'content',
+    has: { trace: true, journal: journal !== undefined, files: false },
+    notes: [],
+    notStopped: [],
+    ...facts,
+  };
+  return {
+    'svc-facts': Buffer.from(JSON.stringify(known)).toString('base64'),
+    'svc-trace': gzip(trace),
+    ...(journal === undefined ? {} : { 'svc-journal': gzip(journal) }),
+    ...(bodies === undefined
+      ? {}
+      : { 'svc-bodies': gzip([...bodies].map(([sha256, text]) => `${JSON.stringify({ sha256, text })}\n`).join('')) }),
+  };
+}

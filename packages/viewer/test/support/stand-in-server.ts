@@ -1,0 +1,193 @@
+/** A server that answers as that of `svc view` does, with sessions that a test made up. */
+
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import { documentOf } from './page-document.ts';
+
+export interface StandInSession {
+  readonly id: string;
+  readonly row?: Readonly<Record<string, unknown>>;
+  readonly facts?: Readonly<Record<string, unknown>>;
+  /** What `GET …/trace` answers; a function gets the answer, and writes and ends it. */
+  readonly trace: string | Buffer | ((response: ServerResponse) => void);
+  readonly journal?: string | Buffer;
+  readonly bodies?: ReadonlyMap<string, string>;
+  readonly files?: ReadonlyMap<string, string | Buffer>;
+  /** Frames of the capsule. */
+  readonly events?: (response: ServerResponse) => void;
+  /** What the capsule answers to a request. */
+  readonly rpc?: (request: {
+    readonly method: string;
+    readonly params: Readonly<Record<string, unknown>>;
+  }) => Readonly<Record<string, unknown>>;
+}
+
+export class StandInServer {
+  readonly token: string = randomBytes(32).toString('base64url');
+  /** Requests that came, but for those of the page itself. */
+  readonly asked: string[] = [];
+  readonly #server: Server;
+  readonly #sessions: readonly StandInSession[];
+  readonly #compare: unknown;
+
+  constructor(sessions: readonly StandInSession[], compare: unknown = null) {
+    this.#sessions = sessions;
+    this.#compare = compare;
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch(() => response.destroy());
+    });
+  }
+
+  async listen(): Promise<this> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return this;
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** The address of a session, or of the list. */
+  url(session?: string, more = ''): string {
+    return `${this.origin}/#token=${this.token}${session === undefined ? '' : `&session=${encodeURIComponent(session)}`}${more}`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname } = new URL(request.url ?? '/', this.origin);
+    if (pathname === '/') {
+      const { html, policy } = documentOf({ kind: 'served' });
+      response.writeHead(200, {
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': policy,
+        'cache-control': 'no-store',
+      });
+      response.end(html);
+      return;
+    }
+    if (request.headers.authorization !== `Bearer ${this.token}`) {
+      refuse(response, 401, 'The token is not the one of this server.');
+      return;
+    }
+    this.asked.push(`${request.method} ${pathname}`);
+    if (pathname === '/sessions') {
+      json(response, { sessions: this.#sessions.map(rowOf) });
+      return;
+    }
+    if (pathname === '/compare') {
+      if (this.#compare === null) refuse(response, 404, 'One of the sessions kept no journal.');
+      else json(response, this.#compare);
+      return;
+    }
+    const [, id = '', what = '', rest = ''] = /^\/s\/([^/]+)(?:\/([a-z]+)(?:\/(.*))?)?$/.exec(pathname) ?? [];
+    const session = this.#sessions.find((each) => each.id === decodeURIComponent(id));
+    if (session === undefined) refuse(response, 404, 'There is no such session.');
+    else await serveSession(session, what, decodeURIComponent(rest), { request, response });
+  }
+}
+
+function rowOf({ id, row }: StandInSession): unknown {
+  return {
+    session_id: id,
+    capsule: 'fix-the-parser',
+    version: '1.2.0',
+    started_at_ms: 1_795_350_260_734,
+    status: 'ok',
+    tasks: 3,
+    tokens: 48_210,
+    task: 'The parser drops the last header when the file ends without a line feed.',
+    steps: 40,
+    journal: null,
+    journal_removed_at_ms: null,
+    ...row,
+  };
+}
+
+async function serveSession(
+  session: StandInSession,
+  what: string,
+  rest: string,
+  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+): Promise<void> {
+  const from = Number(new URL(request.url ?? '/', 'http://x').searchParams.get('from') ?? 0);
+  switch (what) {
+    case '':
+      json(response, {
+        id: session.id,
+        live: session.events !== undefined,
+        readOnly: session.rpc === undefined,
+        capture: session.journal === undefined ? 'none' : 'content',
+        has: { trace: true, journal: session.journal !== undefined, files: session.files !== undefined },
+        notes: [],
+        notStopped: [
+          'Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.',
+          'What can be read here can be sent to any destination of network allow.',
+          'A bug of the kernel can undo all of this.',
+        ],
+        ...session.facts,
+      });
+      return;
+    case 'trace':
+      response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+      if (typeof session.trace === 'function') session.trace(response);
+      else response.end(Buffer.from(session.trace).subarray(from));
+      return;
+    case 'journal':
+      response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+      response.end(Buffer.from(session.journal ?? '').subarray(from));
+      return;
+    case 'body': {
+      const text = session.bodies?.get(rest);
+      if (text === undefined) refuse(response, 404, 'The journal names no such text.');
+      else response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end(text);
+      return;
+    }
+    case 'files':
+      json(response, {
+        files: [...(session.files ?? [])].map(([path, content]) => ({ path, bytes: Buffer.byteLength(content) })),
+        truncated: false,
+      });
+      return;
+    case 'file': {
+      const content = session.files?.get(rest);
+      if (content === undefined) refuse(response, 404, 'There is no such file.');
+      else response.writeHead(200, { 'content-type': 'text/plain' }).end(content);
+      return;
+    }
+    case 'events':
+      if (session.events === undefined) {
+        refuse(response, 410, 'The session has ended.');
+        return;
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      session.events(response);
+      return;
+    case 'rpc': {
+      let body = '';
+      for await (const piece of request) body += String(piece);
+      const asked = JSON.parse(body) as { id: number; method: string; params: Record<string, unknown> };
+      json(response, { jsonrpc: '2.0', id: asked.id, ...session.rpc?.(asked) });
+      return;
+    }
+    default:
+      refuse(response, 404, 'There is nothing here.');
+  }
+}
+
+function json(response: ServerResponse, value: unknown): void {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(value));
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ error: { message } }));
+}
