@@ -28,6 +28,7 @@ import { streamPeers } from './stream-peers.mjs';
 import { meets, renderTable } from './support/row.mjs';
 import { terminalLines } from './terminal-lines.mjs';
 import { traceDiff, traceShow } from './trace.mjs';
+import { viewerRows } from './viewer.mjs';
 import { warmToolCall } from './warm-tool-call.mjs';
 import { workdirFirstQuestion } from './workdir-first-question.mjs';
 
@@ -64,6 +65,7 @@ const rows = [
   traceDiff,
   traceShow,
   terminalLines,
+  ...viewerRows,
 ];
 
 const wanted = process.argv.slice(2);

@@ -6,13 +6,16 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { build } from 'esbuild';
 
+const installed = fileURLToPath(new URL('../../node_modules', import.meta.url));
+
 /**
  * Loads a subject that is written in TypeScript against the sources; built as the programs are.
  * @param {string} name File name in this folder.
+ * @param {readonly string[]} [external] Packages that are loaded from where they are installed, since they find files of their own there.
  * @returns {Promise<unknown>} Its exports.
  */
-export async function loadSubject(name) {
-  const subject = await bundleSubject(name);
+export async function loadSubject(name, external) {
+  const subject = await bundleSubject(name, {}, external);
   try {
     return await import(pathToFileURL(subject.path).href);
   } finally {
@@ -24,10 +27,11 @@ export async function loadSubject(name) {
  * Bundles a subject for a process of its own. Its file may be removed as soon as that process has loaded it.
  * @param {string} name File name in this folder.
  * @param {Readonly<Record<string, string>>} [replaced] A path as modules import it, and the file that takes its place.
+ * @param {readonly string[]} [external]
  * @returns {Promise<{ path: string, remove(): Promise<void> }>}
  */
-export async function bundleSubject(name, replaced = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+export async function bundleSubject(name, replaced = {}, external = []) {
+  const folder = await mkdtemp(external.length === 0 ? join(tmpdir(), 'svc-bench-') : join(installed, '.svc-bench-'));
   const remove = () => rm(folder, { recursive: true });
   const outfile = join(folder, 'subject.mjs');
   const entry = fileURLToPath(new URL(name, import.meta.url));
@@ -41,6 +45,7 @@ export async function bundleSubject(name, replaced = {}) {
       format: 'esm',
       target: 'node20.19',
       logLevel: 'warning',
+      external: [...external],
       banner: { js: requireShim },
       plugins: [replacing(replaced)],
     });

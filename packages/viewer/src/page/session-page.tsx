@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { Session } from '../store/session.ts';
 import type { SessionFacts, Source } from '../store/source.ts';
@@ -35,9 +35,12 @@ interface LoaderProps {
 export function SessionLoader({ id, source, makeWorker }: LoaderProps): JSX.Element {
   const facts = useLoading(() => source.facts(id), [id]);
   const [view, setView] = useState<View | null>(null);
+  // It starts while the server is asked what there is to read.
+  const worker = useMemo(makeWorker, [id]);
   useEffect(() => {
+    if (facts.kind === 'fault') worker.terminate();
     if (facts.kind !== 'there') return undefined;
-    const session = new Session(makeWorker(), source.place(facts.value));
+    const session = new Session(worker, source.place(facts.value));
     const opened = new View(session);
     opened.tab.value = address.value.tab;
     setView(opened);
