@@ -89,10 +89,10 @@ export async function startViewer({ root, lines }: { readonly root: string; read
       await opened(async (page) => {
         await whole(page, lines);
         return await page.evaluate(async () => {
-          const box = document.querySelector('.list');
+          const box = document.querySelector('.list') ?? document.body;
           const frames: number[] = [];
           let before = performance.now();
-          for (let frame = 0; frame < 240 && box !== null; frame += 1) {
+          for (let frame = 0; frame < 240; frame += 1) {
             box.scrollTop = frame < 120 ? frame * 300 : ((frame * 7919) % 1000) * (box.scrollHeight / 1000);
             await new Promise((resolve) => requestAnimationFrame(resolve));
             const now = performance.now();

@@ -101,6 +101,8 @@ export interface Block {
   readonly ends: readonly EndedTask[];
   readonly children: readonly Child[];
   readonly start: SessionStart | null;
+  /** Whether a line says what was used of all grants: one that it does not name was never used. */
+  readonly hasEvidence: boolean;
 }
 
 /** What a running capsule does right now. */
@@ -132,6 +134,8 @@ export interface LiveCall {
   readonly taskId: string;
   readonly name: string;
   readonly about: string;
+  /** The end of what it has written so far. */
+  readonly tail: string;
   /** Milliseconds of `performance.timeOrigin`'s clock when it was told of. */
   readonly since: number;
 }

@@ -42,7 +42,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     await page.locator('.chip.live').waitFor();
     await page.locator('.live-turn').getByText('I ask which one.').waitFor();
     await page.locator('.live-turn .call').getByText('svc-tool-request-input').waitFor();
-    expect(await page.locator('.task-facts').textContent()).toContain('waits for you');
+    await expect.poll(() => page.locator('.task-facts').textContent()).toContain('waits for you');
     capsule.answered();
     await page.locator('.banner').waitFor({ state: 'detached' });
     await page.locator('.live-turn .call').waitFor({ state: 'detached' });
@@ -50,7 +50,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     capsule.ended();
     await page.locator('.chip.live').waitFor({ state: 'detached' });
     await page.locator('.rule.end').getByText('completed').waitFor();
-    expect(await page.locator('.task-facts').textContent()).toBe('completed · 3.0 s · 240 tokens');
+    await expect.poll(() => page.locator('.task-facts').textContent()).toBe('completed · 3.0 s · 240 tokens');
     expect(faults).toEqual([]);
   });
 

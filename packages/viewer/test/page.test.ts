@@ -107,14 +107,14 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     const { page } = await opened();
     const steps = page.locator('.tools output');
     await page.keyboard.press('ArrowDown');
-    expect(await chosenName(page)).toBe('session');
+    await expect.poll(() => chosenName(page)).toBe('session');
     await page.keyboard.press('ArrowDown');
-    expect(await chosenName(page)).toBe('task');
+    await expect.poll(() => chosenName(page)).toBe('task');
     await page.keyboard.press('PageDown');
     await page.keyboard.press('End');
-    expect(await chosenName(page)).toBe('session ok');
+    await expect.poll(() => chosenName(page)).toBe('session ok');
     await page.keyboard.press('Home');
-    expect(await chosenName(page)).toBe('session');
+    await expect.poll(() => chosenName(page)).toBe('session');
     await page.keyboard.press('Escape');
     await page.getByRole('heading', { name: 'Where the time went' }).waitFor();
     await page.keyboard.press('e');
@@ -123,18 +123,20 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await page.keyboard.press('/');
     await page.keyboard.type('frames.ts');
     await page.locator('.tools output.filtered').waitFor();
-    expect(await page.locator('.step .about').first().textContent()).toContain('frames.ts');
+    await expect.poll(() => page.locator('.step .about').first().textContent()).toContain('frames.ts');
     await page.keyboard.press('Escape');
     await page.keyboard.press('Escape');
     await page.locator('.tools output', { hasText: '400 steps' }).waitFor();
     await page.keyboard.press(']');
-    expect(await page.locator('.task[aria-pressed=true] .task-text').textContent()).toContain('The parser drops');
+    await expect
+      .poll(() => page.locator('.task[aria-pressed=true] .task-text').textContent())
+      .toContain('The parser drops');
     await page.keyboard.press(']');
-    expect(await page.locator('.task[aria-pressed=true] .task-text').textContent()).toBe(
-      'Write a test for an empty body.',
-    );
+    await expect
+      .poll(() => page.locator('.task[aria-pressed=true] .task-text').textContent())
+      .toBe('Write a test for an empty body.');
     await page.keyboard.press('[');
-    expect(await steps.textContent()).toBe('12 steps');
+    await expect.poll(() => steps.textContent()).toBe('12 steps');
     await page.keyboard.press('Escape');
     for (const [key, name] of [
       ['2', 'Conversation'],
@@ -144,7 +146,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
       ['1', 'Steps'],
     ] as const) {
       await page.keyboard.press(key);
-      expect(await tab(page)).toBe(name);
+      await expect.poll(() => tab(page)).toBe(name);
     }
     await page.keyboard.press('+');
     await page.locator('.tools output.filtered').waitFor();
@@ -190,7 +192,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
       .flatMap((line) => (line.includes('"delegation"') ? [(JSON.parse(line) as { event_id: string }).event_id] : []));
     const { page } = await opened(`&tab=grants&s=${events[3]}`);
     await page.getByRole('heading', { name: 'reviewer' }).waitFor();
-    expect(await tab(page)).toBe('Grants');
+    await expect.poll(() => tab(page)).toBe('Grants');
     await page.keyboard.press('1');
     await page.waitForFunction((id) => location.hash.endsWith(`&s=${id}`), events[3]);
     await page.locator('#steps').focus();
@@ -232,7 +234,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await page.getByText('A bug of the kernel can undo all of this.').waitFor();
     await page.getByRole('row', { name: 'grep' }).getByRole('button', { name: 'Show steps' }).click();
     await page.locator('.tools output.filtered').waitFor();
-    expect(await page.locator('.step .name').first().textContent()).toContain('grep');
+    await expect.poll(() => page.locator('.step .name').first().textContent()).toContain('grep');
   });
 
   it('shows what the files became, and a picture only after a click', async () => {
@@ -332,7 +334,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await page.getByText(words).first().waitFor();
     for (const name of ['Conversation', 'Grants', 'Files', 'Compare']) {
       await page.getByRole('tab', { name }).click();
-      expect((await page.locator('[role=tabpanel]').textContent())?.length).toBeGreaterThan(10);
+      await expect.poll(async () => (await page.locator('[role=tabpanel]').textContent())?.length).toBeGreaterThan(20);
     }
   });
 });

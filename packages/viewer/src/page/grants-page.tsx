@@ -29,7 +29,7 @@ export function GrantsPage({ view, facts }: GrantsProps): JSX.Element {
       </p>
     );
   }
-  const rows = grantRows(start, uses);
+  const rows = grantRows(start, uses, session.hasEvidence.value);
   const unused = rows.filter(({ use }) => use !== null && use.used + use.refused === 0);
   const refused = uses.refusals.reduce((sum, each) => sum + each.count, 0);
   return (

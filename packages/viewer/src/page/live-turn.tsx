@@ -37,6 +37,11 @@ export function LiveTurn({ task, view }: { readonly task: Task; readonly view: V
                 </span>
                 <span class="call-facts">{duration(Math.max(0, now - call.since))}</span>
               </div>
+              {call.tail !== '' && (
+                <pre class="block tail" dir="auto">
+                  {theirs(call.tail)}
+                </pre>
+              )}
             </div>
           ))}
         </div>

@@ -31,6 +31,9 @@ export interface Refusal {
   readonly row: number;
 }
 
+/** A model may call things by any number of names. */
+const mostNames = 20_000;
+
 /** Counts once over all rows, by kind and name. */
 export class Uses {
   readonly #counts = new Map<string, Use>();
@@ -45,16 +48,24 @@ export class Uses {
       const bits = columns.flagsOf(row);
       if (kind === kinds.egress) hasConnections = true;
       if ((bits & flags.refused) !== 0) this.#refused(columns, row);
+      // It names what was asked for, whichever kind of grant that would need.
+      if (kind === kinds.refusal)
+        for (const group of ['command', 'tool', 'connection']) this.#count(columns, row, group);
       const group = groupOf(kind);
-      if (group === null) continue;
-      const name = columns.nameOf(row);
-      const use = this.of(group, name);
-      if ((bits & flags.refused) !== 0) use.refused += 1;
-      else if (kind !== kinds.child || columns.detailOf(row).startsWith('started')) use.used += 1;
-      if ((bits & flags.failed) !== 0) use.failed += 1;
-      if (use.row === -1) use.row = row;
+      if (group !== null) this.#count(columns, row, group);
     }
     this.hasConnections = hasConnections;
+  }
+
+  #count(columns: Columns, row: number, group: string): void {
+    const [kind, bits] = [columns.kindOf(row), columns.flagsOf(row)];
+    const use = this.of(group, columns.nameOf(row));
+    if ((bits & flags.refused) !== 0) use.refused += 1;
+    // The row of a host begins with how many connections there were; of a child it is one for its start and one for its end.
+    else if (kind === kinds.egress) use.used += Number.parseInt(columns.detailOf(row), 10) || 1;
+    else if (kind !== kinds.child || columns.detailOf(row).startsWith('started')) use.used += 1;
+    if ((bits & flags.failed) !== 0) use.failed += 1;
+    if (use.row === -1) use.row = row;
   }
 
   of(group: string, name: string): Use {
@@ -62,7 +73,7 @@ export class Uses {
     const known = this.#counts.get(key);
     if (known !== undefined) return known;
     const use: Use = { used: 0, failed: 0, refused: 0, row: -1, query: name };
-    this.#counts.set(key, use);
+    if (this.#counts.size < mostNames) this.#counts.set(key, use);
     return use;
   }
 
@@ -88,7 +99,13 @@ function groupOf(kind: number): string | null {
 }
 
 /** A row for everything that was granted. */
-export function grantRows({ grants, tools }: SessionStart, uses: Uses): readonly GrantRow[] {
+export function grantRows(
+  { grants, tools, achieved }: SessionStart,
+  uses: Uses,
+  hasEvidence = false,
+): readonly GrantRow[] {
+  // Where nothing holds programs to hosts, nobody sees where they connect.
+  const seesConnections = uses.hasConnections || (hasEvidence && achieved !== 'advisory');
   const asked = (section: string, value: string): GrantRow['asked'] => ({ section, value });
   return [
     ...grants.shell.map((name) => ({
@@ -102,7 +119,7 @@ export function grantRows({ grants, tools }: SessionStart, uses: Uses): readonly
       kind: 'Network',
       what: place,
       asked: asked('network', place.replace(/:\d+$/, '')),
-      use: uses.hasConnections ? uses.of('connection', place) : null,
+      use: seesConnections ? uses.of('connection', place) : null,
     })),
     ...grants.spawn.map((name) => ({
       kind: 'Child',

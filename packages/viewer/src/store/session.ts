@@ -53,6 +53,7 @@ export class Session {
   readonly start: Signal<SessionStart | null> = signal(null);
   readonly tasks: Signal<readonly Task[]> = signal([]);
   readonly children: Signal<readonly Child[]> = signal([]);
+  readonly hasEvidence: Signal<boolean> = signal(false);
   readonly sums: Signal<Sums> = signal({ input: 0, output: 0, modelCalls: 0, failed: 0 });
   /** The end of the trace is read; null until then. */
   readonly whole: Signal<{ readonly bytes: number; readonly tailBytes: number } | null> = signal(null);
@@ -116,9 +117,10 @@ export class Session {
     }
   }
 
-  #rows({ rows, tasks, ends, children, start }: Block): void {
+  #rows({ rows, tasks, ends, children, start, hasEvidence }: Block): void {
     this.columns.put(rows);
     if (start !== null) this.start.value = start;
+    if (hasEvidence) this.hasEvidence.value = true;
     if (tasks.length > 0 || ends.length > 0) {
       const all = [...this.tasks.value, ...tasks];
       for (const { index, ...end } of ends) {

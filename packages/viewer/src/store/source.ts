@@ -4,7 +4,7 @@ import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { asJsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import type { Place } from '../messages.ts';
 import { countIn, countOrNull, objectIn, objectsIn, textIn, textOrNull, textsIn } from '../trace/checked.ts';
-import { faultOf, heldBytes, SourceFault } from '../worker/byte-sources.ts';
+import { faultOf, fromBase64, heldBytes, SourceFault } from '../worker/byte-sources.ts';
 
 /** A row of the list of sessions. */
 export interface SessionRow {
@@ -175,8 +175,7 @@ export class HeldSource implements Source {
 
   constructor(held: HeldTexts) {
     this.#held = held;
-    const text = held('svc-facts');
-    this.#facts = (text === null ? null : parseJsonObject(utf8(fromLetters(text)))) ?? {};
+    this.#facts = heldFacts(held('svc-facts') ?? '');
   }
 
   async sessions(): Promise<readonly SessionRow[]> {
@@ -240,22 +239,18 @@ async function unpacked(base64: string): Promise<string> {
   try {
     return await new Response(heldBytes(base64)).text();
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    throw new SourceFault('What this page holds is damaged.', { cause: error });
+    throw error instanceof SourceFault ? error : new SourceFault('What this page holds is damaged.', { cause: error });
   }
 }
 
-function fromLetters(base64: string): Uint8Array {
+/** Facts that are damaged are none: the trace beside them is shown all the same. */
+function heldFacts(base64: string): JsonObject {
   try {
-    return Uint8Array.from(atob(base64.trim()), (letter) => letter.charCodeAt(0));
+    return parseJsonObject(new TextDecoder().decode(fromBase64(base64.trim()))) ?? {};
   } catch (error) {
-    if (!(error instanceof DOMException)) throw error;
-    return new Uint8Array();
+    if (!(error instanceof SourceFault)) throw error;
+    return {};
   }
-}
-
-function utf8(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes);
 }
 
 function rowOf(row: JsonObject): SessionRow {

@@ -135,6 +135,57 @@ describe('the rows of a trace', () => {
   });
 });
 
+describe('the grants of a session', () => {
+  it('have connections and refusals as its trace tells them', () => {
+    const told = [
+      lines[0] ?? '',
+      event('egress', 10, {
+        host: 'api.example.com',
+        port: 443,
+        allowed: true,
+        by: 'programs',
+        connections: 7,
+        bytes_in: 5000,
+        bytes_out: 10,
+      }),
+      event('egress', 11, { host: 'evil.example.com', port: 443, allowed: false, by: 'programs', connections: 2 }),
+      event('refusal', 12, { what: 'command', name: 'jq', rule: 'no', by: 'svc-hook-x' }),
+      event('session_end', 13, { status: 'ok', grant_evidence: { commands: {} } }),
+    ];
+    const columns = new Columns();
+    const block = new RowBlocks().block(told);
+    columns.put(block.rows);
+    const uses = new Uses(columns, told.length);
+    const rows = block.start === null ? [] : grantRows(block.start, uses, block.hasEvidence);
+    const use = (what: string): unknown => rows.find((row) => row.what === what)?.use;
+    expect(use('api.example.com:443')).toEqual({
+      used: 7,
+      failed: 0,
+      refused: 0,
+      row: 1,
+      query: 'api.example.com:443',
+    });
+    expect(use('jq')).toEqual({ used: 0, failed: 0, refused: 1, row: 3, query: 'jq' });
+    expect(uses.refusals.map(({ name, detail }) => [name, detail])).toEqual([
+      ['evil.example.com:443', 'not allowed, by programs'],
+      ['jq', 'no (command, by svc-hook-x)'],
+    ]);
+    expect(block.hasEvidence).toBe(true);
+  });
+
+  it('are never used where the trace would have told', () => {
+    const { columns, block } = read();
+    const rows = block.start === null ? [] : grantRows(block.start, new Uses(columns, lines.length), true);
+    expect(rows.find(({ kind }) => kind === 'Network')?.use).toEqual({
+      used: 0,
+      failed: 0,
+      refused: 0,
+      row: -1,
+      query: 'api.example.com:443',
+    });
+  });
+});
+
 describe('the lanes of the timeline', () => {
   const columns = new Columns();
   const ten = Array.from({ length: 10 }, (_, index) =>

@@ -42,6 +42,7 @@ const known: readonly Kind[] = [
   { type: 'logs_limit_reached', label: 'Logs', lane: none },
   { type: 'session_end', label: 'Session end', lane: none },
   { type: 'refusal', label: 'Refusal', lane: none },
+  { type: 'refusals', label: 'Refusals', lane: none },
   { type: 'egress', label: 'Connection', lane: none },
   { type: 'file_change', label: 'File', lane: none },
   { type: 'retry', label: 'Retry', lane: none },
@@ -88,6 +89,7 @@ export const kinds = {
   planStep: own('plan_step'),
   sessionEnd: own('session_end'),
   refusal: own('refusal'),
+  refusals: own('refusals'),
   egress: own('egress'),
   fileChange: own('file_change'),
 } as const;

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { countIn, countOrNull, objectIn, parseLine, preview, textIn, textOrNull, textsIn } from './checked.ts';
+import { size } from '../text/words.ts';
 import { damagedKind, flags, kindOfType, kinds, unknownKind } from './kinds.ts';
 
 /** What of a line is looked at for every row. */
@@ -39,7 +40,7 @@ export function readLine(line: string): Row {
     kind,
     flags: flagsOf(kind, event),
     at: countOrNull(event['timestamp']),
-    startedAt: countOrNull(event['start_ms'] ?? event['started_at']),
+    startedAt: countOrNull(event['start_ms']),
     durationMs: kind === kinds.taskEnd || kind === kinds.sessionEnd ? 0 : countIn(event['duration_ms']),
     taskId: textOrNull(event['task_id'], longestId),
     inputTokens: isModel ? countIn(usage['input_tokens'], 4e9) : 0,
@@ -72,6 +73,7 @@ function flagsOf(kind: number, event: JsonObject): number {
   const { is_error: isError, outcome, state, status, allowed } = event;
   const isRefused =
     kind === kinds.refusal ||
+    kind === kinds.refusals ||
     kind === kinds.ceiling ||
     status === 'refused' ||
     (kind === kinds.egress && allowed === false);
@@ -144,12 +146,17 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
     case kinds.hookError:
       return [text('hook_name', longestName), text('error')];
     case kinds.refusal:
-      return [text('what', longestName), text('rule') || text('reason')];
-    case kinds.egress:
+      return [text('name', longestName), `${text('rule', 100)} (${text('what', 20)}, by ${text('by', 40)})`];
+    case kinds.refusals:
+      return ['refusals', `${countIn(event['count'])} more of ${text('what', 20)}, by ${text('by', 40)}`];
+    case kinds.egress: {
+      const port = countIn(event['port'], 65_535);
+      const bytes = `${countIn(event['connections'])} connections, ${size(countIn(event['bytes_in']))} in, ${size(countIn(event['bytes_out']))} out`;
       return [
-        `${text('host', 50)}:${countIn(event['port'], 65_535)}`,
-        event['allowed'] === false ? 'refused' : `${countIn(event['bytes'])} bytes`,
+        `${text('host', 50)}${port === 0 ? '' : `:${port}`}`,
+        `${event['allowed'] === false ? 'not allowed' : bytes}, by ${text('by', 40)}`,
       ];
+    }
     case kinds.fileChange:
       return [text('path', longestName), text('change', 20)];
     default: {

@@ -5,6 +5,19 @@ import type { Place } from '../messages.ts';
 /** A stream that could not be opened, and why. */
 export class SourceFault extends Error {}
 
+/** A stream that broke off before its end: a connection that was lost, or bytes that are damaged. */
+export class BrokenStream extends Error {}
+
+/** The next piece; null at the end. Rejects with a `BrokenStream`. */
+export async function nextPiece(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | null> {
+  try {
+    const { done, value } = await reader.read();
+    return done ? null : value;
+  } catch (error) {
+    throw new BrokenStream('the stream broke off', { cause: error });
+  }
+}
+
 export type Served = Extract<Place, { readonly kind: 'server' }>;
 
 export function headersOf({ token }: Served): Readonly<Record<string, string>> {
@@ -40,14 +53,19 @@ export async function faultOf(answer: Response): Promise<string> {
   return `The server of this page answered ${answer.status}.`;
 }
 
-/** Bytes that were made small and written as letters. Ends early, with an error, where they are damaged. */
+/** Bytes that were made small and written as letters. Breaks off where they are damaged; throws a `SourceFault` where they are none. */
 export function heldBytes(base64: string): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new Blob([fromBase64(base64.trim())]).stream().pipeThrough(new DecompressionStream('gzip'));
 }
 
 /** Browsers of 2025 and later do it at once; in others it takes some times as long. */
-function fromBase64(letters: string): Uint8Array<ArrayBuffer> {
+export function fromBase64(letters: string): Uint8Array<ArrayBuffer> {
   const { fromBase64: whole } = Uint8Array as { fromBase64?: (letters: string) => Uint8Array<ArrayBuffer> };
-  if (whole !== undefined) return whole.call(Uint8Array, letters);
-  return Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
+  try {
+    if (whole !== undefined) return whole.call(Uint8Array, letters);
+    return Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
+  } catch (error) {
+    // The one throws a SyntaxError, the other a DOMException.
+    throw new SourceFault('What this page holds is damaged.', { cause: error });
+  }
 }

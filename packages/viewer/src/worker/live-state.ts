@@ -10,6 +10,7 @@ import { preview } from '../trace/checked.ts';
 const mostCalls = 64;
 /** Of the text that is being written; the rest is in the journal soon. */
 const longestText = 16 * 1024;
+const longestTail = 2048;
 
 const idle = {
   isConnected: false,
@@ -94,7 +95,20 @@ export class LiveState {
         if (this.#calls.size >= mostCalls) return;
         const about = preview(event.argumentsText ?? event.arguments);
         const key = keyOf(event);
-        this.#calls.set(key, { key, taskId: event.taskId, name: event.toolName.slice(0, 60), about, since: at });
+        this.#calls.set(key, {
+          key,
+          taskId: event.taskId,
+          name: event.toolName.slice(0, 60),
+          about,
+          tail: '',
+          since: at,
+        });
+        return;
+      }
+      case 'output': {
+        const call = this.#calls.get(keyOf(event));
+        if (call !== undefined)
+          this.#calls.set(call.key, { ...call, tail: (call.tail + event.text).slice(-longestTail) });
         return;
       }
       case 'call_end':

@@ -1,6 +1,6 @@
 /** Makes columns of the lines of a trace, and keeps what is needed to say which task and which child a row belongs to. */
 
-import type { JsonObject } from '@svc/protocol/json-object.ts';
+import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import type { Block, Child, EndedTask, NewTask } from '../messages.ts';
 import { countIn, objectIn, textIn, textOrNull } from '../trace/checked.ts';
 import { flags, kinds } from '../trace/kinds.ts';
@@ -42,6 +42,7 @@ interface Fresh {
   readonly ends: EndedTask[];
   readonly children: Child[];
   start: Block['start'];
+  hasEvidence: boolean;
 }
 
 /** Reads the lines of one trace in their order. */
@@ -70,7 +71,7 @@ export class RowBlocks {
       names: Array.from<string>({ length }),
       details: Array.from<string>({ length }),
     };
-    const fresh: Fresh = { tasks: [], ends: [], children: [], start: null };
+    const fresh: Fresh = { tasks: [], ends: [], children: [], start: null, hasEvidence: false };
     for (let index = 0; index < length; index += 1) {
       const row = readLine(lines[index] ?? '');
       const at = this.#timeOf(row.at);
@@ -153,6 +154,7 @@ export class RowBlocks {
         sessionId: textOrNull(event['child_session_id'], 128),
       });
     }
+    if (kind === kinds.sessionEnd && asJsonObject(event['grant_evidence']) !== null) fresh.hasEvidence = true;
     if (kind === kinds.sessionStart && !this.#hasStart) {
       this.#hasStart = true;
       fresh.start = startOfSession(event);

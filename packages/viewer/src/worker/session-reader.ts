@@ -7,7 +7,15 @@ import { kinds } from '../trace/kinds.ts';
 import { changedLines, lineDiff } from '../trace/line-diff.ts';
 import { LineStore } from '../trace/line-store.ts';
 import { type Bodies, heldBodies, servedBodies, shown, shownText } from './bodies.ts';
-import { headersOf, heldBytes, servedBytes, SourceFault } from './byte-sources.ts';
+import {
+  BrokenStream,
+  headersOf,
+  heldBytes,
+  nextPiece,
+  type Served,
+  servedBytes,
+  SourceFault,
+} from './byte-sources.ts';
 import { followEvents } from './follow-events.ts';
 import { JournalIndex } from './journal-index.ts';
 import { RowBlocks } from './row-blocks.ts';
@@ -59,7 +67,7 @@ export class SessionReader {
     await Promise.all([this.#telling('trace', readTrace), this.#telling('journal', readJournal)]);
   }
 
-  async #openServed(place: Extract<Place, { readonly kind: 'server' }>): Promise<void> {
+  async #openServed(place: Served): Promise<void> {
     this.#bodies = servedBodies(place.base, headersOf(place));
     const trace = async (): Promise<void> => {
       await this.#follow(place, 'trace', this.#lines, () => this.#tellRows());
@@ -75,19 +83,14 @@ export class SessionReader {
   }
 
   /** A connection that breaks off is opened again where it was; one that ends is over. */
-  async #follow(
-    place: Extract<Place, { readonly kind: 'server' }>,
-    what: 'trace' | 'journal',
-    lines: LineStore,
-    tell: () => void,
-  ): Promise<void> {
+  async #follow(place: Served, what: 'trace' | 'journal', lines: LineStore, tell: () => void): Promise<void> {
     for (let tries = 0; ; tries += 1) {
       const stream = await servedBytes(place, what, lines.bytes);
       try {
         await this.#pump(stream, lines, tell);
         return;
       } catch (error) {
-        if (!(error instanceof TypeError) || tries >= mostRetries) throw error;
+        if (!(error instanceof BrokenStream) || tries >= mostRetries) throw error;
         await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 100 * 2 ** Math.min(tries, 6))));
       }
     }
@@ -97,7 +100,7 @@ export class SessionReader {
     try {
       await read();
     } catch (error) {
-      if (!(error instanceof SourceFault || error instanceof TypeError)) throw error;
+      if (!(error instanceof SourceFault || error instanceof BrokenStream)) throw error;
       const why = error instanceof SourceFault ? error.message : 'What comes after this cannot be read: it is damaged.';
       this.#post({ kind: 'lost', what, why });
     }
@@ -115,9 +118,9 @@ export class SessionReader {
       tell();
     };
     try {
-      for (let next = await reader.read(); !next.done; next = await reader.read()) {
-        lines.push(next.value);
-        pending += next.value.length;
+      for (let piece = await nextPiece(reader); piece !== null; piece = await nextPiece(reader)) {
+        lines.push(piece);
+        pending += piece.length;
         if (pending >= (lines.count === 0 ? firstBlockBytes : blockBytes)) hand();
         else timer ??= setTimeout(hand, trickleMs);
       }
@@ -258,8 +261,8 @@ async function textsIn(base64: string | null): Promise<ReadonlyMap<string, strin
   if (base64 === null) return texts;
   const lines = new LineStore();
   const reader = heldBytes(base64).getReader();
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    lines.push(next.value);
+  for (let piece = await nextPiece(reader); piece !== null; piece = await nextPiece(reader)) {
+    lines.push(piece);
     for (const line of lines.take()) {
       const { sha256, text } = parseLine(line) ?? {};
       if (typeof sha256 === 'string' && typeof text === 'string') texts.set(sha256, text);

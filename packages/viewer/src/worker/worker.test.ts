@@ -1,0 +1,257 @@
+import { describe, expect, it } from 'vitest';
+
+import type { FromWorker } from '../messages.ts';
+import { JournalIndex } from './journal-index.ts';
+import { LiveState } from './live-state.ts';
+import { SessionReader } from './session-reader.ts';
+import { detailOf } from './step-detail.ts';
+
+const hash = (digit: string): string => digit.repeat(64);
+const gzip = async (text: string): Promise<string> => {
+  const bytes = await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream('gzip'))).arrayBuffer();
+  return Buffer.from(bytes).toString('base64');
+};
+const line = (type: string, fields: object): string =>
+  JSON.stringify({ event_type: type, event_id: `evt_${type}`, timestamp: 1000, task_id: 'tsk_1', ...fields });
+
+const trace = [
+  line('task_received', { text: 'Do it.' }),
+  line('task_start', { attempt: 1 }),
+  line('inference', { turn: 1, outcome: 'response' }),
+  line('shell', { turn: 1, command_name: 'ls' }),
+  line('tool_call', {
+    turn: 1,
+    tool_name: 'svc-tool-editor',
+    arguments: { command: 'patch', path: 'a.ts', old_text: 'x', new_text: 'y\nz' },
+  }),
+  line('task_input_required', { prompt: 'Which?', outcome: 'answered' }),
+  line('task_end', { state: 'completed' }),
+].join('\n');
+
+const journal = [
+  { k: 'open', version: 1, capture: 'content' },
+  { k: 'task', id: 'tsk_1' },
+  { k: 'start', e: 'tsk_1/1/m1', port: 'model', name: 'm' },
+  { k: 'end', e: 'tsk_1/1/m1', ms: 5, value: hash('1') },
+  { k: 'start', e: 'tsk_1/1/m1/t1', port: 'shell', name: 'ls' },
+  { k: 'end', e: 'tsk_1/1/m1/t1', ms: 5, value: hash('2') },
+  { k: 'start', e: 'tsk_1/1/m1/t2', port: 'tool', name: 'svc-tool-editor' },
+  { k: 'end', e: 'tsk_1/1/m1/t2', ms: 5, value: hash('3'), error: true },
+  { k: 'in', what: 'answer', task: 'tsk_1', text: hash('4') },
+  { k: 'task-end', id: 'tsk_1', result: hash('5') },
+];
+const bodies = {
+  [hash('1')]: JSON.stringify({
+    kind: 'response',
+    response: {
+      content: [
+        { type: 'thinking', text: 'hm' },
+        { type: 'text', text: 'I look.' },
+      ],
+    },
+  }),
+  [hash('2')]: JSON.stringify({ content: 'a.ts\n' }),
+  [hash('4')]: 'This one.',
+  [hash('5')]: 'Done.',
+};
+
+async function reading(
+  traceText: string,
+  lines: readonly object[] = journal,
+): Promise<{ readonly reader: SessionReader; readonly told: FromWorker[] }> {
+  const told: FromWorker[] = [];
+  const reader = new SessionReader((message) => told.push(structuredClone(message)));
+  await reader.open({
+    kind: 'held',
+    trace: await gzip(traceText),
+    journal: await gzip(`${lines.map((record) => JSON.stringify(record)).join('\n')}\n`),
+    bodies: await gzip(
+      Object.entries(bodies)
+        .map(([sha256, text]) => `${JSON.stringify({ sha256, text })}\n`)
+        .join(''),
+    ),
+  });
+  return { reader, told };
+}
+
+describe('a session that is read', () => {
+  it('has the texts of its steps at the places that its trace names', async () => {
+    const { reader } = await reading(`${trace}\n`);
+    expect(await reader.ask('output', 2)).toEqual({
+      parts: [
+        { kind: 'thinking', text: { kind: 'text', text: 'hm', more: 0 } },
+        { kind: 'text', text: { kind: 'text', text: 'I look.', more: 0 } },
+      ],
+    });
+    expect(await reader.ask('output', 3)).toEqual({
+      parts: [{ kind: 'output', text: { kind: 'text', text: 'a.ts\n', more: 0 } }],
+    });
+    expect(await reader.ask('output', 4)).toEqual({
+      parts: [
+        {
+          kind: 'output',
+          text: { kind: 'none', why: 'Not in this file: it was exported without texts, or without this one.' },
+        },
+      ],
+    });
+    expect(await reader.ask('output', 5)).toEqual({
+      parts: [{ kind: 'answer', text: { kind: 'text', text: 'This one.', more: 0 } }],
+    });
+    expect(await reader.ask('result', 0)).toEqual({ kind: 'text', text: 'Done.', more: 0 });
+  });
+
+  it('is found in, and says what became of its files', async () => {
+    const { reader } = await reading(`${trace}\n`);
+    expect([
+      await reader.ask('find', 'evt_shell'),
+      await reader.ask('find', 'evt_none'),
+      await reader.ask('find', '"'),
+    ]).toEqual([3, -1, -1]);
+    expect(await reader.ask('search', 'editor')).toEqual([4]);
+    expect(await reader.ask('changes', null)).toEqual([{ path: 'a.ts', added: 2, removed: 1, rows: [4] }]);
+  });
+
+  it('is told in one message for each block, the first a small one', async () => {
+    const row = `${line('shell', { command_name: 'ls', padding: 'x'.repeat(400) })}\n`;
+    const { told } = await reading(row.repeat(20_000));
+    const blocks = told.filter(({ kind }) => kind === 'rows');
+    expect(blocks.length).toBeLessThanOrEqual(40);
+    expect(blocks[0]?.kind === 'rows' ? blocks[0].rows.names.length : 0).toBeLessThan(1500);
+    expect(told.filter(({ kind }) => kind === 'journal').length).toBe(1);
+    expect(told.filter(({ kind }) => kind === 'whole')).toEqual([
+      { kind: 'whole', bytes: row.length * 20_000, tailBytes: 0 },
+    ]);
+  });
+
+  it('says that a line was cut off, and that bytes are damaged', async () => {
+    const { told } = await reading(`${trace}\n{"event_ty`);
+    expect(told.find(({ kind }) => kind === 'whole')).toEqual({
+      kind: 'whole',
+      bytes: trace.length + 11,
+      tailBytes: 10,
+    });
+    const faults: FromWorker[] = [];
+    const reader = new SessionReader((message) => faults.push(message));
+    const whole = Buffer.from(await gzip(`${trace}\n`.repeat(50)), 'base64');
+    await reader.open({
+      kind: 'held',
+      trace: whole.subarray(0, whole.length - 20).toString('base64'),
+      journal: null,
+      bodies: null,
+    });
+    expect(faults.at(-1)).toEqual({
+      kind: 'lost',
+      what: 'trace',
+      why: 'What comes after this cannot be read: it is damaged.',
+    });
+  });
+
+  it('takes nothing from a journal of a later version', async () => {
+    const { reader } = await reading(`${trace}\n`, [{ k: 'open', version: 2 }, ...journal.slice(1)]);
+    expect(await reader.ask('output', 3)).toEqual({
+      parts: [
+        {
+          kind: 'output',
+          text: { kind: 'none', why: 'The journal was written by a later version of svc, and is not read.' },
+        },
+      ],
+    });
+  });
+});
+
+describe('the index of a journal', () => {
+  it('names steps by their places, the same in each session', () => {
+    const index = new JournalIndex();
+    index.take([...journal.map((record) => JSON.stringify(record)), '{"k":"start"', 'null']);
+    expect(index.steps()).toEqual([
+      { number: 1, key: '0/1/m1', port: 'model', name: 'm', turn: 1, ms: 5, hasFailed: false },
+      { number: 2, key: '0/1/m1/t1', port: 'shell', name: 'ls', turn: 1, ms: 5, hasFailed: false },
+      { number: 3, key: '0/1/m1/t2', port: 'tool', name: 'svc-tool-editor', turn: 1, ms: 5, hasFailed: true },
+    ]);
+  });
+});
+
+describe('what runs right now', () => {
+  const frame = (
+    event: string,
+    data: object,
+    id?: string,
+  ): { readonly event: string; readonly data: string; readonly id: string | undefined } => ({
+    event,
+    data: JSON.stringify(data),
+    id,
+  });
+  const task = { task_id: 't' };
+
+  it('is a call with the end of its output, until it comes back', () => {
+    const state = new LiveState();
+    state.connected(true);
+    state.take(frame('snapshot', { tasks: [{ task_id: 't', state: 'working', question: null }], model: 'm' }), 1);
+    state.take(
+      frame('call_start', { ...task, turn: 2, call_id: 'c', tool_name: 'make', arguments: { args: ['-j'] } }),
+      2,
+    );
+    state.take(
+      frame('output', { ...task, turn: 2, call_id: 'c', tool_name: 'make', text: 'x'.repeat(3000), left_out: 0 }),
+      3,
+    );
+    const [call] = state.now.calls;
+    expect([call?.name, call?.about, call?.tail.length, call?.since]).toEqual(['make', 'args: -j', 2048, 2]);
+    state.take(frame('call_end', { ...task, turn: 2, call_id: 'c', tool_name: 'make' }), 4);
+    expect(state.now.calls).toEqual([]);
+  });
+
+  it('is a question until it is settled, also where the connection began later', () => {
+    const state = new LiveState();
+    state.take(
+      frame('snapshot', {
+        tasks: [{ task_id: 't', state: 'input-required', question: { wait_id: 'q', prompt: 'Which?' } }],
+      }),
+      1,
+    );
+    expect(state.now.question).toEqual({ taskId: 't', waitId: 'q', prompt: 'Which?' });
+    state.take(frame('question_settled', { ...task, wait_id: 'other', end: 'answered' }), 2);
+    expect(state.now.question?.waitId).toBe('q');
+    state.take(frame('question_settled', { ...task, wait_id: 'q', end: 'answered' }), 3);
+    expect(state.now.question).toBe(null);
+  });
+
+  it('keeps a bounded end of a text, and the id to go on from', () => {
+    const state = new LiveState();
+    for (let piece = 0; piece < 100; piece += 1)
+      state.take(frame('text', { id: 't', text: 'y'.repeat(1000), final: false }, String(piece)), 1);
+    expect([state.now.text.length, state.lastId]).toEqual([16_384, '99']);
+    state.take(frame('text', { id: 't', text: 7 }, 'x'), 1);
+    state.take({ event: 'capsule-closed', data: '{}', id: undefined }, 1);
+    expect([state.lastId, state.hasClosed]).toEqual(['99', true]);
+  });
+});
+
+describe('the detail of a line', () => {
+  it('has facts in words, and the change of a file', () => {
+    const detail = detailOf(
+      line('tool_call', {
+        tool_name: 'e',
+        turn: 3,
+        duration_ms: 1500,
+        arguments: { command: 'patch', path: 'a', old_text: 'x', new_text: 'y' },
+      }),
+      7,
+    );
+    expect(detail.facts.map(([label, value]) => `${label}: ${value}`).slice(0, 2)).toEqual(['Turn: 3', 'Took: 1.5 s']);
+    expect([detail.arguments, detail.edit?.lines]).toEqual([
+      null,
+      [
+        ['-', 'x'],
+        ['+', 'y'],
+      ],
+    ]);
+  });
+
+  it('is the line itself where it is damaged, cut to what is shown', () => {
+    const detail = detailOf(`{${'x'.repeat(2_000_000)}`, 7);
+    expect(detail.line.kind === 'text' ? [detail.line.text.length, detail.line.more] : null).toEqual([
+      1_048_576, 951_425,
+    ]);
+  });
+});
