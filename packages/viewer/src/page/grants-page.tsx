@@ -170,7 +170,7 @@ function Grant({
             class="link"
             onClick={() => {
               view.reset();
-              view.query.value = use.query;
+              view.onlyName.value = use.name;
               view.tab.value = 'steps';
             }}
           >

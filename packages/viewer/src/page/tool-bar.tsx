@@ -15,7 +15,7 @@ const words: Readonly<Record<Tab, string>> = {
 };
 
 export function ToolBar({ view }: { readonly view: View }): JSX.Element {
-  const { tab, onlyFailed, query, shown, onlyTask, session } = view;
+  const { tab, onlyFailed, onlyName, query, shown, onlyTask, session } = view;
   const isFiltered = shown.value.length !== session.count.value;
   const task = session.tasks.value[onlyTask.value];
   return (
@@ -39,6 +39,12 @@ export function ToolBar({ view }: { readonly view: View }): JSX.Element {
         <button class="filter chosen-task" title="Show all tasks" onClick={() => view.pickTask(onlyTask.value)}>
           <span class="theirs">{theirs(task.text.slice(0, 60))}</span> <span aria-hidden="true">✕</span>
           <span class="off">, show all tasks</span>
+        </button>
+      )}
+      {onlyName.value !== '' && (
+        <button class="filter chosen-task" title="Show all steps" onClick={() => void (onlyName.value = '')}>
+          <span class="theirs">{theirs(onlyName.value)}</span> <span aria-hidden="true">✕</span>
+          <span class="off">, show all steps</span>
         </button>
       )}
       {tab.value === 'steps' && (

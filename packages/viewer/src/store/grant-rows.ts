@@ -19,8 +19,8 @@ export interface Use {
   refused: number;
   /** The first row; -1 for none. */
   row: number;
-  /** What to look for to see all of them. */
-  readonly query: string;
+  /** What its rows are called. */
+  readonly name: string;
 }
 
 /** Refusals: what was tried and not let through. */
@@ -72,7 +72,7 @@ export class Uses {
     const key = `${group} ${name}`;
     const known = this.#counts.get(key);
     if (known !== undefined) return known;
-    const use: Use = { used: 0, failed: 0, refused: 0, row: -1, query: name };
+    const use: Use = { used: 0, failed: 0, refused: 0, row: -1, name };
     if (this.#counts.size < mostNames) this.#counts.set(key, use);
     return use;
   }

@@ -163,9 +163,9 @@ describe('the grants of a session', () => {
       failed: 0,
       refused: 0,
       row: 1,
-      query: 'api.example.com:443',
+      name: 'api.example.com:443',
     });
-    expect(use('jq')).toEqual({ used: 0, failed: 0, refused: 1, row: 3, query: 'jq' });
+    expect(use('jq')).toEqual({ used: 0, failed: 0, refused: 1, row: 3, name: 'jq' });
     expect(uses.refusals.map(({ name, detail }) => [name, detail])).toEqual([
       ['evil.example.com:443', 'not allowed, by programs'],
       ['jq', 'no (command, by svc-hook-x)'],
@@ -181,7 +181,7 @@ describe('the grants of a session', () => {
       failed: 0,
       refused: 0,
       row: -1,
-      query: 'api.example.com:443',
+      name: 'api.example.com:443',
     });
   });
 });

@@ -25,6 +25,8 @@ export class View {
   /** The number of a task; -1 for all. */
   readonly onlyTask: Signal<number> = signal(-1);
   readonly onlyFailed: Signal<boolean> = signal(false);
+  /** Steps of exactly this name alone; '' for all. */
+  readonly onlyName: Signal<string> = signal('');
   /** Lanes that are switched off. */
   readonly hidden: Signal<ReadonlySet<number>> = signal<ReadonlySet<number>>(new Set());
   readonly query: Signal<string> = signal('');
@@ -66,6 +68,7 @@ export class View {
   reset(): void {
     this.onlyTask.value = -1;
     this.onlyFailed.value = false;
+    this.onlyName.value = '';
     this.range.value = null;
     this.query.value = '';
     this.hidden.value = new Set();
@@ -110,12 +113,15 @@ export class View {
       this.found.value,
     ];
     const words = this.query.value.trim().toLowerCase();
-    if (task === -1 && !isFailed && hidden.size === 0 && span === null && words === '') return everything(count);
+    const name = this.onlyName.value;
+    if (name === '' && task === -1 && !isFailed && hidden.size === 0 && span === null && words === '')
+      return everything(count);
     const { kind, flags, task: tasks, start, duration, names, details } = this.session.columns;
     const rows = new Uint32Array(count);
     let length = 0;
     for (let row = 0; row < count; row += 1) {
       if (task !== -1 && tasks.data[row] !== task) continue;
+      if (name !== '' && names[row] !== name) continue;
       if (isFailed && ((flags.data[row] ?? 0) & wentWrong) === 0) continue;
       const lane = laneOfKind[kind.data[row] ?? 255] ?? -1;
       if (lane !== -1 && hidden.has(lane)) continue;
