@@ -117,7 +117,7 @@ describe('a session that is read', () => {
     const blocks = told.filter(({ kind }) => kind === 'rows');
     expect(blocks.length).toBeLessThanOrEqual(40);
     expect(blocks[0]?.kind === 'rows' ? blocks[0].rows.names.length : 0).toBeLessThan(1500);
-    expect(told.filter(({ kind }) => kind === 'journal').length).toBe(1);
+    expect(told.filter(({ kind }) => kind === 'journal').length).toBeGreaterThan(0);
     expect(told.filter(({ kind }) => kind === 'whole')).toEqual([
       { kind: 'whole', bytes: row.length * 20_000, tailBytes: 0 },
     ]);
