@@ -83,10 +83,7 @@ const connectors: ReadonlySet<string> = new Set([
   // For browsers; in programs of ours it is handed what stands for `fetch`.
   'client/src/http-door.ts',
   // The page asks the server that it came from, and its policy allows no other.
-  'viewer/src/store/source.ts',
   'viewer/src/worker/byte-sources.ts',
-  'viewer/src/worker/bodies.ts',
-  'viewer/src/worker/follow-events.ts',
   'kit/src/net/connections.ts',
   'kit/src/net/proxy.ts',
   // What a contained command may reach: each connection goes to an address that was checked a line before.

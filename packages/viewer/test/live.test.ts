@@ -132,6 +132,31 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     expect(faults).toEqual([]);
   });
 
+  it('goes on in the same page when its capsule has died and is resumed', async () => {
+    const lines = makeSession({ lines: 60 }).trace;
+    const cut = lines.indexOf('\n', 10_000) + 1;
+    let connections = 0;
+    const trace = (response: ServerResponse): void => {
+      connections += 1;
+      const from = Number(new URL(response.req.url ?? '', 'http://x').searchParams.get('from'));
+      response.end(lines.slice(from, connections === 1 ? cut : undefined));
+    };
+    const { page } = await watching({ ...runningCapsule(), trace });
+    await page.getByRole('tab', { name: 'Steps' }).click();
+    await page.locator('.tools output', { hasText: '60 steps' }).waitFor({ timeout: 20_000 });
+    expect(connections).toBeGreaterThan(1);
+  });
+
+  it('asks a server again that has too much to do', async () => {
+    const server = await new StandInServer([makeSession({ lines: 60 })]).listen();
+    onTestFinished(() => server.close());
+    server.refuses = 2;
+    const { page, close } = await openPage(server.url(makeSession({ lines: 60 }).id));
+    onTestFinished(close);
+    await page.locator('.tools output', { hasText: '60 steps' }).waitFor({ timeout: 20_000 });
+    expect(server.refuses).toBe(0);
+  });
+
   it('goes on where it was when a connection breaks off', async () => {
     const lines = makeSession({ lines: 2000 }).trace;
     let connections = 0;

@@ -176,7 +176,10 @@ function paintName(
   if (!isPlain(name)) return;
   let shown = name.slice(0, Math.ceil(room / 4));
   while (shown.length > 1 && g.measureText(shown).width > room) shown = shown.slice(0, -1);
-  if (shown.length < name.length && shown.length < 3) return;
+  if (shown.length < name.length) {
+    if (shown.length < 5) return;
+    shown = `${shown.slice(0, -1)}…`;
+  }
   g.fillStyle = colour('--on-bar');
   g.fillText(shown, x, y + 0.5);
 }

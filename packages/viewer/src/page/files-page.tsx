@@ -179,7 +179,7 @@ function Change({ row, view }: { readonly row: number; readonly view: View }): J
   return (
     <div class="file-change">
       <button class="link" onClick={() => view.select(row)}>
-        at {duration(columns.startOf(row) + columns.durationOf(row))}
+        at {duration(columns.startOf(row))}
       </button>
       <Diff edit={detail.value.edit} />
     </div>

@@ -79,7 +79,7 @@ function StepRow({ row, view, span: [from, to], attributes: { key: _key, ...attr
       onClick={() => view.select(row)}
     >
       <span role="gridcell" class="at">
-        {duration(start + took)}
+        {duration(start)}
       </span>
       <span role="gridcell" class={`name ${lane === -1 ? 'mark' : ''}`} title={labelOf(kind)}>
         <span class="off">{labelOf(kind)} </span>

@@ -4,7 +4,7 @@ import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { asJsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import type { Place } from '../messages.ts';
 import { countIn, countOrNull, objectIn, objectsIn, textIn, textOrNull, textsIn } from '../trace/checked.ts';
-import { faultOf, fromBase64, heldBytes, SourceFault } from '../worker/byte-sources.ts';
+import { ask, faultOf, fromBase64, heldBytes, SourceFault } from '../worker/byte-sources.ts';
 
 /** A row of the list of sessions. */
 export interface SessionRow {
@@ -148,18 +148,10 @@ export class ServedSource implements Source {
       readonly headers?: Readonly<Record<string, string>>;
     } = {},
   ): Promise<Response> {
-    let answer: Response;
-    try {
-      answer = await fetch(this.#base + path, {
-        ...asked,
-        headers: { ...asked.headers, authorization: `Bearer ${this.#token}` },
-      });
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-      throw new SourceFault('The server of this page does not answer any more. Start svc view again.', {
-        cause: error,
-      });
-    }
+    const answer = await ask(this.#base + path, {
+      ...asked,
+      headers: { ...asked.headers, authorization: `Bearer ${this.#token}` },
+    });
     if (!answer.ok) throw new SourceFault(await faultOf(answer));
     return answer;
   }

@@ -1,6 +1,7 @@
 /** Fetches the texts of a journal by their hashes, from the server of the page or from the page itself. */
 
 import type { ShownText } from '../messages.ts';
+import { ask, SourceFault } from './byte-sources.ts';
 
 /** What a page shows of one text. */
 export const mostShown = 1024 * 1024;
@@ -48,10 +49,10 @@ export function servedBodies(base: string, headers: Readonly<Record<string, stri
   return new Bodies(async (sha256) => {
     let answer: Response;
     try {
-      answer = await fetch(`${base}body/${sha256}`, { headers });
+      answer = await ask(`${base}body/${sha256}`, { headers });
     } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-      return { kind: 'none', why: 'The server of this page does not answer any more.' };
+      if (!(error instanceof SourceFault)) throw error;
+      return { kind: 'none', why: error.message };
     }
     if (answer.ok) return { kind: 'text', text: await answer.text() };
     return {

@@ -18,6 +18,34 @@ export async function nextPiece(reader: ReadableStreamDefaultReader<Uint8Array>)
   }
 }
 
+/** A server that has too much to do at once says so, and is asked again for half a minute. */
+const [mostAsked, betweenMs, tooMuch] = [30, 1000, 503];
+
+/** An answer of the server of the page. Throws a `SourceFault` where there is none. */
+export async function ask(url: string, asked: RequestInit): Promise<Response> {
+  for (let tries = 1; ; tries += 1) {
+    let answer: Response;
+    try {
+      answer = await fetch(url, asked);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      throw new SourceFault('The server of this page does not answer any more. Start svc view again.', {
+        cause: error,
+      });
+    }
+    if (answer.status !== tooMuch || tries === mostAsked) return answer;
+    await answer.body?.cancel();
+    await new Promise((resolve) => setTimeout(resolve, betweenMs));
+  }
+}
+
+/** Whether the session lives: it may have ended and live again. */
+export async function isLive(place: Served): Promise<boolean> {
+  const answer = await ask(place.base.slice(0, -1), { headers: headersOf(place) });
+  const facts: unknown = answer.ok ? await answer.json() : null;
+  return typeof facts === 'object' && facts !== null && 'live' in facts && facts.live === true;
+}
+
 export type Served = Extract<Place, { readonly kind: 'server' }>;
 
 export function headersOf({ token }: Served): Readonly<Record<string, string>> {
@@ -30,13 +58,7 @@ export async function servedBytes(
   what: 'trace' | 'journal',
   from: number,
 ): Promise<ReadableStream<Uint8Array>> {
-  let answer: Response;
-  try {
-    answer = await fetch(`${place.base}${what}?from=${from}`, { headers: headersOf(place) });
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    throw new SourceFault('The server of this page does not answer any more.', { cause: error });
-  }
+  const answer = await ask(`${place.base}${what}?from=${from}`, { headers: headersOf(place) });
   if (!answer.ok || answer.body === null) throw new SourceFault(await faultOf(answer));
   return answer.body;
 }

@@ -2,7 +2,7 @@
 
 import { FrameReader } from '@svc/protocol/frame-reader.ts';
 import type { LiveNow } from '../messages.ts';
-import { headersOf, type Served } from './byte-sources.ts';
+import { ask, BrokenStream, headersOf, nextPiece, type Served, SourceFault } from './byte-sources.ts';
 import { LiveState } from './live-state.ts';
 
 const betweenMs = 50;
@@ -32,20 +32,19 @@ export async function followEvents(place: Served, tell: (now: LiveNow) => void):
 async function connect(place: Served, state: LiveState, soon: () => void): Promise<boolean> {
   const last = state.lastId === undefined ? {} : { 'last-event-id': state.lastId };
   try {
-    const answer = await fetch(`${place.base}events`, { headers: { ...headersOf(place), ...last } });
+    const answer = await ask(`${place.base}events`, { headers: { ...headersOf(place), ...last } });
     if (answer.status === 410 || answer.status === 401 || answer.status === 404) return true;
     if (!answer.ok || answer.body === null) return false;
     state.connected(true);
     soon();
     const frames = new FrameReader(mostFrame);
     const reader = answer.body.getReader();
-    for (let next = await reader.read(); !next.done && !frames.isTooLong; next = await reader.read()) {
-      for (const frame of frames.read(next.value)) state.take(frame, performance.timeOrigin + performance.now());
+    for (let piece = await nextPiece(reader); piece !== null && !frames.isTooLong; piece = await nextPiece(reader)) {
+      for (const frame of frames.read(piece)) state.take(frame, performance.timeOrigin + performance.now());
       soon();
     }
   } catch (error) {
-    // What `fetch` and its streams throw where a connection breaks off.
-    if (!(error instanceof TypeError)) throw error;
+    if (!(error instanceof BrokenStream || error instanceof SourceFault)) throw error;
   }
   return state.hasClosed;
 }

@@ -11,6 +11,7 @@ import {
   BrokenStream,
   headersOf,
   heldBytes,
+  isLive,
   nextPiece,
   type Served,
   servedBytes,
@@ -26,6 +27,8 @@ import { placeOf } from './step-places.ts';
 const [firstBlockBytes, blockBytes, trickleMs] = [128 * 1024, 2 * 1024 * 1024, 40];
 const mostFound = 100_000;
 const mostRetries = 1000;
+/** How long a session that was followed is looked for after its end. */
+const [mostLooks, betweenLooksMs] = [60, 2000];
 
 type Answers = {
   readonly [What in keyof Questions]: (about: never) => Promise<Questions[What]['answer']> | Questions[What]['answer'];
@@ -72,6 +75,7 @@ export class SessionReader {
     const trace = async (): Promise<void> => {
       await this.#follow(place, 'trace', this.#lines, () => this.#tellRows());
       this.#tellWhole();
+      await this.#followAgain(place);
     };
     const journal = async (): Promise<void> => {
       if (place.hasJournal) await this.#follow(place, 'journal', this.#journalLines, () => this.#tellJournal());
@@ -93,6 +97,17 @@ export class SessionReader {
         if (!(error instanceof BrokenStream) || tries >= mostRetries) throw error;
         await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 100 * 2 ** Math.min(tries, 6))));
       }
+    }
+  }
+
+  /** A capsule that dies may be resumed a moment later: its session goes on in the same files. */
+  async #followAgain(place: Served): Promise<void> {
+    for (let looks = 0; place.isLive && looks < mostLooks; looks += 1) {
+      await new Promise((resolve) => setTimeout(resolve, betweenLooksMs));
+      if (!(await isLive(place))) continue;
+      looks = 0;
+      await this.#follow(place, 'trace', this.#lines, () => this.#tellRows());
+      this.#tellWhole();
     }
   }
 

@@ -29,6 +29,8 @@ export class StandInServer {
   readonly token: string = randomBytes(32).toString('base64url');
   /** Requests that came, but for those of the page itself. */
   readonly asked: string[] = [];
+  /** Requests that are still told that there is too much to do. */
+  refuses = 0;
   readonly #server: Server;
   readonly #sessions: readonly StandInSession[];
   readonly #compare: unknown;
@@ -75,6 +77,11 @@ export class StandInServer {
     }
     if (request.headers.authorization !== `Bearer ${this.token}`) {
       refuse(response, 401, 'The token is not the one of this server.');
+      return;
+    }
+    if (this.refuses > 0) {
+      this.refuses -= 1;
+      refuse(response, 503, 'There is too much at once.');
       return;
     }
     this.asked.push(`${request.method} ${pathname}`);
