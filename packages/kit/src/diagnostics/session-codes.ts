@@ -64,4 +64,19 @@ export const sessionCodes = {
     explanation:
       'svc chat keeps the last 1,000 texts that were typed in ~/.svc/history, one string of JSON a line, for this user alone. The file, or ~/.svc, is of another user, is no file or no directory, cannot be read or written, has lines that are no such strings, or is longer than 4 MiB. A link is never followed. The chat goes on; the message says what is missing. Mend or remove the file, or start the chat with --no-history.',
   },
+  'E-RUN-140': {
+    title: 'somebody has guessed at the token of a page',
+    explanation:
+      'svc view takes requests of its page by a token of 256 bits, which stands in the address that it prints. Five requests came with another one, so its server has ended. A page that was left open from an earlier svc view at the same port asks so too: close it, and run svc view again.',
+  },
+  'E-RUN-141': {
+    title: 'the port for a page cannot be had',
+    explanation:
+      'svc view listens on a port of 127.0.0.1 until Ctrl+C. Another program has the one that --port names, or the system does not give it to this user. Without --port the system chooses a free one.',
+  },
+  'W-RUN-142': {
+    title: 'no browser was started',
+    explanation:
+      'svc view --open starts xdg-open, or open on macOS, with a file that leads on to the page. It is not installed, or found no browser. The page is served all the same: open the address that svc view printed.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

@@ -34,9 +34,15 @@ export interface HttpServerOptions {
   readonly requestTimeoutMs?: number;
   /**
    * Answers to every name on a loopback address too, as behind a proxy, and to pages of every origin; only where each route that tells or
-   * does anything asks for a token.
+   * does anything asks for a token, or where `admit` looks at both.
    */
   readonly anyHost?: boolean;
+  /** Asked of every request once its form is known to be sound, before its token and its body are looked at; what it gives is the answer. */
+  readonly admit?: (request: IncomingMessage) => HttpRefusal | undefined;
+  /** Told of each request that was refused for the token that it shows; not of one that shows none. */
+  readonly onWrongToken?: () => void;
+  /** How many connections there may be at once; half as many as the process may have files open when absent. */
+  readonly mostConnections?: number;
   /** The answer of a refusal, the server's own included; `{ "error": code, "message": text }` when absent. */
   readonly renderRefusal?: (refusal: HttpRefusal) => Reply;
   /** Told of every request that came as far as a handler or a refusal, once its answer is written or its connection gone. */
@@ -97,6 +103,7 @@ export class HttpServer {
   readonly #onBug: (error: unknown) => void;
   readonly #sendDate: boolean;
   readonly #anyHost: boolean;
+  readonly #options: Pick<HttpServerOptions, 'admit' | 'onWrongToken'>;
   readonly #renderRefusal: (refusal: HttpRefusal) => Reply;
   readonly #onAnswered: ((answered: Answered) => void) | undefined;
   readonly #reply: SendOptions;
@@ -120,6 +127,7 @@ export class HttpServer {
     this.#onBug = options.onBug;
     this.#sendDate = options.sendDate ?? true;
     this.#anyHost = options.anyHost ?? false;
+    this.#options = options;
     this.#renderRefusal = options.renderRefusal ?? (({ reply }) => reply);
     this.#onAnswered = options.onAnswered;
     this.#reply = { last: false, onBug: options.onBug };
@@ -133,7 +141,7 @@ export class HttpServer {
     });
     // Beyond it a connection is closed as soon as it is there. It is found out for the first one, since every start makes a server.
     this.#server.once('connection', () => {
-      this.#server.maxConnections = mostConnections();
+      this.#server.maxConnections = options.mostConnections ?? mostConnections();
     });
     this.#server.on('request', (request, response) => this.#accept(request, response, false));
     this.#server.on('checkContinue', (request, response) => this.#accept(request, response, true));
@@ -248,6 +256,8 @@ export class HttpServer {
   #admit(request: IncomingMessage, match: RouteMatch): Route | HttpRefusal {
     const unsound = hygieneRefusal(request);
     if (unsound !== undefined) return unsound;
+    const unwanted = this.#options.admit?.(request);
+    if (unwanted !== undefined) return unwanted;
     const { host, authorization } = request.headers;
     if (this.#onLoopback && !this.#anyHost && host !== undefined && !isLoopbackHost(host)) {
       return kitRefusal('host_refused', 'This address answers to localhost and loopback addresses only.');
@@ -257,6 +267,7 @@ export class HttpServer {
     }
     const isOpen = match.kind === 'route' && match.route.open === true;
     if (!isOpen && this.#isAuthorized !== null && !this.#isAuthorized(authorization)) {
+      if (authorization !== undefined) this.#options.onWrongToken?.();
       return kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': 'Bearer' });
     }
     if (match.kind === 'none') return kitRefusal('not_found', 'Nothing is served at this path.');

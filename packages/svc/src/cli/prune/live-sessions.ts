@@ -29,7 +29,8 @@ export function mayRun(session: HeldDirectory, running: ReadonlySet<string>, now
   });
 }
 
-function childrenOf(session: HeldDirectory): readonly { readonly id: string; readonly path: string }[] {
+/** The sessions that a session delegated to, by their paths below its folder. */
+export function childrenOf(session: HeldDirectory): readonly { readonly id: string; readonly path: string }[] {
   return namesBelow(session, 'children').flatMap((child) => {
     const folder = `children/${child}/${sessionsFolder}`;
     return namesBelow(session, folder)

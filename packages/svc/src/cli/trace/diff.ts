@@ -42,11 +42,21 @@ export function diffCommand(context: CommandContext): Command {
     });
 }
 
-function writeParting(
-  a: OpenJournal,
-  b: OpenJournal,
-  { options, context }: { readonly options: DiffOptions; readonly context: CommandContext },
-): void {
+type ComparedJournal = Pick<OpenJournal, 'session' | 'reader'>;
+
+/** What `svc trace diff --json` writes of two sessions. */
+export interface Comparison {
+  readonly a: string;
+  readonly b: string;
+  /** Null where they are the same but for ids and times. */
+  readonly parting: ReturnType<typeof partingFacts> | null;
+}
+
+/** Where two sessions part, and what was found damaged on the way. */
+export function compared(
+  a: ComparedJournal,
+  b: ComparedJournal,
+): { readonly comparison: Comparison; readonly damage: Damage | null } {
   const damages: Damage[] = [];
   const note = (damage: Damage): void => void damages.push(damage);
   const parting = partingOf(
@@ -54,11 +64,20 @@ function writeParting(
     () => b.reader.skim(note),
   );
   const facts = parting === null ? null : partingFacts(parting, a.reader, b.reader);
-  if (options.json === true) context.stdout.write(jsonLine({ a: a.session, b: b.session, parting: facts }));
+  return { comparison: { a: a.session, b: b.session, parting: facts }, damage: damages[0] ?? null };
+}
+
+function writeParting(
+  a: OpenJournal,
+  b: OpenJournal,
+  { options, context }: { readonly options: DiffOptions; readonly context: CommandContext },
+): void {
+  const { comparison, damage } = compared(a, b);
+  const { parting: facts } = comparison;
+  if (options.json === true) context.stdout.write(jsonLine(comparison));
   else if (facts === null) context.stdout.write(say`the same but for ids and times\n`);
   else context.stdout.write(Shown.cleaned(renderParting(pageOf(context.stdout), facts), 'laid out'));
-  const [damage] = damages;
-  if (damage !== undefined) throw damaged(damage);
+  if (damage !== null) throw damaged(damage);
 }
 
 function writeCache({ reader }: OpenJournal, options: DiffOptions, context: CommandContext): void {

@@ -30,6 +30,7 @@ export interface SessionFacts {
 }
 
 const longestTask = 200;
+const startShape = /"timestamp":(\d{1,16})/;
 
 interface Counted {
   capsule: string | null;
@@ -90,19 +91,43 @@ function countTrace(directory: HeldDirectory): Counted | null {
   const fd = openOwn(directory, traceFile, thisUser());
   if (fd === null) return null;
   const file = new LineFile(fd);
-  const counted = nothingCounted();
   try {
-    for (const { line } of file.lines(0)) {
-      const [, type = ''] = /^\{"event_type":"([a-z_]+)"/.exec(line.toString('latin1', 0, 64)) ?? [];
-      if (type === 'task_received') counted.tasks += 1;
-      const isFirstTask = type === 'task_received' && counted.tasks === 1;
-      if (isFirstTask || type === 'session_start' || type === 'inference' || type === 'session_end')
-        countLine(line, type, counted);
-    }
+    return countLines(file);
   } finally {
     file.close();
   }
+}
+
+function countLines(file: LineFile): Counted {
+  const counted = nothingCounted();
+  for (const { line } of file.lines(0)) {
+    const [, type = ''] = /^\{"event_type":"([a-z_]+)"/.exec(line.toString('latin1', 0, 64)) ?? [];
+    if (type === 'task_received') counted.tasks += 1;
+    const isFirstTask = type === 'task_received' && counted.tasks === 1;
+    if (isFirstTask || type === 'session_start' || type === 'inference' || type === 'session_end')
+      countLine(line, type, counted);
+  }
   return counted;
+}
+
+/** The same of a trace alone, whose session runs nowhere. */
+export function factsOfTrace(id: string, file: LineFile): SessionFacts {
+  const [, at] = startShape.exec(file.readAt(0, 4096).toString('latin1')) ?? [];
+  const counted = countLines(file);
+  return {
+    session_id: id,
+    capsule: counted.capsule,
+    version: counted.version,
+    folder: counted.folder,
+    started_at_ms: at === undefined ? null : Number(at),
+    status: counted.status ?? 'crashed',
+    tasks: counted.tasks,
+    tokens: counted.tokens,
+    task: counted.task,
+    steps: null,
+    journal: null,
+    journal_removed_at_ms: null,
+  };
 }
 
 function countLine(line: Buffer, type: string, counted: Counted): void {
