@@ -36,6 +36,7 @@ const shapes: Readonly<Record<string, string>> = {
   'trace show':
     'at version session epoch svc node capture trusted capsule status steps manifest lock system tools grants hooks settings',
   'trace steps': 'step place port name turn started_at_ms duration_ms lost stop usage exit is_error calls',
+  view: 'url port session read_only',
   watch: 'event data',
   answer: 'session task context state is_answer message prompt response',
   send: 'session task context state is_answer message prompt response',
@@ -190,6 +191,11 @@ artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
       await note(`trace ${command}`, command === 'list' ? [] : ['4f1a']);
     }
     await note('logs', ['4f1a']);
+    const viewing = new SvcProcess(workspace, ['view', '4f1a', '--json']);
+    const [page] = await viewing.printed(/^.*\n/);
+    noteLine('view', page);
+    viewing.child.kill('SIGTERM');
+    await viewing.ended;
     await note('prune', ['--keep', '0', '--dry-run']);
     await note('trace export', ['4f1a', '--output', 'session.zip']);
     await note('trace rm', ['4f1a']);

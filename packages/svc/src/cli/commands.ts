@@ -21,6 +21,7 @@ export const commands: readonly CommandEntry[] = [
   { name: 'cancel', load: async () => (await import('./tasks/cancel.ts')).cancelCommand },
   { name: 'answer', load: async () => (await import('./tasks/answer.ts')).answerCommand },
   { name: 'watch', load: async () => (await import('./watch.ts')).watchCommand },
+  { name: 'view', load: async () => (await import('./view/view.ts')).viewCommand },
   { name: 'trace', load: async () => (await import('./trace/trace.ts')).traceCommand },
   { name: 'logs', load: async () => (await import('./logs/logs.ts')).logsCommand },
   { name: 'prune', load: async () => (await import('./prune/prune.ts')).pruneCommand },

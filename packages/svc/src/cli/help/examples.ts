@@ -11,6 +11,7 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   stop: ['svc stop 4f1a'],
   ps: ['svc ps --json'],
   watch: ['svc watch 4f1a'],
+  view: ['svc view 4f1a --open', 'svc view 4f1a --export session.html', 'svc view trace.jsonl'],
   'trace list': ['svc trace list'],
   'trace steps': ['svc trace steps 4f1a --follow'],
   'trace show': ['svc trace show 4f1a#7'],

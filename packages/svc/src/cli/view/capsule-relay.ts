@@ -1,0 +1,79 @@
+/** Asks the running capsule of a session for a page: with its token, which the page never learns. */
+
+import { HttpDoor } from '@svc/client/http-door.ts';
+import { ClientError } from '@svc/client/client-error.ts';
+import { askingForEvents } from '@svc/client/event-stream.ts';
+import { singleHeader } from '@svc/kit/http/hygiene.ts';
+import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import type { Reply } from '@svc/kit/http/reply.ts';
+import type { HttpRequest } from '@svc/kit/http/route.ts';
+import { encodeJsonRpcFault, JsonRpcFault, parseJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
+import { type ApproachedCapsule, approachCapsule, doorOf, locateCapsule, tokenChoice } from '../approach-capsule.ts';
+import type { CommandContext } from '../command-context.ts';
+import type { ViewedSession } from './viewed-session.ts';
+
+/** All that a page can have a capsule do. */
+const methods: ReadonlySet<string> = new Set(['message/send', 'tasks/cancel', 'tasks/answer']);
+
+const callMs = 10_000;
+const mostAnswerBytes = 4 * 1024 * 1024;
+
+export function notLive(): HttpRefusal {
+  return new HttpRefusal(410, 'not_live', 'The session does not run.');
+}
+
+/**
+ * Where the capsule of a session listens, once it has shown by its card that it is this session. Of a page that may only read, no token is
+ * taken from the environment. Null where the session does not run; refusals as of `svc watch`.
+ */
+export async function approach(
+  context: CommandContext,
+  session: ViewedSession,
+  { method, readOnly }: { readonly method: string; readonly readOnly: boolean },
+): Promise<ApproachedCapsule | null> {
+  if (session.record() === null) return null;
+  const located = locateCapsule(context.home, session.id);
+  const asked = { method, timeoutMs: callMs };
+  const choice = readOnly ? { ...asked, token: undefined, isSentAnywhere: false } : tokenChoice(context, asked);
+  return await approachCapsule(located, choice);
+}
+
+/** A call of one of three methods, passed on as a client that knows live events makes it; its answer as the capsule gives it. */
+export async function passCall(
+  context: CommandContext,
+  session: ViewedSession,
+  { headers, body }: HttpRequest,
+): Promise<Reply> {
+  const parsed = parseJsonRpcRequest(body);
+  if (parsed.kind === 'fault') return json(encodeJsonRpcFault(parsed.id, parsed.fault));
+  const { id, method, params } = parsed;
+  if (!methods.has(method)) return json(encodeJsonRpcFault(id, new JsonRpcFault('method-not-found')));
+  // Only what the card lists can be looked for there.
+  const listed = method === 'tasks/answer' ? 'stream/watch' : method;
+  const capsule = await approach(context, session, { method: listed, readOnly: false });
+  if (capsule === null) throw notLive();
+  const door = new HttpDoor(doorOf({ ...capsule, timeoutMs: callMs }));
+  const key = singleHeader(headers['idempotency-key']);
+  const more = key === undefined ? {} : { 'idempotency-key': key };
+  try {
+    const text = await door.text(
+      {
+        method: 'POST',
+        target: '/',
+        headers: { 'content-type': 'application/json', ...askingForEvents, ...more },
+        // Made anew: what was read is what is sent.
+        body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
+      },
+      { mostBytes: mostAnswerBytes },
+    );
+    return json(text);
+  } catch (error) {
+    if (error instanceof ClientError)
+      throw new HttpRefusal(502, 'capsule', `The capsule did not answer: ${error.message}`);
+    throw error;
+  }
+}
+
+function json(text: string): Reply {
+  return { kind: 'json', status: 200, text };
+}

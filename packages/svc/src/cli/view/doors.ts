@@ -1,0 +1,101 @@
+/** Decides which requests reach the viewer's server at all, before their token and their body are looked at. */
+
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { isLoopbackHost, singleHeader } from '@svc/kit/http/hygiene.ts';
+import { busy, type HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
+
+/** Requests of all connections together. A page asks for a body when a row of it is chosen. */
+const mostEachSecond = 500;
+const httpPort = 80;
+/** So many wrong tokens are somebody who guesses. */
+const mostWrongTokens = 5;
+
+interface DoorsOptions {
+  /** Of the browser that `--open` starts; null where none is started. */
+  readonly openKey: Secret | null;
+  /** Called when that browser has come. */
+  readonly onOpened: () => void;
+  /** Milliseconds that only rise. */
+  readonly nowMs: () => number;
+  /** Called once, when too many wrong tokens have come. */
+  readonly onGuessed: () => void;
+}
+
+/**
+ * What a page of elsewhere, a name that leads here and a program that floods cannot pass. A request is for a loopback name with this very port,
+ * of no page or of one that this server gave (ADR 0135). One navigation of a file of this machine may bring the key of `--open`, once.
+ */
+export class Doors {
+  readonly #options: DoorsOptions;
+  #port = 0;
+  #openKey: Secret | null;
+  #wrongTokens = 0;
+  #second = 0;
+  #inSecond = 0;
+
+  constructor(options: DoorsOptions) {
+    this.#options = options;
+    this.#openKey = options.openKey;
+  }
+
+  /** The port that was bound, which requests have to name. */
+  set port(port: number) {
+    this.#port = port;
+  }
+
+  /** Why a request is refused; undefined where it may go on. */
+  admit({ headers, method, url = '' }: Pick<IncomingMessage, 'headers' | 'method' | 'url'>): HttpRefusal | undefined {
+    if (this.#isTooMuch()) return busy();
+    const { host, origin } = headers;
+    if (host === undefined || !isLoopbackHost(host) || portOf(host) !== this.#port) {
+      return kitRefusal(
+        'host_refused',
+        'This address answers to localhost and loopback addresses with its own port only.',
+      );
+    }
+    if (origin !== undefined && origin !== `http://${host.toLowerCase()}`) return foreign();
+    const site = singleHeader(headers['sec-fetch-site']);
+    if (site === undefined || site === 'same-origin' || site === 'none') return undefined;
+    const isNavigation = singleHeader(headers['sec-fetch-mode']) === 'navigate';
+    const isWindow = singleHeader(headers['sec-fetch-dest']) === 'document';
+    return method === 'GET' && isNavigation && isWindow && this.#isOpening(url) ? undefined : foreign();
+  }
+
+  /** Counts a token that was wrong. */
+  wrongToken(): void {
+    this.#wrongTokens += 1;
+    if (this.#wrongTokens === mostWrongTokens) this.#options.onGuessed();
+  }
+
+  /** Takes the same time whatever the key is; a right one is good once. */
+  #isOpening(target: string): boolean {
+    const expected = this.#openKey;
+    const [, shown] = /^\/\?open=([A-Za-z0-9_-]{1,64})$/.exec(target) ?? [];
+    if (expected === null || shown === undefined) return false;
+    const [own, other] = [Buffer.from(expected.reveal()), Buffer.from(shown)];
+    if (own.length !== other.length || !timingSafeEqual(own, other)) return false;
+    this.#openKey = null;
+    this.#options.onOpened();
+    return true;
+  }
+
+  #isTooMuch(): boolean {
+    const second = Math.floor(this.#options.nowMs() / 1000);
+    if (second !== this.#second) this.#inSecond = 0;
+    this.#second = second;
+    this.#inSecond += 1;
+    return this.#inSecond > mostEachSecond;
+  }
+}
+
+function foreign(): HttpRefusal {
+  return kitRefusal('page_refused', 'Requests of other web pages are not taken.');
+}
+
+function portOf(host: string): number {
+  const [, port] = /:(\d{1,5})$/.exec(host) ?? [];
+  return port === undefined ? httpPort : Number(port);
+}

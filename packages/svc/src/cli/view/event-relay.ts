@@ -1,0 +1,159 @@
+/** Passes the frames of a running capsule on to a page, over as many connections to the capsule as it takes. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { ClientError } from '@svc/client/client-error.ts';
+import { type EventStream, openStream } from '@svc/client/event-stream.ts';
+import { HttpDoor } from '@svc/client/http-door.ts';
+import { SeenFrames } from '@svc/client/watch-capsule.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { OpenBody } from '@svc/kit/http/open-body.ts';
+import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import { decodeFrame } from '@svc/protocol/decode-frame.ts';
+import { encodeConnectionFrame, parseLastEventId } from '@svc/protocol/frames.ts';
+import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
+import { doorOf } from '../approach-capsule.ts';
+import type { CommandContext } from '../command-context.ts';
+import { approach, notLive } from './capsule-relay.ts';
+import type { ViewedSession } from './viewed-session.ts';
+
+const callMs = 10_000;
+/** A capsule says something every 15 seconds. */
+const idleMs = 60_000;
+/** Held whole before it is passed on. */
+const longestFrame = 32 * 1024 * 1024;
+/** Between two looks whether the capsule is there again. */
+const lookMs = 250;
+const looksEachBeat = 40;
+/** Tells a reader that is still there from one that is not. */
+const waiting = ': the capsule is gone; it is passed on once it is there again\n\n';
+
+interface RelayOptions {
+  readonly context: CommandContext;
+  readonly session: ViewedSession;
+  readonly readOnly: boolean;
+  /** How long a capsule that is gone is waited for. */
+  readonly resumeMs: number;
+}
+
+/** One page that listens. Nothing is kept for a page that is slow: the capsule drops what it does not take, and says so. */
+export class EventRelay {
+  readonly #options: RelayOptions;
+  readonly #seen = new SeenFrames();
+  #stream: EventStream;
+  readonly #stop: AbortController;
+
+  private constructor(options: RelayOptions, stream: EventStream, stop: AbortController) {
+    this.#options = options;
+    this.#stream = stream;
+    this.#stop = stop;
+  }
+
+  /** Connects to the capsule; a refusal where it does not run, or does not answer as a capsule does. `pass` or `close` what is returned. */
+  static async open(options: RelayOptions, lastEventId: string | undefined): Promise<EventRelay> {
+    const stop = new AbortController();
+    const from = parseLastEventId(lastEventId) === undefined ? '0' : (lastEventId ?? '0');
+    try {
+      const stream = await connect(options, from, stop.signal);
+      if (stream === null) throw notLive();
+      return new EventRelay(options, stream, stop);
+    } catch (error) {
+      if (!(error instanceof ClientError)) throw error;
+      throw new HttpRefusal(502, 'capsule', `The capsule gives no events: ${error.message}`);
+    }
+  }
+
+  close(): void {
+    this.#stop.abort();
+    this.#stream.close();
+  }
+
+  /** Puts frames until the capsule closes its stream, is gone for longer than it is waited for, or the page is gone. */
+  async pass(body: OpenBody): Promise<void> {
+    body.gone.addEventListener('abort', () => this.#stop.abort(), { once: true });
+    try {
+      for (let isAgain = false; !body.gone.aborted; isAgain = true) {
+        if ((await this.#passOne(body, isAgain)) === 'over') return;
+        const next = await this.#reconnected(body);
+        if (next === null) return;
+        this.#stream = next;
+        this.#seen.reconnect();
+      }
+    } finally {
+      this.close();
+    }
+  }
+
+  /** `broken` when the connection ended without the word of the capsule that nothing more comes. */
+  async #passOne(body: OpenBody, isAgain: boolean): Promise<'over' | 'broken'> {
+    try {
+      for await (const frames of this.#stream.frames) {
+        const text = frames.map((frame) => this.#textOf(frame, isAgain)).join('');
+        if (text !== '' && !(await body.put(text))) return 'over';
+        if (frames.some(({ event }) => event === 'capsule-closed')) return 'over';
+      }
+      return 'broken';
+    } catch (error) {
+      if (body.gone.aborted) return 'over';
+      if (error instanceof ClientError && isPassing(error)) return 'broken';
+      throw error;
+    } finally {
+      this.#stream.close();
+    }
+  }
+
+  /** As the capsule wrote it; after a connection was made again, none that came before. */
+  #textOf(received: ReceivedFrame, isAgain: boolean): string {
+    const frame = received.id === undefined && received.event !== 'gap' ? null : decodeFrame(received);
+    if (frame?.event === 'gap') {
+      this.#seen.replayIsWhole();
+      return isAgain ? '' : encoded(received);
+    }
+    const id = parseLastEventId(received.id);
+    if (frame === null || id === undefined || !('taskId' in frame)) return encoded(received);
+    const place = this.#seen.take(frame.taskId, frame.event, id);
+    if (place === 'again') return '';
+    const gap = place === 'after-gap' ? encodeConnectionFrame({ event: 'gap', firstAvailableId: id }) : '';
+    return gap + encoded(received);
+  }
+
+  /** From the beginning of what the capsule holds, since ids begin again with each task. Null when it does not come back, or the page has gone. */
+  async #reconnected(body: OpenBody): Promise<EventStream | null> {
+    const looks = Math.ceil(this.#options.resumeMs / lookMs);
+    for (let look = 0; look < looks && !body.gone.aborted; look += 1) {
+      if (look % looksEachBeat === 0 && !(await body.put(waiting))) return null;
+      try {
+        const stream = await connect(this.#options, '0', this.#stop.signal);
+        if (stream !== null) return stream;
+      } catch (error) {
+        // It is just starting, or another capsule has its port by now.
+        if (!(error instanceof ClientError || error instanceof Diagnostic)) throw error;
+      }
+      await delay(lookMs, undefined, { signal: body.gone }).catch(() => {});
+    }
+    return null;
+  }
+}
+
+async function connect(
+  { context, session, readOnly }: RelayOptions,
+  lastEventId: string,
+  signal: AbortSignal,
+): Promise<EventStream | null> {
+  const method = 'stream/watch';
+  const capsule = await approach(context, session, { method, readOnly });
+  if (capsule === null) return null;
+  const door = doorOf({ ...capsule, timeoutMs: callMs });
+  const patient = new HttpDoor({ ...door, limits: { ...door.limits, idleMs, longestFrame } });
+  return await openStream(patient, { method, params: {}, lastEventId, events: true, signal });
+}
+
+/** Another connection may fare better. */
+function isPassing({ code }: ClientError): boolean {
+  return code === 'unreachable' || code === 'timeout';
+}
+
+function encoded({ id, event, data }: ReceivedFrame): string {
+  const head = id === undefined ? '' : `id: ${id}\n`;
+  return `${head}event: ${event}\ndata: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
+}

@@ -1,0 +1,67 @@
+/** Puts what a session has written into an answer, and what it goes on to write for as long as it lives. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+
+import type { OpenBody } from '@svc/kit/http/open-body.ts';
+import { ownTurn } from '@svc/kit/own-turn.ts';
+import type { LineFile } from '../../journal/line-file.ts';
+import { BareJournal } from './bare-journal.ts';
+import { WholeLines } from './whole-lines.ts';
+
+/** Between two looks at a file. */
+const lookMs = 40;
+/** Looks at it before the session is looked for again. */
+const looksEach = 12;
+/** Passed over before others have their turn. */
+const passedBytes = 8 * 1024 * 1024;
+
+export interface Followed {
+  readonly file: LineFile;
+  /** Where the answer begins: so many of its bytes are not put. */
+  readonly from: number;
+  /** Whether the session may write more. */
+  readonly isLive: () => boolean;
+}
+
+/** The lines of a trace as they are. Ends once the session does not live, or the reader is gone. */
+export async function followTrace({ file, from, isLive }: Followed, body: OpenBody): Promise<void> {
+  const lines = new WholeLines(file);
+  let at = from;
+  await whileLive(isLive, body, async () => {
+    const end = lines.end();
+    for (const piece of lines.pieces(at, end)) {
+      if (!(await body.put(piece))) return;
+      at += piece.length;
+    }
+  });
+}
+
+/** The lines of a journal without the texts, in the same way. */
+export async function followJournal({ file, from, isLive }: Followed, body: OpenBody): Promise<void> {
+  const journal = new BareJournal(file);
+  let left = from;
+  await whileLive(isLive, body, async () => {
+    let passed = 0;
+    for (const lines of journal.next()) {
+      const piece = lines.subarray(Math.min(left, lines.length));
+      left -= lines.length - piece.length;
+      if (piece.length > 0 && !(await body.put(piece))) return;
+      passed += lines.length;
+      if (passed < passedBytes) continue;
+      passed = 0;
+      await ownTurn();
+    }
+  });
+}
+
+/** Looks once more after the end: what the session wrote last was written before it was gone. */
+async function whileLive(isLive: () => boolean, { gone }: OpenBody, look: () => Promise<void>): Promise<void> {
+  let [lives, looks] = [isLive(), 0];
+  for (;;) {
+    await look();
+    if (!lives || gone.aborted) return;
+    await delay(lookMs, undefined, { signal: gone }).catch(() => {});
+    looks += 1;
+    if (looks % looksEach === 0) lives = isLive();
+  }
+}

@@ -1,0 +1,108 @@
+/** The files of a workdir that a page may see: those in `out/`, and those that the trace says were changed. */
+
+import { type Dir, fstatSync, opendirSync } from 'node:fs';
+
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { release } from '@svc/kit/files/read-up-to.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { ExportRoot, type OpenedFile } from '../../resources/export-root.ts';
+import { mostFiles } from './trace-look.ts';
+import { lookAt, type ViewedSession } from './viewed-session.ts';
+
+export interface ViewedFile {
+  /** In the workdir. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export interface ViewedFiles {
+  readonly files: readonly ViewedFile[];
+  /** There are more. */
+  readonly truncated: boolean;
+}
+
+const outFolder = 'out';
+const deepest = 16;
+/** Names of folders that are looked at. */
+const mostNames = 10_000;
+
+/** Those that are there, by their paths; none of a session whose workdir is not known. */
+export async function filesOf(session: ViewedSession): Promise<ViewedFiles> {
+  const workdir = session.workdir();
+  if (workdir === null) return { files: [], truncated: false };
+  const look = await lookAt(session);
+  const walk = new Walk();
+  const out = unlessRefused(() => HeldDirectory.open(`${workdir}/${outFolder}`), null);
+  if (out !== null) walk.through(out, outFolder, 0);
+  const files = new Map(walk.files.map((file) => [file.path, file]));
+  for (const path of look?.changed ?? []) {
+    if (files.size >= mostFiles || files.has(path)) continue;
+    const file = openIn(workdir, path);
+    if (file === null) continue;
+    release(file.descriptor);
+    files.set(path, { path, bytes: file.size });
+  }
+  const sorted = [...files.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  return { files: sorted, truncated: walk.isCut || look?.isCut === true };
+}
+
+/** Opens one of these files, and nothing else, for the caller to close; null for anything that is not among them. `path` is sound (`isSoundPath`). */
+export async function openViewedFile(session: ViewedSession, path: string): Promise<OpenedFile | null> {
+  const workdir = session.workdir();
+  if (workdir === null) return null;
+  const isShown = path.startsWith(`${outFolder}/`) || (await lookAt(session))?.changed.includes(path) === true;
+  return isShown ? openIn(workdir, path) : null;
+}
+
+/** A regular file beneath the workdir; the agent may have put links anywhere, and none is followed. */
+function openIn(workdir: string, path: string): OpenedFile | null {
+  const opening = new ExportRoot({ workdir, root: '.', achieved: 'scoped' }).open(path);
+  return opening.kind === 'opened' ? opening.file : null;
+}
+
+class Walk {
+  readonly files: ViewedFile[] = [];
+  isCut = false;
+  #names = 0;
+
+  /** Takes over the directory. */
+  through(directory: HeldDirectory, path: string, depth: number): void {
+    const names = unlessRefused(() => opendirSync(directory.path), null);
+    try {
+      if (names !== null) this.#take(names, directory, { path, depth });
+    } finally {
+      names?.closeSync();
+      directory.close();
+    }
+  }
+
+  #take(
+    names: Dir,
+    directory: HeldDirectory,
+    { path, depth }: { readonly path: string; readonly depth: number },
+  ): void {
+    for (let entry = names.readSync(); entry !== null; entry = names.readSync()) {
+      this.#names += 1;
+      if (this.#names > mostNames || this.files.length >= mostFiles) {
+        this.isCut = true;
+        return;
+      }
+      const { name } = entry;
+      const child = unlessRefused(() => directory.child(name), null);
+      if (child?.kind === 'file') this.#addFile(directory, name, `${path}/${name}`);
+      if (child?.kind !== 'directory') continue;
+      if (depth < deepest) this.through(child.directory, `${path}/${name}`, depth + 1);
+      else {
+        child.directory.close();
+        this.isCut = true;
+      }
+    }
+  }
+
+  #addFile(directory: HeldDirectory, name: string, path: string): void {
+    const opened = unlessRefused(() => directory.openFile(name), null);
+    if (opened?.kind !== 'file') return;
+    this.files.push({ path, bytes: fstatSync(opened.fd).size });
+    release(opened.fd);
+  }
+}

@@ -1,0 +1,90 @@
+/** Looks through a trace once for what a page is told of it: what is wrong with it, and which files it says were changed. */
+
+import { ownTurn } from '@svc/kit/own-turn.ts';
+import { isSoundPath } from '@svc/protocol/resource-path.ts';
+import type { LineFile } from '../../journal/line-file.ts';
+
+export interface TraceLook {
+  /** Why it cannot be the whole trace of a session that has ended well, one plain sentence each. */
+  readonly notes: readonly string[];
+  /** Paths in the workdir, each once. */
+  readonly changed: readonly string[];
+  /** More were changed than are named. */
+  readonly isCut: boolean;
+}
+
+/** Of longer traces only so much is looked through. */
+const mostLooked = 256 * 1024 * 1024;
+/** Looked through before others have their turn. */
+const turnBytes = 4 * 1024 * 1024;
+export const mostFiles = 1000;
+const longestPath = 4096;
+const longestChange = 16 * 1024;
+
+const typeShape = /^\{"event_type":"([a-z_]{1,64})"/;
+
+/** `isLive`: more of it may come, so that no end is missed. */
+export async function lookThrough(file: LineFile, isLive: boolean): Promise<TraceLook> {
+  const { size } = file;
+  const notes: string[] = [];
+  if (size === 0) return { notes: isLive ? [] : ['The trace is empty.'], changed: [], isCut: false };
+  const seen = new SeenLines();
+  let turn = turnBytes;
+  const cursor = file.walk(0);
+  while (cursor.offset < mostLooked && cursor.next()) {
+    seen.take(cursor.line);
+    if (cursor.offset < turn) continue;
+    turn = cursor.offset + turnBytes;
+    await ownTurn();
+  }
+  if (!seen.begins) notes.push('The trace does not begin with the start of a session.');
+  if (seen.odd > 0) {
+    notes.push(`The trace has lines that are no events: ${seen.odd}, the first of them is line ${seen.firstOdd}.`);
+  }
+  if (cursor.isTooLong) notes.push(`Line ${seen.count + 1} of the trace is longer than 16 MiB.`);
+  if (!isLive && file.readAt(size - 1, 1)[0] !== 0x0a) notes.push('The trace ends in the middle of a line.');
+  if (!isLive && !seen.ends && !cursor.isTooLong && size <= mostLooked) {
+    notes.push('The trace has no end of the session: it was killed, or could not write it.');
+  }
+  return { notes, changed: [...seen.changed], isCut: seen.isCut };
+}
+
+class SeenLines {
+  count = 0;
+  odd = 0;
+  firstOdd = 0;
+  begins = false;
+  ends = false;
+  isCut = false;
+  readonly changed = new Set<string>();
+
+  /** What a line says of itself at its beginning and its end; only one that tells of a file is parsed. */
+  take(line: Buffer): void {
+    this.count += 1;
+    const [, type = ''] = typeShape.exec(line.toString('latin1', 0, 96)) ?? [];
+    if (line[0] !== 0x7b || line.at(-1) !== 0x7d) {
+      if (this.odd === 0) this.firstOdd = this.count;
+      this.odd += 1;
+    }
+    if (this.count === 1) this.begins = type === 'session_start';
+    this.ends = type === 'session_end';
+    if (type === 'file_change' && line.length <= longestChange) this.#takeChange(line);
+  }
+
+  #takeChange(line: Buffer): void {
+    const path = pathIn(line.toString('utf8'));
+    if (path === null || this.changed.has(path)) return;
+    if (this.changed.size < mostFiles) this.changed.add(path);
+    else this.isCut = true;
+  }
+}
+
+function pathIn(line: string): string | null {
+  try {
+    const { path } = JSON.parse(line) as { readonly path?: unknown };
+    return typeof path === 'string' && path.length <= longestPath && isSoundPath(path) ? path : null;
+  } catch {
+    // No JSON: it tells of nothing.
+    return null;
+  }
+}

@@ -1,0 +1,267 @@
+/** What the viewer's server answers to a page. */
+
+import { createReadStream } from 'node:fs';
+
+import { ClientError } from '@svc/client/client-error.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { ByteBudget } from '@svc/kit/http/byte-budget.ts';
+import { isJsonMediaType, singleHeader } from '@svc/kit/http/hygiene.ts';
+import { busy, HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
+import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
+import type { HttpRequest, RequestHead, Route } from '@svc/kit/http/route.ts';
+import { parseResourcePath } from '@svc/protocol/resource-path.ts';
+import type { LineFile } from '../../journal/line-file.ts';
+import type { CommandContext } from '../command-context.ts';
+import { compared } from '../trace/diff.ts';
+import { guarded, notThere, openAnswer, refusalOf } from './answers.ts';
+import { passCall } from './capsule-relay.ts';
+import { EventRelay } from './event-relay.ts';
+import { type Followed, followJournal, followTrace } from './follow.ts';
+import { type PageTexts, pagePolicy, servedDocument } from './page-document.ts';
+import { filesOf, openViewedFile } from './session-files.ts';
+import type { ViewedSessions } from './viewed-sessions.ts';
+import { viewedFacts, type ViewedSession, withReader } from './viewed-session.ts';
+
+const mostCallBytes = 1024 * 1024;
+const mostFileBytes = 16 * 1024 * 1024;
+/** Of all texts that are read and not taken yet. */
+const textsBytes = 64 * 1024 * 1024;
+const mostStreams = 48;
+
+export interface RoutesOptions {
+  readonly context: CommandContext;
+  readonly sessions: ViewedSessions;
+  readonly page: PageTexts;
+  readonly readOnly: boolean;
+  /** How long a capsule that is gone is waited for. */
+  readonly resumeMs: number;
+  readonly onBug: (error: unknown) => void;
+}
+
+/** All routes (docs/viewer.md "What the page asks"). The page itself is there for everybody: it holds nothing. */
+export function viewRoutes(options: RoutesOptions): readonly Route[] {
+  const { page, sessions } = options;
+  const answers = new SessionAnswers(options);
+  const document = Buffer.from(servedDocument(page));
+  const headers = { 'content-security-policy': pagePolicy(page, 'served') };
+  const pageReply: Reply = {
+    kind: 'bytes',
+    status: 200,
+    contentType: 'text/html; charset=utf-8',
+    bytes: document,
+    headers,
+  };
+  return [
+    { method: 'GET', path: '/', open: true, body: 'unread', handle: () => guarded(pageReply) },
+    {
+      method: 'GET',
+      path: '/sessions',
+      body: 'unread',
+      handle: coded(async () => jsonReply({ sessions: await sessions.rows() })),
+    },
+    { method: 'GET', path: '/compare', body: 'unread', handle: coded((request) => answers.compare(request)) },
+    { method: 'GET', path: '/s/', prefix: true, body: 'unread', handle: coded((request) => answers.get(request)) },
+    {
+      method: 'POST',
+      path: '/s/',
+      prefix: true,
+      body: 'whole',
+      maxBytes: mostCallBytes,
+      handle: coded((request) => answers.call(request)),
+    },
+  ];
+}
+
+/** With what an operator could act on as a refusal with its code. */
+function coded<Request extends RequestHead>(
+  answer: (request: Request) => Reply | Promise<Reply>,
+): (request: Request) => Promise<Reply> {
+  return async (request) => {
+    try {
+      return guarded(await answer(request));
+    } catch (error) {
+      if (error instanceof Diagnostic) throw refusalOf(error, statusOf(error.code));
+      throw error;
+    }
+  };
+}
+
+/** What each of them is to a client; anything else is wrong with what was asked for. */
+const statuses: Readonly<Record<string, number>> = {
+  'E-RUN-026': 410,
+  'E-RUN-057': 502,
+  'E-RUN-070': 404,
+  'E-RUN-071': 404,
+  'E-RUN-072': 403,
+  'E-IO-001': 500,
+  'E-IO-003': 502,
+  'E-IO-004': 502,
+};
+
+function statusOf(code: string): number {
+  return statuses[code] ?? 422;
+}
+
+/** Everything below `/s/<id>`. */
+class SessionAnswers {
+  readonly #options: RoutesOptions;
+  readonly #texts = new ByteBudget(textsBytes);
+  #streams = 0;
+
+  constructor(options: RoutesOptions) {
+    this.#options = options;
+  }
+
+  async get({ path, query, headers }: RequestHead): Promise<Reply> {
+    const { session, what, rest } = this.#asked(path);
+    switch (rest === null ? what : `${what}/`) {
+      case '':
+        return jsonReply(await viewedFacts(session, this.#options.readOnly));
+      case 'trace':
+        return this.#follow(session.openTrace(), { session, query, follow: followTrace });
+      case 'journal':
+        return this.#follow(session.openJournal(), { session, query, follow: followJournal });
+      case 'events':
+        return await this.#events(session, singleHeader(headers['last-event-id']));
+      case 'files':
+        return jsonReply(await filesOf(session));
+      case 'body/':
+        return this.#text(session, rest ?? '');
+      case 'file/':
+        return await this.#file(session, rest ?? '');
+      default:
+        throw notThere('Nothing is served at this path.');
+    }
+  }
+
+  async call(request: HttpRequest): Promise<Reply> {
+    const { session, what, rest } = this.#asked(request.path);
+    if (what !== 'rpc' || rest !== null) throw notThere('Nothing is served at this path.');
+    const { readOnly, context } = this.#options;
+    if (readOnly) throw new HttpRefusal(403, 'read_only', 'This page may only look: svc view runs with --read-only.');
+    if (!isJsonMediaType(request.headers['content-type'])) {
+      throw new HttpRefusal(415, 'not_json', 'A call is sent as application/json.');
+    }
+    return await passCall(context, session, request);
+  }
+
+  compare({ query }: RequestHead): Reply {
+    const asked = new URLSearchParams(query);
+    const [a, b] = [this.#session(asked.get('a') ?? ''), this.#session(asked.get('b') ?? '')];
+    const damages: string[] = [];
+    const comparison = withReader(a, (first) =>
+      withReader(b, (second) => {
+        const found = compared({ session: a.id, reader: first }, { session: b.id, reader: second });
+        if (found.damage !== null) damages.push(found.damage.why);
+        return found.comparison;
+      }),
+    );
+    if (comparison === null) {
+      throw new HttpRefusal(
+        404,
+        'E-RUN-071',
+        'Two sessions are compared by their journals, and one of these has none.',
+      );
+    }
+    const notes = damages.map(
+      (why) => `A journal is damaged: a record ${why}. What stands behind it was not compared.`,
+    );
+    return jsonReply(notes.length === 0 ? comparison : { ...comparison, notes });
+  }
+
+  /** The session of a path, and what of it: `/s/<id>[/<what>[/<rest>]]`, each as sent. */
+  #asked(path: string): { readonly session: ViewedSession; readonly what: string; readonly rest: string | null } {
+    const [, id = '', what = '', rest] = /^\/s\/([^/]*)(?:\/([^/]*)(?:\/(.*))?)?$/.exec(path) ?? [];
+    return { session: this.#session(id), what, rest: rest ?? null };
+  }
+
+  #session(id: string): ViewedSession {
+    const session = this.#options.sessions.find(id);
+    if (session === null) throw notThere('No such session is shown here.');
+    return session;
+  }
+
+  #follow(
+    file: LineFile | null,
+    { session, query, follow }: { session: ViewedSession; query: string; follow: typeof followTrace },
+  ): Reply {
+    if (file === null) throw notThere('The session has no such record.');
+    const from = fromOf(query);
+    if (from === null) {
+      file.close();
+      throw new HttpRefusal(400, 'bad_from', '"from" is a whole number of bytes.');
+    }
+    const followed: Followed = { file, from, isLive: () => session.isLive() };
+    return this.#stream('application/x-ndjson', {
+      make: async (body) => await follow(followed, body),
+      end: () => file.close(),
+    });
+  }
+
+  async #events(session: ViewedSession, lastEventId: string | undefined): Promise<Reply> {
+    const { context, readOnly, resumeMs } = this.#options;
+    const relay = await EventRelay.open({ context, session, readOnly, resumeMs }, lastEventId);
+    return this.#stream('text/event-stream', {
+      make: async (body) => await relay.pass(body),
+      end: () => relay.close(),
+    });
+  }
+
+  /** `end` is called once, however it ends. */
+  #stream(
+    contentType: string,
+    { make, end }: { readonly make: Parameters<typeof openAnswer>[0]['make']; readonly end: () => void },
+  ): Reply {
+    if (this.#streams >= mostStreams) {
+      end();
+      throw busy();
+    }
+    this.#streams += 1;
+    const over = (): void => {
+      this.#streams -= 1;
+      end();
+    };
+    return openAnswer({
+      contentType,
+      make: async (body) => await make(body).finally(over),
+      abandon: over,
+      onBug: (error) => {
+        // The connection is cut, and the page asks again.
+        if (!(error instanceof Diagnostic || error instanceof ClientError)) this.#options.onBug(error);
+      },
+    });
+  }
+
+  #text(session: ViewedSession, sha256: string): Reply {
+    if (!/^[0-9a-f]{64}$/.test(sha256)) throw notThere('A text is named by its SHA-256.');
+    const body = withReader(session, (reader) => reader.body(sha256));
+    if (body === null || body.kind === 'damaged')
+      throw notThere(`There is no such text: ${body?.why ?? 'no journal'}.`);
+    if (body.kind === 'not kept') throw notThere('Of this text its hash and its size alone were kept.');
+    const text = body.kind === 'text' ? body.text : `${body.head}\n… ${body.bytes} bytes in all …\n${body.tail}`;
+    const bytes = Buffer.from(text);
+    if (!this.#texts.take(bytes.length)) throw busy();
+    const onDone = (): void => this.#texts.giveBack(bytes.length);
+    return { kind: 'bytes', status: 200, contentType: 'text/plain; charset=utf-8', bytes, onDone };
+  }
+
+  async #file(session: ViewedSession, raw: string): Promise<Reply> {
+    const path = parseResourcePath(raw);
+    const file = path === undefined ? null : await openViewedFile(session, path);
+    if (file === null) throw notThere('No such file is shown of this session.');
+    const { descriptor, size } = file;
+    const source = createReadStream('', { fd: descriptor, start: 0, end: Math.max(0, size - 1) });
+    if (size <= mostFileBytes) {
+      const headers = { 'content-disposition': 'attachment' };
+      return { kind: 'readable', status: 200, contentType: 'text/plain; charset=utf-8', length: size, source, headers };
+    }
+    source.destroy();
+    throw kitRefusal('body_too_large', 'The file has more than 16 MiB.');
+  }
+}
+
+/** The byte that is asked from, 0 when absent; null for what is no number. */
+function fromOf(query: string): number | null {
+  const from = new URLSearchParams(query).get('from') ?? '0';
+  return /^\d{1,15}$/.test(from) ? Number(from) : null;
+}

@@ -1,0 +1,142 @@
+/** The command `svc view`: shows sessions as a page, served on this machine or as a file. */
+
+import { resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { environmentRedactor } from '../../capsule/session-secrets.ts';
+import type { CommandContext } from '../command-context.ts';
+import { render } from '../render-failure.ts';
+import { interruptible } from '../stop-signals.ts';
+import { exactLine, jsonLine, say } from '../terminal/shown.ts';
+import {
+  locateSession,
+  manifestFlag,
+  manifestHelp,
+  sessionsFolder,
+  type WorkspaceOption,
+} from '../trace/recorded-sessions.ts';
+import { shownBytes } from '../trace/shown-values.ts';
+import type { Added } from './export-page.ts';
+import type { ViewedSessions } from './viewed-sessions.ts';
+
+interface ViewOptions extends WorkspaceOption {
+  readonly port: number;
+  readonly open?: boolean;
+  readonly readOnly?: boolean;
+  readonly export?: string;
+  readonly bodies?: boolean;
+  readonly files?: boolean;
+  readonly json?: boolean;
+}
+
+/** A capsule that is gone is waited for so long by a page that listens to it. */
+const resumeMs = 60_000;
+const lastPort = 65_535;
+
+/** `svc view [session]`: serves the page until Ctrl+C; with `--export` writes it into a file. */
+export function viewCommand(context: CommandContext): Command {
+  return new Command('view')
+    .description('Show sessions as a page in the browser, live or ended.')
+    .argument(
+      '[session]',
+      'session id, at least 4 of its last characters, or the path of a session folder, a trace.jsonl or an export; all sessions of the workspace when absent',
+    )
+    .option('--port <n>', 'the port of 127.0.0.1 that the page is served at; 0 is a free one', aPort, 0)
+    .option('--open', 'start the browser')
+    .option('--read-only', 'a page that can look, and neither send, cancel nor answer anything')
+    .option(
+      '--export <out.html>',
+      'write the page with the session in it into one file; the newest session when none is named',
+    )
+    .option('--bodies', 'with --export: the texts of the journal too')
+    .option('--files', 'with --export: the files that the session has made too')
+    .option(manifestFlag, manifestHelp, './svc.yaml')
+    .option('--json', 'write one JSON object')
+    .action(async (wanted: string | undefined, options: ViewOptions, command: Command) => {
+      const { export: output, bodies, files, open, readOnly } = options;
+      if (output === undefined && (bodies === true || files === true)) {
+        command.error('error: --bodies and --files go with --export');
+      }
+      if (output !== undefined && (open === true || readOnly === true || options.port !== 0)) {
+        command.error('error: --port, --open and --read-only are for a page that is served, not for --export');
+      }
+      await view(wanted, options, context);
+    });
+}
+
+async function view(wanted: string | undefined, options: ViewOptions, context: CommandContext): Promise<void> {
+  const { openViewed } = await import('./viewed-sessions.ts');
+  const { export: output } = options;
+  const named = output === undefined ? wanted : (wanted ?? locateSession(sessionsFolder(context, options), undefined));
+  const sessions = await openViewed(context, named, options);
+  try {
+    if (output === undefined) await serve(sessions, options, context);
+    else await exportTo(resolve(context.cwd, output), sessions, { options, context });
+  } finally {
+    sessions.close();
+  }
+}
+
+async function serve(sessions: ViewedSessions, options: ViewOptions, context: CommandContext): Promise<void> {
+  const { readPageTexts } = await import('./page-document.ts');
+  const { serveView } = await import('./view-server.ts');
+  const { port, readOnly = false, open = false } = options;
+  await interruptible(context, async (signal) => {
+    const page = readPageTexts();
+    const server = await serveView({ context, sessions, page, readOnly, resumeMs, port, opens: open });
+    signal.addEventListener('abort', () => void server.close(), { once: true });
+    try {
+      const about = { url: server.url, port: server.port, session: sessions.first, read_only: readOnly };
+      context.stdout.write(options.json === true ? jsonLine(about) : exactLine`${server.url}\n`);
+      if (context.stderr.isTerminal && !signal.aborted) context.stderr.write(say`Ctrl+C ends the page\n`);
+      const closeFile = server.openUrl === null ? null : await opened(server.openUrl, context);
+      if (closeFile !== null) void server.opened.then(closeFile);
+      await server.ended.finally(() => closeFile?.());
+    } finally {
+      await server.close();
+    }
+  });
+}
+
+/** Null where no browser was started, which is said. */
+async function opened(url: string, context: CommandContext): Promise<(() => void) | null> {
+  const { openBrowser } = await import('./open-browser.ts');
+  try {
+    return await openBrowser(url, context);
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    context.stderr.write(render([error], context));
+    return null;
+  }
+}
+
+async function exportTo(
+  path: string,
+  sessions: ViewedSessions,
+  { options, context }: { readonly options: ViewOptions; readonly context: CommandContext },
+): Promise<void> {
+  const { readPageTexts } = await import('./page-document.ts');
+  const { exportPage } = await import('./export-page.ts');
+  const session = sessions.find(sessions.first ?? '');
+  if (session === null) throw new Diagnostic('E-RUN-070', 'the session is not there any more');
+  const { bodies = false, files = false } = options;
+  const tell = ({ texts, files: count, bytes }: Added): void => {
+    if (bodies || files)
+      context.stderr.write(say`adds ${counted(texts, 'text')} and ${counted(count, 'file')}, ${shownBytes(bytes)}\n`);
+  };
+  const redactor = environmentRedactor(context.env);
+  const added = await exportPage({ session, page: readPageTexts(), path, bodies, files, redactor, tell });
+  const about = { path, session: session.id, texts: added.texts, files: added.files, added_bytes: added.bytes };
+  context.stdout.write(options.json === true ? jsonLine(about) : exactLine`${path}\n`);
+}
+
+function aPort(text: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= lastPort) return port;
+  throw new InvalidArgumentError('it is no whole number from 0 to 65535.');
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,229 @@
+/** One session that is shown: where its files are, whether it lives, and what is wrong with its record. */
+
+import { lstatSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { type HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { isJournalHeld } from '../../capsule/journal-holder.ts';
+import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
+import { JournalReader } from '../../journal/journal-reader.ts';
+import { LineFile, notOwn, openOwn } from '../../journal/line-file.ts';
+import { journalFile } from '../../journal/journal-writer.ts';
+import { removedAt, thisUser, traceFile } from '../trace/recorded-sessions.ts';
+import { factsOf, type SessionFacts } from '../trace/session-facts.ts';
+import { shownMinute } from '../trace/shown-values.ts';
+import { lookThrough, type TraceLook } from './trace-look.ts';
+
+export interface OpenReader {
+  readonly reader: JournalReader;
+  readonly close: () => void;
+}
+
+/** What a page asks of a session. Whatever cannot be read is a `Diagnostic`. */
+export interface ViewedSession {
+  readonly id: string;
+  /** Whether it may write more. */
+  isLive(): boolean;
+  /** Of the capsule, while it runs. */
+  record(): RunningRecord | null;
+  /** The line of a list of sessions. */
+  row(): SessionFacts;
+  /** Null without a trace; the caller closes it. */
+  openTrace(): LineFile | null;
+  /** The file itself, null without a journal; the caller closes it. */
+  openJournal(): LineFile | null;
+  /** Null without a journal; the caller closes it. */
+  openReader(): OpenReader | null;
+  /** Where its agent has worked, canonical; null where that is not known or gone. */
+  workdir(): string | null;
+  /** What is said of it beside its row, one plain line each. */
+  notes(): readonly string[];
+}
+
+/** What a page is told of a session (docs/viewer.md "What the page asks"). */
+export interface ViewedFacts {
+  readonly id: string;
+  readonly live: boolean;
+  readonly readOnly: boolean;
+  readonly capture: 'content' | 'meta' | 'none';
+  readonly has: { readonly trace: boolean; readonly journal: boolean; readonly files: boolean };
+  readonly notes: readonly string[];
+}
+
+/** What `use` makes of the journal of a session, which is open while it runs; null without a journal. */
+export function withReader<Value>(session: ViewedSession, use: (reader: JournalReader) => Value): Value | null {
+  const open = session.openReader();
+  if (open === null) return null;
+  try {
+    return use(open.reader);
+  } finally {
+    open.close();
+  }
+}
+
+/** Looks through the trace of a session; null where it has none. */
+export async function lookAt(session: ViewedSession): Promise<TraceLook | null> {
+  const file = session.openTrace();
+  if (file === null) return null;
+  try {
+    return await lookThrough(file, session.isLive());
+  } finally {
+    file.close();
+  }
+}
+
+export async function viewedFacts(session: ViewedSession, readOnly: boolean): Promise<ViewedFacts> {
+  const live = session.isLive();
+  const look = await lookAt(session);
+  const journal = withReader(session, journalFacts);
+  return {
+    id: session.id,
+    live,
+    readOnly,
+    capture: journal?.capture ?? 'none',
+    has: { trace: look !== null, journal: journal !== null, files: session.workdir() !== null },
+    notes: [...(look?.notes ?? ['There is no trace of the session.']), ...(journal?.notes ?? []), ...session.notes()],
+  };
+}
+
+function journalFacts(reader: JournalReader): { capture: 'content' | 'meta' | 'none'; notes: readonly string[] } {
+  try {
+    const opening = reader.opening();
+    // Says where it is damaged, at its end too.
+    reader.lastStep();
+    if (opening === null)
+      return { capture: 'none', notes: ['The journal does not begin as one of this version of svc.'] };
+    const { capture, trusted } = opening.open;
+    const doubt = 'Commands of the session could have written its journal: it ran with less than scoped containment.';
+    return { capture, notes: trusted ? [] : [doubt] };
+  } catch (error) {
+    if (!(error instanceof Diagnostic) || error.code !== 'E-RUN-073') throw error;
+    return { capture: 'none', notes: [`${error.message.slice(0, 1).toUpperCase()}${error.message.slice(1)}.`] };
+  }
+}
+
+interface Folder {
+  readonly id: string;
+  /** Where the running sessions of the user are known. */
+  readonly home: string;
+  /** The folder that a capsule of this id would write to; null for a copy, which nothing writes to whatever its id is. */
+  readonly place: string | null;
+  /** Holds the folder of the session; throws what the system refuses. The caller closes it. */
+  readonly hold: () => HeldDirectory;
+  /** Where the workdir of an ended session lies if `--workdir` named no other; null where nobody can tell. */
+  readonly usualWorkdir: () => string | null;
+}
+
+/** A session in a folder of this user. */
+export class FolderSession implements ViewedSession {
+  readonly id: string;
+  readonly #folder: Folder;
+
+  constructor(folder: Folder) {
+    this.id = folder.id;
+    this.#folder = folder;
+  }
+
+  isLive(): boolean {
+    return this.record() !== null || this.#within((directory) => isJournalHeld(directory, systemClock.now()));
+  }
+
+  record(): RunningRecord | null {
+    const { home, place } = this.#folder;
+    if (place === null) return null;
+    const record = readRunningRecords(home).find(({ session_id: id }) => id === this.id);
+    // A folder may have the name of a session that runs elsewhere.
+    const writes = record?.session_directory ?? null;
+    return record !== undefined && writes !== null && isSamePlace(writes, place) ? record : null;
+  }
+
+  row(): SessionFacts {
+    return this.#within((directory) => factsOf(this.id, directory, this.record() !== null));
+  }
+
+  openTrace(): LineFile | null {
+    return this.#open(traceFile);
+  }
+
+  openJournal(): LineFile | null {
+    return this.#open(journalFile);
+  }
+
+  openReader(): OpenReader | null {
+    const directory = held(this.#folder);
+    let reader: JournalReader | null = null;
+    try {
+      reader = JournalReader.open(directory, thisUser());
+    } finally {
+      if (reader === null) directory.close();
+    }
+    if (reader === null) return null;
+    const opened = reader;
+    const close = (): void => {
+      opened.close();
+      directory.close();
+    };
+    return { reader, close };
+  }
+
+  workdir(): string | null {
+    const path = this.record()?.workdir ?? this.#folder.usualWorkdir();
+    if (path === null) return null;
+    const stat = unlessRefused(() => lstatSync(path), null);
+    return stat?.isDirectory() === true ? unlessRefused(() => realpathSync(path), null) : null;
+  }
+
+  notes(): readonly string[] {
+    return this.#within((directory) => {
+      const at = removedAt(directory);
+      return at === null ? [] : [`The journal was removed on ${shownMinute(at)}, as trace.keep of its manifest says.`];
+    });
+  }
+
+  #open(name: string): LineFile | null {
+    return this.#within((directory) => {
+      const fd = openOwn(directory, name, thisUser());
+      return fd === null ? null : new LineFile(fd);
+    });
+  }
+
+  #within<Value>(use: (directory: HeldDirectory) => Value): Value {
+    const directory = held(this.#folder);
+    try {
+      return use(directory);
+    } finally {
+      directory.close();
+    }
+  }
+}
+
+function isSamePlace(path: string, other: string): boolean {
+  return path === other || unlessRefused(() => realpathSync(path) === realpathSync(other), false);
+}
+
+/** `E-RUN-072` for a link, and for a folder of somebody else; `E-RUN-070` for one that is gone. */
+function held({ id, hold }: Folder): HeldDirectory {
+  let directory: HeldDirectory;
+  try {
+    directory = hold();
+  } catch (error) {
+    if (isObstacle(error)) throw notOwn(`${id} is a link or a file`);
+    if (!isErrno(error, 'ENOENT')) throw ioFault(error, `cannot open the session ${id}`);
+    throw new Diagnostic('E-RUN-070', `the session ${id} is not there any more`);
+  }
+  const { uid } = statSync(directory.path);
+  if (thisUser() === null || uid === thisUser()) return directory;
+  directory.close();
+  throw notOwn(`${id} belongs to user ${uid}`);
+}
+
+/** Where a session works that `--workdir` gave no other place: `workdir/<id>` beside `.svc/sessions/` (docs/cli.md "Files"). */
+export function usualWorkdir(sessionsFolder: string, id: string): string | null {
+  const state = dirname(sessionsFolder);
+  return basename(state) === '.svc' ? join(dirname(state), 'workdir', id) : null;
+}

@@ -1,0 +1,247 @@
+/** The sessions that one `svc view` shows, and no others: those of a workspace with their children, or one that was opened. */
+
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { ownTurn } from '@svc/kit/own-turn.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { isSessionId } from '@svc/protocol/ids.ts';
+import { readRunningRecords } from '../../capsule/running-record.ts';
+import type { CommandContext } from '../command-context.ts';
+import { childrenOf } from '../prune/live-sessions.ts';
+import {
+  folderOfSession,
+  locateSession,
+  sessionIds,
+  sessionsFolder,
+  startOfSession,
+  type WorkspaceOption,
+} from '../trace/recorded-sessions.ts';
+import type { SessionFacts } from '../trace/session-facts.ts';
+import { unpackExport } from '../trace/unpack-export.ts';
+import { TraceFileSession } from './trace-file-session.ts';
+import { FolderSession, usualWorkdir, type ViewedSession, withReader } from './viewed-session.ts';
+
+export interface ViewedSessions {
+  /** The session that is to be shown first; null for the list. */
+  readonly first: string | null;
+  /** As `svc sessions --json` has them, newest first. */
+  rows(): Promise<readonly SessionFacts[]>;
+  /** Null where the id is of none of them. */
+  find(id: string): ViewedSession | null;
+  close(): void;
+}
+
+/** Opens what is named: an id or the end of one, the path of a session folder, of a trace, or of an export; without a name the sessions of the workspace. */
+export async function openViewed(
+  context: CommandContext,
+  wanted: string | undefined,
+  options: WorkspaceOption,
+): Promise<ViewedSessions> {
+  const path = wanted === undefined ? null : pathOf(context, wanted);
+  if (path !== null) return await openPath(path, context.home);
+  if (wanted === undefined) return new WorkspaceSessions(sessionsFolder(context, options), context.home, null);
+  const folder = folderOfSession(context, options, wanted);
+  try {
+    return new WorkspaceSessions(folder, context.home, locateSession(folder, wanted));
+  } catch (error) {
+    const running = runningElsewhere(context.home, wanted);
+    if (running === null || !(error instanceof Diagnostic) || error.code !== 'E-RUN-070') throw error;
+    return new WorkspaceSessions(dirname(running), context.home, basename(running));
+  }
+}
+
+/** The folder of the one running session that is meant; null where there is none, or nobody says where. */
+function runningElsewhere(home: string, wanted: string): string | null {
+  const suffix = wanted.replace(/^…/, '');
+  const matches = readRunningRecords(home).filter(({ session_id: id }) => id.endsWith(suffix));
+  const [match] = matches;
+  const folder = matches.length === 1 ? (match?.session_directory ?? null) : null;
+  return folder !== null && isSessionId(basename(folder)) ? folder : null;
+}
+
+/** The path that is meant; null for what is the end of an id. */
+function pathOf({ cwd }: CommandContext, wanted: string): string | null {
+  if (!wanted.includes('/') && !/\.(?:zip|jsonl)$/.test(wanted) && !/^\.{1,2}$/.test(wanted)) return null;
+  const path = resolve(cwd, wanted);
+  if (existsSync(path)) return path;
+  throw new Diagnostic('E-RUN-070', `there is nothing at ${path}`, {
+    hint: 'svc sessions lists the sessions of this workspace; a trace and an export are named by their paths',
+  });
+}
+
+async function openPath(path: string, home: string): Promise<ViewedSessions> {
+  if (statSync(path).isDirectory()) return new OneSession(folderAt(realpathSync(path), home));
+  if (!path.endsWith('.zip')) return new OneSession(new TraceFileSession(path));
+  const unpacked = makeScratch(tmpdir(), 'svc-trace-');
+  const remove = (): void => removeScratch(unpacked);
+  try {
+    await unpackExport(path, unpacked);
+    return new OneSession(folderAt(unpacked, home), remove);
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+/** The address of a session that does not say its own. */
+const namelessId = 'ses_00000000000000000000000000000000';
+
+/** A folder that was copied or unpacked: its record says which session it is. */
+function folderAt(path: string, home: string): ViewedSession {
+  const hold = (): HeldDirectory => HeldDirectory.at(path);
+  const [own, sessions] = [basename(path), dirname(path)];
+  if (isSessionId(own) && basename(sessions) === 'sessions') {
+    return new FolderSession({ id: own, home, place: path, hold, usualWorkdir: () => usualWorkdir(sessions, own) });
+  }
+  const copy = { home, place: null, hold, usualWorkdir: () => null };
+  const nameless = new FolderSession({ ...copy, id: namelessId });
+  const named = withReader(nameless, (reader) => reader.opening()?.open.session ?? '') ?? '';
+  return isSessionId(named) ? new FolderSession({ ...copy, id: named }) : nameless;
+}
+
+/** A session that was opened by its path. */
+class OneSession implements ViewedSessions {
+  readonly first: string;
+  readonly #session: ViewedSession;
+  readonly #onClose: () => void;
+
+  constructor(session: ViewedSession, onClose: () => void = () => {}) {
+    this.#session = session;
+    this.first = session.id;
+    this.#onClose = onClose;
+  }
+
+  rows(): Promise<readonly SessionFacts[]> {
+    return Promise.resolve([this.#session.row()]);
+  }
+
+  find(id: string): ViewedSession | null {
+    return id === this.first ? this.#session : null;
+  }
+
+  close(): void {
+    this.#onClose();
+  }
+}
+
+/** The newest ones that are listed. */
+const mostListed = 200;
+/** Folders of children that are looked at for one. */
+const mostLooked = 20_000;
+const deepest = 16;
+/** Between two searches for a child that is not known. */
+const searchMs = 1000;
+
+/** A child by its folders: from the sessions of the workspace down to its own. */
+interface Child {
+  /** Below the folder of the sessions. */
+  readonly path: string;
+  /** Where it works, unless its parent's workdir is not known. */
+  readonly workdir: string | null;
+}
+
+/** The sessions of a workspace; their children, which lie in their folders, are found by their ids. */
+export class WorkspaceSessions implements ViewedSessions {
+  readonly first: string | null;
+  readonly #folder: string;
+  readonly #home: string;
+  #children = new Map<string, Child>();
+  #searchedMs = -searchMs;
+  /** Rows of ended sessions, which do not change. */
+  readonly #rows = new Map<string, SessionFacts>();
+
+  constructor(folder: string, home: string, first: string | null) {
+    this.#folder = folder;
+    this.#home = home;
+    this.first = first;
+  }
+
+  async rows(): Promise<readonly SessionFacts[]> {
+    const newest = sessionIds(this.#folder)
+      .map((id) => ({ id, at: startOfSession(this.#folder, id) }))
+      .toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))
+      .slice(0, mostListed);
+    const rows: SessionFacts[] = [];
+    for (const { id } of newest) {
+      const row = this.#rows.get(id) ?? this.#rowOf(id);
+      if (row !== null) rows.push(row);
+      await ownTurn();
+    }
+    return rows;
+  }
+
+  find(id: string): ViewedSession | null {
+    if (!isSessionId(id)) return null;
+    if (existsSync(join(this.#folder, id)))
+      return this.#session(id, { path: id, workdir: usualWorkdir(this.#folder, id) });
+    if (!this.#children.has(id)) this.#search();
+    const child = this.#children.get(id);
+    return child === undefined ? null : this.#session(id, child);
+  }
+
+  close(): void {}
+
+  /** Null for one that cannot be read, which does not keep the others from being listed. */
+  #rowOf(id: string): SessionFacts | null {
+    try {
+      const row = this.find(id)?.row() ?? null;
+      // One that has crashed may be resumed.
+      if (row !== null && row.status !== 'running' && row.status !== 'crashed') this.#rows.set(id, row);
+      return row;
+    } catch (error) {
+      if (error instanceof Diagnostic) return null;
+      throw error;
+    }
+  }
+
+  #session(id: string, { path, workdir }: Child): ViewedSession {
+    const hold = (): HeldDirectory => {
+      const sessions = HeldDirectory.at(this.#folder);
+      try {
+        return sessions.below(path);
+      } finally {
+        sessions.close();
+      }
+    };
+    const place = join(this.#folder, path);
+    return new FolderSession({ id, home: this.#home, place, hold, usualWorkdir: () => workdir });
+  }
+
+  /** Goes through the folders of all children again, unless it has just done so. */
+  #search(): void {
+    const nowMs = systemClock.monotonicMs();
+    if (nowMs - this.#searchedMs < searchMs) return;
+    this.#searchedMs = nowMs;
+    const found = new Map<string, Child>();
+    const pending: (Child & { readonly depth: number })[] = sessionIds(this.#folder).map((id) => ({
+      path: id,
+      workdir: usualWorkdir(this.#folder, id),
+      depth: 0,
+    }));
+    let looked = 0;
+    const sessions = unlessRefused(() => HeldDirectory.at(this.#folder), null);
+    if (sessions === null) return;
+    for (let at = pending.pop(); at !== undefined && looked < mostLooked; at = pending.pop()) {
+      looked += 1;
+      const parent = at;
+      const directory = unlessRefused(() => sessions.below(parent.path), null);
+      if (directory === null) continue;
+      for (const { id, path } of childrenOf(directory)) {
+        const [, name = ''] = path.split('/');
+        const workdir = parent.workdir === null ? null : join(parent.workdir, '.svc', 'children', name);
+        const child = { path: `${parent.path}/${path}`, workdir };
+        if (!found.has(id)) found.set(id, child);
+        if (parent.depth < deepest) pending.push({ ...child, depth: parent.depth + 1 });
+      }
+      directory.close();
+    }
+    sessions.close();
+    this.#children = found;
+  }
+}

@@ -1,0 +1,241 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+
+import { onlySession, tracePath, useCapsules } from '../support/capsule-folders.ts';
+import { runsCommand } from '../support/script-capsule.ts';
+import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
+import { svc, type SvcOptions, SvcProcess } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const patience = { timeout: 60_000 };
+const capsule = useCapsules();
+const capsules = useStreamedCapsules();
+const secret = 'canary-of-the-service-0123456789';
+
+async function recorded(
+  command = 'mkdir -p out && echo blue > out/colour.txt && printf "\\377\\000" > out/odd.bin',
+): Promise<{
+  readonly workspace: Workspace;
+  readonly id: string;
+  readonly folder: string;
+}> {
+  const workspace = capsule({
+    manifest: 'trace: { capture: content }\ncapabilities: { shell: { allow: [sh] } }\n',
+    script: runsCommand(command),
+  });
+  expect((await svc(workspace, ['run', '--task', 'Paint the shed.'])).code).toBe(0);
+  const id = onlySession(workspace);
+  return { workspace, id, folder: join(workspace.folder, '.svc', 'sessions', id) };
+}
+
+/** The data elements of an exported page, as the page decodes them. */
+function elementsOf(html: string): Readonly<Record<string, string>> {
+  const found = html.matchAll(/<script type="application\/octet-stream" id="([\w-]+)">([\w+/=]*)<\/script>/g);
+  return Object.fromEntries(
+    [...found].map(([, id = '', base64 = '']) => {
+      const bytes = Buffer.from(base64, 'base64');
+      return [id, (id === 'svc-facts' || id === 'svc-worker' ? bytes : gunzipSync(bytes)).toString('utf8')];
+    }),
+  );
+}
+
+function linesOf(text = ''): Record<string, unknown>[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+async function exported(
+  workspace: Workspace,
+  args: readonly string[],
+  options?: SvcOptions,
+): Promise<Readonly<Record<string, string>>> {
+  const { code, stderr } = await svc(workspace, ['view', '--export', 'out.html', ...args], options);
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^(?:adds .*\n)?$/)]);
+  return elementsOf(readFileSync(join(workspace.folder, 'out.html'), 'utf8'));
+}
+
+describe('svc view --export', () => {
+  it('writes the trace, and the journal without its texts', patience, async () => {
+    const { workspace, id, folder } = await recorded();
+    const { code, stdout, stderr } = await svc(workspace, ['view', '--export', 'page.html']);
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: `${join(workspace.folder, 'page.html')}\n`,
+      stderr: '',
+    });
+    const html = readFileSync(join(workspace.folder, 'page.html'), 'utf8');
+    expect(statSync(join(workspace.folder, 'page.html')).mode & 0o777).toBe(0o600);
+    const elements = elementsOf(html);
+    expect(Object.keys(elements)).toEqual(['svc-worker', 'svc-facts', 'svc-trace', 'svc-journal']);
+    expect(elements['svc-trace']).toBe(readFileSync(tracePath(workspace, id), 'utf8'));
+    const records = linesOf(readFileSync(join(folder, 'journal.jsonl'), 'utf8'));
+    expect(linesOf(elements['svc-journal'])).toEqual(records.map(({ data: _data, cut: _cut, ...rest }) => rest));
+    const listed = await svc(workspace, ['sessions', '--json']);
+    expect(JSON.parse(elements['svc-facts'] ?? '')).toEqual({
+      id,
+      live: false,
+      readOnly: true,
+      capture: 'content',
+      has: { trace: true, journal: true, files: false },
+      notes: ['Commands of the session could have written its journal: it ran with less than scoped containment.'],
+      row: JSON.parse(listed.stdout) as unknown,
+    });
+    // It asks nobody.
+    expect(/<meta http-equiv="Content-Security-Policy" content="([^"]*)">/.exec(html)?.[1]).toMatch(
+      /^default-src 'none'; script-src 'sha256-[\w+/=]{44}'; style-src 'sha256-[\w+/=]{44}'; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types svc$/,
+    );
+  });
+
+  it('adds texts and files where it is told to, and says before how much that is', patience, async () => {
+    const { workspace, id, folder } = await recorded();
+    const { stderr, stdout } = await svc(workspace, [
+      'view',
+      id.slice(-4),
+      '--export',
+      'a.html',
+      '--bodies',
+      '--files',
+      '--json',
+    ]);
+    const html = readFileSync(join(workspace.folder, 'a.html'), 'utf8');
+    const elements = elementsOf(html);
+    const bodies = linesOf(readFileSync(join(folder, 'journal.jsonl'), 'utf8')).filter(({ k }) => k === 'body');
+    expect(linesOf(elements['svc-bodies'])).toEqual(bodies.map(({ sha256, data }) => ({ sha256, text: data })));
+    expect(linesOf(elements['svc-files'])).toEqual([
+      { path: 'out/colour.txt', bytes: 5, text: 'blue\n' },
+      { path: 'out/odd.bin', bytes: 2, text: null },
+      { path: 'out/result.txt', bytes: 5, text: 'Done.' },
+    ]);
+    const bytes = bodies.reduce((sum, body) => sum + Number(body['bytes']), 12);
+    expect(stderr).toBe(`adds ${bodies.length} texts and 3 files, ${(bytes / 1000).toFixed(1)} KB\n`);
+    expect(JSON.parse(stdout)).toEqual({
+      path: join(workspace.folder, 'a.html'),
+      session: id,
+      texts: bodies.length,
+      files: 3,
+      added_bytes: bytes,
+    });
+    await svc(workspace, ['view', id, '--export', 'b.html', '--bodies', '--files']);
+    expect(readFileSync(join(workspace.folder, 'b.html'), 'utf8')).toBe(html);
+  });
+
+  it('takes the secrets of today out of all of it', patience, async () => {
+    const { workspace } = await recorded(`mkdir -p out && echo ${secret} > out/key.txt && echo ${secret}`);
+    const plain = await exported(workspace, ['--bodies', '--files']);
+    for (const element of ['svc-trace', 'svc-bodies', 'svc-files']) expect(plain[element]).toContain(secret);
+    const clean = await exported(workspace, ['--bodies', '--files'], { env: { SERVICE_TOKEN: secret } });
+    expect(Object.keys(clean)).toEqual([
+      'svc-worker',
+      'svc-facts',
+      'svc-trace',
+      'svc-journal',
+      'svc-bodies',
+      'svc-files',
+    ]);
+    expect(Object.values(clean).join('')).not.toContain('canary');
+    expect(linesOf(clean['svc-files'])[0]).toEqual({ path: 'out/key.txt', bytes: 33, text: '[secret]\n' });
+    expect(clean['svc-trace']).toBe(plain['svc-trace']?.replaceAll(secret, '[secret]'));
+  });
+
+  it('writes a session that runs as far as it has come', patience, async () => {
+    const running = await capsules.script({ manifest: `trace: { capture: content }\n${staysUp}` });
+    const { session_id: id } = running.line;
+    const elements = await exported(running.workspace, [id]);
+    expect(JSON.parse(elements['svc-facts'] ?? '')).toMatchObject({
+      live: false,
+      notes: ['The session was running when this was exported.', expect.any(String)],
+      row: { status: 'running' },
+    });
+    expect(elements['svc-trace']).toMatch(/^\{"event_type":"session_start".*\n/);
+  });
+
+  it('writes a damaged session as far as its lines are whole, and says so in the page', patience, async () => {
+    const { workspace, id, folder } = await recorded();
+    const trace = tracePath(workspace, id);
+    truncateSync(trace, statSync(trace).size - 10);
+    const journal = join(folder, 'journal.jsonl');
+    writeFileSync(journal, readFileSync(journal, 'utf8').replace('Paint the shed.', 'Paint the boat.'));
+    const elements = await exported(workspace, ['--bodies']);
+    expect(elements['svc-trace']).toMatch(/"event_type":"task_end".*\n$/);
+    expect(JSON.parse(elements['svc-facts'] ?? '')).toMatchObject({
+      notes: [
+        'The trace ends in the middle of a line.',
+        'The trace has no end of the session: it was killed, or could not write it.',
+        expect.any(String),
+      ],
+    });
+    // The text that was changed is another than its hash says: it is not given away as what it is not.
+    expect(elements['svc-bodies']).not.toContain('boat');
+  });
+
+  it('writes a trace of anybody, and refuses what an export cannot hold', patience, async () => {
+    const { workspace } = await recorded();
+    const line = `{"event_type":"task_received","text":"${'<script>alert(1)</script>'.repeat(400_000)}"}\n`;
+    workspace.write('trace.jsonl', line);
+    const elements = await exported(workspace, ['trace.jsonl']);
+    expect(elements['svc-trace']).toBe(line);
+    writeFileSync(join(workspace.folder, 'long.jsonl'), '');
+    truncateSync(join(workspace.folder, 'long.jsonl'), 501 * 1024 * 1024);
+    const before = readFileSync(join(workspace.folder, 'out.html'), 'utf8');
+    const { code, stderr } = await svc(workspace, ['view', 'long.jsonl', '--export', 'out.html']);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^error\[E-RUN-068\]: .*500 MiB\n/)]);
+    expect(readFileSync(join(workspace.folder, 'out.html'), 'utf8')).toBe(before);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)(
+    'leaves what was there when the disk is full (needs root)',
+    patience,
+    async () => {
+      const workspace = capsule();
+      const line = (): string =>
+        JSON.stringify({ event_type: 'tool_call', arguments: randomBytes(1000).toString('base64') });
+      workspace.write('trace.jsonl', Array.from({ length: 200 }, () => `${line()}\n`).join(''));
+      const small = join(workspace.folder, 'small');
+      mkdirSync(small);
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32k', 'tmpfs', small]);
+      try {
+        writeFileSync(join(small, 'out.html'), 'before');
+        const { code, stderr } = await svc(workspace, ['view', 'trace.jsonl', '--export', 'small/out.html']);
+        expect([code, stderr]).toEqual([
+          1,
+          expect.stringMatching(/^error\[E-IO-001\]: cannot write to .*: no space left on the device\n/),
+        ]);
+        expect(readdirSync(small)).toEqual(['out.html']);
+        expect(readFileSync(join(small, 'out.html'), 'utf8')).toBe('before');
+      } finally {
+        execFileSync('umount', [small]);
+      }
+    },
+  );
+
+  it('leaves nothing half-written when it is killed', patience, async () => {
+    const { workspace } = await recorded();
+    const line = `{"event_type":"tool_call","arguments":"${'0123456789'.repeat(100)}"}\n`;
+    workspace.write('trace.jsonl', line.repeat(100_000));
+    const into = join(workspace.folder, 'into');
+    mkdirSync(into);
+    writeFileSync(join(into, 'out.html'), 'before');
+    const process = new SvcProcess(workspace, ['view', 'trace.jsonl', '--export', 'into/out.html']);
+    await expect.poll(() => readdirSync(into).length, { timeout: 20_000, interval: 1 }).toBe(2);
+    process.child.kill('SIGKILL');
+    await process.ended;
+    expect(readFileSync(join(into, 'out.html'), 'utf8')).toBe('before');
+    expect(readdirSync(into).filter((name) => !name.startsWith('.svc-tmp-'))).toEqual(['out.html']);
+  });
+
+  it('is asked for one thing at a time', patience, async () => {
+    const { workspace } = await recorded();
+    const usage = async (...args: readonly string[]) => (await svc(workspace, ['view', ...args])).stderr;
+    expect(await usage('--bodies')).toMatch(/^error: --bodies and --files go with --export\n/);
+    expect(await usage('--export', 'a.html', '--open')).toMatch(
+      /^error: --port, --open and --read-only are for a page/,
+    );
+    expect(await usage('--port', '65536')).toMatch(/it is no whole number from 0 to 65535\./);
+  });
+});

@@ -1,0 +1,418 @@
+import { cpSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { onlySession, tracePath, useCapsules } from '../support/capsule-folders.ts';
+import { runsCommand, scriptCapsule } from '../support/script-capsule.ts';
+import { asks, says, script } from '../support/scripted-turns.ts';
+import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
+import { svc, SvcProcess } from '../support/svc-process.ts';
+import { ReadStream, ViewProcess } from '../support/view-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const patience = { timeout: 60_000 };
+const capsule = useCapsules();
+const capsules = useStreamedCapsules();
+
+/** A workspace with a session that has written files. */
+async function recorded(): Promise<{ readonly workspace: Workspace; readonly id: string }> {
+  const workspace = capsule({
+    manifest: 'trace: { capture: content }\ncapabilities: { shell: { allow: [sh] } }\n',
+    script: runsCommand('mkdir -p out/deep && echo blue > out/deep/colour.txt && echo no > beside.txt'),
+  });
+  const { code } = await svc(workspace, ['run', '--task', 'Paint the shed.']);
+  expect(code).toBe(0);
+  return { workspace, id: onlySession(workspace) };
+}
+
+function folderOf(workspace: Workspace, id: string): string {
+  return join(workspace.folder, '.svc', 'sessions', id);
+}
+
+/** What every answer has. */
+const everyAnswer = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+describe('the page of recorded sessions', () => {
+  it('is served with its session, and answers what it asks', patience, async () => {
+    const { workspace, id } = await recorded();
+    const view = await ViewProcess.start(workspace, [id.slice(-4)]);
+    expect(view.line).toEqual({
+      url: `http://127.0.0.1:${view.line.port}/#token=${view.token}&session=${id}`,
+      port: view.line.port,
+      session: id,
+      read_only: false,
+    });
+    const listed = await svc(workspace, ['sessions', '--json']);
+    expect(await view.json('/sessions')).toEqual({ sessions: [JSON.parse(listed.stdout)] });
+    expect(await view.json(`/s/${id}`)).toEqual({
+      id,
+      live: false,
+      readOnly: false,
+      capture: 'content',
+      has: { trace: true, journal: true, files: true },
+      notes: ['Commands of the session could have written its journal: it ran with less than scoped containment.'],
+    });
+    const trace = readFileSync(tracePath(workspace, id), 'utf8');
+    expect((await view.ask(`/s/${id}/trace`)).text).toBe(trace);
+    expect((await view.ask(`/s/${id}/trace?from=100`)).text).toBe(trace.slice(100));
+    expect((await view.ask(`/s/${id}/trace?from=999999999`)).text).toBe('');
+    const journal = readFileSync(join(folderOf(workspace, id), 'journal.jsonl'), 'utf8');
+    const records = journal
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const bare = (await view.ask(`/s/${id}/journal`)).text;
+    const withoutTexts = records.map(({ data: _data, cut: _cut, ...rest }) => rest);
+    expect(
+      bare
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toEqual(withoutTexts);
+    expect((await view.ask(`/s/${id}/journal?from=1000`)).text).toBe(bare.slice(1000));
+    const body = await view.ask(`/s/${id}/body/${sha256Hex('Paint the shed.')}`);
+    expect([body.status, body.text, body.headers.get('content-type')]).toEqual([
+      200,
+      'Paint the shed.',
+      'text/plain; charset=utf-8',
+    ]);
+    expect(await view.json(`/s/${id}/files`)).toEqual({
+      files: [
+        { path: 'out/deep/colour.txt', bytes: 5 },
+        { path: 'out/result.txt', bytes: 5 },
+      ],
+      truncated: false,
+    });
+    const file = await view.ask(`/s/${id}/file/out/deep/colour.txt`);
+    expect([file.status, file.text, file.headers.get('content-disposition'), file.headers.get('content-type')]).toEqual(
+      [200, 'blue\n', 'attachment', 'text/plain; charset=utf-8'],
+    );
+    expect((await view.ask(`/s/${id}/events`)).status).toBe(410);
+    for (const path of ['/', '/sessions', `/s/${id}/trace`, `/s/${id}/body/${'0'.repeat(64)}`, '/none']) {
+      expect({ path, ...Object.fromEntries((await view.ask(path)).headers) }).toMatchObject({ path, ...everyAnswer });
+    }
+  });
+
+  it('ends with Ctrl+C, and says the address on one line', patience, async () => {
+    const { workspace } = await recorded();
+    const process = new SvcProcess(workspace, ['view']);
+    const [line] = await process.printed(/^.*\n/);
+    expect(line).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}\n$/);
+    process.child.kill('SIGINT');
+    expect(await process.ended).toMatchObject({ code: 0, stdout: line, stderr: '' });
+  });
+
+  it('compares two sessions as svc trace diff does', patience, async () => {
+    const { workspace, id } = await recorded();
+    expect((await svc(workspace, ['run', '--task', 'Paint the boat.'])).code).toBe(0);
+    const view = await ViewProcess.start(workspace);
+    const { sessions } = (await view.json('/sessions')) as { sessions: { session_id: string }[] };
+    const [newer = '', older = ''] = sessions.map(({ session_id: each }) => each);
+    expect(older).toBe(id);
+    const { stdout } = await svc(workspace, ['trace', 'diff', older, newer, '--json']);
+    const comparison = (await view.json(`/compare?a=${older}&b=${newer}`)) as { parting: unknown };
+    expect(comparison).toEqual(JSON.parse(stdout));
+    expect(comparison.parting).not.toBeNull();
+    expect((await view.ask(`/compare?a=${older}&b=ses_00000000000000000000000000000000`)).status).toBe(404);
+  });
+
+  it('has the sessions that others delegated to at addresses of their own', patience, async () => {
+    const { workspace, id } = await recorded();
+    const below = join(folderOf(workspace, id), 'children', 'painter-0001', '.svc', 'sessions');
+    const [child, grandchild] = ['ses_0123456789ab7000800000000000c001', 'ses_0123456789ab7000800000000000c002'];
+    const copy = join(workspace.home, 'copy');
+    cpSync(folderOf(workspace, id), copy, { recursive: true });
+    mkdirSync(below, { recursive: true });
+    cpSync(copy, join(below, child), { recursive: true });
+    const deeper = join(below, child, 'children', 'brush-0001', '.svc', 'sessions');
+    mkdirSync(deeper, { recursive: true });
+    cpSync(copy, join(deeper, grandchild), { recursive: true });
+    mkdirSync(join(workspace.folder, 'workdir', id, '.svc', 'children', 'painter-0001', 'out'), { recursive: true });
+    writeFileSync(join(workspace.folder, 'workdir', id, '.svc', 'children', 'painter-0001', 'out', 'a.txt'), 'a');
+    const view = await ViewProcess.start(workspace, [id]);
+    expect(await view.json(`/s/${child}`)).toMatchObject({
+      id: child,
+      has: { trace: true, journal: true, files: true },
+    });
+    expect(await view.json(`/s/${child}/files`)).toEqual({
+      files: [{ path: 'out/a.txt', bytes: 1 }],
+      truncated: false,
+    });
+    expect((await view.ask(`/s/${grandchild}/trace`)).text).toBe(readFileSync(tracePath(workspace, id), 'utf8'));
+    expect((await view.json('/sessions')) as object).toMatchObject({ sessions: [{ session_id: id }] });
+  });
+
+  it('refuses what is not of a session that it shows', patience, async () => {
+    const { workspace, id } = await recorded();
+    expect((await svc(workspace, ['run', '--task', 'Another secret.'])).code).toBe(0);
+    const workdir = join(workspace.folder, 'workdir', id);
+    writeFileSync(join(workspace.folder, 'secret.txt'), 'secret');
+    symlinkSync('../../../secret.txt', join(workdir, 'out', 'link.txt'));
+    symlinkSync('..', join(workdir, 'out', 'up'));
+    symlinkSync('/etc', join(workdir, 'out', 'etc'));
+    const view = await ViewProcess.start(workspace, [id]);
+    const refused: Record<string, number> = {};
+    const paths = [
+      `/s/${id}/file/beside.txt`,
+      `/s/${id}/file/task.md`,
+      `/s/${id}/file/out/link.txt`,
+      `/s/${id}/file/out/up/beside.txt`,
+      `/s/${id}/file/out/etc/passwd`,
+      `/s/${id}/file/out/../beside.txt`,
+      `/s/${id}/file/out/%2e%2e/beside.txt`,
+      `/s/${id}/file/out%2F..%2Fbeside.txt`,
+      `/s/${id}/file/%2Fetc%2Fpasswd`,
+      `/s/${id}/file/out/result.txt%00`,
+      `/s/${id}/file/`,
+      `/s/${id}/file/out`,
+      `/s/${id}/body/${sha256Hex('Another secret.')}`,
+      `/s/${id}/body/..%2F..%2Ftrace.jsonl`,
+      `/s/${id}/none`,
+      `/s/..%2F${id}/trace`,
+      '/s/../trace',
+      '/s//trace',
+      `/s/${id.toUpperCase()}/trace`,
+      '/s/ses_00000000000070008000000000000001/trace',
+      '/none',
+    ];
+    for (const path of paths) {
+      const { status, body } = await view.raw(`GET ${path} HTTP/1.1`, view.host, view.bearer);
+      refused[path] = status;
+      expect(body).not.toMatch(/secret|root:/);
+    }
+    expect(refused).toEqual(Object.fromEntries(paths.map((path) => [path, 404])));
+    expect((await view.ask(`/s/${id}/trace?from=-1`)).status).toBe(400);
+    expect(await view.json(`/s/${id}/files`)).toMatchObject({
+      files: [{ path: 'out/deep/colour.txt' }, { path: 'out/result.txt' }],
+    });
+  });
+
+  it('reads no folder of a session that is a link', patience, async () => {
+    const { workspace, id } = await recorded();
+    const elsewhere = join(workspace.home, 'elsewhere');
+    renameSync(folderOf(workspace, id), elsewhere);
+    symlinkSync(elsewhere, folderOf(workspace, id));
+    const view = await ViewProcess.start(workspace);
+    expect(await view.json('/sessions')).toEqual({ sessions: [] });
+    const answer = await view.ask(`/s/${id}/trace`);
+    expect([answer.status, answer.text]).toEqual([
+      403,
+      `{"error":{"message":"the folder of the session cannot be trusted: ${id} is a link or a file","code":"E-RUN-072"}}`,
+    ]);
+  });
+
+  it('says of a capsule that it is not there when it is to be called', patience, async () => {
+    const { workspace, id } = await recorded();
+    const view = await ViewProcess.start(workspace);
+    const answer = await view.call(id, 'message/send', {});
+    expect([answer.status, answer.text]).toEqual([410, '{"error":{"message":"The session does not run."}}']);
+  });
+});
+
+describe('the page of a file', () => {
+  it('shows a trace of anybody, whatever it says, and reads nothing beside it', patience, async () => {
+    const { workspace, id } = await recorded();
+    const trace = readFileSync(tracePath(workspace, id), 'utf8');
+    writeFileSync(join(workspace.folder, 'journal.jsonl'), 'secret');
+    workspace.write('trace.jsonl', trace);
+    const view = await ViewProcess.start(workspace, ['trace.jsonl']);
+    expect(view.line.session).toBe(id);
+    expect(await view.json(`/s/${id}`)).toEqual({
+      id,
+      live: false,
+      readOnly: false,
+      capture: 'none',
+      has: { trace: true, journal: false, files: false },
+      notes: [],
+    });
+    const [row] = ((await view.json('/sessions')) as { sessions: object[] }).sessions;
+    expect(row).toMatchObject({
+      session_id: id,
+      capsule: 'demo',
+      status: 'ok',
+      task: 'Paint the shed.',
+      journal: null,
+    });
+    expect((await view.ask(`/s/${id}/journal`)).status).toBe(404);
+    expect(await view.json(`/s/${id}/files`)).toEqual({ files: [], truncated: false });
+  });
+
+  it('shows what svc trace export has made', patience, async () => {
+    const { workspace, id } = await recorded();
+    expect((await svc(workspace, ['trace', 'export', id, '-o', 'session.zip'])).code).toBe(0);
+    const view = await ViewProcess.start(workspace, ['session.zip'], { env: { TMPDIR: workspace.home } });
+    expect(await view.json(`/s/${id}`)).toMatchObject({
+      id,
+      live: false,
+      has: { trace: false, journal: true, files: false },
+    });
+    expect((await view.ask(`/s/${id}/body/${sha256Hex('Paint the shed.')}`)).text).toBe('Paint the shed.');
+    expect((await view.ask(`/s/${id}/trace`)).status).toBe(404);
+  });
+
+  it('passes a trace on that was cut anywhere, and says so', patience, async () => {
+    const { workspace, id } = await recorded();
+    const trace = readFileSync(tracePath(workspace, id));
+    const ends = [0, 1, 100, trace.indexOf('\n'), trace.indexOf('\n') + 1, trace.length - 1];
+    for (const end of ends) {
+      writeFileSync(join(workspace.folder, 'cut.jsonl'), trace.subarray(0, end));
+      const view = await ViewProcess.start(workspace, ['cut.jsonl']);
+      const shown = view.line.session ?? '';
+      const whole = trace.subarray(0, trace.subarray(0, end).lastIndexOf('\n') + 1);
+      expect((await view.ask(`/s/${shown}/trace`)).text).toBe(whole.toString());
+      const { notes } = (await view.json(`/s/${shown}`)) as { notes: string[] };
+      const middle = end > 0 && trace[end - 1] !== 0x0a;
+      expect(notes.includes('The trace ends in the middle of a line.')).toBe(middle);
+      expect(notes.includes('The trace is empty.')).toBe(end === 0);
+      if (end > 0)
+        expect(notes).toContain('The trace has no end of the session: it was killed, or could not write it.');
+    }
+  });
+
+  it('passes lines of ten megabytes on, and lines that are no events', patience, async () => {
+    const { workspace } = await recorded();
+    const long = `{"event_type":"tool_call","arguments":"${'x'.repeat(10_000_000)}"}\n`;
+    const odd = `${long}no event\n\u0000\u0001\n[]\n${long}`;
+    workspace.write('odd.jsonl', odd);
+    const view = await ViewProcess.start(workspace, ['odd.jsonl']);
+    const shown = view.line.session ?? '';
+    expect((await view.ask(`/s/${shown}/trace`)).text).toBe(odd);
+    expect(await view.json(`/s/${shown}`)).toMatchObject({
+      notes: [
+        'The trace does not begin with the start of a session.',
+        'The trace has lines that are no events: 3, the first of them is line 2.',
+        'The trace has no end of the session: it was killed, or could not write it.',
+      ],
+    });
+  });
+
+  it('is not served of what is no regular file', patience, async () => {
+    const { workspace } = await recorded();
+    mkdirSync(join(workspace.folder, 'empty.zip'));
+    const none = await svc(workspace, ['view', 'none.jsonl']);
+    expect([none.code, none.stderr]).toEqual([1, expect.stringMatching(/^error\[E-RUN-070\]: there is nothing at /)]);
+    const device = await svc(workspace, ['view', '/dev/zero']);
+    expect([device.code, device.stderr]).toEqual([
+      1,
+      'error[E-IO-001]: cannot open /dev/zero: it is not a regular file\n',
+    ]);
+  });
+});
+
+describe('the page of a running session', () => {
+  it('goes on with its trace and its journal until it ends', patience, async () => {
+    const running = await capsules.script({ manifest: `trace: { capture: content }\n${staysUp}` });
+    const { session_id: id } = running.line;
+    const view = await ViewProcess.start(running.workspace, [id]);
+    expect(await view.json(`/s/${id}`)).toMatchObject({ live: true, capture: 'content' });
+    const trace = new ReadStream(await view.open(`/s/${id}/trace`));
+    const journal = new ReadStream(await view.open(`/s/${id}/journal`));
+    await trace.until('"event_type":"session_start"');
+    await running.send('Paint the shed.');
+    await trace.until('"event_type":"task_end"');
+    await journal.until('"k":"task-end"');
+    expect(trace.isOver).toBe(false);
+    await running.terminate();
+    const path = tracePath(running.workspace, id);
+    expect(await trace.untilOver()).toBe(readFileSync(path, 'utf8'));
+    expect(await journal.untilOver()).toMatch(/"k":"close".*\n$/);
+    expect(await view.json(`/s/${id}`)).toMatchObject({ live: false, notes: [expect.stringContaining('Commands')] });
+  });
+
+  it('answers its question, and everybody sees the same end', patience, async () => {
+    const running = await capsules.script(
+      {
+        manifest: `artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]\n${staysUp}`,
+        script: script(asks('Which colour?'), says('Blue it is.')),
+      },
+      { SVC_LISTENER_TOKEN: 'token-of-the-listener' },
+    );
+    const { session_id: id } = running.line;
+    const env = { SVC_LISTENER_TOKEN: 'token-of-the-listener' };
+    const view = await ViewProcess.start(running.workspace, [id], { env });
+    const events = new ReadStream(await view.open(`/s/${id}/events`));
+    await events.until('event: snapshot\n');
+    const watching = new SvcProcess(running.workspace, ['watch', id], { env });
+    onTestFinished(async () => {
+      watching.child.kill('SIGKILL');
+      await watching.ended;
+    });
+    const message = { message: { messageId: 'm1', role: 'user', parts: [{ text: 'Paint.' }] } };
+    expect((await view.call(id, 'message/send', message)).status).toBe(200);
+    const asked = await events.until('event: question\n');
+    const [, taskId = ''] = /"task_id":"(tsk_[0-9a-f]+)"/.exec(asked) ?? [];
+    const answer = await view.call(id, 'tasks/answer', { id: taskId, wait: 'q1', text: 'Blue.' });
+    expect(JSON.parse(answer.text)).toMatchObject({ result: { id: taskId, status: { state: 'working' } } });
+    await events.until('event: task_settled\n');
+    await watching.printed(/Blue it is\./);
+    await watching.printed(/\[completed\] session ended/);
+    expect(events.text).toContain('"state":"completed","message":"session ended"');
+    // The answer that comes second comes too late, there as here.
+    const late = await view.call(id, 'tasks/answer', { id: taskId, wait: 'q1', text: 'Red.' });
+    expect(JSON.parse(late.text)).toMatchObject({ error: { code: -32_010 } });
+    expect((await svc(running.workspace, ['answer', id, 'Red.'], { env })).stderr).toMatch(/^error\[E-RUN-093\]/);
+    expect(events.text + answer.text + late.text).not.toContain('token-of-the-listener');
+  });
+
+  it('calls no other method, and nothing where it may only look', patience, async () => {
+    const running = await capsules.script({ manifest: staysUp });
+    const { session_id: id } = running.line;
+    const view = await ViewProcess.start(running.workspace, [id]);
+    for (const method of ['session/stop', 'tasks/get', 'message/stream', 'stream/watch', 'TASKS/CANCEL', '']) {
+      const { status, text } = await view.call(id, method, {});
+      expect([method, status, JSON.parse(text)]).toEqual([
+        method,
+        200,
+        { jsonrpc: '2.0', id: 1, error: { code: -32_601, message: 'Method not found' } },
+      ]);
+    }
+    const json = { 'content-type': 'application/json' };
+    const twice = '{"jsonrpc":"2.0","id":1,"method":"tasks/cancel","method":"session/stop","params":{}}';
+    const post = { method: 'POST', headers: json };
+    expect((await view.ask(`/s/${id}/rpc`, { ...post, body: twice })).text).toContain('Method not found');
+    expect((await view.ask(`/s/${id}/rpc`, { ...post, body: `[${twice}]` })).text).toContain('batches are not served');
+    expect((await view.ask(`/s/${id}/rpc`, { method: 'POST', body: twice })).status).toBe(415);
+    expect((await view.ask(`/s/${id}/rpc`, { ...post, body: `{"a":"${'x'.repeat(1_048_576)}"}` })).status).toBe(413);
+    expect((await view.ask(`/s/${id}/trace`, { ...post, body: twice })).status).toBe(404);
+    const looking = await ViewProcess.start(running.workspace, [id, '--read-only']);
+    expect(looking.line.read_only).toBe(true);
+    const { status, text } = await looking.call(id, 'message/send', {});
+    expect([status, text]).toEqual([
+      403,
+      '{"error":{"message":"This page may only look: svc view runs with --read-only."}}',
+    ]);
+    expect(await looking.json(`/s/${id}`)).toMatchObject({ live: true, readOnly: true });
+    const events = new ReadStream(await looking.open(`/s/${id}/events`));
+    await events.until('event: snapshot\n');
+  });
+
+  it('of a copy never reaches the capsule, whatever id it has', patience, async () => {
+    const running = await capsules.script({ manifest: `trace: { capture: content }\n${staysUp}` });
+    const { session_id: id } = running.line;
+    await running.send('Paint the shed.');
+    const other = scriptCapsule();
+    onTestFinished(() => other.remove());
+    const copies = join(other.folder, '.svc', 'sessions');
+    cpSync(folderOf(running.workspace, id), join(copies, id), { recursive: true });
+    cpSync(folderOf(running.workspace, id), join(other.folder, 'copy'), { recursive: true });
+    const home = { env: { HOME: running.workspace.home } };
+    for (const named of [id, './copy', `.svc/sessions/${id}`, './copy/trace.jsonl']) {
+      const view = await ViewProcess.start(other, [named], home);
+      expect(view.line.session).toBe(id);
+      expect((await view.call(id, 'message/send', {})).status).toBe(410);
+      expect((await view.ask(`/s/${id}/events`)).status).toBe(410);
+    }
+    const own = await ViewProcess.start(running.workspace, [folderOf(running.workspace, id)]);
+    expect((await own.call(id, 'message/send', {})).status).toBe(200);
+    // From everywhere, by its id, as it runs.
+    const away = await ViewProcess.start(scriptCapsule(), [id], home);
+    expect(await away.json(`/s/${id}`)).toMatchObject({ live: true });
+  });
+});
