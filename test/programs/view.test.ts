@@ -326,6 +326,20 @@ describe('the page of a running session', () => {
     expect(await view.json(`/s/${id}`)).toMatchObject({ live: false, notes: [expect.stringContaining('Commands')] });
   });
 
+  it('ends at once with Ctrl+C, whoever reads of it', patience, async () => {
+    const running = await capsules.script({ manifest: `trace: { capture: content }\n${staysUp}` });
+    const { session_id: id } = running.line;
+    const view = await ViewProcess.start(running.workspace, [id]);
+    const streams = await Promise.all(
+      ['trace', 'journal', 'events'].map(async (what) => new ReadStream(await view.open(`/s/${id}/${what}`))),
+    );
+    await Promise.all(streams.map(async (stream) => await stream.until('\n')));
+    view.process.child.kill('SIGINT');
+    expect(await view.process.ended).toMatchObject({ code: 0, stderr: '' });
+    for (const stream of streams) await stream.untilOver();
+    expect((await running.send('Paint.')).status.state).toBe('submitted');
+  });
+
   it('answers its question, and everybody sees the same end', patience, async () => {
     const running = await capsules.script(
       {

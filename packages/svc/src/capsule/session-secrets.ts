@@ -9,7 +9,7 @@ interface KnownSecrets {
   /** Of the provider. */
   readonly apiKey: Secret | null;
   readonly listenerToken: Secret | null;
-  readonly grants: EffectiveGrants;
+  readonly grants: Pick<EffectiveGrants, 'envAllow'>;
   /** The process environment over the `.env` file. */
   readonly env: Environment;
 }
@@ -34,29 +34,9 @@ const secretName = /KEY|TOKEN|SECRET|PASSWORD/i;
 /** Of the value of such a variable: `true`, `1` or `enabled` would be taken out of every text. */
 const shortestGranted = 8;
 
-function grantedSecrets({ envAllow }: EffectiveGrants, env: Environment): readonly Secret[] {
-  return secretsIn(
-    envAllow.filter((name) => secretName.test(name)),
-    env,
-  );
-}
-
-/** Takes out what the environment holds in variables with such names, whoever was given them: for what is made to be given away. */
-export function environmentRedactor(env: Environment): Redactor {
-  const redactor = new Redactor();
-  const listener = listenerTokenOf(env);
-  if (listener !== null) redactor.register(listener);
-  for (const secret of secretsIn(
-    Object.keys(env).filter((name) => secretName.test(name)),
-    env,
-  ))
-    redactor.register(secret);
-  return redactor;
-}
-
 /** A value of several lines is one in each of them too. */
-function secretsIn(names: readonly string[], env: Environment): readonly Secret[] {
-  const values = names.map((name) => env[name] ?? '');
+function grantedSecrets({ envAllow }: KnownSecrets['grants'], env: Environment): readonly Secret[] {
+  const values = envAllow.filter((name) => secretName.test(name)).map((name) => env[name] ?? '');
   const lines = values.flatMap((value) => value.split(/\r?\n/));
   return [...values, ...lines]
     .map((value) => value.trim())

@@ -19,7 +19,7 @@ import { thisUser } from '../trace/recorded-sessions.ts';
 import { BareJournal } from './bare-journal.ts';
 import { dataEnd, dataElement, dataStart, exportedParts, type PageTexts } from './page-document.ts';
 import { filesOf, openViewedFile, type ViewedFile } from './session-files.ts';
-import { viewedFacts, type ViewedSession } from './viewed-session.ts';
+import { SessionLooks, viewedFacts, type ViewedSession } from './viewed-session.ts';
 import { WholeLines } from './whole-lines.ts';
 
 /** What an exported page brings beside its trace. */
@@ -50,7 +50,7 @@ export async function exportPage(request: ExportRequest): Promise<Added> {
   const { session, path, tell } = request;
   const parts = new SessionParts(request);
   try {
-    const files = request.files ? (await filesOf(session)).files : [];
+    const files = request.files ? (await filesOf(session, parts.looks)).files : [];
     const added = parts.measure(files);
     tell(added);
     removeLeftovers(dirname(path), temporaryPrefix, { now: systemClock.now(), owner: thisUser() });
@@ -68,7 +68,7 @@ async function* documentOf(
 ): AsyncGenerator<Uint8Array> {
   const { before, after } = exportedParts(page);
   yield Buffer.from(before);
-  const facts = await exportedFacts(session, files.length > 0);
+  const facts = await exportedFacts(session, { looks: parts.looks, hasFiles: files.length > 0 });
   yield Buffer.from(dataElement('svc-facts', Buffer.from(redactor.redact(JSON.stringify(facts))).toString('base64')));
   yield* packed('svc-trace', parts.trace());
   if (parts.hasJournal) yield* packed('svc-journal', parts.journal());
@@ -78,8 +78,11 @@ async function* documentOf(
 }
 
 /** An exported page never writes, and never waits for more. */
-async function exportedFacts(session: ViewedSession, hasFiles: boolean): Promise<object> {
-  const facts = await viewedFacts(session, true);
+async function exportedFacts(
+  session: ViewedSession,
+  { looks, hasFiles }: { readonly looks: SessionLooks; readonly hasFiles: boolean },
+): Promise<object> {
+  const facts = await viewedFacts(session, { looks, readOnly: true });
   const notes = facts.live ? ['The session was running when this was exported.', ...facts.notes] : facts.notes;
   return { ...facts, live: false, has: { ...facts.has, files: hasFiles }, notes, row: session.row() };
 }
@@ -107,6 +110,7 @@ async function* packed(
 
 /** The record of a session as it was when the export began. */
 class SessionParts {
+  readonly looks = new SessionLooks();
   readonly #session: ViewedSession;
   readonly #redactor: Redactor;
   readonly #bodies: boolean;
@@ -195,7 +199,7 @@ class SessionParts {
 
   /** Null for what is no text, has grown too long, or is gone. */
   async #textOf(path: string): Promise<string | null> {
-    const file = await openViewedFile(this.#session, path);
+    const file = await openViewedFile(this.#session, path, this.looks);
     if (file === null) return null;
     try {
       const bytes = readFileUpTo(file.descriptor, mostFileBytes);

@@ -7,7 +7,7 @@ import { release } from '@svc/kit/files/read-up-to.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { ExportRoot, type OpenedFile } from '../../resources/export-root.ts';
 import { mostFiles } from './trace-look.ts';
-import { lookAt, type ViewedSession } from './viewed-session.ts';
+import type { SessionLooks, ViewedSession } from './viewed-session.ts';
 
 export interface ViewedFile {
   /** In the workdir. */
@@ -27,10 +27,10 @@ const deepest = 16;
 const mostNames = 10_000;
 
 /** Those that are there, by their paths; none of a session whose workdir is not known. */
-export async function filesOf(session: ViewedSession): Promise<ViewedFiles> {
+export async function filesOf(session: ViewedSession, looks: SessionLooks): Promise<ViewedFiles> {
   const workdir = session.workdir();
   if (workdir === null) return { files: [], truncated: false };
-  const look = await lookAt(session);
+  const look = await looks.at(session);
   const walk = new Walk();
   const out = unlessRefused(() => HeldDirectory.open(`${workdir}/${outFolder}`), null);
   if (out !== null) walk.through(out, outFolder, 0);
@@ -47,10 +47,14 @@ export async function filesOf(session: ViewedSession): Promise<ViewedFiles> {
 }
 
 /** Opens one of these files, and nothing else, for the caller to close; null for anything that is not among them. `path` is sound (`isSoundPath`). */
-export async function openViewedFile(session: ViewedSession, path: string): Promise<OpenedFile | null> {
+export async function openViewedFile(
+  session: ViewedSession,
+  path: string,
+  looks: SessionLooks,
+): Promise<OpenedFile | null> {
   const workdir = session.workdir();
   if (workdir === null) return null;
-  const isShown = path.startsWith(`${outFolder}/`) || (await lookAt(session))?.changed.includes(path) === true;
+  const isShown = path.startsWith(`${outFolder}/`) || (await looks.at(session))?.changed.includes(path) === true;
   return isShown ? openIn(workdir, path) : null;
 }
 

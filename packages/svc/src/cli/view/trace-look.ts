@@ -21,32 +21,60 @@ export const mostFiles = 1000;
 const longestPath = 4096;
 const longestChange = 16 * 1024;
 
+const lineFeed = 0x0a;
 const typeShape = /^\{"event_type":"([a-z_]{1,64})"/;
 
-/** `isLive`: more of it may come, so that no end is missed. */
-export async function lookThrough(file: LineFile, isLive: boolean): Promise<TraceLook> {
-  const { size } = file;
-  const notes: string[] = [];
-  if (size === 0) return { notes: isLive ? [] : ['The trace is empty.'], changed: [], isCut: false };
-  const seen = new SeenLines();
-  let turn = turnBytes;
-  const cursor = file.walk(0);
-  while (cursor.offset < mostLooked && cursor.next()) {
-    seen.take(cursor.line);
-    if (cursor.offset < turn) continue;
-    turn = cursor.offset + turnBytes;
-    await ownTurn();
+/** One trace, which is looked through once, however often it is asked for and however long it grows. */
+export class TraceLooks {
+  #seen = new SeenLines();
+  #offset = 0;
+  #isTooLong = false;
+  #looking: Promise<void> = Promise.resolve();
+
+  /** What is known of the trace as it is now; `isLive`: more of it may come, so that no end is missed. */
+  async look(file: LineFile, isLive: boolean): Promise<TraceLook> {
+    // One behind the other; what one fails of is told to who asked for it.
+    const looking = this.#looking.then(async () => await this.#goOn(file));
+    this.#looking = looking.catch(() => {});
+    await looking;
+    const { size } = file;
+    const seen = this.#seen;
+    const notes: string[] = [];
+    if (size === 0 && !isLive) notes.push('The trace is empty.');
+    if (seen.count > 0 && !seen.begins) notes.push('The trace does not begin with the start of a session.');
+    if (seen.odd > 0) {
+      notes.push(`The trace has lines that are no events: ${seen.odd}, the first of them is line ${seen.firstOdd}.`);
+    }
+    if (this.#isTooLong) notes.push(`Line ${seen.count + 1} of the trace is longer than 16 MiB.`);
+    if (size > 0 && !isLive) notes.push(...this.#endOf(file, size));
+    return { notes, changed: [...seen.changed], isCut: seen.isCut };
   }
-  if (!seen.begins) notes.push('The trace does not begin with the start of a session.');
-  if (seen.odd > 0) {
-    notes.push(`The trace has lines that are no events: ${seen.odd}, the first of them is line ${seen.firstOdd}.`);
+
+  #endOf(file: LineFile, size: number): readonly string[] {
+    const isCut = file.readAt(size - 1, 1)[0] !== lineFeed;
+    const isWhole = this.#isTooLong || size > mostLooked || this.#seen.ends;
+    return [
+      ...(isCut ? ['The trace ends in the middle of a line.'] : []),
+      ...(isWhole ? [] : ['The trace has no end of the session: it was killed, or could not write it.']),
+    ];
   }
-  if (cursor.isTooLong) notes.push(`Line ${seen.count + 1} of the trace is longer than 16 MiB.`);
-  if (!isLive && file.readAt(size - 1, 1)[0] !== 0x0a) notes.push('The trace ends in the middle of a line.');
-  if (!isLive && !seen.ends && !cursor.isTooLong && size <= mostLooked) {
-    notes.push('The trace has no end of the session: it was killed, or could not write it.');
+
+  async #goOn(file: LineFile): Promise<void> {
+    if (file.size < this.#offset) {
+      this.#seen = new SeenLines();
+      this.#offset = 0;
+    }
+    const cursor = file.walk(this.#offset);
+    let turn = this.#offset + turnBytes;
+    while (this.#offset < mostLooked && cursor.next()) {
+      this.#seen.take(cursor.line);
+      this.#offset = cursor.offset + cursor.line.length + 1;
+      if (this.#offset < turn) continue;
+      turn = this.#offset + turnBytes;
+      await ownTurn();
+    }
+    this.#isTooLong = cursor.isTooLong;
   }
-  return { notes, changed: [...seen.changed], isCut: seen.isCut };
 }
 
 class SeenLines {

@@ -20,7 +20,7 @@ import { type Followed, followJournal, followTrace } from './follow.ts';
 import { type PageTexts, pagePolicy, servedDocument } from './page-document.ts';
 import { filesOf, openViewedFile } from './session-files.ts';
 import type { ViewedSessions } from './viewed-sessions.ts';
-import { viewedFacts, type ViewedSession, withReader } from './viewed-session.ts';
+import { SessionLooks, viewedFacts, type ViewedSession, withReader } from './viewed-session.ts';
 
 const mostCallBytes = 1024 * 1024;
 const mostFileBytes = 16 * 1024 * 1024;
@@ -105,6 +105,7 @@ function statusOf(code: string): number {
 /** Everything below `/s/<id>`. */
 class SessionAnswers {
   readonly #options: RoutesOptions;
+  readonly #looks = new SessionLooks();
   readonly #texts = new ByteBudget(textsBytes);
   #streams = 0;
 
@@ -116,7 +117,7 @@ class SessionAnswers {
     const { session, what, rest } = this.#asked(path);
     switch (rest === null ? what : `${what}/`) {
       case '':
-        return jsonReply(await viewedFacts(session, this.#options.readOnly));
+        return jsonReply(await viewedFacts(session, { looks: this.#looks, readOnly: this.#options.readOnly }));
       case 'trace':
         return this.#follow(session.openTrace(), { session, query, follow: followTrace });
       case 'journal':
@@ -124,7 +125,7 @@ class SessionAnswers {
       case 'events':
         return await this.#events(session, singleHeader(headers['last-event-id']));
       case 'files':
-        return jsonReply(await filesOf(session));
+        return jsonReply(await filesOf(session, this.#looks));
       case 'body/':
         return this.#text(session, rest ?? '');
       case 'file/':
@@ -247,7 +248,7 @@ class SessionAnswers {
 
   async #file(session: ViewedSession, raw: string): Promise<Reply> {
     const path = parseResourcePath(raw);
-    const file = path === undefined ? null : await openViewedFile(session, path);
+    const file = path === undefined ? null : await openViewedFile(session, path, this.#looks);
     if (file === null) throw notThere('No such file is shown of this session.');
     const { descriptor, size } = file;
     const source = createReadStream('', { fd: descriptor, start: 0, end: Math.max(0, size - 1) });

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { environmentRedactor } from '../../capsule/session-secrets.ts';
+import { listenerTokenOf, sessionRedactor } from '../../capsule/session-secrets.ts';
 import type { CommandContext } from '../command-context.ts';
 import { render } from '../render-failure.ts';
 import { interruptible } from '../stop-signals.ts';
@@ -125,7 +125,10 @@ async function exportTo(
     if (bodies || files)
       context.stderr.write(say`adds ${counted(texts, 'text')} and ${counted(count, 'file')}, ${shownBytes(bytes)}\n`);
   };
-  const redactor = environmentRedactor(context.env);
+  // Whoever was given them: what is made to be given away has none of today's secrets.
+  const { env } = context;
+  const grants = { envAllow: Object.keys(env) };
+  const redactor = sessionRedactor({ apiKey: null, listenerToken: listenerTokenOf(env), grants, env });
   const added = await exportPage({ session, page: readPageTexts(), path, bodies, files, redactor, tell });
   const about = { path, session: session.id, texts: added.texts, files: added.files, added_bytes: added.bytes };
   context.stdout.write(options.json === true ? jsonLine(about) : exactLine`${path}\n`);

@@ -17,7 +17,7 @@ import { journalFile } from '../../journal/journal-writer.ts';
 import { removedAt, thisUser, traceFile } from '../trace/recorded-sessions.ts';
 import { factsOf, type SessionFacts } from '../trace/session-facts.ts';
 import { shownMinute } from '../trace/shown-values.ts';
-import { lookThrough, type TraceLook } from './trace-look.ts';
+import { type TraceLook, TraceLooks } from './trace-look.ts';
 
 export interface OpenReader {
   readonly reader: JournalReader;
@@ -66,20 +66,37 @@ export function withReader<Value>(session: ViewedSession, use: (reader: JournalR
   }
 }
 
-/** Looks through the trace of a session; null where it has none. */
-export async function lookAt(session: ViewedSession): Promise<TraceLook | null> {
-  const file = session.openTrace();
-  if (file === null) return null;
-  try {
-    return await lookThrough(file, session.isLive());
-  } finally {
-    file.close();
+/** Sessions whose traces were looked through last. */
+const mostLooks = 32;
+
+/** Looks through the traces of sessions, each once. */
+export class SessionLooks {
+  readonly #known = new Map<string, TraceLooks>();
+
+  /** Null where the session has no trace. */
+  async at(session: ViewedSession): Promise<TraceLook | null> {
+    const file = session.openTrace();
+    if (file === null) return null;
+    const looks = this.#known.get(session.id) ?? new TraceLooks();
+    // The newest is the last.
+    this.#known.delete(session.id);
+    this.#known.set(session.id, looks);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > mostLooks && oldest !== undefined) this.#known.delete(oldest);
+    try {
+      return await looks.look(file, session.isLive());
+    } finally {
+      file.close();
+    }
   }
 }
 
-export async function viewedFacts(session: ViewedSession, readOnly: boolean): Promise<ViewedFacts> {
+export async function viewedFacts(
+  session: ViewedSession,
+  { looks, readOnly }: { readonly looks: SessionLooks; readonly readOnly: boolean },
+): Promise<ViewedFacts> {
   const live = session.isLive();
-  const look = await lookAt(session);
+  const look = await looks.at(session);
   const journal = withReader(session, journalFacts);
   return {
     id: session.id,

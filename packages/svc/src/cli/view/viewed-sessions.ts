@@ -109,6 +109,7 @@ function folderAt(path: string, home: string): ViewedSession {
 class OneSession implements ViewedSessions {
   readonly first: string;
   readonly #session: ViewedSession;
+  readonly #rows = new KeptRows();
   readonly #onClose: () => void;
 
   constructor(session: ViewedSession, onClose: () => void = () => {}) {
@@ -118,7 +119,7 @@ class OneSession implements ViewedSessions {
   }
 
   rows(): Promise<readonly SessionFacts[]> {
-    return Promise.resolve([this.#session.row()]);
+    return Promise.resolve([this.#rows.of(this.#session)]);
   }
 
   find(id: string): ViewedSession | null {
@@ -138,6 +139,26 @@ const deepest = 16;
 /** Between two searches for a child that is not known. */
 const searchMs = 1000;
 
+/** Reading a trace whole for its row takes at most this part of the time: a page may ask as often as it likes. */
+const restEach = 20;
+
+/** Rows of sessions as they were read last, for as long as that is good enough. */
+class KeptRows {
+  readonly #rows = new Map<string, { readonly row: SessionFacts; readonly untilMs: number }>();
+
+  of(session: ViewedSession): SessionFacts {
+    const nowMs = systemClock.monotonicMs();
+    const kept = this.#rows.get(session.id);
+    if (kept !== undefined && nowMs < kept.untilMs) return kept.row;
+    const row = session.row();
+    // One that has crashed may be resumed.
+    const isOver = row.status !== 'running' && row.status !== 'crashed';
+    const restMs = (systemClock.monotonicMs() - nowMs) * restEach;
+    this.#rows.set(session.id, { row, untilMs: isOver ? Infinity : nowMs + restMs });
+    return row;
+  }
+}
+
 /** A child by its folders: from the sessions of the workspace down to its own. */
 interface Child {
   /** Below the folder of the sessions. */
@@ -153,8 +174,9 @@ export class WorkspaceSessions implements ViewedSessions {
   readonly #home: string;
   #children = new Map<string, Child>();
   #searchedMs = -searchMs;
-  /** Rows of ended sessions, which do not change. */
-  readonly #rows = new Map<string, SessionFacts>();
+  readonly #rows = new KeptRows();
+  /** When sessions began, which does not change. */
+  readonly #starts = new Map<string, number>();
 
   constructor(folder: string, home: string, first: string | null) {
     this.#folder = folder;
@@ -164,12 +186,12 @@ export class WorkspaceSessions implements ViewedSessions {
 
   async rows(): Promise<readonly SessionFacts[]> {
     const newest = sessionIds(this.#folder)
-      .map((id) => ({ id, at: startOfSession(this.#folder, id) }))
+      .map((id) => ({ id, at: this.#startOf(id) }))
       .toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))
       .slice(0, mostListed);
     const rows: SessionFacts[] = [];
     for (const { id } of newest) {
-      const row = this.#rows.get(id) ?? this.#rowOf(id);
+      const row = this.#rowOf(id);
       if (row !== null) rows.push(row);
       await ownTurn();
     }
@@ -187,13 +209,17 @@ export class WorkspaceSessions implements ViewedSessions {
 
   close(): void {}
 
+  #startOf(id: string): number {
+    const at = this.#starts.get(id) ?? startOfSession(this.#folder, id);
+    if (at !== 0) this.#starts.set(id, at);
+    return at;
+  }
+
   /** Null for one that cannot be read, which does not keep the others from being listed. */
   #rowOf(id: string): SessionFacts | null {
     try {
-      const row = this.find(id)?.row() ?? null;
-      // One that has crashed may be resumed.
-      if (row !== null && row.status !== 'running' && row.status !== 'crashed') this.#rows.set(id, row);
-      return row;
+      const session = this.find(id);
+      return session === null ? null : this.#rows.of(session);
     } catch (error) {
       if (error instanceof Diagnostic) return null;
       throw error;
