@@ -1,4 +1,4 @@
-/** Makes the viewer's one HTML document of its three texts, as it is served and as it is exported. */
+/** Makes the viewer's one HTML document of its texts, as it is served and as it is exported. */
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -8,18 +8,16 @@ import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 
 /** What `scripts/build-viewer.mjs` has made of `packages/viewer`. */
 export interface PageTexts {
+  /** Of the page, and of the worker that it makes of the same text. */
   readonly script: string;
-  readonly worker: string;
   readonly style: string;
 }
 
 /** Of a package that is whole, or built; throws what the system refuses. */
 export function readPageTexts(): PageTexts {
   const folder = join(findPackageRoot(import.meta.filename), 'dist', 'viewer');
-  const [script = '', worker = '', style = ''] = ['page.js', 'worker.js', 'page.css'].map((name) =>
-    readFileSync(join(folder, name), 'utf8'),
-  );
-  return { script, worker, style };
+  const [script = '', style = ''] = ['page.js', 'page.css'].map((name) => readFileSync(join(folder, name), 'utf8'));
+  return { script, style };
 }
 
 /** What the page may do: run itself and its worker, and ask its own server or nobody. */
@@ -55,10 +53,9 @@ export function exportedParts(texts: PageTexts): { readonly before: string; read
 function documentAround(texts: PageTexts, meta: string): { readonly before: string; readonly after: string } {
   checkText('page.js', texts.script, 'script');
   checkText('page.css', texts.style, 'style');
-  const head = `<meta charset="utf-8">${meta}<meta name="referrer" content="no-referrer"><meta name="viewport" content="width=device-width"><title>svc view</title>`;
-  const worker = Buffer.from(texts.worker).toString('base64');
+  const head = `<meta charset="utf-8">${meta}<meta name="referrer" content="no-referrer"><meta name="viewport" content="width=device-width, initial-scale=1"><title>svc view</title>`;
   return {
-    before: `<!doctype html><html lang="en"><head>${head}<style>${texts.style}</style></head><body><div id="app"></div>\n${dataElement('svc-worker', worker)}`,
+    before: `<!doctype html><html lang="en"><head>${head}<style>${texts.style}</style></head><body><div id="app"></div>\n`,
     after: `<script type="module">${texts.script}</script></body></html>\n`,
   };
 }

@@ -3,10 +3,13 @@
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { isSoundPath } from '@svc/protocol/resource-path.ts';
 import type { LineFile } from '../../journal/line-file.ts';
+import { notStoppedIn } from './recorded-scope.ts';
 
 export interface TraceLook {
   /** Why it cannot be the whole trace of a session that has ended well, one plain sentence each. */
   readonly notes: readonly string[];
+  /** What its session could do although its grants might suggest otherwise. */
+  readonly notStopped: readonly string[];
   /** Paths in the workdir, each once. */
   readonly changed: readonly string[];
   /** More were changed than are named. */
@@ -20,6 +23,7 @@ const turnBytes = 4 * 1024 * 1024;
 export const mostFiles = 1000;
 const longestPath = 4096;
 const longestChange = 16 * 1024;
+const longestStart = 1024 * 1024;
 
 const lineFeed = 0x0a;
 const typeShape = /^\{"event_type":"([a-z_]{1,64})"/;
@@ -47,7 +51,7 @@ export class TraceLooks {
     }
     if (this.#isTooLong) notes.push(`Line ${seen.count + 1} of the trace is longer than 16 MiB.`);
     if (size > 0 && !isLive) notes.push(...this.#endOf(file, size));
-    return { notes, changed: [...seen.changed], isCut: seen.isCut };
+    return { notes, notStopped: seen.notStopped, changed: [...seen.changed], isCut: seen.isCut };
   }
 
   #endOf(file: LineFile, size: number): readonly string[] {
@@ -84,6 +88,7 @@ class SeenLines {
   begins = false;
   ends = false;
   isCut = false;
+  notStopped: readonly string[] = [];
   readonly changed = new Set<string>();
 
   /** What a line says of itself at its beginning and its end; only one that tells of a file is parsed. */
@@ -95,6 +100,8 @@ class SeenLines {
       this.odd += 1;
     }
     if (this.count === 1) this.begins = type === 'session_start';
+    if (this.begins && this.count === 1 && line.length <= longestStart)
+      this.notStopped = notStoppedIn(line.toString('utf8'));
     this.ends = type === 'session_end';
     if (type === 'file_change' && line.length <= longestChange) this.#takeChange(line);
   }

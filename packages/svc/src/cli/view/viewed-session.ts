@@ -53,6 +53,8 @@ export interface ViewedFacts {
   readonly capture: 'content' | 'meta' | 'none';
   readonly has: { readonly trace: boolean; readonly journal: boolean; readonly files: boolean };
   readonly notes: readonly string[];
+  /** As the report of the scope has it, of what the trace says was granted. */
+  readonly notStopped: readonly string[];
 }
 
 /** What `use` makes of the journal of a session, which is open while it runs; null without a journal. */
@@ -105,6 +107,7 @@ export async function viewedFacts(
     capture: journal?.capture ?? 'none',
     has: { trace: look !== null, journal: journal !== null, files: session.workdir() !== null },
     notes: [...(look?.notes ?? ['There is no trace of the session.']), ...(journal?.notes ?? []), ...session.notes()],
+    notStopped: look?.notStopped ?? [],
   };
 }
 

@@ -1,0 +1,55 @@
+/** Reads what a session was granted from the first line of its trace, which anybody may have written. */
+
+import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import { type Guard, isFlag, isListOf, isObjectOf, isOneOf, isText, orNothing, orNull } from '@svc/kit/guards.ts';
+import { containmentClasses } from '@svc/protocol/containment-class.ts';
+import { notStopped } from '../not-stopped.ts';
+
+const mostNames = 1000;
+const longestName = 4096;
+
+const isName = (value: unknown): value is string => isText(value) && value.length <= longestName;
+
+function isShortListOf<Item>(item: Guard<Item>): Guard<readonly Item[]> {
+  const isList = isListOf(item);
+  return (value): value is readonly Item[] => Array.isArray(value) && value.length <= mostNames && isList(value);
+}
+
+const isNames = isShortListOf(isName);
+
+/** What `notStopped` looks at. */
+const isScope = isObjectOf({
+  containment: isObjectOf({ achieved: isOneOf(...containmentClasses), mechanism: isName }),
+  filesystem_scope: orNull(isName),
+  workdir_exec: isFlag,
+  read_only: isFlag,
+  preopens: isShortListOf(isObjectOf({ artifact: isName, runtime: isName, writable: isFlag })),
+  network_allow: isNames,
+  unix_sockets: isFlag,
+  shell_allow: isNames,
+  spawn_allow: isNames,
+  env_allow: isNames,
+  plan_submit: isFlag,
+  interpreter_runtime: isNames,
+  staged_runtime: isNames,
+  limits: isShortListOf(
+    isObjectOf({ resource: isOneOf('processes', 'memory'), of: isOneOf('program', 'session'), held_by: isName }),
+  ),
+  project_folder: orNothing(isObjectOf({ writable: isFlag })),
+});
+
+/** What the report of the scope says is not stopped, from a line `session_start`; empty where it has no scope that can be read. */
+export function notStoppedIn(line: string): readonly string[] {
+  const scope = grantsIn(line);
+  // It has all that is looked at; the rest of a scope is not.
+  return isScope(scope) ? notStopped(scope as unknown as ScopeObject) : [];
+}
+
+function grantsIn(line: string): unknown {
+  try {
+    return (JSON.parse(line) as { readonly effective_grants?: unknown }).effective_grants;
+  } catch {
+    // No JSON: it grants nothing.
+    return null;
+  }
+}
