@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { onlySession, tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { runsCommand, scriptCapsule } from '../support/script-capsule.ts';
-import { asks, says, script } from '../support/scripted-turns.ts';
+import { asks, calls, says, script } from '../support/scripted-turns.ts';
 import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
 import { svc, SvcProcess } from '../support/svc-process.ts';
 import { ReadStream, ViewProcess } from '../support/view-process.ts';
@@ -148,6 +148,27 @@ describe('the page of recorded sessions', () => {
     });
     expect((await view.ask(`/s/${grandchild}/trace`)).text).toBe(readFileSync(tracePath(workspace, id), 'utf8'));
     expect((await view.json('/sessions')) as object).toMatchObject({ sessions: [{ session_id: id }] });
+  });
+
+  it('has the files that a tool has changed, wherever they are in the workdir', patience, async () => {
+    const edit = { command: 'write', path: './notes/plan.md', content: 'Blue.\n' };
+    const workspace = capsule({
+      manifest: 'artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]\n',
+      script: script(calls([['c1', 'svc-tool-editor', edit]]), says('Done.')),
+    });
+    expect((await svc(workspace, ['run', '--task', 'Plan it.'])).code).toBe(0);
+    const id = onlySession(workspace);
+    writeFileSync(join(workspace.folder, 'workdir', id, 'notes', 'other.md'), 'Red.\n');
+    const view = await ViewProcess.start(workspace, [id]);
+    expect(await view.json(`/s/${id}/files`)).toEqual({
+      files: [
+        { path: 'notes/plan.md', bytes: 6 },
+        { path: 'out/result.txt', bytes: 5 },
+      ],
+      truncated: false,
+    });
+    expect((await view.ask(`/s/${id}/file/notes/plan.md`)).text).toBe('Blue.\n');
+    expect((await view.ask(`/s/${id}/file/notes/other.md`)).status).toBe(404);
   });
 
   it('refuses what is not of a session that it shows', patience, async () => {

@@ -1,7 +1,7 @@
 /** Looks through a trace once for what a page is told of it: what is wrong with it, and which files it says were changed. */
 
+import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
-import { isSoundPath } from '@svc/protocol/resource-path.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import { notStoppedIn } from './recorded-scope.ts';
 
@@ -117,7 +117,9 @@ class SeenLines {
 function pathIn(line: string): string | null {
   try {
     const { path } = JSON.parse(line) as { readonly path?: unknown };
-    return typeof path === 'string' && path.length <= longestPath && isSoundPath(path) ? path : null;
+    if (typeof path !== 'string' || path.length > longestPath) return null;
+    const normal = normalizeWorkdirPath(path) ?? '.';
+    return normal === '.' ? null : normal;
   } catch {
     // No JSON: it tells of nothing.
     return null;
