@@ -1,5 +1,7 @@
 /** What a sender notes on a message in its headers, besides where it comes from. */
 
+import { decodeTraceparent } from './traceparent.ts';
+
 /** Notes that no task depends on: they tell senders and records of a task apart. */
 export interface MessageTags {
   /** A message with the key of an earlier one is the same message, sent again (docs/protocol.md "Sending again"). */
@@ -17,7 +19,6 @@ const keyHeader = 'idempotency-key';
 const traceparentHeader = 'traceparent';
 
 const visibleAscii = /^[\x21-\x7e]{1,255}$/;
-const spanOfVersion00 = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** The headers of a message with these tags. */
 export function encodeMessageTags({ idempotencyKey, traceparent }: MessageTags): Readonly<Record<string, string>> {
@@ -36,6 +37,6 @@ export function decodeMessageTags(header: (name: string) => string | undefined):
   if (idempotencyKey !== undefined && !visibleAscii.test(idempotencyKey)) {
     return { kind: 'invalid', problem: 'Idempotency-Key must have 1 to 255 visible ASCII characters' };
   }
-  const traceparent = span !== undefined && spanOfVersion00.test(span) ? span : undefined;
+  const traceparent = span !== undefined && decodeTraceparent(span) !== null ? span : undefined;
   return { kind: 'tags', tags: { idempotencyKey, traceparent } };
 }
