@@ -34,6 +34,7 @@ const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['cli'],
     ['capsule'],
     ['listener'],
+    ['telemetry'],
     ['session'],
     ['delegation', 'resources'],
     ['hooks'],

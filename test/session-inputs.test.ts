@@ -105,6 +105,10 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'svc/session/task-runner.ts': { duration: 'durations' },
   'svc/session/way-to-model.ts': { duration: 'durations' },
   'svc/session/workdir-size.ts': { duration: 'effect', timer: 'effect', race: 'effect' },
+  // What is sent to collectors, which a session never waits for and a replay has nothing of.
+  'svc/telemetry/batch-queue.ts': { duration: 'around', chance: 'around', timer: 'around' },
+  'svc/telemetry/exporter.ts': { clock: 'around', timer: 'around' },
+  'svc/telemetry/post-batch.ts': { clock: 'around', timer: 'around' },
   'svc/tools/background/background-commands.ts': { duration: 'durations', timer: 'effect' },
   'svc/tools/inventory.ts': { clock: 'ids and times', duration: 'durations' },
   'svc/tools/mcp/launched-transport.ts': { timer: 'effect' },

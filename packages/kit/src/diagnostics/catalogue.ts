@@ -6,6 +6,7 @@ import { firstMinuteCodes } from './first-minute-codes.ts';
 import { journalCodes } from './journal-codes.ts';
 import { serverCodes } from './server-codes.ts';
 import { sessionCodes } from './session-codes.ts';
+import { telemetryCodes } from './telemetry-codes.ts';
 
 /** Codes of what `svc run` says of its tasks, and of the commands that talk to a running capsule; a part of the catalogue. */
 const commandCodes = {
@@ -391,6 +392,7 @@ export const catalogue = {
   ...journalCodes,
   ...sessionCodes,
   ...serverCodes,
+  ...telemetryCodes,
 } as const satisfies Record<string, CatalogueEntry>;
 
 export type DiagnosticCode = keyof typeof catalogue;

@@ -42,11 +42,16 @@ const peer = {
   outcome: z.string(),
 };
 
+/** Of one kind of telemetry: taken by the collector, thrown away as there was no room, refused or not taken by the end. */
+const delivered = z.object({ sent: count, dropped: count, failed: count });
+
 /** Every event type with its own fields, beside those of `traceLine`. */
 export const traceEventSchemas = {
   session_start: z.object({
     capsule: z.object({ name: z.string(), version: z.string() }),
     runtime_version: z.string(),
+    /** The artifact that asks the model, or its command; absent in traces of older versions. */
+    driver: z.string().optional(),
     containment: z.object({ declared: z.string(), achieved: z.string(), mechanism: z.string() }),
     tools_declared: z.array(z.string()),
     effective_grants: z.record(z.string(), z.unknown()),
@@ -57,6 +62,8 @@ export const traceEventSchemas = {
     origin,
     trust: z.enum(['trusted', 'untrusted']),
     lane: z.enum(['foreground', 'background']),
+    /** The span that it belongs to, as its sender said (W3C Trace Context). */
+    traceparent: z.string().optional(),
     text: z.string(),
   }),
   task_start: z.object({ task_id: z.string(), attempt: count }),
@@ -150,6 +157,8 @@ export const traceEventSchemas = {
     child_session_id: z.string().optional(),
     /** Where its trace is, below the directory of this one. */
     child_session_directory: z.string().optional(),
+    /** The step of a plan that asked for it. */
+    step_id: z.string().optional(),
     detail: z.string().optional(),
   }),
   resource_list: z.object({ ...resource, entries: count.optional() }),
@@ -245,6 +254,8 @@ export const traceEventSchemas = {
         unknown_calls: count,
       })
       .optional(),
+    /** What became of the spans, measures and logs that were to be sent; absent where none were. */
+    telemetry: z.object({ traces: delivered, metrics: delivered, logs: delivered }).partial().optional(),
     duration_ms: count,
   }),
 } as const;
@@ -263,6 +274,9 @@ export const traceLine = z.object({
   session_id: z.string(),
   timestamp: z.int(),
 });
+
+/** One line as it stands in the file. */
+export type TraceLine = TraceEvent & Readonly<Omit<z.infer<typeof traceLine>, 'event_type'>>;
 
 /** A long text as its line will hold it: redacted and encoded before the line is written. */
 export interface PreparedText {

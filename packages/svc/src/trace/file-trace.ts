@@ -7,7 +7,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { appendWhole } from '@svc/kit/files/transfer-sync.ts';
 import { mintTraceEventId, type IdSource, type SessionId, type TraceEventId } from '@svc/protocol/ids.ts';
-import type { TraceEvent, PreparedText, Trace } from './events.ts';
+import type { TraceEvent, PreparedText, Trace, TraceLine } from './events.ts';
 
 interface FileTraceOptions {
   readonly path: string;
@@ -15,6 +15,8 @@ interface FileTraceOptions {
   readonly ids: IdSource;
   /** Takes secrets out of a text. */
   readonly redact: (line: string) => string;
+  /** Hears of each line once it is written, before secrets were taken out of it. */
+  readonly onWritten?: ((line: TraceLine) => void) | undefined;
 }
 
 const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
@@ -40,6 +42,7 @@ export function openFileTrace(options: FileTraceOptions): Trace {
       ...fields,
     };
     append(fd, lineOf(line, options.redact, prepared), options.path);
+    options.onWritten?.(line as TraceLine);
     return eventId;
   }
 

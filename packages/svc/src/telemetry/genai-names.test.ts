@@ -1,0 +1,33 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { describe, expect, it } from 'vitest';
+
+import { attributes, conventions, metrics } from './genai-names.ts';
+
+const packages = fileURLToPath(new URL('../../../', import.meta.url));
+const home = 'svc/src/telemetry/genai-names.ts';
+/** A name of the conventions, or one of svc's own attributes, as a text of the code. */
+const written = /['"`](?:gen_ai\.|svc\.(?:task|session|turn|inference|plan|delegation|spend|telemetry|hook)\b)/;
+
+function filesThatWrite(): readonly string[] {
+  const files = readdirSync(packages, { recursive: true, encoding: 'utf8' });
+  return files
+    .filter((file) => /^[^/]+\/src\/.*\.ts$/.test(file) && !file.endsWith('.test.ts'))
+    .filter((file) => written.test(readFileSync(packages + file, 'utf8')));
+}
+
+describe('the names of telemetry', () => {
+  it('are written in one file', () => {
+    expect(filesThatWrite()).toEqual([home]);
+  });
+
+  it('are those of one text of the conventions', () => {
+    expect(conventions.commit).toMatch(/^[0-9a-f]{40}$/);
+  });
+
+  it('are told apart', () => {
+    const names = [...Object.values(attributes), ...Object.values(metrics)];
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
