@@ -120,6 +120,7 @@ export class DelegationsFixture {
       envAllow: [],
       readChild: async () => ({ kind: 'read', envAllow: [] }),
       deadlineMs: 600_000,
+      telemetry: null,
       taskFacts: () => ({ contextId: 'ctx_parent' as ContextId, trust: 'untrusted' }),
       deliver: (delivery) => {
         this.delivered.push(delivery);

@@ -4,10 +4,13 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { decodeTraceparent } from '@svc/protocol/traceparent.ts';
+import type { Sender } from '../session/task.ts';
 
 const largestTask = 10 * 1024 * 1024;
 
@@ -44,6 +47,12 @@ export async function findInitialTask(request: InitialTaskRequest): Promise<Init
   throw new Diagnostic('E-RUN-024', 'there is no task and lifecycle.task_acceptance is none', {
     hint: `give one with --task, write ${path}, or set lifecycle.task_acceptance to single or queue`,
   });
+}
+
+/** Null unless whoever starts the capsule says in `TRACEPARENT` which span that belongs to. */
+export function initialSender(env: Environment): Sender | null {
+  const traceparent = env['TRACEPARENT'] ?? '';
+  return decodeTraceparent(traceparent) === null ? null : { principal: 'operator', tags: { traceparent } };
 }
 
 /** All that a delegated capsule is told comes from its parent: a `task.md` of its own is none of it (D2 "`delegate-task` tool"). */

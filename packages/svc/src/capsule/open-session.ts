@@ -17,7 +17,7 @@ import type { Conversations } from '../session/conversations.ts';
 import { EventStream } from '../session/event-stream.ts';
 import { gatedTool } from '../session/gated.ts';
 import { FrameStore } from '../session/frame-store.ts';
-import { Session, type SessionStatus } from '../session/session.ts';
+import { Session } from '../session/session.ts';
 import { SpendMeter } from '../inference/spend-meter.ts';
 import { TaskBoard } from '../session/task-board.ts';
 import type { FailedTask } from '../session/task.ts';
@@ -36,14 +36,17 @@ import type { RefereeMembership } from './referee-membership.ts';
 import type { RunRequest } from './running-capsule.ts';
 import type { KeptThreads } from './conversation-place.ts';
 import type { SessionDelegations } from './session-delegations.ts';
+import { initialSender } from './initial-task.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
 import type { ImportMode } from '@svc/components/import-log.ts';
 import { openSessionJournal, type SessionJournal } from './session-journal.ts';
 import { sessionSettings } from './session-settings.ts';
-import { openRecord, type SessionRecord } from './session-record.ts';
+import { openRecord, type SessionEnd, type SessionRecord, trappedBy } from './session-record.ts';
+import type { SessionTelemetry } from './session-telemetry.ts';
 import type { SessionPeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
 import type { Retained } from './journal-retention.ts';
+import { openTelemetry } from './telemetry-variables.ts';
 import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
 
 export interface OpenSessionRequest {
@@ -68,8 +71,10 @@ export interface OpenSession {
   readonly driver: string;
   /** They have been told of the staging, and of nothing else yet. */
   readonly hooks: HookSet;
+  /** Begun once the listener is up, and ended before the last line; null where nothing is sent. */
+  readonly telemetry: SessionTelemetry | null;
   /** The last line of the trace. Throws the Diagnostic of a line that cannot be written. */
-  readonly writeEnd: (status: SessionStatus, reason: string | null) => void;
+  readonly writeEnd: (end: SessionEnd) => void;
   /** Opens the journal, where the session has one: called once the listener is up. */
   readonly beginJournal: () => void;
   /** Ends components, driver, trace and journal. */
@@ -121,7 +126,9 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const inventory = new Inventory([...staged.tools, ...peerTools], systemClock);
     const kept = await conversationsOf(open, directories);
     if (kept !== null) closing.push(kept.close);
-    const recorded = openRecord({ launch, sessionId, trace: directories.trace, tools: inventory.names });
+    const telemetry = await openTelemetry(open);
+    const says = { trace: directories.trace, tools: inventory.names, driver: staged.driver.label };
+    const recorded = openRecord({ launch, sessionId, ...says, telemetry });
     closing.push(() => recorded.close());
     const onClose = (end: () => Promise<void> | void): void => void closing.push(end);
     return {
@@ -178,6 +185,7 @@ async function delegationsOf(
     directories,
     url,
     env: request.env,
+    telemetryEnv: request.telemetryEnv,
     stopWithinMs: request.stopWithinMs,
     onWarning,
   });
@@ -239,18 +247,16 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   parts.onClose(() => refusals.close());
   let end: Parameters<SessionJournal['end']>[0] = null;
   parts.onClose(() => journal.end(end));
-  const writeEnd = (status: SessionStatus, reason: string | null): void => {
+  const writeEnd = (how: SessionEnd): void => {
     refusals.settle();
     parts.logs.unobserve();
-    end = { status, reason };
-    const tasks = session.board.accepted;
-    recorded.end(status, reason, { tasks, evidence: evidence.settle() });
+    recorded.end((end = how), { tasks: session.board.accepted, evidence: evidence.settle() });
   };
   try {
     await hooks.stage(inventory.definitions);
-    submitFirst(session, launch, parts.workdirFiles);
+    submitFirst(session, open, parts.workdirFiles);
   } catch (error) {
-    if (error instanceof Diagnostic) diagnosticOf(() => writeEnd('trapped', error.message));
+    if (error instanceof Diagnostic) diagnosticOf(() => writeEnd(trappedBy(error)));
     throw error;
   }
   return {
@@ -278,6 +284,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       const { home } = open.request;
       journal.begin({ ...about, home, tools, conversations, onWarning, onRetained }, onLost);
     },
+    telemetry: recorded.telemetry,
     writeEnd,
   };
 }
@@ -387,10 +394,12 @@ function buildSession(
 }
 
 /** The operator who starts the capsule gives the first task, so it is trusted (docs/protocol.md "Origin and trust"). */
-function submitFirst(session: Session, { initialTask }: PreparedLaunch, files: WorkdirFiles): void {
+function submitFirst(session: Session, open: OpenSessionRequest, files: WorkdirFiles): void {
+  const { initialTask } = open.launch;
   if (initialTask === null) return;
-  files.writeTask(initialTask.text);
-  session.board.submit({ text: initialTask.text, origin: 'user', trust: 'trusted' });
+  const { text } = initialTask;
+  files.writeTask(text);
+  session.board.submit({ text, origin: 'user', trust: 'trusted', sender: initialSender(open.request.env) });
 }
 
 /** Null for a session that starts each task from nothing, which loads nothing for conversations. */

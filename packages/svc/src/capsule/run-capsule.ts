@@ -16,6 +16,7 @@ import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } fr
 import type { RefereeMembership } from './referee-membership.ts';
 import type { EndedSession } from './report-to-spawner.ts';
 import { writeRunningRecord } from './running-record.ts';
+import { trappedBy } from './session-record.ts';
 import type { RunningCapsule, RunObserver, RunOutcome, RunRequest, Steering } from './running-capsule.ts';
 
 /** Answers and streams that are open at the end have a quarter of the time that a stop may take to go out (docs/cli.md "svc run"). */
@@ -115,6 +116,7 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
     observer.onListening(runningCapsule(launch, open, listener), steeringOf(open));
     launch.loaded.keep?.();
     open.beginJournal();
+    open.telemetry?.begin();
     const outcome = await runSession(open, { stop: request.stop, closeDoor });
     const durationMs = elapsedMs(systemClock, startedMs);
     return { outcome, tasks: open.session.board.accepted, workdir: open.directories.workdir, durationMs };
@@ -142,7 +144,7 @@ function listSession({ request, launch, listener }: BoundLaunch, open: OpenSessi
       started_at_ms: systemClock.now(),
     });
   } catch (error) {
-    if (error instanceof Diagnostic) diagnosticOf(() => open.writeEnd('trapped', error.message));
+    if (error instanceof Diagnostic) diagnosticOf(() => open.writeEnd(trappedBy(error)));
     throw error;
   }
 }
@@ -176,10 +178,10 @@ async function runSession(
   } finally {
     stop.removeEventListener('abort', onStop);
     session.events.end();
-    await closeDoor();
+    const [telemetry = null] = await Promise.all([open.telemetry?.end(), closeDoor()]);
     // Without an outcome there was a bug: the trace says at least that the session is over.
     const reason = outcome === null ? 'internal error' : (outcome.trap?.message ?? null);
-    lost = diagnosticOf(() => open.writeEnd(outcome?.status ?? 'trapped', reason));
+    lost = diagnosticOf(() => open.writeEnd({ status: outcome?.status ?? 'trapped', reason, telemetry }));
   }
   if (lost === null || outcome.trap !== null) return outcome;
   return { status: 'trapped', trap: lost, stoppedIdle: false };

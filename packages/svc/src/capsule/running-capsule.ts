@@ -10,6 +10,7 @@ import type { SessionOutcome } from '../session/session.ts';
 import type { FailedTask } from '../session/task.ts';
 import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
@@ -55,6 +56,8 @@ export interface RunRequest {
   readonly home: string;
   /** The process environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** From which telemetry learns where it goes: the process environment, or what the capsule that delegates has handed on. */
+  readonly telemetryEnv: Environment;
   /** Which build of the program this is, for what it keeps for its next start; absent where it runs from its sources, and keeps nothing. */
   readonly build?: string;
   /** Aborted to ask for a clean stop. */

@@ -31,11 +31,22 @@ import {
 } from './launch-surroundings.ts';
 import type { GivenProject, RunRequest } from './running-capsule.ts';
 import { listenerTokenOf, sessionRedactor } from './session-secrets.ts';
+import { asksForTelemetry } from './telemetry-variables.ts';
 
 /** What of a request decides the scope of a session: neither its task nor its port, and of its workdir where it lies. */
 export type ScopeRequest = Pick<
   RunRequest,
-  'manifestFile' | 'published' | 'adhoc' | 'readEnvFile' | 'floor' | 'workdir' | 'cwd' | 'home' | 'env' | 'build'
+  | 'manifestFile'
+  | 'published'
+  | 'adhoc'
+  | 'readEnvFile'
+  | 'floor'
+  | 'workdir'
+  | 'cwd'
+  | 'home'
+  | 'env'
+  | 'telemetryEnv'
+  | 'build'
 >;
 
 /** What manifest, configuration and host decide about a launch, before anything is looked for or written. */
@@ -100,7 +111,13 @@ export async function scopeOfLaunch(
     env,
     loaded,
     listenerToken,
-    redactor: sessionRedactor({ apiKey: loaded.apiKey ?? null, listenerToken, grants, env }),
+    redactor: sessionRedactor({
+      apiKey: loaded.apiKey ?? null,
+      listenerToken,
+      grants,
+      env,
+      headers: await telemetrySecrets(request.telemetryEnv),
+    }),
     containment,
     grants,
     hold,
@@ -122,6 +139,11 @@ export async function scopeOfLaunch(
       absentCommands({ loaded, env, source }),
     ].flat(),
   };
+}
+
+async function telemetrySecrets(env: Environment): Promise<readonly Secret[]> {
+  if (!asksForTelemetry(env)) return [];
+  return (await import('./telemetry-secrets.ts')).headerSecrets(env);
 }
 
 /** What `inference.command` opens of the host. Commands of artifacts are not known before they are found. */

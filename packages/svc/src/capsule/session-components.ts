@@ -11,6 +11,7 @@ import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { GrantEvidence } from './grant-evidence.ts';
 import type { GivenProject } from './running-capsule.ts';
 import { openScopeDirectory, openStateStore } from './session-directories.ts';
+import { isTelemetryVariable } from './telemetry-variables.ts';
 
 interface SessionComponentsDeps {
   readonly host: ComponentHost;
@@ -107,8 +108,9 @@ export class SessionComponents {
 
   #variablesOf({ envAllow }: ArtifactGrants): Readonly<Record<string, string>> {
     const held = envAllow.flatMap((name) => {
-      // The handle of a delegated session is for its runtime alone.
-      const value = name === 'SVC_SPAWNER' ? undefined : this.#deps.env[name];
+      // The handle of a delegated session is for its runtime alone, and so is what telemetry is configured with.
+      const isOwn = name === 'SVC_SPAWNER' || isTelemetryVariable(name);
+      const value = isOwn ? undefined : this.#deps.env[name];
       return value === undefined ? [] : [[name, value] as const];
     });
     return Object.fromEntries(held);

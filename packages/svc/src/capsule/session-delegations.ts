@@ -5,22 +5,31 @@ import { join } from 'node:path';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { Delegations } from '../delegation/delegations.ts';
-import type { ChildReading, DelegationsDeps, RunningDelegation } from '../delegation/delegations-deps.ts';
+import type {
+  ChildReading,
+  DelegatedTelemetry,
+  DelegationsDeps,
+  RunningDelegation,
+} from '../delegation/delegations-deps.ts';
 import { Diagnostic, DiagnosticList, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveKind } from '@svc/artifacts/manifest/artifact-manifest.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import type { Session } from '../session/session.ts';
+import type { Task } from '../session/task.ts';
 import { writeWorkdirFile } from '../session/workdir-file.ts';
 import { manifestFile, readManifestText } from '@svc/artifacts/store/inspect-content.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { locate, type StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { openStored } from '@svc/artifacts/store/open-stored.ts';
+import { delegationTraceparent, taskTrace } from '../telemetry/task-trace.ts';
+import { readSettings } from '../telemetry/telemetry-settings.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import { makePrivateDirectory, type SessionDirectories } from './session-directories.ts';
+import { asksForTelemetry, isTelemetryVariable } from './telemetry-variables.ts';
 import { longestTimerMs } from '@svc/kit/units.ts';
 
 interface SessionDelegationsRequest {
@@ -32,6 +41,8 @@ interface SessionDelegationsRequest {
   readonly url: string;
   /** The process environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** From which telemetry learns where it goes. */
+  readonly telemetryEnv: Environment;
   /** What a stop of this session may take. */
   readonly stopWithinMs: number;
   readonly onWarning: (warning: Diagnostic) => void;
@@ -54,7 +65,7 @@ export interface SessionDelegations {
 }
 
 export function openDelegations(request: SessionDelegationsRequest): SessionDelegations {
-  const { launch, membership, sessionId, directories, url, env, stopWithinMs, onWarning } = request;
+  const { launch, membership, sessionId, directories, url, env, telemetryEnv, stopWithinMs, onWarning } = request;
   let serving: DelegatingSession | null = null;
   function served(): DelegatingSession {
     if (serving === null) throw new Error('the session has not begun');
@@ -93,6 +104,7 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
     },
     warn: (line) => onWarning(new Diagnostic('W-RUN-008', redact(line))),
     clock: systemClock,
+    telemetry: delegatedTelemetry(telemetryEnv, (taskId) => served().session.board.find(taskId)),
   });
   return {
     delegations,
@@ -101,6 +113,29 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
     },
     residue: () => delegations.running.map(residueOf),
   };
+}
+
+/** Null where this session sends no telemetry. */
+function delegatedTelemetry(
+  env: Environment,
+  find: (taskId: string) => Pick<Task, 'id' | 'sender'> | undefined,
+): DelegatedTelemetry | null {
+  if (!asksForTelemetry(env)) return null;
+  const { sampler } = readSettings(env).settings;
+  return {
+    variables: JSON.stringify(handedOnVariables(env)),
+    traceparent: (taskId, delegationId) => {
+      const task = find(taskId);
+      if (task === undefined) return null;
+      return delegationTraceparent(taskTrace(task.id, task.sender?.tags.traceparent, sampler), delegationId);
+    },
+  };
+}
+
+/** A child is a service of its own, and has its own name. */
+function handedOnVariables(env: Environment): Environment {
+  const names = Object.keys(env).filter((name) => isTelemetryVariable(name) || name === 'SVC_TELEMETRY_CONTENT');
+  return Object.fromEntries(names.filter((name) => name !== 'OTEL_SERVICE_NAME').map((name) => [name, env[name]]));
 }
 
 /** Each level has ended its own before its parent stops waiting: nothing of a formation is left behind. */

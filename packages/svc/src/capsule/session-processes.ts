@@ -12,6 +12,7 @@ import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { GrantEvidence } from './grant-evidence.ts';
 import type { GivenProject } from './running-capsule.ts';
+import { isTelemetryVariable } from './telemetry-variables.ts';
 import {
   makePrivateDirectory,
   openScopeDirectory,
@@ -88,7 +89,8 @@ export class SessionProcesses {
   }
 
   /** The environment of a program: the allowed variables of the runtime, and where its state stores are. */
-  environment(allow: readonly string[], stores: readonly StoreDirectory[] = []): Readonly<Record<string, string>> {
+  environment(allowed: readonly string[], stores: readonly StoreDirectory[] = []): Readonly<Record<string, string>> {
+    const allow = allowed.filter((name) => !isTelemetryVariable(name));
     const { sessionId, containment, directories, env: held } = this.#deps;
     const { workdir: accessibleWorkdir } = directories;
     const { achieved } = containment;

@@ -12,12 +12,14 @@ interface KnownSecrets {
   readonly grants: Pick<EffectiveGrants, 'envAllow'>;
   /** The process environment over the `.env` file. */
   readonly env: Environment;
+  /** That collectors of telemetry are shown. */
+  readonly headers: readonly Secret[];
 }
 
 /** Takes out what a session is given for itself, and what the agent's programs are given in variables that hold secrets by their names. */
-export function sessionRedactor({ apiKey, listenerToken, grants, env }: KnownSecrets): Redactor {
+export function sessionRedactor({ apiKey, listenerToken, grants, env, headers }: KnownSecrets): Redactor {
   const redactor = new Redactor();
-  for (const secret of [apiKey, listenerToken, ...grantedSecrets(grants, env)]) {
+  for (const secret of [apiKey, listenerToken, ...grantedSecrets(grants, env), ...headers]) {
     if (secret !== null) redactor.register(secret);
   }
   return redactor;
@@ -32,7 +34,7 @@ export function listenerTokenOf(env: Environment): Secret | null {
 /** The name of a variable that is taken to hold a secret. */
 const secretName = /KEY|TOKEN|SECRET|PASSWORD/i;
 /** Of the value of such a variable: `true`, `1` or `enabled` would be taken out of every text. */
-const shortestGranted = 8;
+export const shortestGranted = 8;
 
 /** A value of several lines is one in each of them too. */
 function grantedSecrets({ envAllow }: KnownSecrets['grants'], env: Environment): readonly Secret[] {

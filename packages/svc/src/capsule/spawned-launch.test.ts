@@ -9,15 +9,25 @@ function from(...chunks: readonly string[]): Readable {
 
 describe('the approval of a delegated launch', () => {
   it('is what standard input holds up to its end, however it arrives', async () => {
-    expect((await readSpawnApproval(from('msa1.a', 'bc', '.def\n'))).reveal()).toBe('msa1.abc.def');
+    const { approval, telemetryEnv } = await readSpawnApproval(from('msa1.a', 'bc', '.def\n'));
+    expect([approval.reveal(), telemetryEnv]).toEqual(['msa1.abc.def', null]);
   });
 
   it('is shown by nothing [D2-AUTH-03]', async () => {
-    const approval = await readSpawnApproval(from('msa1.abc'));
+    const { approval } = await readSpawnApproval(from('msa1.abc'));
     expect(`${String(approval)} ${JSON.stringify({ approval })}`).not.toContain('msa1');
   });
 
+  it('may have the variables of telemetry behind it, which are in no environment', async () => {
+    const { approval, telemetryEnv } = await readSpawnApproval(
+      from('msa1.abc\n{"OTEL_EXPORTER', '_OTLP_ENDPOINT":"http://c:4318"}'),
+    );
+    expect([approval.reveal(), telemetryEnv]).toEqual(['msa1.abc', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4318' }]);
+  });
+
   it.each([
+    ['variables that are none', 'msa1.a\n{"A":1}', 'it is not a token'],
+    ['a third line', 'msa1.a\n{}\n{}', 'it is not a token'],
     ['nothing', '', 'it is empty'],
     ['blanks', ' \n', 'it is empty'],
     ['two lines', 'msa1.a\nmsa1.b', 'it is not a token'],

@@ -4,15 +4,29 @@ import type { Readable } from 'node:stream';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+import { isMapOf, isText } from '@svc/kit/guards.ts';
 import { isAlive, processStart } from '@svc/kit/process-stat.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 
-/** An approval is one line of some hundred characters. */
-const mostBytes = 16 * 1024;
+/** An approval is one line of some hundred characters; the variables of telemetry may be longer. */
+const mostBytes = 128 * 1024;
+const longestApproval = 16 * 1024;
 /** A parent writes it at once and closes the stream. */
 const longestMs = 10_000;
 
-/** The approval that a parent writes to a child's standard input and closes (D2 "Authentication" 2). `E-RUN-039` when there is none. */
-export async function readSpawnApproval(stdin: Readable): Promise<Secret> {
+/** What a parent writes to a child's standard input. */
+interface SpawnInput {
+  readonly approval: Secret;
+  /** The variables that say where telemetry goes, which are in no environment; null where the parent sends none. */
+  readonly telemetryEnv: Environment | null;
+}
+
+/**
+ * The approval that a parent writes to a child's standard input and closes (D2 "Authentication" 2); a second line has the variables of telemetry
+ * as JSON. `E-RUN-039` when there is none.
+ */
+export async function readSpawnApproval(stdin: Readable): Promise<SpawnInput> {
   const deadline = AbortSignal.timeout(longestMs);
   const onDeadline = (): void => void stdin.destroy(new Error('it did not end in time'));
   deadline.addEventListener('abort', onDeadline);
@@ -27,10 +41,23 @@ export async function readSpawnApproval(stdin: Readable): Promise<Secret> {
   } finally {
     deadline.removeEventListener('abort', onDeadline);
   }
-  const approval = text.trim();
+  const [approval = '', variables = '', ...rest] = text.trim().split('\n');
+  if (approval.length > longestApproval) throw noApproval('it is too long');
+  const telemetryEnv = variables === '' ? null : variablesIn(variables);
   // It is sent as a header.
-  if (!/^[\x21-\x7e]+$/.test(approval)) throw noApproval(approval === '' ? 'it is empty' : 'it is not a token');
-  return new Secret(approval);
+  if (!/^[\x21-\x7e]+$/.test(approval) || rest.length > 0 || telemetryEnv === undefined) {
+    throw noApproval(approval === '' ? 'it is empty' : 'it is not a token');
+  }
+  return { approval: new Secret(approval), telemetryEnv };
+}
+
+const isVariables = isMapOf(isText);
+const mostVariables = 256;
+
+/** Undefined for what are no variables. */
+function variablesIn(json: string): Environment | undefined {
+  const parsed = parseJsonText(json, mostVariables, 1);
+  return parsed.kind === 'json' && isVariables(parsed.value) ? parsed.value : undefined;
 }
 
 function noApproval(reason: string): Diagnostic {

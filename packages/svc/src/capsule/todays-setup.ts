@@ -20,6 +20,7 @@ import type { Setup } from '../session/recorded-crossings.ts';
 import { redactedJson } from '../trace/file-trace.ts';
 import { declaredTools, type ToolSources } from './declared-tools.ts';
 import { listenerTokenOf, sessionRedactor } from './session-secrets.ts';
+import { headerSecrets } from './telemetry-secrets.ts';
 import { hookSetups, type KeptWhere, type SettingsSetup, type ToolSetup, toolSetup } from './session-setup.ts';
 
 interface ProjectRequest {
@@ -59,7 +60,9 @@ export async function readProject({ file, env, places }: ProjectRequest): Promis
   });
   const host = { declared, achieved: declared, floorMet: true, mechanism: '', usernsGrant: '' } as const;
   const listenerToken = listenerTokenOf(env);
-  const redact = recordRedaction(sessionRedactor({ apiKey: loaded.apiKey ?? null, listenerToken, grants, env }));
+  const redact = recordRedaction(
+    sessionRedactor({ apiKey: loaded.apiKey ?? null, listenerToken, grants, env, headers: headerSecrets(env) }),
+  );
   return {
     loaded,
     grants,

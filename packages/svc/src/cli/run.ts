@@ -6,8 +6,8 @@ import { runCapsule } from '../capsule/run-capsule.ts';
 import type { Retained } from '../capsule/journal-retention.ts';
 import type { RunChanges, RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
 import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
+import type * as SpawnedLaunchModule from '../capsule/spawned-launch.ts';
 import type { ActivityListener } from '../session/activity.ts';
-import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { FetchObserver, ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import { parseArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { encodeRunLine } from '@svc/protocol/run-line.ts';
@@ -45,6 +45,7 @@ export function scopeRequest(options: RunOptions, { cwd, home, env }: CommandCon
     cwd,
     home,
     env,
+    telemetryEnv: env,
   };
 }
 
@@ -73,7 +74,7 @@ export async function run(
       const { watchParent } = await import('../capsule/spawned-launch.ts');
       endWatch = watchParent(options.spawnedBy, () => stop.request());
     }
-    const approval = options.spawnApprovalStdin === true ? await approvalOfParent() : null;
+    const spawned = options.spawnApprovalStdin === true ? await toldByParent() : null;
     if (script === null && isLive(options, context)) view = await runView(options, context);
     const hintOf = script === null ? await failureHints(options, context, own) : null;
     const outcome = await runCapsule(
@@ -86,7 +87,8 @@ export async function run(
           const { readTaskInput } = await import('./task-input.ts');
           return await readTaskInput(process.stdin, { context, stop: stop.signal });
         },
-        approval,
+        approval: spawned?.approval ?? null,
+        ...(spawned === null || spawned.telemetryEnv === null ? {} : { telemetryEnv: spawned.telemetryEnv }),
         sessionId: options.sessionId ?? null,
         stopWithinMs,
         capture: options.capture,
@@ -138,7 +140,7 @@ async function resultPlace(): Promise<ResultPlace> {
   return new ResultPlace();
 }
 
-async function approvalOfParent(): Promise<Secret> {
+async function toldByParent(): ReturnType<typeof SpawnedLaunchModule.readSpawnApproval> {
   const { readSpawnApproval } = await import('../capsule/spawned-launch.ts');
   return await readSpawnApproval(process.stdin);
 }

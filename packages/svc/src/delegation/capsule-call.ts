@@ -8,6 +8,7 @@ import { ownConnection } from '@svc/kit/net/connections.ts';
 import { type Clock, pause } from '@svc/kit/clock.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';
+import { encodeMessageTags } from '@svc/protocol/message-tags.ts';
 import { encodeTaskOrigin, type Trust } from '@svc/protocol/task-origin.ts';
 import { decodeTask } from '@svc/protocol/task-object.ts';
 
@@ -70,6 +71,8 @@ interface TaskDelivery {
   readonly task: string;
   /** The trust of the delegating task. */
   readonly trust: Trust;
+  /** The span that the task hangs on; null for none. */
+  readonly traceparent: string | null;
   /** How long to try; the bound of deliveries when that is shorter. */
   readonly withinMs: number;
   /** True once nobody is there any more to deliver to. */
@@ -89,11 +92,14 @@ type TaskDelivered =
 
 /** Sends a child its first user message, again and again while nobody answers; a refusal holds. Rejects with the signal's reason. */
 export async function deliverTask(delivery: TaskDelivery): Promise<TaskDelivered> {
-  const { door, task, trust, isOver, clock, signal } = delivery;
+  const { door, task, trust, traceparent, isOver, clock, signal } = delivery;
   const boundMs = Math.min(delivery.withinMs, deliveryBoundMs);
   const lateMs = clock.monotonicMs() + boundMs;
   const params = encodeMessage({ messageId: 'delegated-task', role: 'user', text: task });
-  const headers = encodeTaskOrigin({ kind: 'peer', trust });
+  const headers = {
+    ...encodeTaskOrigin({ kind: 'peer', trust }),
+    ...encodeMessageTags({ traceparent: traceparent ?? undefined }),
+  };
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     const timeoutMs = Math.max(1, Math.ceil(lateMs - clock.monotonicMs()));
     const answer = await callCapsule(door, { method: 'message/send', params, headers, timeoutMs, signal });

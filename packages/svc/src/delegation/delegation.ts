@@ -229,9 +229,15 @@ export class Delegation implements OpenDelegation {
 
 type DelegationLine = Extract<TraceEvent, { event_type: 'delegation' }>;
 
+/** What names a delegation in the trace. */
+interface DelegationNames extends Pick<DelegationFacts, 'id' | 'capsule' | 'version' | 'taskId'> {
+  /** The step of a plan that asks for it; absent where the model does. */
+  readonly stepId?: string;
+}
+
 /** The line that a delegation has in the trace (D2 "Events" 6). */
 export function delegationLine(
-  { id, capsule, version, taskId }: Pick<DelegationFacts, 'id' | 'capsule' | 'version' | 'taskId'>,
+  { id, capsule, version, taskId, stepId }: DelegationNames,
   {
     status,
     child,
@@ -252,6 +258,7 @@ export function delegationLine(
     ...(child === undefined || child === null
       ? {}
       : { child_session_id: child.sessionId, child_session_directory: child.sessionDirectory }),
+    ...(stepId === undefined ? {} : { step_id: stepId }),
     ...(detail === undefined ? {} : { detail }),
   };
 }

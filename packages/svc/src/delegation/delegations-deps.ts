@@ -72,6 +72,16 @@ export interface DelegationsDeps {
   /** Writes one line to standard error. */
   readonly warn: (line: string) => void;
   readonly clock: Clock;
+  /** Null where the session sends no telemetry. */
+  readonly telemetry: DelegatedTelemetry | null;
+}
+
+/** What children are told, so that theirs goes where that of this session goes, and is of the same trace. */
+export interface DelegatedTelemetry {
+  /** The variables that say where, which their environment does not have: JSON without a line feed. */
+  readonly variables: string;
+  /** The span that the task of a child hangs on. */
+  readonly traceparent: (taskId: string, delegationId: DelegationId) => string | null;
 }
 
 /** What `delegate-task` asks for. */

@@ -113,14 +113,24 @@ export class Delegations {
     { facts, child }: { readonly facts: DelegationFacts; readonly child: ReadyChild },
     call: DelegatingCall,
   ): Promise<StartOutcome> {
-    const { clock, deadlineMs } = this.#deps;
+    const { clock, deadlineMs, telemetry } = this.#deps;
     const { program, door, sessionId, childWorkdir } = child;
     const delegation = this.#open(facts, child);
     try {
       const isOver = (): boolean => program.isOver || delegation.isReported;
       const { trust } = facts;
       const { signal } = call;
-      const delivered = await deliverTask({ door, task, trust, withinMs: deadlineMs, isOver, clock, signal });
+      const traceparent = telemetry?.traceparent(facts.taskId, facts.id) ?? null;
+      const delivered = await deliverTask({
+        door,
+        task,
+        trust,
+        traceparent,
+        withinMs: deadlineMs,
+        isOver,
+        clock,
+        signal,
+      });
       // A child that told of its end has had its task, whatever became of the answer.
       if (delivered.kind === 'undelivered' && !delegation.isReported) {
         delegation.end('failed');

@@ -69,7 +69,7 @@ export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): P
   if (started.kind === 'refused') return failed(`it could not be started: ${started.reason}`);
   const program = new ChildProcess(started.process, deps.clock);
   // Its standard input is the one way that the approval takes, and the end of that is the end of the approval (D2 "Authentication" 2).
-  program.tell(launch.approval.reveal());
+  program.tell([launch.approval.reveal(), ...(deps.telemetry === null ? [] : [deps.telemetry.variables])].join('\n'));
   const reading = await whenUp(program, { ...launch, sessionId }, deps);
   if (reading.kind === 'ready') {
     const { endpoint } = reading;

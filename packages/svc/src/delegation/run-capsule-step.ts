@@ -3,7 +3,7 @@
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { type CapsuleStep, nothingRan, type StepOutcome } from '../tools/plan/capsule-step.ts';
 import type { ToolCallContext } from '../tools/tool.ts';
-import { mintDelegationId } from '@svc/protocol/ids.ts';
+import { type DelegationId, mintDelegationId } from '@svc/protocol/ids.ts';
 import { approveChild, releaseSlot } from './session-referee.ts';
 import { callCapsule, deliverTask } from './capsule-call.ts';
 import { describeEnd } from './child-process.ts';
@@ -22,12 +22,12 @@ const stopTimeoutMs = 2000;
  * `tasks/get` and ends it (D2 "Events" 8). Expected failures are outcomes. Rejects with the signal's reason once nothing of it runs.
  */
 export async function runCapsuleStep(
-  { capsule, version, task }: CapsuleStep,
+  { id: stepId, capsule, version, task }: CapsuleStep,
   call: StepCall,
   deps: DelegationsDeps,
 ): Promise<StepOutcome> {
   const { taskId, signal } = call;
-  const facts = { id: mintDelegationId(deps.clock), capsule, version, taskId };
+  const facts = { id: mintDelegationId(deps.clock), capsule, version, taskId, stepId };
   const failed = (status: 'failed' | 'refused', outcome: StepOutcome): StepOutcome => {
     call.record(delegationLine(facts, { status, detail: outcome.content }));
     return outcome;
@@ -40,7 +40,7 @@ export async function runCapsuleStep(
   if (launched.kind === 'failed') return failed('failed', failedStep(launched.reason));
   const { child } = launched;
   try {
-    const held = await giveTask(task, child, { call, deps });
+    const held = await giveTask({ task, delegationId: facts.id }, child, { call, deps });
     if (held.kind === 'undelivered') return failed('failed', failedStep(held.reason));
     call.record(delegationLine(facts, { status: 'started', child }));
     const answer = await awaitAnswer(held.taskId, child, { deadlineMs: deps.deadlineMs, clock: deps.clock, signal });
@@ -53,13 +53,15 @@ export async function runCapsuleStep(
 }
 
 async function giveTask(
-  task: string,
+  { task, delegationId }: { readonly task: string; readonly delegationId: DelegationId },
   { program, door }: ReadyChild,
   { call, deps }: { readonly call: StepCall; readonly deps: DelegationsDeps },
 ): ReturnType<typeof deliverTask> {
   const trust = deps.taskFacts(call.taskId)?.trust ?? 'untrusted';
   const { clock, deadlineMs: withinMs } = deps;
-  return await deliverTask({ door, task, trust, withinMs, isOver: () => program.isOver, clock, signal: call.signal });
+  const traceparent = deps.telemetry?.traceparent(call.taskId, delegationId) ?? null;
+  const isOver = (): boolean => program.isOver;
+  return await deliverTask({ door, task, trust, traceparent, withinMs, isOver, clock, signal: call.signal });
 }
 
 /** Asks the session to stop before its process is asked to; a child that does not listen any more is just ended. */

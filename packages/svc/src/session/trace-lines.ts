@@ -33,7 +33,8 @@ interface Line {
 function lineOf(activity: Activity): Line | null {
   switch (activity.kind) {
     case 'task-submitted': {
-      const { id, contextId, origin, trust, lane, text } = activity.task;
+      const { id, contextId, origin, trust, lane, text, sender } = activity.task;
+      const traceparent = sender?.tags.traceparent;
       const event = {
         event_type: 'task_received',
         task_id: id,
@@ -41,6 +42,7 @@ function lineOf(activity: Activity): Line | null {
         origin,
         trust,
         lane,
+        ...(traceparent === undefined ? {} : { traceparent }),
         text,
       } as const;
       return { event, parent: 'session' };

@@ -44,6 +44,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
       cwd: folder,
       home,
       env: { SVC_CONTAINMENT_CEILING: 'advisory' },
+      telemetryEnv: {},
       changes: null,
       onActivity: null,
       stop: new AbortController().signal,

@@ -1,7 +1,7 @@
 /** The command `svc trace export`: packs a session into one archive. */
 
 import { dirname, resolve } from 'node:path';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 
 import { packArchive, type PackedFile } from '@svc/artifacts/store/archive-writer.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
@@ -26,7 +26,8 @@ import { exportLimits, ExportSize } from './export-limits.ts';
 import { type Exported, withoutTexts } from './without-texts.ts';
 
 interface ExportOptions extends WorkspaceOption {
-  readonly output: string;
+  readonly output?: string;
+  readonly otlp?: boolean;
   readonly redact?: boolean;
   readonly json?: boolean;
 }
@@ -34,18 +35,29 @@ interface ExportOptions extends WorkspaceOption {
 /** `svc trace export <session> -o <file.zip>`: the journal as far as it holds, with the texts in use; `E-RUN-073` after that where it is damaged. */
 export function exportCommand(context: CommandContext): Command {
   return new Command('export')
-    .description('Pack a session into one archive, to be kept or given away.')
+    .description('Pack a session into one archive, to be kept or given away; or send its trace to a collector.')
     .argument('[session]', sessionHelp)
-    .requiredOption('-o, --output <file.zip>', 'where the archive goes; one that is there is replaced')
+    .addOption(
+      new Option('-o, --output <file.zip>', 'where the archive goes; one that is there is replaced').conflicts('otlp'),
+    )
     .option('--redact', 'leave out all texts: hashes, sizes, names and times remain')
+    .addOption(
+      new Option('--otlp', 'send its spans and logs to OTEL_EXPORTER_OTLP_ENDPOINT instead').conflicts('redact'),
+    )
     .option(manifestFlag, manifestHelp, './svc.yaml')
     .option('--json', 'write one JSON object')
-    .action(async (wanted: string | undefined, options: ExportOptions) => {
+    .action(async (wanted: string | undefined, options: ExportOptions, command: Command) => {
+      if (options.otlp === true) {
+        const { sendTrace } = await import('./send-trace.ts');
+        return await sendTrace(context, wanted, options);
+      }
+      const { output } = options;
+      if (output === undefined) return command.error("error: required option '-o, --output <file.zip>' not specified");
       await withJournal(context, wanted, options, async (journal) => {
         const { session } = journal;
         if (!isSessionId(session)) throw damaged({ record: 0, byte: 0, why: 'names no session' });
         const { files, damage } = options.redact === true ? withoutTexts(journal.reader) : filesOf(journal);
-        const path = resolve(context.cwd, options.output);
+        const path = resolve(context.cwd, output);
         const archive = packArchive(files, exportLimits);
         removeLeftovers(dirname(path), temporaryPrefix, { now: systemClock.now(), owner: thisUser() });
         await replaceFile(path, archive, { mode: 0o600 });

@@ -1,0 +1,134 @@
+/** Sends the trace of a session to a collector, as the session would have done while it ran. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { LineFile, openOwn } from '../../journal/line-file.ts';
+import { callContent } from '../../telemetry/content.ts';
+import { Exporter } from '../../telemetry/exporter.ts';
+import { lossOf } from '../../telemetry/losses.ts';
+import type { Attribute } from '../../telemetry/otlp-records.ts';
+import { readSettings, type TelemetrySettings } from '../../telemetry/telemetry-settings.ts';
+import { traceEventSchemas, type TraceLine, traceLine } from '../../trace/events.ts';
+import type { CommandContext } from '../command-context.ts';
+import { render } from '../render-failure.ts';
+import { jsonLine, say } from '../terminal/shown.ts';
+import { openFolder, thisUser, traceFile, type WorkspaceOption } from './recorded-sessions.ts';
+
+/** For the whole of a trace. */
+const patienceMs = 60_000;
+/** Lines between two looks at whether the collector keeps up: fewer than wait in a queue. */
+const linesAtOnce = 256;
+
+interface SendOptions extends WorkspaceOption {
+  readonly json?: boolean;
+}
+
+/**
+ * `svc trace export <session> --otlp`. `E-OTL-004` where the environment names no collector, `E-RUN-071` for a session without a trace,
+ * `E-OTL-005` where the collector has not taken everything within a minute.
+ */
+export async function sendTrace(
+  context: CommandContext,
+  wanted: string | undefined,
+  options: SendOptions,
+): Promise<void> {
+  const settings = settingsOf(context);
+  const found = await openFolder(context, wanted, options);
+  try {
+    const fd = openOwn(found.directory, traceFile, thisUser());
+    if (fd === null) throw new Diagnostic('E-RUN-071', `the session ${found.name} has no ${traceFile}`);
+    const file = new LineFile(fd);
+    try {
+      await send(file, settings, { context, options, name: found.name });
+    } finally {
+      file.close();
+    }
+  } finally {
+    found.close();
+  }
+}
+
+/** Measures are of the moment in which they were made, and are not sent again. */
+function settingsOf(context: CommandContext): TelemetrySettings {
+  const { settings, problems } = readSettings(context.env);
+  for (const problem of problems) context.stderr.write(render([problem], context));
+  const { metrics: _, ...signals } = settings.signals;
+  if (signals.traces !== undefined || signals.logs !== undefined) return { ...settings, signals };
+  throw new Diagnostic('E-OTL-004', 'no collector is named that takes spans or logs', {
+    hint: 'set OTEL_EXPORTER_OTLP_ENDPOINT, such as to http://127.0.0.1:4318',
+  });
+}
+
+interface Sending {
+  readonly context: CommandContext;
+  readonly options: SendOptions;
+  readonly name: string;
+}
+
+async function send(file: LineFile, settings: TelemetrySettings, { context, options, name }: Sending): Promise<void> {
+  const lateMs = systemClock.monotonicMs() + patienceMs;
+  const leftMs = (): number => Math.max(0, lateMs - systemClock.monotonicMs());
+  let exporter: Exporter | null = null;
+  let session = name;
+  let [lines, unread] = [0, 0];
+  for (const { line: text } of file.lines(0)) {
+    const line = lineOf(text.toString('utf8'));
+    if (line === null) unread += 1;
+    else if (line.event_type === 'session_start') {
+      session = line.session_id;
+      exporter ??= new Exporter({ settings, start: line, redact: asItIs, clock: systemClock, isLive: false });
+    } else exporter?.take(line, settings.withContent ? contentOf(line) : undefined);
+    lines += 1;
+    if (lines % linesAtOnce === 0) await exporter?.caughtUp(leftMs());
+  }
+  if (exporter === null) throw new Diagnostic('E-RUN-071', `the trace of ${name} does not say what was started`);
+  const delivered = await exporter.close(leftMs(), null);
+  const spans = delivered.traces?.sent ?? 0;
+  const logs = delivered.logs?.sent ?? 0;
+  context.stdout.write(
+    options.json === true
+      ? jsonLine({ session, ...delivered, unread_lines: unread })
+      : say`sent ${spans} spans and ${logs} logs of ${session}\n`,
+  );
+  const loss = lossOf(delivered, exporter.why);
+  if (loss === null) return;
+  const hint = 'run it again when the collector is there: what arrived already has the same ids';
+  throw new Diagnostic('E-OTL-005', loss, { hint });
+}
+
+/** Secrets were taken out of a trace when it was written. */
+function asItIs(text: string): string {
+  return text;
+}
+
+/** Null for what is no line of a trace that this version knows. */
+function lineOf(text: string): TraceLine | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return null;
+  }
+  const common = traceLine.safeParse(value);
+  if (!common.success) return null;
+  const { event_type } = common.data;
+  const own = traceEventSchemas[event_type].safeParse(value);
+  if (!own.success) return null;
+  const line = { ...common.data, ...own.data } as unknown as TraceLine;
+  return hasIds(line) ? line : null;
+}
+
+const isUuid = /_[0-9a-f]{32}$/;
+
+/** Ids become those of spans: what is none would be refused by the collector, with the whole batch. */
+function hasIds(line: TraceLine): boolean {
+  const task = 'task_id' in line ? line.task_id : null;
+  const delegation = 'delegation_id' in line ? line.delegation_id : null;
+  return [line.event_id, line.session_id, task, delegation].every((id) => id === null || isUuid.test(id));
+}
+
+/** What the trace itself has of calls. */
+function contentOf(line: TraceLine): readonly Attribute[] {
+  return 'arguments' in line ? callContent(line.arguments, null, asItIs) : [];
+}
