@@ -26,6 +26,7 @@ import { streamRows } from './stream.mjs';
 import { streamP99, streamStalled } from './stream-latency.mjs';
 import { streamPeers } from './stream-peers.mjs';
 import { meets, renderTable } from './support/row.mjs';
+import { telemetrySpan, telemetryStart } from './telemetry.mjs';
 import { terminalLines } from './terminal-lines.mjs';
 import { traceDiff, traceShow } from './trace.mjs';
 import { viewerRows } from './viewer.mjs';
@@ -65,6 +66,8 @@ const rows = [
   traceDiff,
   traceShow,
   terminalLines,
+  telemetrySpan,
+  telemetryStart,
   ...viewerRows,
 ];
 
