@@ -29,6 +29,7 @@ import type { TraceEvent } from '../trace/events.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { cardOf } from './capsule-card.ts';
+import { closeAll } from './close-all.ts';
 import { GrantEvidence } from './grant-evidence.ts';
 import { openHooks } from './open-hooks.ts';
 import type { PreparedLaunch } from './prepare.ts';
@@ -189,19 +190,6 @@ async function delegationsOf(
     stopWithinMs: request.stopWithinMs,
     onWarning,
   });
-}
-
-/** Closes each of them, whatever the others come to; rejects with what the first one failed with. */
-async function closeAll(closing: readonly (() => Promise<void> | void)[]): Promise<void> {
-  const failures: unknown[] = [];
-  for (const end of closing) {
-    try {
-      await end();
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  if (failures.length > 0) throw failures[0];
 }
 
 interface StagedParts {

@@ -320,7 +320,7 @@ export class TraceSpans {
   }
 
   #log(line: TraceLine): void {
-    const trace = this.#traceOf('task_id' in line ? line.task_id : null);
+    const trace = this.#traceOf('task_id' in line ? (line.task_id ?? null) : null);
     const span = trace.spanId === '' || !trace.isSampled ? null : { traceId: trace.traceId, spanId: trace.spanId };
     const log = logOf(line, { sessionId: this.#sessionId, span, shown: (text) => this.#shown(text) });
     if (log !== null) this.#sink.log(log);

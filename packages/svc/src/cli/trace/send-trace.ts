@@ -123,7 +123,7 @@ const isUuid = /_[0-9a-f]{32}$/;
 
 /** Ids become those of spans: what is none would be refused by the collector, with the whole batch. */
 function hasIds(line: TraceLine): boolean {
-  const task = 'task_id' in line ? line.task_id : null;
+  const task = 'task_id' in line ? (line.task_id ?? null) : null;
   const delegation = 'delegation_id' in line ? line.delegation_id : null;
   return [line.event_id, line.session_id, task, delegation].every((id) => id === null || isUuid.test(id));
 }
