@@ -37,6 +37,9 @@ function lineOfTask(task: string): fc.Arbitrary<unknown> {
       outcome: fc.constantFrom('response', 'failed', 'unavailable', 'malformed'),
       stop_reason: fc.option(name),
       usage: fc.option(usage),
+      cache_read_tokens: fc.option(count, { nil: undefined }),
+      cache_write_tokens: fc.option(count, { nil: undefined }),
+      ttfb_ms: fc.option(durationMs, { nil: undefined }),
       duration_ms: durationMs,
     }),
     one('tool_call', {

@@ -63,6 +63,5 @@ describe('a protobuf writer', () => {
 
 /** Bytes of the length of a text that fills a message of `length` bytes with it. */
 function sizeOf(length: number): number {
-  const sizes = [1, 2, 3, 4].filter((size) => length - 1 - size < 128 ** size);
-  return sizes[0] ?? 5;
+  return [1, 2, 3, 4].find((size) => length - 1 - size < 128 ** size) ?? 5;
 }

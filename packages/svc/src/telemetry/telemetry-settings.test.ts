@@ -132,7 +132,7 @@ describe('the settings of telemetry', () => {
     const key = 'k3y-of-somebody';
     const env = {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://u:${key}@c`,
-      OTEL_EXPORTER_OTLP_HEADERS: `${key}`,
+      OTEL_EXPORTER_OTLP_HEADERS: key,
       OTEL_EXPORTER_OTLP_PROTOCOL: key,
     };
     expect(told(env).join(' ')).not.toContain(key);
