@@ -10,23 +10,8 @@ import type { Page } from 'playwright-core';
 import { closeBrowser, chromiumPath, openPage } from '../../packages/viewer/test/support/browser.ts';
 import { makeTrace } from '../../packages/viewer/test/support/made-session.ts';
 import { buildPage } from '../../packages/viewer/test/support/page-document.ts';
+import type { Viewer } from './measured-viewer.ts';
 import { StandInServer } from '../../packages/viewer/test/support/stand-in-server.ts';
-
-export interface Viewer {
-  /** From the request of the page to its first rows on the screen, in milliseconds. */
-  firstRows(): Promise<number>;
-  /** To all of them. */
-  allRows(): Promise<number>;
-  /** The 95th percentile of 240 frames in which the list is scrolled, half of them far. */
-  scrollFrame(): Promise<number>;
-  /** The same of 120 frames in which the part of time changes. */
-  zoomFrame(): Promise<number>;
-  /** How far the page is behind 2,000 lines a second over 4 s, the 95th percentile. */
-  behind(): Promise<number>;
-  /** A frame of an empty page, the 95th percentile. */
-  emptyFrame(): Promise<number>;
-  close(): Promise<void>;
-}
 
 const perSecond = 2000;
 const liveMs = 4000;
