@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { listenerTokenOf, sessionRedactor } from '../../capsule/session-secrets.ts';
+import { headerSecrets } from '../../capsule/telemetry-secrets.ts';
 import type { CommandContext } from '../command-context.ts';
 import { render } from '../render-failure.ts';
 import { interruptible } from '../stop-signals.ts';
@@ -128,7 +129,8 @@ async function exportTo(
   // Whoever was given them: what is made to be given away has none of today's secrets.
   const { env } = context;
   const grants = { envAllow: Object.keys(env) };
-  const redactor = sessionRedactor({ apiKey: null, listenerToken: listenerTokenOf(env), grants, env });
+  const headers = headerSecrets(env);
+  const redactor = sessionRedactor({ apiKey: null, listenerToken: listenerTokenOf(env), grants, env, headers });
   const added = await exportPage({ session, page: readPageTexts(), path, bodies, files, redactor, tell });
   const about = { path, session: session.id, texts: added.texts, files: added.files, added_bytes: added.bytes };
   context.stdout.write(options.json === true ? jsonLine(about) : exactLine`${path}\n`);
