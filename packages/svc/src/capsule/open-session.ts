@@ -6,7 +6,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { hasLiveGroups } from '@svc/sandbox/child-group.ts';
 import { createLateComponentHost } from '@svc/components/late-component-host.ts';
 import { Diagnostic, diagnosticOf, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { HookSet } from '../hooks/hook-set.ts';
+import { type CapsuleHooks, noHooks } from '../hooks/session-hooks.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import { checkExportRoots } from '../resources/export-root.ts';
 import { recordRedaction } from '../resources/handle-id.ts';
@@ -31,7 +31,6 @@ import type { SessionId } from '@svc/protocol/ids.ts';
 import { cardOf } from './capsule-card.ts';
 import { closeAll } from './close-all.ts';
 import { GrantEvidence } from './grant-evidence.ts';
-import { openHooks } from './open-hooks.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import type { RunRequest } from './running-capsule.ts';
@@ -71,7 +70,7 @@ export interface OpenSession {
   readonly directories: SessionDirectories;
   readonly driver: string;
   /** They have been told of the staging, and of nothing else yet. */
-  readonly hooks: HookSet;
+  readonly hooks: CapsuleHooks;
   /** Begun once the listener is up, and ended before the last line; null where nothing is sent. */
   readonly telemetry: SessionTelemetry | null;
   /** The last line of the trace. Throws the Diagnostic of a line that cannot be written. */
@@ -220,7 +219,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   /** What comes to the session by itself and only has a line of the trace. */
   const note = (event: TraceEvent): void => gate.arrive({ what: 'note', event }, () => record(event));
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
-  const hooks = hooksOf(open, { ...parts, spend });
+  const hooks = staged.hooks.length === 0 ? noHooks : await hooksOf(open, { ...parts, spend });
   const session = buildSession(open, { ...parts, spend, hooks });
   const onLost = (lost: Diagnostic): void => session.trap(lost);
   parts.logs.observe(() => {
@@ -302,13 +301,14 @@ function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Reso
 
 interface SessionParts extends Omit<StagedParts, 'onClose'> {
   readonly spend: SpendMeter;
-  readonly hooks: HookSet;
+  readonly hooks: CapsuleHooks;
 }
 
-function hooksOf(
+async function hooksOf(
   { launch, request, sessionId }: OpenSessionRequest,
   { staged, directories, logs, journal, recorded, evidence, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
-): HookSet {
+): Promise<CapsuleHooks> {
+  const { openHooks } = await import('./open-hooks.ts');
   const { hooks, close } = openHooks({
     launch,
     sessionId,

@@ -4,7 +4,7 @@ import { processStart } from '@svc/kit/process-stat.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf, raise } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { HookSet } from '../hooks/hook-set.ts';
+import type { CapsuleHooks } from '../hooks/session-hooks.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
 import type { SessionOutcome } from '../session/session.ts';
@@ -198,7 +198,7 @@ async function startHooks({ hooks, session }: OpenSession): Promise<void> {
 }
 
 /** The last that hooks are told of; what their components came to by then is part of the outcome (docs/protocol.md "The end of a session"). */
-async function endHooks(hooks: HookSet, outcome: SessionOutcome): Promise<SessionOutcome> {
+async function endHooks(hooks: CapsuleHooks, outcome: SessionOutcome): Promise<SessionOutcome> {
   try {
     await hooks.sessionEnded(outcome.status);
   } catch (error) {

@@ -23,7 +23,7 @@ import type {
   HookArtifact,
   HookedTask,
   JudgedCall,
-  SessionHooks,
+  CapsuleHooks,
   TaskEnd,
   TaskEndVerdict,
 } from './session-hooks.ts';
@@ -55,7 +55,7 @@ const mostWarmed = 4;
 const duringTurns = ['on-inference', 'on-tool-call', 'on-shell'] as const;
 
 /** The hooks of a session, made of components. */
-export class HookSet implements SessionHooks {
+export class HookSet implements CapsuleHooks {
   readonly #deps: HookSetDeps;
   readonly #events: WitEvents;
   readonly #blocking: readonly Hook[];
@@ -97,7 +97,6 @@ export class HookSet implements SessionHooks {
     return this.#trapped;
   }
 
-  /** Before the session starts: hooks are told of its tools and may write files. */
   async stage(tools: InferenceRequest['tools']): Promise<void> {
     const asked = this.#atSession('on-stage', () => this.#events.stage(tools));
     for await (const answer of this.#asked(asked)) {
@@ -111,7 +110,6 @@ export class HookSet implements SessionHooks {
     await this.#observe(this.#atSession('on-session-start', () => this.#events.session));
   }
 
-  /** Resolves once every hook has been told, async ones included, or their time is over. Nothing is told afterwards. */
   async sessionEnded(status: 'ok' | 'failed' | 'trapped'): Promise<void> {
     const asked = this.#atSession('on-session-end', () => this.#events.sessionEnd(status));
     const asyncEnd = this.#async.end(asked, this.#deps.drainMs);

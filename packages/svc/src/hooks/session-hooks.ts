@@ -1,6 +1,6 @@
 /** What a session tells its hooks, and what they may answer. */
 
-import type { InferenceResponse, Message, Usage } from '../inference/driver.ts';
+import type { InferenceRequest, InferenceResponse, Message, Usage } from '../inference/driver.ts';
 import type { CallVerdict, CheckedCall } from '../tools/inventory.ts';
 
 /** A task as its hooks are told of it. */
@@ -82,8 +82,20 @@ export interface SessionHooks {
   readonly trapped: boolean;
 }
 
+/** The same, as the capsule that runs the session meets them. */
+export interface CapsuleHooks extends SessionHooks {
+  /** Before the session starts: hooks are told of its tools and may write files. */
+  stage(tools: InferenceRequest['tools']): Promise<void>;
+  sessionStarted(): Promise<void>;
+  /** Resolves once every hook has been told, async ones included, or their time is over. Nothing is told afterwards. */
+  sessionEnded(status: 'ok' | 'failed' | 'trapped'): Promise<void>;
+}
+
 /** A session without hooks. */
-export const noHooks: SessionHooks = {
+export const noHooks: CapsuleHooks = {
+  stage: async () => {},
+  sessionStarted: async () => {},
+  sessionEnded: async () => {},
   taskStarted: async () => {},
   inferred: async () => {},
   judgeCall: async () => ({ kind: 'proceed' }),
