@@ -115,7 +115,7 @@ export async function startViewer({ root, lines }: { readonly root: string; read
     behind: async () => {
       const { page, close } = await openPage(server.url('ses_live'));
       try {
-        await whole(page, live.sent);
+        await whole(page, live.first);
         return await live.pace(
           async () =>
             await page.evaluate(() => Number(document.querySelector('.list')?.getAttribute('aria-rowcount')) - 1),
@@ -161,7 +161,12 @@ class LiveLines {
   open(response: ServerResponse): void {
     this.#response = response;
     this.sent = 0;
-    this.#send(this.#lines.length - (perSecond * liveMs) / 1000 - 100);
+    this.#send(this.first);
+  }
+
+  /** Lines that are there from the beginning. */
+  get first(): number {
+    return this.#lines.length - (perSecond * liveMs) / 1000 - 100;
   }
 
   /** How many milliseconds `seen` is behind what was sent: the 95th percentile. */
