@@ -24,7 +24,7 @@ import { detailOf } from './step-detail.ts';
 import { placeOf } from './step-places.ts';
 
 /** A small first block is painted early, larger ones cost less. What trickles in from a running session is told of after a moment. */
-const [firstBlockBytes, blockBytes, trickleMs] = [128 * 1024, 2 * 1024 * 1024, 40];
+const [firstBlockBytes, blockBytes, trickleMs] = [128 * 1024, 2 * 1024 * 1024, 25];
 const mostFound = 100_000;
 const mostRetries = 1000;
 /** How long a session that was followed is looked for after its end. */
