@@ -5,7 +5,7 @@ import { loadSubject } from './support/bundle.mjs';
 import { median } from './support/rounds.mjs';
 
 /** @typedef {import('./support/row.mjs').Row} Row */
-/** @typedef {import('./support/measured-viewer.ts').Viewer} Viewer */
+/** @typedef {import('./support/viewer-measures.ts').Viewer} Viewer */
 
 const rounds = 5;
 
@@ -20,7 +20,7 @@ function viewerRow({ name, lines, goal, unit, measure }) {
     goal: { atMost: goal },
     unit,
     async measure() {
-      const { startViewer } = /** @type {{ startViewer: import('./support/measured-viewer.ts').StartViewer }} */ (
+      const { startViewer } = /** @type {{ startViewer: import('./support/viewer-measures.ts').StartViewer }} */ (
         await loadSubject('viewer-subject.ts', ['playwright-core', 'esbuild'])
       );
       const viewer = await startViewer({ root: fileURLToPath(new URL('..', import.meta.url)), lines });

@@ -10,8 +10,8 @@ import type { Page } from 'playwright-core';
 import { closeBrowser, chromiumPath, openPage } from '../../packages/viewer/test/support/browser.ts';
 import { makeTrace } from '../../packages/viewer/test/support/made-session.ts';
 import { buildPage } from '../../packages/viewer/test/support/page-document.ts';
-import type { Viewer } from './measured-viewer.ts';
 import { StandInServer } from '../../packages/viewer/test/support/stand-in-server.ts';
+import type { Viewer } from './viewer-measures.ts';
 
 const perSecond = 2000;
 const liveMs = 4000;

@@ -21,12 +21,15 @@ export function SessionsList({ source }: { readonly source: Source }): JSX.Eleme
   const onlyFailed = useSignal(false);
   const active = useSignal(-1);
   const loading = useLoading(() => source.sessions(), [round.value]);
+  const hasFailed = loading.kind === 'fault';
   useEffect(() => {
+    // A server that does not know the token ends when it is asked too often, and one that is gone does not come back.
+    if (hasFailed) return undefined;
     const timer = setInterval(() => {
       if (document.visibilityState === 'visible') round.value += 1;
     }, againMs);
     return () => clearInterval(timer);
-  }, []);
+  }, [hasFailed]);
   useEffect(() => void (document.title = 'Sessions · svc'), []);
   const rows = loading.kind === 'there' ? filtered(loading.value, query.value, onlyFailed.value) : [];
   const open = (row: SessionRow | undefined): void => {

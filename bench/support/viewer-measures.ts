@@ -1,4 +1,5 @@
-/** What is measured of the page of the viewer; in milliseconds. */
+/** What is measured of the page of the viewer. What measures it knows a document, and is checked with the page. */
+
 export interface Viewer {
   /** From the request of the page to its first rows on the screen, in milliseconds. */
   firstRows(): Promise<number>;
@@ -15,5 +16,5 @@ export interface Viewer {
   close(): Promise<void>;
 }
 
-/** Rejects where there is no Chromium. */
-export type StartViewer = (settings: { readonly root: string; readonly lines: number }) => Promise<Viewer>;
+/** Rejects where there is no Chromium. `root` is that of the checkout. */
+export type StartViewer = (wanted: { readonly root: string; readonly lines: number }) => Promise<Viewer>;
