@@ -50,6 +50,8 @@ const closedToReferee = ['svc/', 'sandbox/', 'sandbox-check/', 'components/', 'n
 /** Where time, chance and the process may be read: the two top floors of `svc`, and the files that exist to be their adapter. */
 const ambientFolders = new Set(['svc/cli', 'svc/capsule']);
 const ambientAdapters: ReadonlySet<string> = new Set([
+  // That of the page, in browsers.
+  'viewer/src/text/page-clock.ts',
   // The clock of all programs.
   'kit/src/system-clock.ts',
   // Asks whether another process lives.

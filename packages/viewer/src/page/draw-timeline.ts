@@ -2,6 +2,7 @@
 
 import { busyLanes } from '../store/busy-lanes.ts';
 import type { View } from '../store/view.ts';
+import { now } from '../text/page-clock.ts';
 import { axisTime } from '../text/words.ts';
 import { lanes, laneOfKind, wentWrong } from '../trace/kinds.ts';
 import { isPlain } from '../text/odd-characters.ts';
@@ -66,8 +67,7 @@ export function drawStrip(canvas: HTMLCanvasElement, view: View): void {
   const known = strips.get(canvas);
   const isFresh =
     known !== undefined &&
-    (known.key === key ||
-      (known.key.split(' ')[0] === String(canvas.width) && performance.now() - known.drawnAt < stripMs));
+    (known.key === key || (known.key.split(' ')[0] === String(canvas.width) && now() - known.drawnAt < stripMs));
   const picture = isFresh ? known.picture : document.createElement('canvas');
   if (!isFresh) {
     picture.width = canvas.width;
@@ -75,7 +75,7 @@ export function drawStrip(canvas: HTMLCanvasElement, view: View): void {
     const p = picture.getContext('2d');
     p?.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
     if (p !== null) paintStrip(p, view, width - labelWidth, height);
-    strips.set(canvas, { key, picture, drawnAt: performance.now() });
+    strips.set(canvas, { key, picture, drawnAt: now() });
     if (view.session.whole.value === null) setTimeout(() => drawStrip(canvas, view), stripMs * 1.1);
   }
   g.drawImage(picture, 0, 0, width, height);

@@ -5,12 +5,13 @@ import { useEffect, useState } from 'preact/hooks';
 
 import type { Task } from '../store/session.ts';
 import type { View } from '../store/view.ts';
+import { now } from '../text/page-clock.ts';
 import { duration } from '../text/words.ts';
 import { theirs } from './theirs.tsx';
 
 export function LiveTurn({ task, view }: { readonly task: Task; readonly view: View }): JSX.Element | null {
   const live = view.session.live.value;
-  const now = useNow(live?.isConnected === true);
+  const at = useNow(live?.isConnected === true);
   if (live === null || !live.isConnected || live.taskId !== task.id) return null;
   return (
     <article class="turn live-turn" aria-label="Right now">
@@ -35,7 +36,7 @@ export function LiveTurn({ task, view }: { readonly task: Task; readonly view: V
                 <span class="call-name theirs mono">
                   {theirs(call.name)} <span class="muted">{theirs(call.about)}</span>
                 </span>
-                <span class="call-facts">{duration(Math.max(0, now - call.since))}</span>
+                <span class="call-facts">{duration(Math.max(0, at - call.since))}</span>
               </div>
               {call.tail !== '' && (
                 <pre class="block tail" dir="auto">
@@ -52,12 +53,11 @@ export function LiveTurn({ task, view }: { readonly task: Task; readonly view: V
 
 /** The clock of this page, twice a second while it is needed. */
 function useNow(isNeeded: boolean): number {
-  const read = (): number => performance.timeOrigin + performance.now();
-  const [now, setNow] = useState(read);
+  const [at, setAt] = useState(now);
   useEffect(() => {
     if (!isNeeded) return undefined;
-    const timer = setInterval(() => setNow(read()), 500);
+    const timer = setInterval(() => setAt(now()), 500);
     return () => clearInterval(timer);
   }, [isNeeded]);
-  return now;
+  return at;
 }

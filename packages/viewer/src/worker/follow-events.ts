@@ -2,6 +2,7 @@
 
 import { FrameReader } from '@svc/protocol/frame-reader.ts';
 import type { LiveNow } from '../messages.ts';
+import { now } from '../text/page-clock.ts';
 import { ask, BrokenStream, headersOf, nextPiece, type Served, SourceFault } from './byte-sources.ts';
 import { LiveState } from './live-state.ts';
 
@@ -40,7 +41,7 @@ async function connect(place: Served, state: LiveState, soon: () => void): Promi
     const frames = new FrameReader(mostFrame);
     const reader = answer.body.getReader();
     for (let piece = await nextPiece(reader); piece !== null && !frames.isTooLong; piece = await nextPiece(reader)) {
-      for (const frame of frames.read(piece)) state.take(frame, performance.timeOrigin + performance.now());
+      for (const frame of frames.read(piece)) state.take(frame, now());
       soon();
     }
   } catch (error) {
