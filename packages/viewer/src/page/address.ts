@@ -38,14 +38,22 @@ export function encodeFragment({ session, tab, step }: Address): string {
 /** Where the page is. Changes of the address by hand, and by the browser's way back, come in here. */
 export const address: Signal<Address> = signal<Address>({ session: null, tab: 'steps', step: null });
 
+/** Where somebody has gone to: by the address at load, by hand, by the way back, or by a link of the page. */
+export const arrival: Signal<Address> = signal<Address>(address.peek());
+
+function arrive(next: Address): void {
+  address.value = next;
+  arrival.value = next;
+}
+
 /** Reads the address, and takes the token out of it. Null where it has none. */
 export function takeAddress(): string | null {
   const { token, ...rest } = parseFragment(location.hash);
-  address.value = rest;
+  arrive(rest);
   history.replaceState(null, '', withoutFragment() + encodeFragment(rest));
   addEventListener('hashchange', () => {
     const { token: _token, ...next } = parseFragment(location.hash);
-    address.value = next;
+    arrive(next);
   });
   return token;
 }
@@ -53,7 +61,7 @@ export function takeAddress(): string | null {
 /** Goes somewhere else: the way back leads here again. */
 export function goTo(next: Address): void {
   history.pushState(null, '', withoutFragment() + encodeFragment(next));
-  address.value = next;
+  arrive(next);
 }
 
 /** Says where in a session the page is; the way back does not hold each step. */

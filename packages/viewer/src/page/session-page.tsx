@@ -8,7 +8,7 @@ import { Session } from '../store/session.ts';
 import type { SessionFacts, Source } from '../store/source.ts';
 import { type Tab, View } from '../store/view.ts';
 import { counted } from '../text/words.ts';
-import { address, stayAt } from './address.ts';
+import { address, arrival, stayAt } from './address.ts';
 import { ComparePage } from './compare-page.tsx';
 import { Conversation } from './conversation.tsx';
 import { FilesPage } from './files-page.tsx';
@@ -143,13 +143,13 @@ function TabPage({ tab, ...props }: SessionPageProps & { readonly tab: Tab }): J
 /** The address follows the tab and the chosen step; a step that the address names is chosen as soon as it is there. */
 function useAddress(view: View): void {
   const { session, selected, tab } = view;
-  const wanted = useRef(address.peek().step);
+  const wanted = useRef<string | null>(null);
   const row = selected.value;
+  // Where somebody went by the address: what the page itself writes into it is not taken for that.
   useEffect(() => {
-    const { step } = address.value;
-    if (step === null || selected.peek() !== -1) return;
-    wanted.current = step;
-  }, [address.value.step]);
+    tab.value = arrival.value.tab;
+    wanted.current = arrival.value.step;
+  }, [arrival.value]);
   useEffect(() => {
     if (wanted.current === null || session.count.value === 0) return;
     const step = wanted.current;
@@ -161,7 +161,7 @@ function useAddress(view: View): void {
       },
       () => {},
     );
-  }, [view.restedCount.value, session.whole.value, address.value.step]);
+  }, [view.restedCount.value, session.whole.value, arrival.value]);
   useEffect(() => {
     const { session: id, step } = address.peek();
     if (row === -1) {
@@ -178,7 +178,6 @@ function useAddress(view: View): void {
       isWanted = false;
     };
   }, [row, tab.value]);
-  useEffect(() => void (tab.value = address.value.tab), [address.value.tab]);
 }
 
 function useTitle({ session }: View): void {
