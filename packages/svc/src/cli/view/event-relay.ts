@@ -3,19 +3,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { ClientError } from '@svc/client/client-error.ts';
-import { type EventStream, openStream } from '@svc/client/event-stream.ts';
+import { askingForEvents } from '@svc/client/event-stream.ts';
 import { HttpDoor } from '@svc/client/http-door.ts';
 import { SeenFrames } from '@svc/client/watch-capsule.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { OpenBody } from '@svc/kit/http/open-body.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
-import { decodeFrame } from '@svc/protocol/decode-frame.ts';
 import { encodeConnectionFrame, parseLastEventId } from '@svc/protocol/frames.ts';
-import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
+import { encodeJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
 import { doorOf } from '../approach-capsule.ts';
 import type { CommandContext } from '../command-context.ts';
 import { approach, notLive } from './capsule-relay.ts';
 import type { ViewedSession } from './viewed-session.ts';
+import { framesIn, type WholeFrame, WholeFrames } from './whole-frames.ts';
 
 const callMs = 10_000;
 /** A capsule says something every 15 seconds. */
@@ -40,10 +40,10 @@ interface RelayOptions {
 export class EventRelay {
   readonly #options: RelayOptions;
   readonly #seen = new SeenFrames();
-  #stream: EventStream;
+  #stream: OpenConnection;
   readonly #stop: AbortController;
 
-  private constructor(options: RelayOptions, stream: EventStream, stop: AbortController) {
+  private constructor(options: RelayOptions, stream: OpenConnection, stop: AbortController) {
     this.#options = options;
     this.#stream = stream;
     this.#stop = stop;
@@ -86,11 +86,14 @@ export class EventRelay {
 
   /** `broken` when the connection ended without the word of the capsule that nothing more comes. */
   async #passOne(body: OpenBody, isAgain: boolean): Promise<'over' | 'broken'> {
+    const frames = new WholeFrames(longestFrame);
     try {
-      for await (const frames of this.#stream.frames) {
-        const text = frames.map((frame) => this.#textOf(frame, isAgain)).join('');
-        if (text !== '' && !(await body.put(text))) return 'over';
-        if (frames.some(({ event }) => event === 'capsule-closed')) return 'over';
+      for await (const piece of this.#stream.pieces) {
+        const whole = frames.take(piece);
+        if (frames.isTooLong) throw new ClientError('too-large', 'the capsule sent a frame that is too long');
+        const { passed, isClosed } = this.#passedOf(whole, isAgain);
+        if (passed.length > 0 && !(await body.put(passed))) return 'over';
+        if (isClosed) return 'over';
       }
       return 'broken';
     } catch (error) {
@@ -102,23 +105,33 @@ export class EventRelay {
     }
   }
 
-  /** As the capsule wrote it; after a connection was made again, none that came before. */
-  #textOf(received: ReceivedFrame, isAgain: boolean): string {
-    const frame = received.id === undefined && received.event !== 'gap' ? null : decodeFrame(received);
-    if (frame?.event === 'gap') {
-      this.#seen.replayIsWhole();
-      return isAgain ? '' : encoded(received);
+  /** As the capsule wrote them; after a connection was made again, without those that came before. */
+  #passedOf(whole: Buffer, isAgain: boolean): { readonly passed: Buffer; readonly isClosed: boolean } {
+    const parts: Buffer[] = [];
+    let isClosed = false;
+    for (const frame of framesIn(whole)) {
+      const part = this.#partOf(frame, isAgain);
+      if (isAgain) parts.push(...part);
+      isClosed ||= frame.event === 'capsule-closed';
     }
-    const id = parseLastEventId(received.id);
-    if (frame === null || id === undefined || !('taskId' in frame)) return encoded(received);
-    const place = this.#seen.take(frame.taskId, frame.event, id);
-    if (place === 'again') return '';
+    return { passed: isAgain ? Buffer.concat(parts) : whole, isClosed };
+  }
+
+  #partOf({ bytes, event, numbered }: WholeFrame, isAgain: boolean): readonly Buffer[] {
+    if (event === 'gap') {
+      this.#seen.replayIsWhole();
+      return isAgain ? [] : [bytes];
+    }
+    const id = parseLastEventId(numbered?.id);
+    if (numbered === null || id === undefined) return [bytes];
+    const place = this.#seen.take(numbered.taskId, event, id);
+    if (place === 'again') return [];
     const gap = place === 'after-gap' ? encodeConnectionFrame({ event: 'gap', firstAvailableId: id }) : '';
-    return gap + encoded(received);
+    return [Buffer.from(gap), bytes];
   }
 
   /** From the beginning of what the capsule holds, since ids begin again with each task. Null when it does not come back, or the page has gone. */
-  async #reconnected(body: OpenBody): Promise<EventStream | null> {
+  async #reconnected(body: OpenBody): Promise<OpenConnection | null> {
     const looks = Math.ceil(this.#options.resumeMs / lookMs);
     for (let look = 0; look < looks && !body.gone.aborted; look += 1) {
       if (look % looksEachBeat === 0 && !(await body.put(waiting))) return null;
@@ -135,25 +148,41 @@ export class EventRelay {
   }
 }
 
+/** A connection that is open; the caller closes it. */
+interface OpenConnection {
+  readonly pieces: AsyncIterable<Uint8Array>;
+  readonly close: () => void;
+}
+
+/** Null where the session does not run. */
 async function connect(
   { context, session, readOnly }: RelayOptions,
   lastEventId: string,
   signal: AbortSignal,
-): Promise<EventStream | null> {
+): Promise<OpenConnection | null> {
   const method = 'stream/watch';
   const capsule = await approach(context, session, { method, readOnly });
   if (capsule === null) return null;
-  const door = doorOf({ ...capsule, timeoutMs: callMs });
-  const patient = new HttpDoor({ ...door, limits: { ...door.limits, idleMs, longestFrame } });
-  return await openStream(patient, { method, params: {}, lastEventId, events: true, signal });
+  const door = new HttpDoor(doorOf({ ...capsule, timeoutMs: callMs }));
+  const { answer, close } = await door.open({
+    method: 'POST',
+    target: '/',
+    headers: { ...askingForEvents, 'content-type': 'application/json', 'last-event-id': lastEventId },
+    body: encodeJsonRpcRequest(1, method, {}),
+    signal,
+  });
+  if (answer.status === 200 && answer.mediaType === 'text/event-stream')
+    return { pieces: answer.pieces(idleMs), close };
+  try {
+    throw answer.status === 200
+      ? new ClientError('no-stream', `${door.url} answered ${method} with no event stream`)
+      : await door.refusal(answer);
+  } finally {
+    close();
+  }
 }
 
 /** Another connection may fare better. */
 function isPassing({ code }: ClientError): boolean {
   return code === 'unreachable' || code === 'timeout';
-}
-
-function encoded({ id, event, data }: ReceivedFrame): string {
-  const head = id === undefined ? '' : `id: ${id}\n`;
-  return `${head}event: ${event}\ndata: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
 }

@@ -1,6 +1,7 @@
 /** The command `svc view`: shows sessions as a page, served on this machine or as a file. */
 
 import { resolve } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { Command, InvalidArgumentError } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -83,6 +84,8 @@ async function serve(sessions: ViewedSessions, options: ViewOptions, context: Co
   const { readPageTexts } = await import('./page-document.ts');
   const { serveView } = await import('./view-server.ts');
   const { port, readOnly = false, open = false } = options;
+  // What streams by is garbage at once: the engine would add room for it bit by bit, and save nothing (ADR 0135).
+  setFlagsFromString('--semi-space-growth-factor=1');
   await interruptible(context, async (signal) => {
     const page = readPageTexts();
     const server = await serveView({ context, sessions, page, readOnly, resumeMs, port, opens: open });
