@@ -12,7 +12,7 @@ import { scriptCapsule } from '../support/script-capsule.ts';
 import { svc } from '../support/svc-process.ts';
 
 const page = readFileSync(new URL('../../docs/telemetry.md', import.meta.url), 'utf8');
-const [, configuration = ''] = /^```yaml\n([^]*?)^```$/m.exec(page) ?? [];
+const [, configuration = ''] = /^```yaml file=collector.yaml\n([^]*?)^```$/m.exec(page) ?? [];
 const exported = Object.fromEntries(
   [...page.matchAll(/^export (OTEL_\w+)=(.+)$/gm)].map(([, name = '', value = '']) => [name, value]),
 );
