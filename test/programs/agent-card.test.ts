@@ -29,6 +29,7 @@ describe('the card that a capsule serves', () => {
       manifest: `${queue}artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]
 capabilities: { shell: { allow: [sh] }, network: { allow: [example.org] } }
 exports: { peer_files: { root: out, max_ttl: 5m }, files: { root: out } }
+doors: { serve: [] }
 `,
     });
     const { url, session_id: sessionId } = capsule.line;
@@ -42,7 +43,7 @@ exports: { peer_files: { root: out, max_ttl: 5m }, files: { root: out } }
   });
 
   it('says of a capsule with nothing that it has no tool, command, destination or plane [D1-CARD-05, D1-CARD-06, D1-CARD-07, D1-CARD-11]', async () => {
-    const capsule = await script({ manifest: queue });
+    const capsule = await script({ manifest: `${queue}doors: { serve: [] }\n` });
     const { capabilities, serves } = await cardOf(capsule);
     expect(capabilities).toEqual({ tools: [], shell: false, network: false, streaming: true });
     expect(serves.planes).toEqual([]);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { servedDoors } from './door-names.ts';
 import { loadCapsuleManifest, type LoadedManifest } from './load.ts';
 
 const smallest = `
@@ -75,6 +76,7 @@ describe('a manifest', () => {
       network: {},
       capabilities: {},
       exports: {},
+      doors: {},
     });
   });
 
@@ -359,9 +361,34 @@ artifacts:
       { message: 'lifecyle in line 8 is not a known key and was ignored', hint: 'did you mean lifecycle?', line: 8 },
       {
         message: 'foo in line 9 is not a known key and was ignored',
-        hint: 'known keys here: name, version, description, artifacts, inference, lifecycle, trace, network, capabilities, exports',
+        hint: 'known keys here: name, version, description, artifacts, inference, lifecycle, trace, network, capabilities, exports, doors',
         line: 9,
       },
+    ]);
+  });
+});
+
+describe('doors', () => {
+  const doored = (doors: string): string => `${smallest}doors: ${doors}\n`;
+
+  it('are those that this version has unless the manifest names them', () => {
+    const served = (text: string): readonly string[] => servedDoors(load(text).manifest);
+    expect(served(smallest)).toEqual(['a2a']);
+    expect(served(doored('{ serve: [] }'))).toEqual([]);
+    expect(served(doored('{ serve: [a2a] }'))).toEqual(['a2a']);
+    expect(served(`${smallest}lifecycle: { task_acceptance: none }\n`)).toEqual([]);
+  });
+
+  it('are refused where a client would not find them', () => {
+    expect(refusal(doored('{ serve: [a2a, mcp] }'))).toEqual([
+      'E-MAN-005 8:23 doors.serve[1] names mcp, which this version of svc does not have',
+    ]);
+    expect(refusal(doored('{ serve: [a2a, a2a] }'))).toEqual(['E-MAN-003 8:23 doors.serve[1] repeats a2a']);
+    expect(refusal(doored('{ serve: [gopher] }'))).toEqual([
+      'E-MAN-003 8:18 doors.serve[0] must be one of a2a, mcp, openai, not "gopher"',
+    ]);
+    expect(refusal(`${doored('{ serve: [a2a] }')}lifecycle: { task_acceptance: none }\n`)).toEqual([
+      'E-MAN-003 8:17 doors.serve names doors, but lifecycle.task_acceptance: none takes no tasks',
     ]);
   });
 });

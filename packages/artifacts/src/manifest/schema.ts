@@ -2,6 +2,7 @@
 
 import * as z from 'zod/mini';
 
+import { doorNames } from './door-names.ts';
 import { captureLevels } from './capture-levels.ts';
 import { artifactCapabilities, capsuleCapabilities, mebibyte } from './capabilities.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
@@ -136,6 +137,7 @@ export const capsuleManifest = z.strictObject({
   ),
   capabilities: z._default(capsuleCapabilities, {}),
   exports: z._default(z.strictObject({ files: z.optional(fileExport), peer_files: z.optional(peerFileExport) }), {}),
+  doors: z._default(z.strictObject({ serve: z.optional(z.array(z.enum(doorNames))) }), {}),
 });
 
 /** A name of `names`, or a list of them. */

@@ -2,6 +2,7 @@
 
 import { artifactCodes } from './artifact-codes.ts';
 import type { CatalogueEntry } from './catalogue-entry.ts';
+import { doorCodes } from './door-codes.ts';
 import { firstMinuteCodes } from './first-minute-codes.ts';
 import { journalCodes } from './journal-codes.ts';
 import { serverCodes } from './server-codes.ts';
@@ -388,6 +389,7 @@ export const catalogue = {
       'Components are held to every grant by svc itself; commands, native tools and process drivers by the kernel, and this host, or its operator, offers less than the manifest declares. Declare capabilities.containment to refuse such a host.',
   },
   ...commandCodes,
+  ...doorCodes,
   ...firstMinuteCodes,
   ...journalCodes,
   ...sessionCodes,

@@ -18,6 +18,8 @@ export interface RequestHead {
 /** A request with its whole body, which has ended well; empty when there was none. */
 export interface HttpRequest extends RequestHead {
   readonly body: Buffer;
+  /** Says that the body is needed no more, for a handler whose answer may be long in coming. It is harmless when repeated. */
+  readonly release: () => void;
 }
 
 /** A request with its body as it arrives; see `readStreamed` for how it ends. */

@@ -296,15 +296,16 @@ export class HttpServer {
       const take = (body: Buffer | HttpRefusal): void => {
         isHandedOver = true;
         if (body instanceof HttpRefusal) this.#refuse(request, response, body);
-        else this.#answer(exchange, route.handle, { method, path, query, headers, body });
+        else this.#answer(exchange, route.handle, { method, path, query, headers, body, release });
       };
+      const release = (): void => request.letGo();
       const onCounted = (): void =>
         void response.once('close', () => {
           if (!isHandedOver) request.letGo();
         });
       request.readWhole({ maxBytes: route.maxBytes, budget: this.#bodies, onCounted, take });
     } else {
-      this.#answer(exchange, route.handle, { method, path, query, headers, body: noBody });
+      this.#answer(exchange, route.handle, { method, path, query, headers, body: noBody, release: () => {} });
     }
   }
 

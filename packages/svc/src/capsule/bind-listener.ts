@@ -20,6 +20,8 @@ export interface BoundListener {
   readonly address: string;
   /** `host:port` that the listener answers on: `localhost` unless it was bound to an address of its own. */
   readonly advertised: string;
+  /** Whether other machines reach it. */
+  readonly isPublic: boolean;
   readonly warnings: readonly Diagnostic[];
 }
 
@@ -39,6 +41,7 @@ export async function bindListener(server: HttpServer, address: ListenerAddress)
         port: outcome.port,
         address: `${bracketed(outcome.address)}:${outcome.port}`,
         advertised,
+        isPublic,
         warnings: isPublic && !hasToken ? [openDoor(bind)] : [],
       };
     }

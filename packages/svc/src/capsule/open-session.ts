@@ -252,6 +252,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       session,
       principal: launch.listenerToken === null ? 'local' : 'operator',
       card: cardOf(open, staged.tools),
+      facts: async () => (await import('./door-facts.ts')).doorFacts(launch, open.request.env, open.url),
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
       containment: launch.scope.containment.achieved,
       redact: recordRedaction(launch.redactor),

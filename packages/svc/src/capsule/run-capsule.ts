@@ -10,6 +10,7 @@ import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts
 import type { SessionOutcome } from '../session/session.ts';
 import type { Sender } from '../session/task.ts';
 import { mintSessionId, type SessionId, type TaskId } from '@svc/protocol/ids.ts';
+import { servedDoors } from '@svc/artifacts/manifest/door-names.ts';
 import { bindListener, type BoundListener } from './bind-listener.ts';
 import { openSession, type OpenSession } from './open-session.ts';
 import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } from './prepare.ts';
@@ -76,14 +77,20 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
     openDoor = resolve;
   });
   const token = launch.listenerToken;
-  const server = new HttpServer({ routes: capsuleRoutes(door), token, onBug: raise });
+  const { manifest } = launch.loaded;
+  const serve = servedDoors(manifest);
+  const server = new HttpServer({ routes: capsuleRoutes(door, serve), token, onBug: raise });
   try {
     const listener = await bindListener(server, {
       bind: request.bind,
-      internalPort: launch.loaded.manifest.network.internal_port,
+      internalPort: manifest.network.internal_port,
       hasToken: token !== null,
     });
     for (const warning of listener.warnings) observer.onWarning(warning);
+    if (serve.length > 0 && (listener.isPublic || (request.env['SVC_PUBLIC_URL'] ?? '') !== '')) {
+      const { checkPublicUrl } = await import('./door-facts.ts');
+      checkPublicUrl(request, listener, observer);
+    }
     const closeDoor = async (): Promise<void> => await server.close(closeGraceMs);
     return await runBound({ ...session, listener, openDoor, closeDoor });
   } finally {

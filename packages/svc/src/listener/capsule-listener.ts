@@ -20,6 +20,9 @@ import {
 import { eventsHeader, eventsVersion, methodsBeyond } from '@svc/protocol/asked-events.ts';
 import { parseMessage } from '@svc/protocol/message.ts';
 import { type ResourceDoor, resourceRoute } from '../resources/resource-routes.ts';
+import type { DoorName } from '@svc/artifacts/manifest/door-names.ts';
+import { doorRoutes, Doors } from './doors/doors.ts';
+import type { DoorFacts } from './doors/door-core.ts';
 import { EventStreams, type StreamedSession } from './event-streams.ts';
 import {
   answerTask,
@@ -45,21 +48,23 @@ export interface CapsuleDoor extends StreamedSession {
   readonly residue: () => readonly unknown[];
   /** Everything under `/resources/`. */
   readonly resources: ResourceDoor;
+  /** What doors say of the capsule; absent where it serves none. */
+  readonly facts?: () => Promise<DoorFacts>;
 }
 
 /**
  * The card, `POST /` and the resource planes of a capsule (D1 "HTTP routes of a running capsule"). `door` resolves when the session is ready:
- * a request that comes right after the port is bound waits for it.
+ * a request that comes right after the port is bound waits for it. `serve` names the doors that it has beside its own (docs/doors.md).
  */
-export function capsuleRoutes(door: Promise<CapsuleDoor>): readonly Route[] {
-  const ready = new ReadyDoor(door);
+export function capsuleRoutes(door: Promise<CapsuleDoor>, serve: readonly DoorName[] = []): readonly Route[] {
+  const ready = new ReadyDoor(door, serve);
   return [
     {
       method: 'GET',
       path: agentCardPath,
       open: true,
       body: 'unread',
-      handle: () => ready.use(({ cardReply }) => cardReply),
+      handle: (request) => ready.use(({ doors, cardReply }) => doors?.card(request) ?? cardReply),
     },
     {
       method: 'POST',
@@ -76,6 +81,12 @@ export function capsuleRoutes(door: Promise<CapsuleDoor>): readonly Route[] {
       answer: (request) => ready.use(({ resources }) => resources.answer(request)),
       refused: (path, refusal) => ready.refused(path, refusal),
     }),
+    ...doorRoutes(serve, (answer) =>
+      ready.use(({ doors }) => {
+        if (doors === null) throw new Error('a capsule that serves doors says what it is');
+        return answer(doors);
+      }),
+    ),
   ];
 }
 
@@ -83,6 +94,8 @@ interface OpenDoor {
   readonly resources: ResourceDoor;
   readonly dispatch: Dispatch;
   readonly cardReply: Reply;
+  /** Null where the capsule serves none. */
+  readonly doors: Doors | null;
 }
 
 const mostEarly = 64;
@@ -95,12 +108,15 @@ class ReadyDoor {
   readonly #early: { readonly path: string; readonly refusal: HttpRefusal }[] = [];
   readonly #more = new Map<string, { readonly refusal: HttpRefusal; readonly count: number }>();
 
-  constructor(door: Promise<CapsuleDoor>) {
+  constructor(door: Promise<CapsuleDoor>, serve: readonly DoorName[]) {
     this.#opening = door.then((opened) => {
+      const { card, facts, resources } = opened;
+      const hasDoors = serve.length > 0 && facts !== undefined;
       this.#open = {
         dispatch: new Dispatch(opened),
-        cardReply: jsonReply(opened.card),
-        resources: opened.resources,
+        cardReply: jsonReply(card),
+        resources,
+        doors: hasDoors ? new Doors({ ...opened, facts }, serve) : null,
       };
       this.#recordEarly(opened.resources);
       return this.#open;

@@ -25,6 +25,7 @@ export class EventStream {
   /** Readers of live events too; null as long as there never was one. */
   #eventReaders: FrameBatches | null = null;
   #ended = false;
+  readonly #onEnd: (() => void)[] = [];
 
   /** `onFrame` sees every frame as it is published, for the live view of the terminal. Without `keeping` long frames are held in memory. */
   constructor(onFrame: (frame: NumberedFrame, id: EventId) => void = () => {}, keeping: FrameKeeping | null = null) {
@@ -92,6 +93,13 @@ export class EventStream {
     this.#ended = true;
     this.#readers.end();
     this.#eventReaders?.end();
+    for (const ended of this.#onEnd) ended();
+  }
+
+  /** Tells of the end, for streams of other kinds which end with this one. */
+  onEnd(ended: () => void): void {
+    if (this.#ended) ended();
+    else this.#onEnd.push(ended);
   }
 }
 

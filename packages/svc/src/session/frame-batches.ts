@@ -1,6 +1,7 @@
 /** Joins the frames of one turn of the event loop, and hands them to readers together. */
 
 import type { EventId } from '@svc/protocol/frames.ts';
+import { OncePerTurn } from './once-per-turn.ts';
 import { longestHeld } from './replay-buffer.ts';
 
 /** A frame as it is sent. One that is stored is read piece by piece, and has neither text nor bytes. */
@@ -45,9 +46,7 @@ export class FrameBatches {
   readonly #sinks = new Set<FrameSink>();
   #batch: SentFrame[] = [];
   #joined = '';
-  #isFlushDue = false;
-  /** Set from the first batch of a turn of the event loop to the end of that turn. */
-  #turn: NodeJS.Immediate | null = null;
+  readonly #turn = new OncePerTurn(() => this.#handOn());
 
   /** Frames queued from now on reach it, and none that were queued before. */
   add(sink: FrameSink): void {
@@ -67,24 +66,15 @@ export class FrameBatches {
     this.#batch.push(frame);
     this.#joined += frame.text;
     if (frame.isStored) this.flush();
-    else this.#scheduleFlush();
-  }
-
-  /** What is queued first in a turn goes out at once with all that comes with it; the rest of the turn goes out together at its end. */
-  #scheduleFlush(): void {
-    if (this.#isFlushDue) return;
-    this.#isFlushDue = true;
-    if (this.#turn !== null) return;
-    queueMicrotask(() => this.flush());
-    this.#turn = setImmediate(() => {
-      this.#turn = null;
-      this.flush();
-    });
+    else this.#turn.schedule();
   }
 
   /** Hands on what is queued. */
   flush(): void {
-    this.#isFlushDue = false;
+    this.#turn.flush();
+  }
+
+  #handOn(): void {
     const frames = this.#batch;
     const [first] = frames;
     if (first === undefined) return;
@@ -97,7 +87,7 @@ export class FrameBatches {
 
   /** Ends every reader; what is queued has been flushed. */
   end(): void {
-    if (this.#turn !== null) clearImmediate(this.#turn);
+    this.#turn.end();
     for (const sink of this.#sinks) sink.end();
     this.#sinks.clear();
   }

@@ -13,6 +13,8 @@ export interface KeyedMessage {
   readonly text: string;
   /** The message's own; undefined when it names none. */
   readonly contextId: string | undefined;
+  /** The task whose question it names; undefined when it names none. */
+  readonly answers?: string | undefined;
 }
 
 /** The messages of a session that came with a key (docs/protocol.md "Sending again"). */
@@ -38,6 +40,6 @@ function nameOf({ principal, key }: KeyedMessage): string {
   return `${key} ${principal}`;
 }
 
-function digestOf({ text, contextId }: KeyedMessage): string {
-  return sha256Hex(`${contextId === undefined ? 'none' : `${contextId.length} ${contextId}`} ${text}`);
+function digestOf({ text, contextId, answers = '' }: KeyedMessage): string {
+  return sha256Hex(`${answers} ${contextId === undefined ? 'none' : `${contextId.length} ${contextId}`} ${text}`);
 }

@@ -30,8 +30,8 @@ export interface Submission {
   readonly task: Task;
 }
 
-/** What of a message decides whether it is the same as another. */
-type SentText = Pick<TaskSource, 'text' | 'contextId' | 'sender'>;
+/** What of a message decides whether it is the same as another. `answers` is the task that it names. */
+type SentText = Pick<TaskSource, 'text' | 'contextId' | 'sender'> & { readonly answers?: TaskId };
 
 /** Characters of all waiting tasks together, whatever `queue_depth` says: a message may bring 10 million. */
 const mostWaitingText = 64 * 1024 * 1024;
@@ -118,7 +118,9 @@ export class TaskBoard {
   #taskOf(source: TaskSource): Task {
     const { clock } = this.#deps;
     const contextId = source.contextId ?? mintContextId(clock);
-    return new Task({ id: source.id ?? mintTaskId(clock), contextId }, source);
+    const task = new Task({ id: source.id ?? mintTaskId(clock), contextId }, source);
+    task.changedMs = clock.now();
+    return task;
   }
 
   #accept(task: Task, source: TaskSource): Submission {
@@ -139,13 +141,20 @@ export class TaskBoard {
   answerInput(source: SentText): Task | null {
     const task = this.#running;
     const wait = task?.inputWait ?? null;
-    if (task === null || wait === null || !this.answer(task.id, wait.id, source)) return null;
+    if (task === null || wait === null || !this.#answer(task.id, wait.id, source)) return null;
     this.#remember(source, task);
     return task;
   }
 
   /** Answers the question of this id; false when that task does not ask it any more. */
   answer(taskId: TaskId, questionId: string, { text, sender = null }: Pick<TaskSource, 'text' | 'sender'>): boolean {
+    const task = this.find(taskId);
+    if (task === undefined || !this.#answer(taskId, questionId, { text, sender })) return false;
+    this.#remember({ text, sender, answers: taskId }, task);
+    return true;
+  }
+
+  #answer(taskId: TaskId, questionId: string, { text, sender = null }: SentText): boolean {
     const wait = this.#running?.id === taskId ? this.#running.inputWait : null;
     if (wait?.id !== questionId) return false;
     this.#deps.gate.arrive({ what: 'answer', taskId, questionId, sender, text }, () => wait.answer(text));
@@ -159,6 +168,11 @@ export class TaskBoard {
 
   find(id: string): Task | undefined {
     return this.#tasks.find(id);
+  }
+
+  /** Every task that can be asked about. */
+  known(): Iterable<Task> {
+    return this.#tasks.all();
   }
 
   /** Those that are not over, the running one first, then those that wait in the order of their turns. */
@@ -292,6 +306,7 @@ export class TaskBoard {
     this.#last = task;
     this.#ended += 1;
     if (task.state !== 'completed') this.#everyTaskCompleted = false;
+    task.changedMs = this.#deps.clock.now();
     task.markEnded();
     this.#tasks.end(task);
     this.#deps.activity.emit({ kind: 'task-settled', task });
@@ -307,8 +322,8 @@ export class TaskBoard {
   }
 }
 
-function keyedMessage({ text, contextId, sender }: SentText): KeyedMessage | null {
+function keyedMessage({ text, contextId, sender, answers }: SentText): KeyedMessage | null {
   const key = sender?.tags.idempotencyKey;
   if (sender === null || sender === undefined || key === undefined) return null;
-  return { principal: sender.principal, key, text, contextId };
+  return { principal: sender.principal, key, text, contextId, answers };
 }

@@ -81,6 +81,10 @@ export class Task {
   failure: string | null = null;
   /** Whether the hooks that are asked now may reopen the task, once it has completed. */
   mayReopen = false;
+  /** Unix milliseconds of its arrival, then of its end. */
+  changedMs = 0;
+  /** It is terminal for good: its hooks have spoken and nothing of it runs any more. */
+  hasSettled = false;
   /** Settles when the task is terminal and nothing of it runs any more. */
   readonly whenEnded: Promise<void> = new Promise((resolve) => {
     this.#ended = resolve;
@@ -136,6 +140,7 @@ export class Task {
   markEnded(): void {
     this.text = '';
     this.mayReopen = false;
+    this.hasSettled = true;
     this.#ended();
   }
 }
@@ -306,6 +311,10 @@ export class KnownTasks {
 
   find(id: string): Task | undefined {
     return this.#tasks.get(id as TaskId);
+  }
+
+  all(): Iterable<Task> {
+    return this.#tasks.values();
   }
 
   /** Takes note that a task has ended, and forgets the oldest of those that are too many. */

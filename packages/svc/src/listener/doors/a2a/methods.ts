@@ -1,0 +1,119 @@
+/** The methods of A2A that answer once, whichever binding they are called through. */
+
+import type { TaskSource } from '../../../session/task.ts';
+import type { TaskRecord } from '../../../session/task-record.ts';
+import type { DoorCore } from '../door-core.ts';
+import type { Principal } from '../principal.ts';
+import { extendedCard } from './card.ts';
+import { deliver, type Delivered, type Delivery, visible } from './deliver.ts';
+import { A2aFault, faultOf } from './errors.ts';
+import { listTasks } from './list-tasks.ts';
+import { rejectedTask, taskObject, type TaskView } from './objects.ts';
+import { parseList, parseTaskRequest, type SendRequest } from './params.ts';
+import { rejectedMessage } from '@svc/protocol/frames.ts';
+
+/** An answer as JSON text. */
+export type Answer = string;
+
+/** Those with params that every binding reads for itself in the same way. */
+export const unaryMethods = {
+  GetTask: getTask,
+  ListTasks: (params, { principal, core }) => JSON.stringify(listTasks(parseList(params), principal, core.records)),
+  CancelTask: cancelTask,
+  CreateTaskPushNotificationConfig: noPush,
+  GetTaskPushNotificationConfig: noPush,
+  ListTaskPushNotificationConfigs: noPush,
+  DeleteTaskPushNotificationConfig: noPush,
+  GetExtendedAgentCard: (_params, { core }) => {
+    if (!core.facts.asksForToken) throw new A2aFault('UNSUPPORTED_OPERATION', 'This agent has no extended card');
+    return JSON.stringify(extendedCard(core));
+  },
+} satisfies Record<string, (params: unknown, caller: Caller) => Answer | Promise<Answer>>;
+
+export type UnaryMethod = keyof typeof unaryMethods;
+
+/** Who calls, and what is called. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly core: DoorCore;
+}
+
+export function isUnary(method: string): method is UnaryMethod {
+  return Object.hasOwn(unaryMethods, method);
+}
+
+/**
+ * `SendMessage`: the task once it is over or asks for something, at once with `returnImmediately`. A client that leaves stops waiting; the task goes
+ * on.
+ */
+export function sendMessage(
+  request: SendRequest,
+  delivered: Delivered,
+  core: DoorCore,
+  ahead: TaskSource['prepared'],
+): Answer | Promise<Answer> {
+  const delivery = deliver(delivered, core, ahead);
+  const answer = (): Answer => answerOf(delivery, request, core);
+  if (delivery.kind === 'rejected' || request.returnImmediately || isAtRest(delivery.record)) return answer();
+  return untilAtRest(delivery.record, core).then(answer);
+}
+
+function answerOf(delivery: Delivery, { historyLength }: SendRequest, core: DoorCore): Answer {
+  return JSON.stringify({ task: deliveredTask(delivery, { historyLength, artifacts: true }, core) });
+}
+
+/** The task of a message as its sender is told of it. */
+export function deliveredTask(
+  delivery: Delivery,
+  view: TaskView,
+  { session }: DoorCore,
+): Readonly<Record<string, unknown>> {
+  if (delivery.kind === 'task') return taskObject(delivery.record, view);
+  return rejectedTask(delivery.task, session.clock.now(), rejectedMessage);
+}
+
+function isAtRest(record: TaskRecord): boolean {
+  return record.isSettled || record.state === 'input-required';
+}
+
+function untilAtRest(record: TaskRecord, { records }: DoorCore): Promise<void> {
+  return new Promise((resolve) => {
+    const unfollow = records.follow(record, (news) => {
+      if (news.kind !== 'state' || !isAtRest(record)) return;
+      unfollow();
+      resolve();
+    });
+  });
+}
+
+/** Longer answers are encoded each time rather than held twice. */
+const longestKept = 16 * 1024;
+const encoded = new WeakMap<TaskRecord, { readonly version: number; readonly text: Answer }>();
+const whole: TaskView = { historyLength: null, artifacts: true };
+
+/** Clients that poll ask for a task again and again: it is encoded once for each thing that changes. */
+function getTask(params: unknown, { principal, core }: Caller): Answer {
+  const { id, historyLength } = parseTaskRequest(params);
+  const record = visible(id, principal, core);
+  if (historyLength !== null) return JSON.stringify(taskObject(record, { historyLength, artifacts: true }));
+  const { version } = record;
+  const kept = encoded.get(record);
+  if (kept !== undefined && kept.version === version) return kept.text;
+  const text = JSON.stringify(taskObject(record, whole));
+  if (text.length <= longestKept) encoded.set(record, { version, text });
+  return text;
+}
+
+async function cancelTask(params: unknown, { principal, core }: Caller): Promise<Answer> {
+  const { id } = parseTaskRequest(params);
+  const record = visible(id, principal, core);
+  if (record.isSettled) {
+    throw faultOf('TASK_NOT_CANCELABLE', `Task cannot be canceled: it is ${record.state}`, { taskId: record.id });
+  }
+  await core.session.board.cancel(record.task);
+  return JSON.stringify(taskObject(record, whole));
+}
+
+function noPush(): never {
+  throw new A2aFault('PUSH_NOTIFICATION_NOT_SUPPORTED');
+}

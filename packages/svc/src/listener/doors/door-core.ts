@@ -1,0 +1,111 @@
+/** What all doors of a capsule share: its tasks, who asks, and how many streams are open. */
+
+import type { StreamReply } from '@svc/kit/http/reply.ts';
+import type { RequestHead } from '@svc/kit/http/route.ts';
+import type { AgentCard } from '@svc/protocol/agent-card.ts';
+import type { Session } from '../../session/session.ts';
+import { TaskRecords } from '../../session/task-records.ts';
+import { Heartbeats } from '../event-streams.ts';
+import { DoorStream, type DoorStreamOptions } from './door-stream.ts';
+import { OpenStreams } from './open-streams.ts';
+import { onlyPrincipal, type Principal, type PrincipalOf } from './principal.ts';
+
+/** An artifact that tells a model how something is done. */
+export interface OfferedSkill {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** What doors say of the capsule they belong to. */
+export interface DoorFacts {
+  /** Scheme, host, port and the path in front of the doors' own, as clients reach them; without a slash at the end. */
+  readonly publicUrl: string;
+  /** Null where the manifest has none. */
+  readonly description: string | null;
+  /** Whether clients have to show a token. */
+  readonly asksForToken: boolean;
+  readonly skills: readonly OfferedSkill[];
+}
+
+/** A session as its doors meet it. */
+export interface DoorSession {
+  readonly session: Session;
+  readonly principal: string;
+  readonly card: AgentCard;
+  readonly facts: () => Promise<DoorFacts>;
+}
+
+/** What becomes of a stream that has its place. */
+export interface StreamOpening {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Writes what it begins with, and has it follow its task. */
+  readonly onOpen: (stream: DoorStream) => void;
+  readonly onGone: (stream: DoorStream) => void;
+}
+
+/** Made for the first request that comes to any door; there is one of a session. */
+export class DoorCore {
+  readonly session: Session;
+  readonly card: AgentCard;
+  readonly facts: DoorFacts;
+  readonly records: TaskRecords;
+  readonly #places = new OpenStreams();
+  readonly #open = new Set<DoorStream>();
+  readonly #heartbeats: Heartbeats;
+  readonly #principalOf: PrincipalOf;
+
+  constructor({ session, principal, card }: DoorSession, facts: DoorFacts) {
+    this.session = session;
+    this.card = card;
+    this.facts = facts;
+    this.records = new TaskRecords(session);
+    this.#heartbeats = new Heartbeats(session.clock);
+    this.#principalOf = onlyPrincipal(principal);
+    session.events.onEnd(() => this.#endStreams());
+  }
+
+  principalOf(request: Pick<RequestHead, 'headers'>): Principal {
+    return this.#principalOf(request);
+  }
+
+  /**
+   * An event stream for a client that has a place for one. `prepare` does what may be refused, and gives what begins the stream in the turn in
+   * which it opens; what it throws is thrown. Throws the refusal 429 where the client has no place left, before anything is done.
+   */
+  stream(
+    principal: Principal,
+    around: Pick<DoorStreamOptions, 'head' | 'tail'>,
+    prepare: () => StreamOpening,
+  ): StreamReply {
+    const giveBack = this.#places.take(principal.name);
+    let opening: StreamOpening;
+    try {
+      opening = prepare();
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+    return {
+      kind: 'stream',
+      start: (response) => {
+        const onGone = (gone: DoorStream): void => {
+          giveBack();
+          this.#open.delete(gone);
+          this.#heartbeats.leave(gone);
+          opening.onGone(gone);
+        };
+        const stream = new DoorStream(response, { ...around, headers: opening.headers, onGone });
+        this.#open.add(stream);
+        this.#heartbeats.join(stream);
+        opening.onOpen(stream);
+        if (this.session.events.isOver) stream.end();
+      },
+      abandon: giveBack,
+    };
+  }
+
+  /** Their tasks are over, so each has been told of its end, but where the record of the session could not be written. */
+  #endStreams(): void {
+    for (const stream of this.#open) stream.end();
+  }
+}

@@ -1,0 +1,210 @@
+/** Keeps a record of each task from the activity of its session, for whoever shows tasks to their clients. */
+
+import type { DispatchedCall } from '../tools/tool.ts';
+import type { Activity } from './activity.ts';
+import type { Session } from './session.ts';
+import type { Task, TaskSource, TaskState } from './task.ts';
+import type { Submission } from './task-board.ts';
+import { bytesOf, type KeptMessage, type TaskFollower, TaskRecord } from './task-record.ts';
+
+/** Of all messages and artifacts together. */
+const mostTogether = 16 * 1024 * 1024;
+/** Of a response that is still being written; the rest is shown when it is whole. */
+const longestPartial = 4 * 1024 * 1024;
+
+type RecordedSession = Pick<Session, 'activity' | 'board' | 'clock'>;
+
+/**
+ * The records of a session's tasks. It listens from its making on: what was said before is not known, but where each task stands is. Of messages it
+ * holds 64 KiB a task, of messages and artifacts 16 MiB together, the newest ones; a record goes with its task.
+ */
+export class TaskRecords {
+  readonly #session: RecordedSession;
+  readonly #records = new WeakMap<Task, TaskRecord>();
+  /** Everything that counts, the oldest first. */
+  readonly #held: { readonly bytes: number; readonly drop: () => void }[] = [];
+  #heldBytes = 0;
+  #heldFrom = 0;
+  /** The message that the task which is being submitted began as. */
+  #arriving: KeptMessage | null = null;
+
+  constructor(session: RecordedSession) {
+    this.#session = session;
+    session.activity.subscribe((activity) => this.#hear(activity));
+  }
+
+  /** Null for a task that the session does not know, or not any more. */
+  find(id: string): TaskRecord | null {
+    const task = this.#session.board.find(id);
+    return task === undefined ? null : this.of(task);
+  }
+
+  of(task: Task): TaskRecord {
+    const known = this.#records.get(task);
+    if (known !== undefined) return known;
+    const record = new TaskRecord(task, task.changedMs);
+    this.#records.set(task, record);
+    const said = record.state === 'input-required' ? (task.inputWait?.prompt ?? '') : reasonOf(record);
+    if (said !== '') this.#say(record, said);
+    return record;
+  }
+
+  /** Those of all tasks that the session knows, in no particular order. */
+  *all(): Generator<TaskRecord> {
+    for (const task of this.#session.board.known()) yield this.of(task);
+  }
+
+  /** Hands a task to the board, keeping the message that it begins with. */
+  submit(source: TaskSource, message: KeptMessage): Submission {
+    this.#arriving = message;
+    try {
+      return this.#session.board.submit(source);
+    } finally {
+      this.#arriving = null;
+    }
+  }
+
+  /** Answers a question with a message; false when it is not asked any more. */
+  answer(record: TaskRecord, source: Pick<TaskSource, 'text' | 'sender'>, message: KeptMessage): boolean {
+    const question = record.task.inputWait;
+    if (question === null) return false;
+    this.#keep(record, message);
+    if (this.#session.board.answer(record.id, question.id, source)) return true;
+    record.forget(message);
+    return false;
+  }
+
+  /** Until the returned function is called. */
+  follow(record: TaskRecord, follower: TaskFollower): () => void {
+    record.followers.add(follower);
+    return () => void record.followers.delete(follower);
+  }
+
+  #hear(activity: Activity): void {
+    switch (activity.kind) {
+      case 'task-submitted':
+        return this.#submitted(activity.task);
+      case 'state-changed':
+        // The end of an attempt is none yet: hooks may reopen the task.
+        if (activity.event.kind === 'turn-started') this.#turn(this.of(activity.task));
+        return;
+      case 'text':
+      case 'whole-reply':
+        return this.#text(this.of(activity.task), activity.text);
+      case 'call-ended':
+        return activity.call.denied ? undefined : this.#callEnded(this.of(activity.task), activity.call);
+      case 'hook-artifact':
+        return this.#artifact(this.of(activity.task), activity.artifact.hookName, activity.artifact.content);
+      case 'question':
+        return this.#change(this.of(activity.task), 'input-required', activity.question.prompt);
+      case 'question-settled':
+        if (activity.end === 'canceled') return;
+        return this.#change(this.of(activity.task), 'working', null, activity.end === 'timed-out');
+      case 'task-settled':
+        return this.#settled(this.of(activity.task));
+      case 'attempt-started':
+      case 'inference-started':
+      case 'thinking':
+      case 'inference-left':
+      case 'inference-ended':
+      case 'retried':
+      case 'call-started':
+      case 'spend-refused':
+      case 'task-canceled':
+      case 'attempt-ended':
+      case 'task-reopened':
+      case 'noted':
+        return;
+    }
+  }
+
+  #submitted(task: Task): void {
+    const record = new TaskRecord(task, this.#session.clock.now());
+    this.#records.set(task, record);
+    this.#keep(record, this.#arriving ?? record.newMessage('user', task.text));
+  }
+
+  /** What the turn before said is a message now, and the response starts again. */
+  #turn(record: TaskRecord): void {
+    const said = record.isStale ? null : record.response;
+    record.isStale = true;
+    this.#change(record, 'working', said);
+  }
+
+  #text(record: TaskRecord, text: string): void {
+    if (text === '') return;
+    const isFirst = record.response === null || record.isStale;
+    const before = isFirst ? '' : (record.response ?? '');
+    record.isStale = false;
+    if (before.length < longestPartial) record.response = before + text;
+    record.version += 1;
+    record.tell({ kind: 'text', text, isFirst });
+  }
+
+  #callEnded(record: TaskRecord, call: DispatchedCall): void {
+    record.changedMs = this.#session.clock.now();
+    record.version += 1;
+    record.tell({ kind: 'call-ended', call });
+  }
+
+  #artifact(record: TaskRecord, name: string, text: string): void {
+    const artifact = record.newArtifact(name, text);
+    record.version += 1;
+    this.#hold(text.length, () => {
+      record.artifacts.splice(record.artifacts.indexOf(artifact), 1);
+      record.version += 1;
+    });
+    record.tell({ kind: 'artifact', artifact });
+  }
+
+  #settled(record: TaskRecord): void {
+    const { state, result } = record.task;
+    if (state === 'completed' && result !== null && (result !== '' || record.response !== null)) {
+      record.response = result;
+      record.tell({ kind: 'response' });
+    }
+    record.state = state;
+    this.#change(record, state, reasonOf(record));
+  }
+
+  #change(record: TaskRecord, state: TaskState, text: string | null, isInputTimeout = false): void {
+    record.state = state;
+    record.changedMs = this.#session.clock.now();
+    record.version += 1;
+    record.said = null;
+    if (text !== null && text !== '') this.#say(record, text);
+    record.tell({ kind: 'state', said: record.said, isInputTimeout });
+  }
+
+  #say(record: TaskRecord, text: string): void {
+    record.said = record.newMessage('agent', text);
+    this.#keep(record, record.said);
+  }
+
+  #keep(record: TaskRecord, message: KeptMessage): void {
+    const bytes = bytesOf(message);
+    record.version += 1;
+    if (record.keep(message, bytes)) this.#hold(bytes, () => record.forget(message));
+  }
+
+  #hold(bytes: number, drop: () => void): void {
+    this.#held.push({ bytes, drop });
+    this.#heldBytes += bytes;
+    for (let oldest = this.#held[this.#heldFrom]; this.#heldBytes > mostTogether && oldest !== undefined;) {
+      this.#heldBytes -= oldest.bytes;
+      oldest.drop();
+      this.#heldFrom += 1;
+      oldest = this.#held[this.#heldFrom];
+    }
+    if (this.#heldFrom < 1024) return;
+    this.#held.splice(0, this.#heldFrom);
+    this.#heldFrom = 0;
+  }
+}
+
+/** Why a task that is over came to no response; empty for every other. */
+function reasonOf({ state, task }: TaskRecord): string {
+  if (state !== 'failed' && state !== 'canceled') return '';
+  const { statusMessage, result } = task;
+  return [statusMessage ?? '', state === 'failed' ? (result ?? '') : ''].filter((text) => text !== '').join(': ');
+}
