@@ -60,6 +60,8 @@ export class TaskRecord {
   #artifactsMade = 0;
   #messagesMade = 0;
   #saidBytes = 0;
+  /** The first half of a character, whose second half may be on its way. */
+  #half = '';
 
   constructor(task: Task, changedMs: number) {
     this.task = task;
@@ -100,6 +102,19 @@ export class TaskRecord {
     if (gone === undefined) return;
     this.#saidBytes -= bytesOf(gone);
     this.version += 1;
+  }
+
+  /** What was said stays until the turn speaks. */
+  beginTurn(): void {
+    this.isStale = true;
+    this.#half = '';
+  }
+
+  /** A chunk without half of a character at its end, which the next one begins with. */
+  wholeCharacters(chunk: string): string {
+    const text = this.#half + chunk;
+    this.#half = /[\uD800-\uDBFF]$/.test(text) ? text.slice(-1) : '';
+    return text.slice(0, text.length - this.#half.length).toWellFormed();
   }
 
   newMessage(from: KeptMessage['from'], text: string): KeptMessage {

@@ -127,11 +127,12 @@ export class TaskRecords {
   /** What the turn before said is a message now, and the response starts again. */
   #turn(record: TaskRecord): void {
     const said = record.isStale ? null : record.response;
-    record.isStale = true;
+    record.beginTurn();
     this.#change(record, 'working', said);
   }
 
-  #text(record: TaskRecord, text: string): void {
+  #text(record: TaskRecord, chunk: string): void {
+    const text = record.wholeCharacters(chunk);
     if (text === '') return;
     const isFirst = record.response === null || record.isStale;
     const before = isFirst ? '' : (record.response ?? '');

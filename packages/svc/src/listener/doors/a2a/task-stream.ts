@@ -93,12 +93,9 @@ export class TaskStream {
 
   #pushText(): void {
     const text = this.#text;
-    // The second half of a character may be on its way.
-    const isSplit = /[\uD800-\uDBFF]$/.test(text);
-    const whole = isSplit ? text.slice(0, -1) : text;
-    this.#text = isSplit ? text.slice(-1) : '';
-    if (whole === '') return;
-    const chunk = { id: responseId, name: responseId, text: whole };
+    if (text === '') return;
+    this.#text = '';
+    const chunk = { id: responseId, name: responseId, text };
     this.#push(artifactUpdate(this.#record, chunk, { append: this.#append, lastChunk: false }));
     this.#append = true;
     this.#fanOut.flush();
