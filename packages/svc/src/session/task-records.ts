@@ -206,6 +206,5 @@ export class TaskRecords {
 /** Why a task that is over came to no response; empty for every other. */
 function reasonOf({ state, task }: TaskRecord): string {
   if (state !== 'failed' && state !== 'canceled') return '';
-  const { statusMessage, result } = task;
-  return [statusMessage ?? '', state === 'failed' ? (result ?? '') : ''].filter((text) => text !== '').join(': ');
+  return (state === 'failed' ? task.failure : null) ?? task.statusMessage ?? '';
 }

@@ -148,6 +148,20 @@ describe('a field that is wrong', () => {
   });
 });
 
+it('a field is also known by the name of the protocol’s own definition', async () => {
+  const capsule = (await open({ turns: [says('ok')] })).run();
+  const message = {
+    message_id: 'm',
+    role: 'ROLE_USER',
+    context_id: 'mine',
+    parts: [{ data: { snake_case: 1 }, media_type: 'application/json' }],
+  };
+  const { task } = await capsule.result('SendMessage', { message, configuration: { history_length: 0 } });
+  expect([task.contextId, task.history]).toEqual(['mine', undefined]);
+  expect(await capsule.result('GetTask', { id: task.id, history_length: 0 })).not.toHaveProperty('history');
+  expect((await capsule.result('GetTask', { id: task.id }))['history'][0].parts).toEqual([{ data: { snake_case: 1 } }]);
+});
+
 describe('who may ask', () => {
   it('is asked for the token, and told in which scheme', async () => {
     const capsule = (await open({ token: 'open-sesame-4711', turns: [says('ok')] })).run();
@@ -187,7 +201,8 @@ describe('who may ask', () => {
     const capsule = await open();
     const got = await fetch(`${capsule.url}/a2a`);
     expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST']);
-    expect((await capsule.post('{}', {}, '/a2a/')).status).toBe(404);
+    expect((await capsule.post('{}', {}, '/a2a/')).status).toBe(200);
+    expect((await capsule.post('{}', {}, '/a2a/x')).status).toBe(404);
     expect((await capsule.post('{}', {}, '/A2A')).status).toBe(404);
   });
 

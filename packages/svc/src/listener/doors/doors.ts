@@ -19,7 +19,10 @@ export function doorRoutes(
   const routes: Route[] = [];
   if (serve.includes('a2a')) {
     const handle = (request: HttpRequest): Answer => use((doors) => doors.use((open) => open.a2a(request)));
-    routes.push({ method: 'POST', path: '/a2a', body: 'whole', maxBytes: maxBodyBytes, handle });
+    // Some HTTP libraries put a slash behind the address of an interface.
+    for (const path of ['/a2a', '/a2a/']) {
+      routes.push({ method: 'POST', path, body: 'whole', maxBytes: maxBodyBytes, handle });
+    }
   }
   return routes;
 }

@@ -2,7 +2,6 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { singleHeader } from '@svc/kit/http/hygiene.ts';
-import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply, StreamReply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
@@ -34,6 +33,8 @@ const jsonTypes = /^application\/(?:json|a2a\+json)[ \t]*(?:;|$)/i;
 /** Of the id of a call, which every event of its stream repeats. */
 const longestCallId = 256;
 
+const notJson = new A2aFault('CONTENT_TYPE_NOT_SUPPORTED', 'Content type is not supported: send application/json');
+
 /** A call whose envelope is sound. */
 interface Call {
   readonly id: JsonRpcId;
@@ -56,7 +57,7 @@ export class A2aDoor {
 
   handle({ headers, query, body, release }: HttpRequest): Reply | Promise<Reply> {
     if (!jsonTypes.test(headers['content-type'] ?? '')) {
-      throw new HttpRefusal(415, 'unsupported_media_type', 'This path takes application/json.');
+      return { kind: 'json', status: 415, text: encodeFault(null, notJson) };
     }
     const request = { headers, query };
     if (body.length > briefBody) return this.#handleLong(body, request, release);

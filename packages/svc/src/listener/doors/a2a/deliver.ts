@@ -8,7 +8,7 @@ import type { KeptMessage, TaskRecord } from '../../../session/task-record.ts';
 import type { Sender, Task, TaskSource } from '../../../session/task.ts';
 import type { DoorCore } from '../door-core.ts';
 import { maySee, type Principal } from '../principal.ts';
-import { A2aFault, faultOf, invalidField, taskNotFound } from './errors.ts';
+import { faultOf, invalidField, taskNotFound } from './errors.ts';
 import type { ReceivedA2aMessage } from './params.ts';
 
 /** Who sent a message, and what came with it. */
@@ -68,14 +68,13 @@ export function visible(id: string, principal: Principal, { records }: DoorCore)
   return record;
 }
 
+/** Another message that came with the same id is another message: some clients count theirs anew in each run. */
 function sentBefore(
   source: Parameters<DoorCore['session']['board']['sentBefore']>[0],
   core: DoorCore,
 ): TaskRecord | null {
   const before = core.session.board.sentBefore(source);
-  if (before === null) return null;
-  if (before !== 'other') return core.records.of(before);
-  throw invalidField('message.messageId', 'is that of another message');
+  return before === null || before === 'other' ? null : core.records.of(before);
 }
 
 function keptOf({ messageId, parts }: ReceivedA2aMessage): KeptMessage {
@@ -89,9 +88,4 @@ function senderOf({ message: { messageId }, principal, traceparent }: Delivered)
   const key = visibleAscii.test(messageId) ? messageId : `sha256-${sha256Hex(messageId)}`;
   const tags: MessageTags = traceparent === undefined ? { idempotencyKey: key } : { idempotencyKey: key, traceparent };
   return { principal: principal.name, tags };
-}
-
-/** What is not there is refused by name. */
-export function notSupported(what: string): A2aFault {
-  return new A2aFault('UNSUPPORTED_OPERATION', what);
 }

@@ -153,7 +153,17 @@ function checkOutputModes(given: unknown): void {
 function objectOf(value: unknown, field: string): JsonObject {
   if (value === undefined || value === null) throw invalidField(field, 'is required');
   if (!isJsonObject(value)) throw invalidField(field, 'must be an object');
-  return value;
+  return withJsonNames(value);
+}
+
+/** Clients may also use the names of the protocol's own definition, `history_length` for `historyLength`, as its encoding in JSON allows. */
+function withJsonNames(value: JsonObject): JsonObject {
+  if (!Object.keys(value).some((key) => key.includes('_'))) return value;
+  const renamed = Object.entries(value).map(([key, held]) => [
+    key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    held,
+  ]);
+  return { ...(Object.fromEntries(renamed) as JsonObject), ...value };
 }
 
 function optionalObject(value: unknown, field: string): JsonObject | undefined {

@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+
+import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
+import { type Sender, Task } from '../../session/task.ts';
+import { maySee, onlyPrincipal } from './principal.ts';
+
+function taskOf(sender: Sender | null): Task {
+  const identity = { id: 'tsk_1' as TaskId, contextId: 'c' as ContextId };
+  return new Task(identity, { text: 'x', origin: 'message', trust: 'untrusted', sender });
+}
+
+it('who runs the capsule sees every task', () => {
+  const operator = onlyPrincipal('operator')({ headers: {} });
+  expect(operator).toEqual({ name: 'operator', seesAll: true });
+  expect(maySee(operator, taskOf({ principal: 'ann', tags: {} }))).toBe(true);
+  expect(maySee(operator, taskOf(null))).toBe(true);
+});
+
+it('everybody else sees their own alone, and none that the capsule gave itself', () => {
+  const ann = { name: 'ann', seesAll: false };
+  expect(maySee(ann, taskOf({ principal: 'ann', tags: {} }))).toBe(true);
+  expect(maySee(ann, taskOf({ principal: 'bob', tags: {} }))).toBe(false);
+  expect(maySee(ann, taskOf(null))).toBe(false);
+});
