@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
+import { a2aRows } from './a2a.mjs';
 import { agentTurn, journalTurn } from './agent-turn.mjs';
 import {
   containedBubblewrap,
@@ -54,6 +55,7 @@ const rows = [
   containedFirst,
   ...streamRows,
   ...streamPeers,
+  ...a2aRows,
   streamP99,
   streamStalled,
   idleWatchers,

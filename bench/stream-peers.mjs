@@ -18,7 +18,7 @@ const betterSse = {
 };
 
 /** The same against the server of the A2A protocol's own SDK, whose watchers have subscribed to one task. */
-const a2a = { label: '@a2a-js/sdk', program: 'a2a-server.mjs', frames: 1000, request: newTaskRequest };
+export const a2a = { label: '@a2a-js/sdk', program: 'a2a-server.mjs', frames: 1000, request: newTaskRequest };
 
 /**
  * Sixteen events a turn are a model that is faster than its readers: the product sends what one turn brought in one piece, the peers event

@@ -1,3 +1,6 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { capsuleRoutes } from '@svc/svc/listener/capsule-listener.ts';
 import { emptyReply } from '@svc/kit/http/reply.ts';
@@ -12,12 +15,15 @@ import { TaskBoard } from '@svc/svc/session/task-board.ts';
 import { Inventory } from '@svc/svc/tools/inventory.ts';
 import type { PreparedText } from '@svc/svc/trace/events.ts';
 import { agentCard } from '@svc/protocol/agent-card.ts';
-import { mintSessionId, mintTaskId } from '@svc/protocol/ids.ts';
+import { mintContextId, mintSessionId } from '@svc/protocol/ids.ts';
+import { Task } from '@svc/svc/session/task.ts';
+import { benchTaskId } from './bench-task.ts';
 import { takeOrders } from './producer.mjs';
 import { roomyWorkdir } from '../../test/support/roomy-workdir.ts';
 
-// The product's own event stream behind its own listener, in the place of a capsule whose driver would stream its reply. No task is ever
-// run: the frames come from the producer that every server here has.
+// The product's own event streams behind its own listener, in the place of a capsule whose driver would stream its reply. No task is ever
+// run: the frames come from the producer that every server here has. What follows the task through A2A is told by its activity, whose frames
+// the event stream has as well.
 
 const clock = systemClock;
 const stream = new EventStream();
@@ -67,6 +73,7 @@ const card = agentCard({
   exports: { files: false, peer_files: false },
 });
 const door = {
+  facts: async () => ({ publicUrl: 'http://localhost:1', description: null, asksForToken: false, skills: [] }),
   session,
   card,
   principal: 'local',
@@ -79,7 +86,7 @@ const door = {
 } as const;
 
 const server = new HttpServer({
-  routes: capsuleRoutes(Promise.resolve(door)),
+  routes: capsuleRoutes(Promise.resolve(door), ['a2a']),
   token: null,
   onBug: (bug) => {
     throw bug;
@@ -88,9 +95,45 @@ const server = new HttpServer({
 const bound = await server.bind({ address: '127.0.0.1', port: 0 });
 if (bound.kind !== 'bound') throw new Error('the server has no port');
 
-const taskId = mintTaskId(clock);
+const { task } = session.board.submit({
+  id: benchTaskId,
+  contextId: mintContextId(clock),
+  text: 'stream',
+  origin: 'user',
+  trust: 'trusted',
+});
 const counter = new EventIdCounter(0n);
+let turn = 0;
+let open = 0;
+
+/** What one round has said must not be what the next one begins with. */
+function beginTurn(of: Task): void {
+  turn += 1;
+  const event = { kind: 'turn-started', turn } as const;
+  activity.emit({
+    kind: 'state-changed',
+    task: of,
+    event,
+    announcement: { state: 'working', message: '', final: false },
+  });
+  activity.emit({ kind: 'text', task: of, text: '.' });
+}
+subscribe('net.server.socket', (message) => {
+  const { socket } = message as { readonly socket: Socket };
+  open += 1;
+  socket.once('close', () => {
+    open -= 1;
+    if (open > 0) return;
+    // What was said before a turn is the message of its status.
+    beginTurn(task);
+    beginTurn(task);
+  });
+});
+
 takeOrders({
   port: bound.port,
-  publish: (text) => stream.publish(counter.next(), { event: 'text', taskId, text, final: false }),
+  publish: (text) => {
+    stream.publish(counter.next(), { event: 'text', taskId: task.id, text, final: false });
+    activity.emit({ kind: 'text', task, text });
+  },
 });

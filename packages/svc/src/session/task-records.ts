@@ -9,6 +9,8 @@ import { bytesOf, type KeptMessage, type TaskFollower, TaskRecord } from './task
 
 /** Of all messages and artifacts together. */
 const mostTogether = 16 * 1024 * 1024;
+/** Of what the capsule says itself: a reason or a question that is longer is cut. */
+const longestMessage = 60 * 1024;
 /** Of a response that is still being written; the rest is shown when it is whole. */
 const longestPartial = 4 * 1024 * 1024;
 
@@ -126,7 +128,8 @@ export class TaskRecords {
 
   /** What the turn before said is a message now, and the response starts again. */
   #turn(record: TaskRecord): void {
-    const said = record.isStale ? null : record.response;
+    // It was told as it was said; what is too long to be kept is not told once more.
+    const said = record.isStale || (record.response ?? '').length > longestMessage ? null : record.response;
     record.beginTurn();
     this.#change(record, 'working', said);
   }
@@ -178,7 +181,8 @@ export class TaskRecords {
   }
 
   #say(record: TaskRecord, text: string): void {
-    record.said = record.newMessage('agent', text);
+    const isLong = text.length > longestMessage;
+    record.said = record.newMessage('agent', isLong ? `${text.slice(0, longestMessage)}…` : text);
     this.#keep(record, record.said);
   }
 

@@ -52,7 +52,7 @@ describe('the card of a capsule with the A2A door', () => {
   });
 
   it.each([null, ''])('holds nothing empty that A2A reads, with the description %j', async (description) => {
-    const { capabilities, serves, ...card } = await cardOf({ facts: { description } });
+    const { capabilities, serves: _, ...card } = await cardOf({ facts: { description } });
     expect(card['description']).toBe('A svc capsule.');
     const { pushNotifications, extendedAgentCard, extensions } = capabilities;
     const read = [...held([card, { pushNotifications, extendedAgentCard, extensions }])];

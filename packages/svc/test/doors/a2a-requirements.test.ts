@@ -211,5 +211,5 @@ const rows: Readonly<Record<string, () => Promise<void>>> = {
 };
 
 it.each(Object.entries(rows))('%s', async (_requirement, holds) => {
-  await holds();
+  await expect(holds()).resolves.toBeUndefined();
 });

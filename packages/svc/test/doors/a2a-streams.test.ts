@@ -262,6 +262,7 @@ describe('a stream of a task', () => {
     while (!seen.includes('TASK_STATE_WORKING')) await once(socket, 'data');
     capsule.fixture.clock.advance(15_000);
     while (!seen.includes('\n\n:\n\n')) await once(socket, 'data');
+    expect(seen).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 });
 

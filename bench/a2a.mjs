@@ -1,0 +1,163 @@
+// @ts-check
+import { execFile } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { framesPerSecond } from './stream.mjs';
+import { a2a as sdk } from './stream-peers.mjs';
+import { createWorkspace, environment, startCapsule } from './support/capsule.mjs';
+import { installPeers } from './support/peers.mjs';
+import { alternate } from './support/rounds.mjs';
+import { startStreamServer, startSvcStream } from './support/stream-server.mjs';
+
+const client = fileURLToPath(new URL('support/load-client.mjs', import.meta.url));
+const load = { connections: 64, warmUpMs: 300, measureMs: 1200 };
+/** As in `support/bench-task.ts`. */
+const benchTaskId = 'tsk_01a215246ca272779f752756e5fa6d0f';
+const round = { watchers: 100, frames: 20_000, burst: 16, restUs: 1000 };
+
+/** A2A beside the capsule's own protocol and beside the server of the protocol's own SDK. */
+/** @type {readonly import('./support/row.mjs').Row[]} */
+export const a2aRows = [
+  { name: 'a2a-get-task', goal: { atLeast: 0.8 }, unit: 'times', measure: measureGetTask },
+  { name: 'a2a-stream', goal: { atLeast: 0.8 }, unit: 'times', measure: measureStream },
+  { name: 'a2a-stream-sdk', goal: { atLeast: 10 }, unit: 'times', measure: measureAgainstSdk },
+];
+
+/** `GetTask` of a task that ended, on 64 connections, against `tasks/get` of the same task. */
+async function measureGetTask() {
+  const workspace = await createWorkspace();
+  const capsule = await startCapsule(workspace);
+  try {
+    const id = await completedTask(capsule.port);
+    const own = postBytes(capsule.port, '/', rpc('tasks/get', { id }));
+    const door = postBytes(capsule.port, '/a2a', rpc('GetTask', { id }));
+    const { subject, floor } = await alternate({
+      rounds: 9,
+      subject: () => requestsPerSecond(capsule.port, door),
+      floor: () => requestsPerSecond(capsule.port, own),
+    });
+    return {
+      subject: `GetTask ${(subject / 1000).toFixed(1)}k/s`,
+      floor: `tasks/get ${(floor / 1000).toFixed(1)}k/s`,
+      figure: subject / floor,
+    };
+  } finally {
+    await capsule.stop();
+    await workspace.remove();
+  }
+}
+
+/** Chunks of text delivered per second to 100 watchers of one task, through `SubscribeToTask` and through `stream/watch`. */
+async function measureStream() {
+  const [door, own] = [await startDoorStream(), await startSvcStream()];
+  try {
+    const { subject, floor } = await alternate({
+      rounds: 15,
+      subject: () => framesPerSecond(door, round),
+      floor: () => framesPerSecond(own, round),
+    });
+    return compared(subject, `stream/watch ${(floor / 1000).toFixed(0)}k chunks/s`, floor);
+  } finally {
+    await Promise.all([door.stop(), own.stop()]);
+  }
+}
+
+/** The same against the server of the SDK, which takes fewer for a round of the same length. */
+async function measureAgainstSdk() {
+  await installPeers();
+  const door = await startDoorStream();
+  const server = await startStreamServer(fileURLToPath(new URL(`support/${sdk.program}`, import.meta.url)), '');
+  try {
+    const { subject, floor } = await alternate({
+      rounds: 15,
+      subject: () => framesPerSecond(door, round),
+      floor: async () => {
+        const peer = { ...server, request: await sdk.request(server.port) };
+        return framesPerSecond(peer, { ...round, frames: sdk.frames });
+      },
+    });
+    return compared(subject, `${sdk.label} ${(floor / 1000).toFixed(0)}k chunks/s`, floor);
+  } finally {
+    await Promise.all([door.stop(), server.stop()]);
+  }
+}
+
+/**
+ * @param {number} subject
+ * @param {string} label
+ * @param {number} floor
+ */
+function compared(subject, label, floor) {
+  return { subject: `SubscribeToTask ${(subject / 1000).toFixed(0)}k chunks/s`, floor: label, figure: subject / floor };
+}
+
+/** The product with watchers that come through its A2A door. */
+async function startDoorStream() {
+  const server = await startSvcStream();
+  return { ...server, request: postBytes(server.port, '/a2a', rpc('SubscribeToTask', { id: benchTaskId })) };
+}
+
+/**
+ * Gives the capsule a task and waits for its end.
+ * @param {number} port
+ * @returns {Promise<string>} Its id.
+ */
+async function completedTask(port) {
+  const parts = [{ text: 'say done' }];
+  const sent = await post(port, rpc('message/send', { message: { messageId: 'm1', role: 'user', parts } }));
+  const { id } = JSON.parse(sent).result;
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    const { state } = JSON.parse(await post(port, rpc('tasks/get', { id }))).result.status;
+    if (state === 'completed') return id;
+    if (state === 'failed') throw new Error('the task failed');
+    await delay(50);
+  }
+  throw new Error('the task did not end');
+}
+
+/**
+ * @param {string} method
+ * @param {unknown} params
+ */
+function rpc(method, params) {
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+}
+
+/**
+ * @param {number} port
+ * @param {string} body
+ */
+async function post(port, body) {
+  const headers = { 'content-type': 'application/json' };
+  return await (await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body })).text();
+}
+
+/**
+ * @param {number} port
+ * @param {string} path
+ * @param {string} body
+ */
+function postBytes(port, path, body) {
+  return [
+    `POST ${path} HTTP/1.1`,
+    `Host: 127.0.0.1:${port}`,
+    'A2A-Version: 1.0',
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    '',
+    body,
+  ].join('\r\n');
+}
+
+/**
+ * @param {number} port
+ * @param {string} request
+ */
+async function requestsPerSecond(port, request) {
+  const { stdout } = await promisify(execFile)(process.execPath, [client, JSON.stringify({ ...load, port, request })], {
+    env: environment,
+  });
+  return JSON.parse(stdout).perSecond;
+}
