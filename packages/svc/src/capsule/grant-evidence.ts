@@ -16,7 +16,8 @@ import { EgressSums } from './egress-sums.ts';
 type Line<Type extends TraceEvent['event_type']> = Extract<TraceEvent, { readonly event_type: Type }>;
 type RefusedKind = Line<'refusal'>['what'];
 type Refusal = Omit<Line<'refusal'>, 'event_type' | 'task_id'>;
-type Evidence = NonNullable<Line<'session_end'>['grant_evidence']>;
+/** What the last line says of the grants. */
+export type Evidence = NonNullable<Line<'session_end'>['grant_evidence']>;
 
 /** Commands share one proxy: which of them asked is not known. */
 const programs = 'programs';
@@ -54,11 +55,13 @@ export class GrantEvidence {
   readonly #hooks = new Sums();
   readonly #egress = new EgressSums();
   #unknownCalls = 0;
-  #activity: SessionActivity | null = null;
+  readonly #activity: () => SessionActivity | null;
   /** To whose attempt the line belongs that is being written. */
   #task: Task | null = null;
 
-  constructor(clock: Pick<Clock, 'monotonicMs' | 'after'>) {
+  /** Writes its lines to the activity that is there then. */
+  constructor(clock: Pick<Clock, 'monotonicMs' | 'after'>, activity: () => SessionActivity | null) {
+    this.#activity = activity;
     this.#lines = new BoundedLines({
       clock,
       write: (event) => this.#write(event),
@@ -67,12 +70,6 @@ export class GrantEvidence {
         return { event_type: 'refusals', what: what as RefusedKind, by: by.join(' '), count };
       },
     });
-  }
-
-  /** Hears of the session from now on, and writes its lines there. */
-  follow(activity: SessionActivity): void {
-    this.#activity = activity;
-    activity.subscribe((told) => this.#hear(told));
   }
 
   /** The proxy has decided where a program may connect. */
@@ -121,10 +118,10 @@ export class GrantEvidence {
 
   close(): void {
     this.#lines.close();
-    this.#activity = null;
   }
 
-  #hear(told: Activity): void {
+  /** Of the session. */
+  hear(told: Activity): void {
     if (told.kind === 'call-judged') this.#judged(told.task, told.call);
     if (told.kind === 'file-refused') {
       const { path, rule, by } = told.file;
@@ -164,7 +161,7 @@ export class GrantEvidence {
   }
 
   #write(event: TraceEvent): boolean {
-    const [activity, task] = [this.#activity, this.#task];
+    const [activity, task] = [this.#activity(), this.#task];
     return activity !== null && diagnosticOf(() => activity.emit({ kind: 'noted', task, event })) === null;
   }
 }

@@ -30,7 +30,7 @@ import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { cardOf } from './capsule-card.ts';
 import { closeAll } from './close-all.ts';
-import { GrantEvidence } from './grant-evidence.ts';
+import { LateEvidence } from './late-evidence.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import type { RunRequest } from './running-capsule.ts';
@@ -73,6 +73,8 @@ export interface OpenSession {
   readonly hooks: CapsuleHooks;
   /** Begun once the listener is up, and ended before the last line; null where nothing is sent. */
   readonly telemetry: SessionTelemetry | null;
+  /** Resolves once the last line can be written. */
+  readonly readyToEnd: () => Promise<void>;
   /** The last line of the trace. Throws the Diagnostic of a line that cannot be written. */
   readonly writeEnd: (end: SessionEnd) => void;
   /** Opens the journal, where the session has one: called once the listener is up. */
@@ -97,12 +99,11 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const cacheDir = join(request.home, '.svc', 'cache');
     const host = createLateComponentHost({ cacheDir, packageRoot: launch.packageRoot });
     closing.push(() => host.close());
-    const { onWarning } = open;
     const logs = new LogBudget();
     const journal = openSessionJournal(launch.capture, systemClock);
     const { gate } = journal;
     const delegating = await delegationsOf(open, directories);
-    const evidence = new GrantEvidence(systemClock);
+    const evidence = new LateEvidence(systemClock);
     closing.push(() => evidence.close());
     const staged = await stageSession({
       launch,
@@ -115,7 +116,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
       delegations: delegating?.delegations ?? null,
       stop: request.stop,
       gate,
-      onWarning,
+      onWarning: open.onWarning,
       imports: importModeOf(open),
       evidence,
     });
@@ -130,7 +131,6 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const says = { trace: directories.trace, tools: inventory.names, driver: staged.driver.label };
     const recorded = openRecord({ launch, sessionId, ...says, telemetry });
     closing.push(() => recorded.close());
-    const onClose = (end: () => Promise<void> | void): void => void closing.push(end);
     return {
       ...(await ready(open, {
         directories,
@@ -144,7 +144,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
         peerFiles,
         inventory,
         conversations: kept?.conversations ?? null,
-        onClose,
+        onClose: (end) => void closing.push(end),
       })),
       close,
     };
@@ -198,7 +198,7 @@ interface StagedParts {
   readonly journal: SessionJournal;
   readonly recorded: SessionRecord;
   readonly staged: StagedSession;
-  readonly evidence: GrantEvidence;
+  readonly evidence: LateEvidence;
   /** Null for a session that may not delegate. */
   readonly delegating: SessionDelegations | null;
   readonly peerFiles: SessionPeerFiles;
@@ -273,6 +273,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       journal.begin({ ...about, home, tools, conversations, onWarning, onRetained }, onLost);
     },
     telemetry: recorded.telemetry,
+    readyToEnd: () => evidence.ready(),
     writeEnd,
   };
 }

@@ -186,6 +186,7 @@ async function runSession(
     stop.removeEventListener('abort', onStop);
     session.events.end();
     const [telemetry = null] = await Promise.all([open.telemetry?.end(), closeDoor()]);
+    await open.readyToEnd();
     // Without an outcome there was a bug: the trace says at least that the session is over.
     const reason = outcome === null ? 'internal error' : (outcome.trap?.message ?? null);
     lost = diagnosticOf(() => open.writeEnd({ status: outcome?.status ?? 'trapped', reason, telemetry }));

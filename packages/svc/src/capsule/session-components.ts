@@ -8,7 +8,7 @@ import { mayReach, formatDestination } from '@svc/kit/net/network-destination.ts
 import { statePath } from '@svc/sandbox/launch/process-grants.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import type { GrantEvidence } from './grant-evidence.ts';
+import type { LateEvidence } from './late-evidence.ts';
 import type { GivenProject } from './running-capsule.ts';
 import { openScopeDirectory, openStateStore } from './session-directories.ts';
 import { isTelemetryVariable } from './telemetry-variables.ts';
@@ -26,7 +26,7 @@ interface SessionComponentsDeps {
   /** Where their imports get their answers. */
   readonly imports: ImportMode;
   /** Sees what they do with their grants. */
-  readonly evidence: GrantEvidence;
+  readonly evidence: LateEvidence;
 }
 
 /** What a driver's component gets beside its grants: its endpoint, and the key that only requests there carry (ADR 0070). */

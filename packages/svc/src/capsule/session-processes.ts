@@ -10,7 +10,7 @@ import type { Launcher } from '@svc/sandbox/launcher.ts';
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import type { GrantEvidence } from './grant-evidence.ts';
+import type { LateEvidence } from './late-evidence.ts';
 import type { GivenProject } from './running-capsule.ts';
 import { isTelemetryVariable } from './telemetry-variables.ts';
 import {
@@ -35,7 +35,7 @@ interface SessionProcessesDeps {
   /** The variables that `svc run` holds. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Sees what they do with their grants. */
-  readonly evidence: Pick<GrantEvidence, 'onDecision' | 'onConnection'>;
+  readonly evidence: Pick<LateEvidence, 'onDecision' | 'onConnection'>;
 }
 
 /** Where the processes of one session start: shell commands, native tools, servers of tools, process drivers. */

@@ -11,7 +11,7 @@ import type { DeliveredSignals } from '../telemetry/exporter.ts';
 import { traceLines } from '../session/trace-lines.ts';
 import type { PreparedText, Trace, TraceEvent } from '../trace/events.ts';
 import { openFileTrace } from '../trace/file-trace.ts';
-import type { GrantEvidence } from './grant-evidence.ts';
+import type { Evidence } from './grant-evidence.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { SessionTelemetry } from './session-telemetry.ts';
 import { version } from './version.ts';
@@ -33,7 +33,7 @@ interface RecordRequest {
 interface EndFacts {
   /** That were accepted. */
   readonly tasks: number;
-  readonly evidence: ReturnType<GrantEvidence['settle']>;
+  readonly evidence: Evidence;
 }
 
 /** What a session is recorded in: its activity, which the trace follows. */

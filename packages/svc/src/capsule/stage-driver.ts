@@ -4,9 +4,9 @@ import { randomBytes } from 'node:crypto';
 
 import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import type { Component } from '@svc/components/component.ts';
+import type { Component, ExchangeSign } from '@svc/components/component.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { createComponentDriver, DriverRequests } from '../inference/component-driver.ts';
+import { lateDriver } from '../inference/late-driver.ts';
 import type { Driver } from '../inference/driver.ts';
 import { timedDriver } from '../inference/timed-driver.ts';
 import type { ProgramService } from '../inference/cli/cli-driver.ts';
@@ -77,17 +77,23 @@ function componentDriver(parts: StageParts): Driver {
   const artifact = launch.artifacts.find(({ entry }) => entry.name === inference.driver?.artifact);
   if (artifact === undefined) throw new Error('the manifest was checked to name a driver it lists');
   const { name } = artifact.entry;
-  const requests = new DriverRequests();
+  let tell: (sign: ExchangeSign) => void = () => {};
   const placeholder = launch.loaded.apiKey === undefined ? null : `svc-key-${randomBytes(16).toString('hex')}`;
-  return createComponentDriver({
-    label: name,
-    component: openComponent(parts, artifact, { placeholder, requests }),
-    requests,
-    deadlineMs: grantsOf(launch, name).deadlineSecs * 1000,
-    endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
-    apiKeyPlaceholder: placeholder ?? undefined,
-    config: launch.driverConfig,
-    redact: recordRedaction(launch.redactor),
+  const component = openComponent(parts, artifact, { placeholder, onExchange: (sign) => tell(sign) });
+  return lateDriver(name, component, async () => {
+    const { createComponentDriver, DriverRequests } = await import('../inference/component-driver.ts');
+    const requests = new DriverRequests();
+    ({ tell } = requests);
+    return createComponentDriver({
+      label: name,
+      component,
+      requests,
+      deadlineMs: grantsOf(launch, name).deadlineSecs * 1000,
+      endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
+      apiKeyPlaceholder: placeholder ?? undefined,
+      config: launch.driverConfig,
+      redact: recordRedaction(launch.redactor),
+    });
   });
 }
 
@@ -95,7 +101,10 @@ function componentDriver(parts: StageParts): Driver {
 function openComponent(
   parts: StageParts,
   artifact: InstalledArtifact,
-  { placeholder, requests }: { readonly placeholder: string | null; readonly requests: DriverRequests },
+  {
+    placeholder,
+    onExchange,
+  }: { readonly placeholder: string | null; readonly onExchange: (sign: ExchangeSign) => void },
 ): Component {
   const { components, launch } = parts;
   const { apiKey, manifest } = launch.loaded;
@@ -107,7 +116,7 @@ function openComponent(
       : { credential: { origin: new URL(endpoint).origin, placeholder, secret: apiKey } };
   return components.open(artifact, own, {
     endpoint: launch.grants.endpoint,
-    onExchange: requests.tell,
+    onExchange,
     ...credential,
   });
 }

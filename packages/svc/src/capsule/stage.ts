@@ -14,7 +14,7 @@ import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { Gate } from '../session/gate.ts';
 import { gatedCapsuleSteps, gatedDriver, gatedTool } from '../session/gated.ts';
-import type { GrantEvidence } from './grant-evidence.ts';
+import type { LateEvidence } from './late-evidence.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
 import { SessionComponents } from './session-components.ts';
@@ -25,7 +25,6 @@ import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import { editorName, withFileChanges } from '../tools/file-changes.ts';
 import { createSkillTool } from '../tools/skill-tool.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
 
@@ -48,7 +47,7 @@ interface StageRequest {
   /** Whether what components are answered is recorded. */
   readonly imports: ImportMode;
   /** Sees what tools and driver do with their grants. */
-  readonly evidence: GrantEvidence;
+  readonly evidence: LateEvidence;
 }
 
 /** What a session runs with. */
@@ -177,7 +176,7 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
   if (runtime !== 'tool') return [];
   switch (artifact.manifest.implementation) {
     case 'wasm':
-      return [wasmTool(artifact, parts)];
+      return [await wasmTool(artifact, parts)];
     case 'native':
       return [await (await import('./stage-programs.ts')).nativeTool(artifact, parts)];
     case 'mcp':
@@ -185,12 +184,14 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
   }
 }
 
-function wasmTool(artifact: InstalledArtifact, { launch, components }: StageParts): Tool {
+async function wasmTool(artifact: InstalledArtifact, { launch, components }: StageParts): Promise<Tool> {
   const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
   const grants = grantsOf(launch, name);
   const component = components.open(artifact, grants);
   const tool = createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
-  return name === editorName ? withFileChanges(tool, components.preopensOf(component)) : tool;
+  if (name !== editorName) return tool;
+  const { withFileChanges } = await import('../tools/file-changes.ts');
+  return withFileChanges(tool, components.preopensOf(component));
 }
 
 async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
@@ -234,3 +235,6 @@ async function delegationTools({ launch, delegations }: StageParts): Promise<rea
 }
 
 const anyObject = { type: 'object' } as const;
+
+/** The bundled tool whose arguments name the one file that a call changes. */
+const editorName = 'svc-tool-editor';

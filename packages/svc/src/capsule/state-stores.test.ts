@@ -20,7 +20,7 @@ import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { openStateStore } from './session-directories.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { GrantEvidence } from './grant-evidence.ts';
+import { LateEvidence } from './late-evidence.ts';
 import { SessionComponents } from './session-components.ts';
 
 let root: string;
@@ -103,7 +103,7 @@ describe('a component', () => {
         env: {},
         project: null,
         imports: { kind: 'live' },
-        evidence: new GrantEvidence(systemClock),
+        evidence: new LateEvidence(systemClock),
       });
       const scope = { scope: '.', writable: false } as const;
       components.open(artifact('a'), grants({ runtime, preopen: scope, stateStores: ['notes', 'tasks'] }));

@@ -13,7 +13,7 @@ import {
   redactedOutcome,
   type RetryReason,
 } from './driver.ts';
-import { type DriverNote, DriverNotes, type RetryWait } from './driver-notes.ts';
+import type { DriverNote, DriverNotes, RetryWait } from './driver-notes.ts';
 import { decodeWitResponse, type DriverSurroundings, encodeWitRequest } from './wit-driver.ts';
 
 const inferExport = `${offeredInterface('svc:driver/inference')}#infer`;
@@ -69,7 +69,7 @@ async function infer(
   const { component, deadlineMs, requests } = settings;
   const heard = requests.listen(call);
   let cached: CachedTokens = {};
-  const notes = new DriverNotes((note: DriverNote) => {
+  const notes = new LateNotes((note) => {
     if (note.kind === 'retry') requests.waits(note);
     else cached = note.tokens;
   });
@@ -88,6 +88,7 @@ async function infer(
       signal: call.signal,
       ...(call.imports === undefined ? {} : { imports: call.imports }),
     });
+    await notes.read();
     return withCached(outcomeOf(answer, heard.retryable()), cached);
   } catch (error) {
     if (error instanceof ComponentFault) return faultOutcome(error, deadlineMs);
@@ -109,6 +110,35 @@ function outcomeOf(answer: unknown, retryable: boolean | null): DriverOutcome {
   const response = decodeWitResponse(answer);
   if (response === null) return { kind: 'failed', error: 'the driver answered something that is not a response' };
   return { kind: 'response', response };
+}
+
+/** Reads the notes of a call by what is only loaded for the first one. */
+class LateNotes {
+  readonly #take: (note: DriverNote) => void;
+  #notes: DriverNotes | null = null;
+  #reading: Promise<void> | null = null;
+  readonly #waiting: Uint8Array[] = [];
+
+  constructor(take: (note: DriverNote) => void) {
+    this.#take = take;
+  }
+
+  write(bytes: Uint8Array): void {
+    if (this.#notes !== null) return this.#notes.write(bytes);
+    this.#waiting.push(bytes);
+    this.#reading ??= this.#load();
+  }
+
+  /** Resolves once all that was written is read. */
+  async read(): Promise<void> {
+    await this.#reading;
+  }
+
+  async #load(): Promise<void> {
+    const { DriverNotes } = await import('./driver-notes.ts');
+    this.#notes = new DriverNotes(this.#take);
+    for (const bytes of this.#waiting.splice(0)) this.#notes.write(bytes);
+  }
 }
 
 type CachedTokens = Pick<ReportedUsage, 'cacheReadTokens' | 'cacheWriteTokens'>;

@@ -51,8 +51,7 @@ async function inferInTime(
   limits.start(() => ending.abort(new Error('the time of the call is over')));
   try {
     const outcome = await task.infer(request, {
-      place: call.place,
-      ...(call.imports === undefined ? {} : { imports: call.imports }),
+      ...call,
       signal: ending.signal,
       onText: (text) => {
         limits.sign();
@@ -71,28 +70,12 @@ async function inferInTime(
         }
       },
       onSign: () => limits.sign(),
-      ...seenBy(call),
     });
     return limits.passed === null ? outcome : codedFailure('E-RUN-064', limits.passed);
   } finally {
     limits.stop();
     call.signal.removeEventListener('abort', onAbort);
   }
-}
-
-/** What others want to see of the way to the model. */
-function seenBy({
-  onRequest,
-  onFirstBytes,
-  onRetryWait,
-  onRetry,
-}: InferenceCall): Pick<InferenceCall, 'onRequest' | 'onFirstBytes' | 'onRetryWait' | 'onRetry'> {
-  return {
-    ...(onRequest === undefined ? {} : { onRequest }),
-    ...(onFirstBytes === undefined ? {} : { onFirstBytes }),
-    ...(onRetryWait === undefined ? {} : { onRetryWait }),
-    ...(onRetry === undefined ? {} : { onRetry }),
-  };
 }
 
 /** The two clocks of one call. A sign of life costs a look at the time: the one timer finds out itself that it has come too early. */

@@ -26,29 +26,26 @@ interface RefusedRequestsOptions {
  */
 export class RefusedRequests {
   readonly #lines: BoundedLines;
-  readonly #statuses = new Map<string, number>();
 
   constructor({ clock, write }: RefusedRequestsOptions) {
     this.#lines = new BoundedLines({
       clock,
       write: (event) => write(event as RefusedRequest | RefusalCount),
-      counted: (outcome, count) => {
-        const status = this.#statuses.get(outcome) ?? 0;
-        return { event_type: 'resource_refusals', outcome, status, count };
+      counted: (key, count) => {
+        const [outcome = '', status] = key.split(' ');
+        return { event_type: 'resource_refusals', outcome, status: Number(status), count };
       },
     });
   }
 
   /** `describe` makes the line, and is asked only where there is to be one. */
   add(outcome: string, status: number, describe: () => RefusedRequest): void {
-    this.#statuses.set(outcome, status);
-    this.#lines.add(outcome, describe);
+    this.#lines.add(`${outcome} ${status}`, describe);
   }
 
   /** Refusals of which nothing else is known. */
   count(outcome: string, status: number, count: number): void {
-    this.#statuses.set(outcome, status);
-    this.#lines.count(outcome, count);
+    this.#lines.count(`${outcome} ${status}`, count);
   }
 
   /** Writes what has been counted. Later refusals are counted on; call it again after the last. */

@@ -10,9 +10,6 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { Tool } from './tool.ts';
 
-/** The bundled tool whose arguments name the one file that a call changes. */
-export const editorName = 'svc-tool-editor';
-
 /** Of a larger file only the size is known. */
 const mostHashedBytes = 1024 * 1024;
 const changing: ReadonlySet<unknown> = new Set(['write', 'patch']);

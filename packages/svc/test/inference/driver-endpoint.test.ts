@@ -2,7 +2,7 @@ import { openGate } from '../../src/session/gate.ts';
 import { afterEach, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { GrantEvidence } from '../../src/capsule/grant-evidence.ts';
+import { LateEvidence } from '../../src/capsule/late-evidence.ts';
 import { prepareLaunch, scopeLaunch } from '../../src/capsule/prepare.ts';
 import { makeSessionDirectories } from '../../src/capsule/session-directories.ts';
 import { stageSession } from '../../src/capsule/stage.ts';
@@ -83,7 +83,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     stop: new AbortController().signal,
     onWarning: () => {},
     imports: { kind: 'live' },
-    evidence: new GrantEvidence(systemClock),
+    evidence: new LateEvidence(systemClock),
   });
   closing.push(() => staged.close());
   return granted;
