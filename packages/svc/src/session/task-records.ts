@@ -109,8 +109,11 @@ export class TaskRecords {
       case 'thinking':
       case 'inference-left':
       case 'inference-ended':
+      case 'retry-waits':
       case 'retried':
       case 'call-started':
+      case 'call-judged':
+      case 'file-refused':
       case 'spend-refused':
       case 'task-canceled':
       case 'attempt-ended':
