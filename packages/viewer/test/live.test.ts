@@ -87,7 +87,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
       }
       return times.length;
     });
-    expect(presses).toBeGreaterThan(3);
+    expect(presses).toBeGreaterThan(0);
     expect([asked, await page.locator('.said').textContent()]).toEqual([[], '']);
     await page.locator('.answer [aria-disabled=false]').waitFor();
     await page.getByRole('button', { name: 'Answer', exact: true }).click();
