@@ -30,7 +30,7 @@ function importedBy(name: string, isShipped: boolean): string[] {
   const folder = new URL(`packages/${name}/src/`, root);
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
     (file) =>
-      file.endsWith('.ts') && !file.endsWith('.test.ts') && file.startsWith(unshipped[name] ?? '/') !== isShipped,
+      /\.tsx?$/.test(file) && !file.endsWith('.test.ts') && file.startsWith(unshipped[name] ?? '/') !== isShipped,
   );
   const specifiers = files.flatMap((file) => {
     const code = readFileSync(new URL(file, folder), 'utf8').replaceAll(/\/\*[^]*?\*\/|(?<!:)\/\/.*$/gm, '');

@@ -217,6 +217,7 @@ function expectedTrace(session: string, endpoint: string): unknown[] {
       session_id: session,
       capsule: { name: 'counter', version: '0.1.0' },
       runtime_version: '0.4.0',
+      driver: 'svc-driver-openai',
       containment,
       tools_declared: ['house-style', 'sh', 'svc-tool-editor'],
       effective_grants: {
