@@ -124,8 +124,8 @@ subscribe('net.server.socket', (message) => {
   socket.once('close', () => {
     open -= 1;
     if (open > 0) return;
-    // What was said before a turn is the message of its status.
-    beginTurn(task);
+    // What a turn said is a message of the task, unless it is too long for one.
+    activity.emit({ kind: 'text', task, text: '#'.repeat(64 * 1024) });
     beginTurn(task);
   });
 });
