@@ -82,6 +82,7 @@ describe('svc trace list', () => {
     const [, second] = (await trace('list', '--json')).stdout.split('\n');
     expect(JSON.parse(second ?? '')).toEqual({
       session_id: id('77c0'),
+      folder: null,
       capsule: 'reviewer',
       version: '2.0.0',
       started_at_ms: 1_759_000_000_000,
