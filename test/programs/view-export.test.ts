@@ -208,6 +208,16 @@ describe('svc view --export', () => {
     },
   );
 
+  it('takes the place of no device and no pipe', patience, async () => {
+    const { workspace } = await recorded();
+    const pipe = join(workspace.folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const { code, stdout, stderr } = await svc(workspace, ['view', '--export', 'pipe']);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toBe(`error[E-IO-001]: cannot write ${pipe}: it is a device, a pipe or a socket\n`);
+    expect(statSync(pipe).isFIFO()).toBe(true);
+  });
+
   it('leaves nothing half-written when it is killed', patience, async () => {
     const { workspace } = await recorded();
     const line = `{"event_type":"tool_call","arguments":"${'0123456789'.repeat(100)}"}\n`;

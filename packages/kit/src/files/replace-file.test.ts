@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   mkdirSync,
   mkdtempSync,
@@ -60,6 +61,19 @@ describe('a temporary file', () => {
     mkdirSync(join(directory, 'file/work'), { recursive: true });
     expect(() => replaceFileSync(join(directory, 'file'), Buffer.from('text'))).toThrow('EISDIR');
     expect(readdirSync(directory)).toEqual(['file']);
+  });
+
+  it('is not made for the name of a pipe or a device, which stay what they are', async () => {
+    execFileSync('mkfifo', [join(directory, 'pipe')]);
+    symlinkSync('/dev/null', join(directory, 'null'));
+    for (const name of ['pipe', 'null']) {
+      const path = join(directory, name);
+      await expect(replaceFile(path, [Buffer.from('text')])).rejects.toThrow(
+        `cannot write ${path}: it is a device, a pipe or a socket`,
+      );
+    }
+    expect([statSync(join(directory, 'pipe')).isFIFO(), readdirSync(directory)]).toEqual([true, ['null', 'pipe']]);
+    expect(statSync(join(directory, 'null')).isCharacterDevice()).toBe(true);
   });
 
   it('takes a name that is free, and no other', () => {

@@ -1,14 +1,16 @@
 /** Replaces files as a whole: what is new gets a temporary name beside the old file, and takes its place once it is whole. */
 
-import { closeSync, fsync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fsync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isErrno } from '../diagnostics/system-reason.ts';
 import { writeAll } from './read-up-to.ts';
 import { ioFault } from './io-fault.ts';
 import { makeDirectory } from './make-directories.ts';
 import { temporaryName } from './temporary-name.ts';
+import { unlessRefused } from './unless-refused.ts';
 
 const sync = promisify(fsync);
 
@@ -102,9 +104,15 @@ export function writeNewFileSync(path: string, bytes: Uint8Array, mode?: number)
   syncDirectorySync(dirname(path));
 }
 
-/** The same without keeping the thread waiting for the disk, and with the directory made where it is missing; `E-IO-001` for a refusal. */
+/**
+ * The same without keeping the thread waiting for the disk, and with the directory made where it is missing; `E-IO-001` for a refusal, and for a
+ * device, a pipe or a socket, which others use by its name: no file takes its place.
+ */
 export async function replaceFile(path: string, chunks: Chunks, options: ReplaceOptions = {}): Promise<void> {
   const directory = dirname(path);
+  const there = unlessRefused(() => statSync(path), null);
+  if (there !== null && !there.isFile() && !there.isDirectory())
+    throw new Diagnostic('E-IO-001', `cannot write ${path}: it is a device, a pipe or a socket`);
   await makeDirectory(directory);
   const file = await writeTemporary(directory, chunks, options);
   try {
