@@ -81,8 +81,17 @@ describe('the server of a page', () => {
     const { code, stderr } = await view.process.ended;
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^error\[E-RUN-140\]: five requests came with a wrong token: the server of the page has ended\nhint: /,
+      /^error\[E-RUN-140\]: five requests came with different wrong tokens: the server of the page has ended\nhint: /,
     );
+  });
+
+  it('does not end for a page of an earlier server that asks again and again', patience, async () => {
+    const { view, id } = await running();
+    for (let count = 0; count < 20; count += 1) {
+      const old = `authorization: Bearer ${'o'.repeat(43)}`;
+      expect((await view.raw(`GET /s/${id} HTTP/1.1`, view.host, old)).status).toBe(401);
+    }
+    expect((await view.ask('/sessions')).status).toBe(200);
   });
 
   it.each([

@@ -67,7 +67,7 @@ export const sessionCodes = {
   'E-RUN-140': {
     title: 'somebody has guessed at the token of a page',
     explanation:
-      'svc view takes requests of its page by a token of 256 bits, which stands in the address that it prints. Five requests came with another one, so its server has ended. A page that was left open from an earlier svc view at the same port asks so too: close it, and run svc view again.',
+      'svc view takes requests of its page by a token of 256 bits, which stands in the address that it prints. Five others were shown to it, all different, so its server has ended: some program of this machine, perhaps of another user, has tried to guess it. Run svc view again, which makes a new token.',
   },
   'E-RUN-141': {
     title: 'the port for a page cannot be had',

@@ -39,8 +39,8 @@ export interface HttpServerOptions {
   readonly anyHost?: boolean;
   /** Asked of every request once its form is known to be sound, before its token and its body are looked at; what it gives is the answer. */
   readonly admit?: (request: IncomingMessage) => HttpRefusal | undefined;
-  /** Told of each request that was refused for the token that it shows; not of one that shows none. */
-  readonly onWrongToken?: () => void;
+  /** Told of each request that was refused for the token that it shows: its `Authorization`, as sent; not of one that shows none. */
+  readonly onWrongToken?: (authorization: string) => void;
   /** How many connections there may be at once; half as many as the process may have files open when absent. */
   readonly mostConnections?: number;
   /** The answer of a refusal, the server's own included; `{ "error": code, "message": text }` when absent. */
@@ -267,7 +267,7 @@ export class HttpServer {
     }
     const isOpen = match.kind === 'route' && match.route.open === true;
     if (!isOpen && this.#isAuthorized !== null && !this.#isAuthorized(authorization)) {
-      if (authorization !== undefined) this.#options.onWrongToken?.();
+      if (authorization !== undefined) this.#options.onWrongToken?.(authorization);
       return kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': 'Bearer' });
     }
     if (match.kind === 'none') return kitRefusal('not_found', 'Nothing is served at this path.');

@@ -98,11 +98,17 @@ describe('the doors of a page', () => {
 
   it('close after the fifth wrong token', () => {
     const tried = new Tried();
-    for (let count = 0; count < 4; count += 1) tried.doors.wrongToken();
+    for (const token of ['a', 'b', 'c', 'd']) tried.doors.wrongToken(token);
     expect(tried.calls).toEqual([]);
-    tried.doors.wrongToken();
-    tried.doors.wrongToken();
+    tried.doors.wrongToken('e');
+    tried.doors.wrongToken('f');
     expect(tried.calls).toEqual(['guessed']);
+  });
+
+  it('do not close for a page of an earlier server, which shows its token again and again', () => {
+    const tried = new Tried();
+    for (let count = 0; count < 100; count += 1) tried.doors.wrongToken('of an earlier server');
+    expect(tried.calls).toEqual([]);
   });
 
   it('let in 500 requests a second', () => {
@@ -112,6 +118,17 @@ describe('the doors of a page', () => {
     tried.nowMs = 999;
     expect(tried.ask(own)).toBe('busy');
     tried.nowMs = 1000;
+    expect(tried.ask(own)).toBeUndefined();
+  });
+
+  it.each([
+    { ...own, 'sec-fetch-site': 'cross-site' },
+    { ...own, origin: 'http://evil.example' },
+    { host: 'example.com:4711' },
+  ])('are not held shut by a page of elsewhere that asks all the time', (headers) => {
+    const tried = new Tried();
+    const floods = Array.from({ length: 1000 }, () => tried.ask(headers));
+    expect(new Set(floods)).toEqual(new Set([headers.host === own.host ? 'page_refused' : 'host_refused']));
     expect(tried.ask(own)).toBeUndefined();
   });
 });

@@ -10,7 +10,7 @@ import { busy, type HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
 /** Requests of all connections together. A page asks for a body when a row of it is chosen. */
 const mostEachSecond = 500;
 const httpPort = 80;
-/** So many wrong tokens are somebody who guesses. */
+/** So many different wrong tokens are somebody who guesses; a page of an earlier server asks with the same one again and again. */
 const mostWrongTokens = 5;
 
 interface DoorsOptions {
@@ -32,7 +32,7 @@ export class Doors {
   readonly #options: DoorsOptions;
   #port = 0;
   #openKey: Secret | null;
-  #wrongTokens = 0;
+  readonly #wrongTokens = new Set<string>();
   #second = 0;
   #inSecond = 0;
 
@@ -48,7 +48,6 @@ export class Doors {
 
   /** Why a request is refused; undefined where it may go on. */
   admit({ headers, method, url = '' }: Pick<IncomingMessage, 'headers' | 'method' | 'url'>): HttpRefusal | undefined {
-    if (this.#isTooMuch()) return busy();
     const { host, origin } = headers;
     if (host === undefined || !isLoopbackHost(host) || portOf(host) !== this.#port) {
       return kitRefusal(
@@ -58,16 +57,20 @@ export class Doors {
     }
     if (origin !== undefined && origin !== `http://${host.toLowerCase()}`) return foreign();
     const site = singleHeader(headers['sec-fetch-site']);
-    if (site === undefined || site === 'same-origin' || site === 'none') return undefined;
-    const isNavigation = singleHeader(headers['sec-fetch-mode']) === 'navigate';
-    const isWindow = singleHeader(headers['sec-fetch-dest']) === 'document';
-    return method === 'GET' && isNavigation && isWindow && this.#isOpening(url) ? undefined : foreign();
+    if (site !== undefined && site !== 'same-origin' && site !== 'none') {
+      const isNavigation = singleHeader(headers['sec-fetch-mode']) === 'navigate';
+      const isWindow = singleHeader(headers['sec-fetch-dest']) === 'document';
+      if (method !== 'GET' || !isNavigation || !isWindow || !this.#isOpening(url)) return foreign();
+    }
+    // Of what a page of elsewhere asks nothing is counted: it could keep the server from its own page.
+    return this.#isTooMuch() ? busy() : undefined;
   }
 
-  /** Counts a token that was wrong. */
-  wrongToken(): void {
-    this.#wrongTokens += 1;
-    if (this.#wrongTokens === mostWrongTokens) this.#options.onGuessed();
+  /** Counts what was shown instead of the token, once whatever it is. */
+  wrongToken(shown: string): void {
+    if (this.#wrongTokens.size >= mostWrongTokens || this.#wrongTokens.has(shown)) return;
+    this.#wrongTokens.add(shown);
+    if (this.#wrongTokens.size === mostWrongTokens) this.#options.onGuessed();
   }
 
   /** Takes the same time whatever the key is; a right one is good once. */

@@ -57,7 +57,7 @@ export async function serveView({ port, opens, ...options }: ServedOptions): Pro
     // The doors look at both, and more closely.
     anyHost: true,
     admit: (request) => doors.admit(request),
-    onWrongToken: () => doors.wrongToken(),
+    onWrongToken: (shown) => doors.wrongToken(shown),
     mostConnections,
     renderRefusal: refusalReply,
   });
@@ -102,9 +102,13 @@ function deferred(): {
 }
 
 function guessed(): Diagnostic {
-  return new Diagnostic('E-RUN-140', 'five requests came with a wrong token: the server of the page has ended', {
-    hint: 'run svc view again; a page that was left open from an earlier one asks with a token that is not good any more',
-  });
+  return new Diagnostic(
+    'E-RUN-140',
+    'five requests came with different wrong tokens: the server of the page has ended',
+    {
+      hint: 'run svc view again; some program of this machine has tried to guess the token of the page',
+    },
+  );
 }
 
 function notBound(port: number, reason: string): Diagnostic {
