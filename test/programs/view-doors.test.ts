@@ -1,6 +1,16 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -186,6 +196,23 @@ describe('svc view --open', () => {
     expect((await view.raw(`GET ${target} HTTP/1.1`, view.host, ...site)).status).toBe(200);
     expect((await view.raw(`GET ${target} HTTP/1.1`, view.host, ...site)).status).toBe(403);
     await expect.poll(() => existsSync(file), { timeout: 20_000 }).toBe(false);
+  });
+
+  it('ends at once with Ctrl+C, also while the browser is being started', patience, async () => {
+    const workspace = emptyWorkspace();
+    const programs = join(workspace.home, 'bin');
+    mkdirSync(programs);
+    writeFileSync(join(programs, 'xdg-open'), `#!/bin/sh\n: > ${workspace.home}/begun\nexec sleep 30\n`);
+    chmodSync(join(programs, 'xdg-open'), 0o755);
+    const path = `${programs}:${process.env['PATH'] ?? ''}`;
+    const view = await ViewProcess.start(workspace, ['--open'], { env: { PATH: path, TMPDIR: workspace.home } });
+    await expect.poll(() => existsSync(join(workspace.home, 'begun')), { timeout: 20_000 }).toBe(true);
+    const begun = performance.now();
+    view.process.child.kill('SIGINT');
+    expect(await view.process.ended).toMatchObject({ code: 0 });
+    // It is waited for up to five seconds.
+    expect(performance.now() - begun).toBeLessThan(4000);
+    expect(readdirSync(workspace.home).filter((name) => name.startsWith('svc-view-'))).toEqual([]);
   });
 
   it('says that there is no browser, and serves the page', patience, async () => {

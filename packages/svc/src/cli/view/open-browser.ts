@@ -18,9 +18,9 @@ const startMs = 5000;
 
 /**
  * Has the browser load a file of this user alone that leads on to the address. The returned function removes the file: call it once the page
- * was loaded, or not any more. `W-RUN-142` when no browser could be started; nothing is left then.
+ * was loaded, or not any more. What starts the browser is waited for until `signal`. `W-RUN-142` when no browser could be started; nothing is left then.
  */
-export async function openBrowser(url: string, { env, cwd }: CommandContext): Promise<() => void> {
+export async function openBrowser(url: string, { env, cwd }: CommandContext, signal: AbortSignal): Promise<() => void> {
   const folder = makeScratch(tmpdir(), 'svc-view-');
   const remove = (): void => removeScratch(folder);
   const path = join(folder, 'svc-view.html');
@@ -35,11 +35,12 @@ export async function openBrowser(url: string, { env, cwd }: CommandContext): Pr
   child.unref();
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), startMs);
+  const over = AbortSignal.any([late.signal, signal]);
   try {
-    const [code] = await once(child, 'exit', { signal: late.signal });
+    const [code] = await once(child, 'exit', { signal: over });
     if (code !== 0) throw noBrowser(`${opener} ended with ${code ?? 'a signal'}`);
   } catch (error) {
-    if (late.signal.aborted) return remove;
+    if (over.aborted) return remove;
     remove();
     throw error instanceof Diagnostic ? error : noBrowser(`${opener} cannot be started`);
   } finally {

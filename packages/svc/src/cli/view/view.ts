@@ -94,7 +94,7 @@ async function serve(sessions: ViewedSessions, options: ViewOptions, context: Co
       const about = { url: server.url, port: server.port, session: sessions.first, read_only: readOnly };
       context.stdout.write(options.json === true ? jsonLine(about) : exactLine`${server.url}\n`);
       if (context.stderr.isTerminal && !signal.aborted) context.stderr.write(say`Ctrl+C ends the page\n`);
-      const closeFile = server.openUrl === null ? null : await opened(server.openUrl, context);
+      const closeFile = server.openUrl === null ? null : await opened(server.openUrl, context, signal);
       if (closeFile !== null) void server.opened.then(closeFile);
       await server.ended.finally(() => closeFile?.());
     } finally {
@@ -104,10 +104,10 @@ async function serve(sessions: ViewedSessions, options: ViewOptions, context: Co
 }
 
 /** Null where no browser was started, which is said. */
-async function opened(url: string, context: CommandContext): Promise<(() => void) | null> {
+async function opened(url: string, context: CommandContext, signal: AbortSignal): Promise<(() => void) | null> {
   const { openBrowser } = await import('./open-browser.ts');
   try {
-    return await openBrowser(url, context);
+    return await openBrowser(url, context, signal);
   } catch (error) {
     if (!(error instanceof Diagnostic)) throw error;
     context.stderr.write(render([error], context));
