@@ -171,6 +171,21 @@ describe('the page of recorded sessions', () => {
     expect((await view.ask(`/s/${id}/file/notes/other.md`)).status).toBe(404);
   });
 
+  it('says that there are more files than it names', patience, async () => {
+    const edit = { command: 'write', path: 'notes/plan.md', content: 'Blue.\n' };
+    const workspace = capsule({
+      manifest: 'artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]\n',
+      script: script(calls([['c1', 'svc-tool-editor', edit]]), says('Done.')),
+    });
+    expect((await svc(workspace, ['run', '--task', 'Plan it.'])).code).toBe(0);
+    const id = onlySession(workspace);
+    const out = join(workspace.folder, 'workdir', id, 'out');
+    for (let count = 1; count < 1000; count += 1) writeFileSync(join(out, `${count}.txt`), '');
+    const view = await ViewProcess.start(workspace, [id]);
+    const { files, truncated } = (await view.json(`/s/${id}/files`)) as { files: object[]; truncated: boolean };
+    expect([files.length, truncated]).toEqual([1000, true]);
+  });
+
   it('refuses what is not of a session that it shows', patience, async () => {
     const { workspace, id } = await recorded();
     expect((await svc(workspace, ['run', '--task', 'Another secret.'])).code).toBe(0);

@@ -35,15 +35,17 @@ export async function filesOf(session: ViewedSession, looks: SessionLooks): Prom
   const out = unlessRefused(() => HeldDirectory.open(`${workdir}/${outFolder}`), null);
   if (out !== null) walk.through(out, outFolder, 0);
   const files = new Map(walk.files.map((file) => [file.path, file]));
+  let isCut = walk.isCut || look?.isCut === true;
   for (const path of look?.changed ?? []) {
-    if (files.size >= mostFiles || files.has(path)) continue;
+    if (files.has(path)) continue;
     const file = openIn(workdir, path);
     if (file === null) continue;
     release(file.descriptor);
-    files.set(path, { path, bytes: file.size });
+    if (files.size < mostFiles) files.set(path, { path, bytes: file.size });
+    else isCut = true;
   }
   const sorted = [...files.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
-  return { files: sorted, truncated: walk.isCut || look?.isCut === true };
+  return { files: sorted, truncated: isCut };
 }
 
 /** Opens one of these files, and nothing else, for the caller to close; null for anything that is not among them. `path` is sound (`isSoundPath`). */
