@@ -101,8 +101,21 @@ function folderAt(path: string, home: string): ViewedSession {
   }
   const copy = { home, place: null, hold, usualWorkdir: () => null };
   const nameless = new FolderSession({ ...copy, id: namelessId });
+  if (!hasRecord(nameless)) {
+    throw new Diagnostic('E-RUN-070', `${path} has neither a trace nor a journal of a session`, {
+      hint: 'name the folder of one session; without a name svc view shows all of this workspace',
+    });
+  }
   const named = withReader(nameless, (reader) => reader.opening()?.open.session ?? '') ?? '';
   return isSessionId(named) ? new FolderSession({ ...copy, id: named }) : nameless;
+}
+
+/** Throws where one is there and cannot be read. */
+function hasRecord(session: ViewedSession): boolean {
+  const [trace, journal] = [session.openTrace(), session.openJournal()];
+  trace?.close();
+  journal?.close();
+  return trace !== null || journal !== null;
 }
 
 /** A session that was opened by its path. */
