@@ -1,11 +1,11 @@
 /** One session that is shown: where its files are, whether it lives, and what is wrong with its record. */
 
-import { lstatSync, realpathSync, statSync } from 'node:fs';
+import { readlinkSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import { type HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
+import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -136,7 +136,28 @@ interface Folder {
   /** Holds the folder of the session; throws what the system refuses. The caller closes it. */
   readonly hold: () => HeldDirectory;
   /** Where the workdir of an ended session lies if `--workdir` named no other; null where nobody can tell. */
-  readonly usualWorkdir: () => string | null;
+  readonly usualWorkdir: () => WorkdirPlace | null;
+}
+
+/** A workdir by a folder of the operator's, in whose path links are followed, and what is below it, where agents may have put any. */
+export interface WorkdirPlace {
+  readonly root: string;
+  readonly below: string;
+}
+
+/** Held while it is looked up: what takes its place meanwhile is not taken for it. Throws what the system refuses. */
+function realOf({ root, below }: WorkdirPlace): string {
+  const outer = HeldDirectory.at(root);
+  try {
+    const workdir = outer.below(below);
+    try {
+      return workdir.fd === null ? workdir.path : readlinkSync(`/proc/self/fd/${workdir.fd}`);
+    } finally {
+      workdir.close();
+    }
+  } finally {
+    outer.close();
+  }
 }
 
 /** A session in a folder of this user. */
@@ -192,10 +213,9 @@ export class FolderSession implements ViewedSession {
   }
 
   workdir(): string | null {
-    const path = this.record()?.workdir ?? this.#folder.usualWorkdir();
-    if (path === null) return null;
-    const stat = unlessRefused(() => lstatSync(path), null);
-    return stat?.isDirectory() === true ? unlessRefused(() => realpathSync(path), null) : null;
+    const path = this.record()?.workdir;
+    const place = path === undefined ? this.#folder.usualWorkdir() : { root: dirname(path), below: basename(path) };
+    return place === null ? null : unlessRefused(() => realOf(place), null);
   }
 
   notes(): readonly string[] {
@@ -243,7 +263,7 @@ function held({ id, hold }: Folder): HeldDirectory {
 }
 
 /** Where a session works that `--workdir` gave no other place: `workdir/<id>` beside `.svc/sessions/` (docs/cli.md "Files"). */
-export function usualWorkdir(sessionsFolder: string, id: string): string | null {
+export function usualWorkdir(sessionsFolder: string, id: string): WorkdirPlace | null {
   const state = dirname(sessionsFolder);
-  return basename(state) === '.svc' ? join(dirname(state), 'workdir', id) : null;
+  return basename(state) === '.svc' ? { root: join(dirname(state), 'workdir'), below: id } : null;
 }

@@ -25,7 +25,7 @@ import {
 import type { SessionFacts } from '../trace/session-facts.ts';
 import { unpackExport } from '../trace/unpack-export.ts';
 import { TraceFileSession } from './trace-file-session.ts';
-import { FolderSession, usualWorkdir, type ViewedSession, withReader } from './viewed-session.ts';
+import { FolderSession, usualWorkdir, type ViewedSession, withReader, type WorkdirPlace } from './viewed-session.ts';
 
 export interface ViewedSessions {
   /** The session that is to be shown first; null for the list. */
@@ -177,7 +177,7 @@ interface Child {
   /** Below the folder of the sessions. */
   readonly path: string;
   /** Where it works, unless its parent's workdir is not known. */
-  readonly workdir: string | null;
+  readonly workdir: WorkdirPlace | null;
 }
 
 /** The sessions of a workspace; their children, which lie in their folders, are found by their ids. */
@@ -273,7 +273,10 @@ export class WorkspaceSessions implements ViewedSessions {
       if (directory === null) continue;
       for (const { id, path } of childrenOf(directory)) {
         const [, name = ''] = path.split('/');
-        const workdir = parent.workdir === null ? null : join(parent.workdir, '.svc', 'children', name);
+        const workdir =
+          parent.workdir === null
+            ? null
+            : { root: parent.workdir.root, below: join(parent.workdir.below, '.svc', 'children', name) };
         const child = { path: `${parent.path}/${path}`, workdir };
         if (!found.has(id)) found.set(id, child);
         if (parent.depth < deepest) pending.push({ ...child, depth: parent.depth + 1 });

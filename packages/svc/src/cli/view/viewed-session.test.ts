@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { FolderSession } from './viewed-session.ts';
+
+const swapWriter = fileURLToPath(new URL('../../../../../test/support/swap-writer.mjs', import.meta.url));
+const id = 'ses_0123456789ab7000800000000000c001';
+const rounds = 20_000;
+const mostRounds = 400_000;
+
+let root = '';
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-view-race-')));
+  mkdirSync(join(root, 'work', id, '.svc', 'children', 'painter'), { recursive: true });
+  mkdirSync(join(root, 'elsewhere', 'painter'), { recursive: true });
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function child(): FolderSession {
+  const place = { root: join(root, 'work'), below: `${id}/.svc/children/painter` };
+  return new FolderSession({
+    id,
+    home: root,
+    place: null,
+    hold: () => HeldDirectory.at(root),
+    usualWorkdir: () => place,
+  });
+}
+
+describe.skipIf(!existsSync('/proc/self/fd'))('the workdir of a session (skipped without /proc)', () => {
+  it('is the one that its parent has, and none that a link leads to', () => {
+    expect(child().workdir()).toBe(join(root, 'work', id, '.svc', 'children', 'painter'));
+    rmSync(join(root, 'work', id, '.svc', 'children'), { recursive: true });
+    expect(child().workdir()).toBeNull();
+    symlinkSync(join(root, 'elsewhere'), join(root, 'work', id, '.svc', 'children'));
+    expect(child().workdir()).toBeNull();
+  });
+
+  it.each(['.svc/children/painter', '.svc/children'])(
+    'is never what a link leads to, while the two take turns at %s without a pause',
+    async (part) => {
+      const link = join(root, 'link');
+      symlinkSync(join(root, 'elsewhere'), link);
+      const words = [swapWriter, join(root, 'work', id, part), link, join(root, 'away')];
+      const writer = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] });
+      onTestFinished(() => void writer.kill('SIGKILL'));
+      await once(writer.stdout, 'data');
+      const met = new Set<string | null>();
+      for (let round = 0; round < mostRounds && (round < rounds || met.size < 2); round += 1)
+        met.add(child().workdir());
+      writer.stdin.end();
+      expect(Number(await text(writer.stdout))).toBeGreaterThan(0);
+      expect([...met].filter((path) => path?.startsWith(join(root, 'elsewhere')))).toEqual([]);
+      expect(met.has(null)).toBe(true);
+      expect(met.has(join(root, 'work', id, '.svc', 'children', 'painter'))).toBe(true);
+    },
+  );
+});
