@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, renameSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
@@ -329,6 +329,32 @@ describe('the page of a file', () => {
         'The trace has no end of the session: it was killed, or could not write it.',
       ],
     });
+  });
+
+  it('is not held up by a hole of a terabyte, and ends at once with Ctrl+C', patience, async () => {
+    const { workspace } = await recorded();
+    const start = '{"event_type":"session_start"}\n';
+    workspace.write('hole.jsonl', start);
+    truncateSync(join(workspace.folder, 'hole.jsonl'), 1024 ** 4);
+    const view = await ViewProcess.start(workspace, ['hole.jsonl']);
+    const shown = view.line.session ?? '';
+    const trace = new ReadStream(await view.open(`/s/${shown}/trace`));
+    expect(await trace.until('\n')).toBe(start);
+    expect(await view.json(`/s/${shown}`)).toMatchObject({
+      notes: ['Line 2 of the trace is longer than 16 MiB.', 'The trace ends in the middle of a line.'],
+    });
+    view.process.child.kill('SIGINT');
+    expect(await view.process.ended).toMatchObject({ code: 0, stderr: '' });
+    await trace.untilOver();
+  });
+
+  it('is not served of a folder that holds no session', patience, async () => {
+    const { workspace } = await recorded();
+    const { code, stdout, stderr } = await svc(workspace, ['view', '.']);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toBe(
+      `error[E-RUN-070]: ${workspace.folder} has neither a trace nor a journal of a session\nhint: name the folder of one session; without a name svc view shows all of this workspace\n`,
+    );
   });
 
   it('is not served of what is no regular file', patience, async () => {

@@ -29,7 +29,15 @@ export class BareJournal {
 
   /** The same records, those of texts with their hash and size alone. A line that is no record stays as it is. */
   *next(): Generator<Buffer> {
-    for (const end = this.#lines.end(); this.#at < end && !this.#isTooLong;) {
+    while (!this.#isTooLong) {
+      yield* this.#upTo(this.#lines.end());
+      if (!this.#lines.isBehind) return;
+      this.#isTooLong ||= this.#lines.unended > longestLine;
+    }
+  }
+
+  *#upTo(end: number): Generator<Buffer> {
+    while (this.#at < end) {
       const lines = this.#lines.linesAt(this.#at, end, longestLine);
       if (lines === null) {
         this.#isTooLong = true;

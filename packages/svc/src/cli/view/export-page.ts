@@ -151,13 +151,15 @@ class SessionParts {
   *trace(): Generator<Buffer> {
     if (this.#trace === null) return;
     const lines = new WholeLines(this.#trace);
-    const end = lines.end();
-    for (let at = 0; at < end;) {
-      const piece = lines.linesAt(at, end, longestLine) ?? this.#trace.readAt(at, Math.min(longestLine, end - at));
-      if (piece.length === 0) return;
-      at += piece.length;
-      yield this.#redacted(piece);
-    }
+    let at = 0;
+    do {
+      for (const end = lines.end(); at < end;) {
+        const piece = lines.linesAt(at, end, longestLine) ?? this.#trace.readAt(at, Math.min(longestLine, end - at));
+        if (piece.length === 0) return;
+        at += piece.length;
+        yield this.#redacted(piece);
+      }
+    } while (lines.isBehind);
   }
 
   *journal(): Generator<Buffer> {

@@ -28,10 +28,14 @@ export async function followTrace({ file, from, isLive }: Followed, body: OpenBo
   const lines = new WholeLines(file);
   let at = from;
   await whileLive(isLive, body, async () => {
-    const end = lines.end();
-    for (const piece of lines.pieces(at, end)) {
-      if (!(await body.put(piece))) return;
-      at += piece.length;
+    for (;;) {
+      const end = lines.end();
+      for (const piece of lines.pieces(at, end)) {
+        if (!(await body.put(piece))) return;
+        at += piece.length;
+      }
+      if (!lines.isBehind || body.gone.aborted) return;
+      await ownTurn();
     }
   });
 }

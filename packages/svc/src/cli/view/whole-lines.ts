@@ -4,6 +4,8 @@ import type { LineFile } from '../../journal/line-file.ts';
 
 /** Read and put at once. */
 const pieceBytes = 256 * 1024;
+/** Looked through at once: a file may have holes of any size. */
+const lookedBytes = 64 * 1024 * 1024;
 const lineFeed = 0x0a;
 
 /** The byte behind the last line feed of a file, as far as it has been looked for. */
@@ -17,10 +19,20 @@ export class WholeLines {
     this.#file = file;
   }
 
-  /** The byte behind the last line feed there is now; 0 where there is none. Reads nothing twice. */
+  /** Whether there is more of the file than was looked through: `end` is to be asked again. */
+  get isBehind(): boolean {
+    return this.#looked < this.#file.size;
+  }
+
+  /** How many bytes have come since the last line feed. */
+  get unended(): number {
+    return this.#looked - this.#end;
+  }
+
+  /** The byte behind the last line feed in what was looked through, which is now 64 MiB more; 0 where there is none. Reads nothing twice. */
   end(): number {
-    const { size } = this.#file;
-    for (let to = size; to > this.#looked;) {
+    const end = Math.min(this.#file.size, this.#looked + lookedBytes);
+    for (let to = end; to > this.#looked;) {
       const from = Math.max(this.#looked, to - pieceBytes);
       const at = this.#file.readAt(from, to - from).lastIndexOf(lineFeed);
       if (at >= 0) {
@@ -29,7 +41,7 @@ export class WholeLines {
       }
       to = from;
     }
-    this.#looked = Math.max(this.#looked, size);
+    this.#looked = Math.max(this.#looked, end);
     return this.#end;
   }
 
