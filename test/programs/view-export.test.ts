@@ -233,6 +233,21 @@ describe('svc view --export', () => {
     expect(readdirSync(into).filter((name) => !name.startsWith('.svc-tmp-'))).toEqual(['out.html']);
   });
 
+  it('leaves nothing at all behind after Ctrl+C', patience, async () => {
+    const { workspace } = await recorded();
+    const line = `{"event_type":"tool_call","arguments":"${'0123456789'.repeat(100)}"}\n`;
+    workspace.write('trace.jsonl', line.repeat(200_000));
+    const into = join(workspace.folder, 'into');
+    mkdirSync(into);
+    writeFileSync(join(into, 'out.html'), 'before');
+    const process = new SvcProcess(workspace, ['view', 'trace.jsonl', '--export', 'into/out.html']);
+    await expect.poll(() => readdirSync(into).length, { timeout: 20_000, interval: 1 }).toBe(2);
+    process.child.kill('SIGINT');
+    expect(await process.ended).toMatchObject({ code: 130, stdout: '', stderr: 'interrupted\n' });
+    expect(readdirSync(into)).toEqual(['out.html']);
+    expect(readFileSync(join(into, 'out.html'), 'utf8')).toBe('before');
+  });
+
   it('is asked for one thing at a time', patience, async () => {
     const { workspace } = await recorded();
     const usage = async (...args: readonly string[]) => (await svc(workspace, ['view', ...args])).stderr;

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { readFileUpTo, release } from '@svc/kit/files/read-up-to.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
@@ -39,6 +40,8 @@ interface ExportRequest {
   readonly redactor: Redactor;
   /** Told what is added, before anything is written. */
   readonly tell: (added: Added) => void;
+  /** Ends it, and nothing is left beside what was there. */
+  readonly signal: AbortSignal;
 }
 
 const mostFileBytes = 16 * 1024 * 1024;
@@ -54,10 +57,17 @@ export async function exportPage(request: ExportRequest): Promise<Added> {
     const added = parts.measure(files);
     tell(added);
     removeLeftovers(dirname(path), temporaryPrefix, { now: systemClock.now(), owner: thisUser() });
-    await replaceFile(path, documentOf(request, parts, files), { mode: 0o600 });
+    await replaceFile(path, unlessInterrupted(documentOf(request, parts, files), request.signal), { mode: 0o600 });
     return added;
   } finally {
     parts.close();
+  }
+}
+
+async function* unlessInterrupted(pieces: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    if (signal.aborted) throw new Diagnostic('E-IO-001', 'the export was interrupted');
+    yield piece;
   }
 }
 

@@ -63,44 +63,53 @@ export function viewCommand(context: CommandContext): Command {
       if (output !== undefined && (open === true || readOnly === true || options.port !== 0)) {
         command.error('error: --port, --open and --read-only are for a page that is served, not for --export');
       }
-      await view(wanted, options, context);
+      await interruptible(context, async (signal) => await view(wanted, options, { context, signal }));
     });
 }
 
-async function view(wanted: string | undefined, options: ViewOptions, context: CommandContext): Promise<void> {
+interface Run {
+  readonly context: CommandContext;
+  /** Aborted by Ctrl+C. */
+  readonly signal: AbortSignal;
+}
+
+async function view(wanted: string | undefined, options: ViewOptions, run: Run): Promise<void> {
+  const { context, signal } = run;
   const { openViewed } = await import('./viewed-sessions.ts');
   const { export: output } = options;
   const named = output === undefined ? wanted : (wanted ?? locateSession(sessionsFolder(context, options), undefined));
   const sessions = await openViewed(context, named, options);
   try {
-    if (output === undefined) await serve(sessions, options, context);
-    else await exportTo(resolve(context.cwd, output), sessions, { options, context });
+    // An archive may have taken its time.
+    if (signal.aborted) throw new Diagnostic('E-IO-001', 'svc view was interrupted');
+    if (output === undefined) await serve(sessions, options, run);
+    else await exportTo(resolve(context.cwd, output), sessions, { ...run, options });
   } finally {
     sessions.close();
   }
 }
 
-async function serve(sessions: ViewedSessions, options: ViewOptions, context: CommandContext): Promise<void> {
+async function serve(sessions: ViewedSessions, options: ViewOptions, { context, signal }: Run): Promise<void> {
   const { readPageTexts } = await import('./page-document.ts');
   const { serveView } = await import('./view-server.ts');
   const { port, readOnly = false, open = false } = options;
   // What streams by is garbage at once: the engine would add room for it bit by bit, and save nothing (ADR 0135).
   setFlagsFromString('--semi-space-growth-factor=1');
-  await interruptible(context, async (signal) => {
-    const page = readPageTexts();
-    const server = await serveView({ context, sessions, page, readOnly, resumeMs, port, opens: open });
-    signal.addEventListener('abort', () => void server.close(), { once: true });
-    try {
-      const about = { url: server.url, port: server.port, session: sessions.first, read_only: readOnly };
-      context.stdout.write(options.json === true ? jsonLine(about) : exactLine`${server.url}\n`);
-      if (context.stderr.isTerminal && !signal.aborted) context.stderr.write(say`Ctrl+C ends the page\n`);
-      const closeFile = server.openUrl === null ? null : await opened(server.openUrl, context, signal);
-      if (closeFile !== null) void server.opened.then(closeFile);
-      await server.ended.finally(() => closeFile?.());
-    } finally {
-      await server.close();
-    }
-  });
+  const page = readPageTexts();
+  const server = await serveView({ context, sessions, page, readOnly, resumeMs, port, opens: open });
+  signal.addEventListener('abort', () => void server.close(), { once: true });
+  // It may have come while the server was being made.
+  if (signal.aborted) await server.close();
+  try {
+    const about = { url: server.url, port: server.port, session: sessions.first, read_only: readOnly };
+    context.stdout.write(options.json === true ? jsonLine(about) : exactLine`${server.url}\n`);
+    if (context.stderr.isTerminal && !signal.aborted) context.stderr.write(say`Ctrl+C ends the page\n`);
+    const closeFile = server.openUrl === null ? null : await opened(server.openUrl, context, signal);
+    if (closeFile !== null) void server.opened.then(closeFile);
+    await server.ended.finally(() => closeFile?.());
+  } finally {
+    await server.close();
+  }
 }
 
 /** Null where no browser was started, which is said. */
@@ -118,7 +127,7 @@ async function opened(url: string, context: CommandContext, signal: AbortSignal)
 async function exportTo(
   path: string,
   sessions: ViewedSessions,
-  { options, context }: { readonly options: ViewOptions; readonly context: CommandContext },
+  { options, context, signal }: Run & { readonly options: ViewOptions },
 ): Promise<void> {
   const { readPageTexts } = await import('./page-document.ts');
   const { exportPage } = await import('./export-page.ts');
@@ -134,7 +143,7 @@ async function exportTo(
   const grants = { envAllow: Object.keys(env) };
   const headers = headerSecrets(env);
   const redactor = sessionRedactor({ apiKey: null, listenerToken: listenerTokenOf(env), grants, env, headers });
-  const added = await exportPage({ session, page: readPageTexts(), path, bodies, files, redactor, tell });
+  const added = await exportPage({ session, page: readPageTexts(), path, bodies, files, redactor, tell, signal });
   const about = { path, session: session.id, texts: added.texts, files: added.files, added_bytes: added.bytes };
   context.stdout.write(options.json === true ? jsonLine(about) : exactLine`${path}\n`);
 }
