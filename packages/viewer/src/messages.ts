@@ -27,6 +27,8 @@ export interface NewTask {
 
 export interface EndedTask {
   readonly index: number;
+  /** Milliseconds since the session began. */
+  readonly end: number;
   readonly state: string;
   readonly why: string;
   readonly durationMs: number;

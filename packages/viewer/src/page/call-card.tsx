@@ -8,14 +8,14 @@ import { duration } from '../text/words.ts';
 import { isCall, labelOf, laneOfKind } from '../trace/kinds.ts';
 import { useLoading } from './loading.ts';
 import { Output } from './side-panel.tsx';
-import { wordOf } from './steps.tsx';
+import { wordsOf } from './steps.tsx';
 import { Diff, TextBlock, theirs } from './theirs.tsx';
 
 export function CallCard({ row, view }: { readonly row: number; readonly view: View }): JSX.Element {
   const { columns } = view.session;
   const [isOpen, setOpen] = useState(false);
   const kind = columns.kindOf(row);
-  const word = wordOf(columns.flagsOf(row));
+  const [word, about] = wordsOf(columns.flagsOf(row), columns.detailOf(row));
   return (
     <div
       class={`call lane${laneOfKind[kind] ?? -1} ${word === '' ? '' : 'bad'} ${view.selected.value === row ? 'on' : ''}`}
@@ -24,7 +24,7 @@ export function CallCard({ row, view }: { readonly row: number; readonly view: V
         <i class="square" aria-hidden="true" />
         <span class="call-name theirs mono">
           <span class="off">{labelOf(kind)} </span>
-          {theirs(columns.nameOf(row))} <span class="muted">{theirs(columns.detailOf(row))}</span>
+          {theirs(columns.nameOf(row))} <span class="muted">{theirs(about)}</span>
         </span>
         <span class="call-facts">
           {word !== '' && <b>{word} · </b>}

@@ -10,6 +10,7 @@ import type { Source } from '../store/source.ts';
 import { View } from '../store/view.ts';
 import { count, counted, duration } from '../text/words.ts';
 import { kinds } from '../trace/kinds.ts';
+import { betweenDetails } from '../trace/read-line.ts';
 import { CallCard } from './call-card.tsx';
 import { ChildConversation } from './child-conversation.tsx';
 import { LiveTurn } from './live-turn.tsx';
@@ -79,7 +80,9 @@ function TaskConversation({ task, ...props }: ConversationProps & { readonly tas
         </button>
       )}
       {rest <= 0 && task.state === undefined && <LiveTurn task={task} view={view} />}
-      {rest <= 0 && <Result task={task} view={view} />}
+      {rest <= 0 && (
+        <Result task={task} view={view} lastTurn={talks.findLast(({ kind }) => kind === 'turn')?.row ?? null} />
+      )}
     </>
   );
 }
@@ -153,19 +156,19 @@ function Turn({
   const { columns } = view.session;
   const { row, calls } = talk;
   const isModel = columns.kindOf(row) === kinds.model;
-  const [model = ''] = columns.detailOf(row).split(' · ');
   const isBad = columns.flagsOf(row) !== 0;
+  const detail = columns.detailOf(row);
+  const [model = ''] = detail.split(betweenDetails);
+  const [input, output] = [columns.inputOf(row), columns.outputOf(row)];
   return (
     <article class={`turn ${isChosen ? 'chosen' : ''}`}>
       {isModel && (
         <button class="turn-head" onClick={() => view.select(row)}>
           <b>{theirs(columns.nameOf(row))}</b>{' '}
-          <span class={`theirs ${isBad ? 'bad' : ''}`}>
-            {isBad && 'failed: '}
-            {theirs(model)}
-          </span>
+          <span class={`theirs ${isBad ? 'bad' : ''}`}>{isBad ? <>failed: {theirs(detail)}</> : theirs(model)}</span>
           <span class="turn-facts">
-            {duration(columns.durationOf(row))} · {count(columns.inputOf(row))} in, {count(columns.outputOf(row))} out
+            {duration(columns.durationOf(row))}
+            {input + output > 0 && ` · ${count(input)} in, ${count(output)} out`}
           </span>
         </button>
       )}
@@ -204,16 +207,22 @@ function Rule({ row, view }: { readonly row: number; readonly view: View }): JSX
   return (
     <button class="rule" onClick={() => view.select(row)}>
       <span class="theirs">
-        <b>{theirs(ruleWord(columns.kindOf(row), columns.nameOf(row)))}</b> {theirs(columns.detailOf(row))}
+        <b>{theirs(ruleWord(view, row))}</b> {theirs(columns.detailOf(row))}
       </span>
     </button>
   );
 }
 
-function ruleWord(kind: number, name: string): string {
-  if (kind === kinds.compaction) return 'The conversation was to be made shorter:';
+function compactionWord(bits: number, detail: string): string {
+  if (bits !== 0) return 'The conversation could not be made shorter:';
+  return `The conversation was ${detail.startsWith('unchanged') ? 'to be ' : ''}made shorter:`;
+}
+
+function ruleWord({ session: { columns } }: View, row: number): string {
+  const kind = columns.kindOf(row);
+  if (kind === kinds.compaction) return compactionWord(columns.flagsOf(row), columns.detailOf(row));
   if (kind === kinds.reopened) return 'A hook had it done again:';
-  if (kind === kinds.hookError) return `The hook ${name} failed:`;
+  if (kind === kinds.hookError) return `The hook ${columns.nameOf(row)} failed:`;
   if (kind === kinds.canceled) return 'Canceled';
   return kind === kinds.ceiling ? 'The most tokens that this session may use were reached.' : 'Again:';
 }
@@ -234,10 +243,23 @@ function End({ row, view }: { readonly row: number; readonly view: View }): JSX.
   );
 }
 
-/** What the task came to, where the journal has it. */
-function Result({ task, view }: { readonly task: Task; readonly view: View }): JSX.Element | null {
+/** What the task came to, where the journal has it, and it is not what was said or told of last. */
+function Result({
+  task,
+  view,
+  lastTurn,
+}: {
+  readonly task: Task;
+  readonly view: View;
+  readonly lastTurn: number | null;
+}): JSX.Element | null {
   const { journal } = view.session;
-  const result = useLoading(() => view.session.ask('result', task.index), [task.state, journal.value === null]);
+  const hasJournal = journal.value !== null;
+  const result = useLoading(() => view.session.ask('result', task.index), [task.state, hasJournal]);
+  const last = useLoading(
+    async () => (lastTurn === null || !hasJournal ? null : await view.session.ask('output', lastTurn)),
+    [lastTurn, hasJournal],
+  );
   if (task.state === undefined) {
     const state = stateOf(task, view);
     return state === 'running' || state === 'waits for you' ? null : <p class="note">This task is {state}.</p>;
@@ -248,7 +270,11 @@ function Result({ task, view }: { readonly task: Task; readonly view: View }): J
         Answers and outputs are not here: this session kept no journal, or it was not exported with it.
       </p>
     );
-  if (result.kind !== 'there' || result.value.kind === 'none') return null;
+  if (result.kind !== 'there' || result.value.kind === 'none' || last.kind === 'loading') return null;
+  const { text } = result.value;
+  if (task.state === 'failed' && (task.why ?? '') !== '' && text.startsWith('error: ')) return null;
+  const said = last.kind === 'there' ? (last.value?.parts ?? []) : [];
+  if (said.some((part) => part.text.kind === 'text' && part.text.text === text)) return null;
   return (
     <article class="result">
       <h2>Result</h2>

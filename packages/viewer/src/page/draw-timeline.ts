@@ -200,7 +200,7 @@ function paintAxis(g: CanvasRenderingContext2D, { from, to, scale, width, height
     const x = Math.round(labelWidth + (time - from) * scale) + 0.5;
     g.fillStyle = colour('--line');
     g.fillRect(x - 0.5, 0, 1, height);
-    const text = axisTime(time);
+    const text = axisTime(time, step);
     g.fillStyle = colour('--faint');
     if (x + 6 + g.measureText(text).width < width) g.fillText(text, x + 5, 10);
   }

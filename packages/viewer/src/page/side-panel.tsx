@@ -6,12 +6,13 @@ import { useState } from 'preact/hooks';
 
 import type { StepDetail, StepOutput } from '../messages.ts';
 import { percents, summarize } from '../store/summary.ts';
+import { sumsOf } from '../store/session-sums.ts';
 import type { View } from '../store/view.ts';
 import { count, duration } from '../text/words.ts';
 import { isCall, kinds, labelOf, laneOfKind, lanes } from '../trace/kinds.ts';
 import { address, goTo, linkTo } from './address.ts';
 import { useLoading } from './loading.ts';
-import { wordOf } from './steps.tsx';
+import { wordsOf } from './steps.tsx';
 import { Diff, TextBlock, theirs } from './theirs.tsx';
 
 interface SidePanelProps {
@@ -42,7 +43,7 @@ function Step({
   const { columns } = view.session;
   const kind = columns.kindOf(row);
   const detail = useLoading(() => view.session.ask('detail', row), [row]);
-  const word = wordOf(columns.flagsOf(row));
+  const [word] = wordsOf(columns.flagsOf(row), columns.detailOf(row));
   return (
     <>
       <header class="side-head">
@@ -196,6 +197,14 @@ function Summary({ view }: { readonly view: View }): JSX.Element {
           ✕
         </button>
       </header>
+      <dl class="facts narrow-sums" aria-label="Sums">
+        {sumsOf(view.session).map(({ label, value, show }) => (
+          <>
+            <dt>{label}</dt>
+            <dd>{show(value)}</dd>
+          </>
+        ))}
+      </dl>
       {whole === 0 ? (
         <p class="note">Nothing here took time.</p>
       ) : (
@@ -206,16 +215,21 @@ function Summary({ view }: { readonly view: View }): JSX.Element {
       <table class="shares">
         <caption class="off">Share of time by lane</caption>
         <tbody>
-          {lanes.map((name, lane) => (
-            <tr class={`lane${lane}`}>
-              <th scope="row">
-                <i class="square" aria-hidden="true" />
-                {name}
-              </th>
-              <td>{shares[lane]} %</td>
-              <td>{duration(summary.byLane[lane] ?? 0)}</td>
-            </tr>
-          ))}
+          {lanes.map((name, lane) => {
+            const ms = summary.byLane[lane] ?? 0;
+            return (
+              ms > 0 && (
+                <tr class={`lane${lane}`}>
+                  <th scope="row">
+                    <i class="square" aria-hidden="true" />
+                    {name}
+                  </th>
+                  <td>{shares[lane]} %</td>
+                  <td>{duration(ms)}</td>
+                </tr>
+              )
+            );
+          })}
         </tbody>
       </table>
       <h3>Slowest</h3>

@@ -6,6 +6,7 @@ import type { JSX } from 'preact';
 import type { Span, View } from '../store/view.ts';
 import { count, counted, duration } from '../text/words.ts';
 import { flags, kinds, labelOf, laneOfKind } from '../trace/kinds.ts';
+import { betweenDetails } from '../trace/read-line.ts';
 import { theirs } from './theirs.tsx';
 import { type RowAttributes, VirtualList } from './virtual-list.tsx';
 
@@ -70,8 +71,8 @@ function StepRow({ row, view, span: [from, to], attributes: { key: _key, ...attr
   const scale = 100 / Math.max(1, to - from);
   const left = Math.max(0, Math.min(99.5, (start - from) * scale));
   const width = Math.max(0, Math.min(100 - left, (start + took - from) * scale - left));
-  const word = wordOf(bits);
-  const tokens = columns.outputOf(row);
+  const [word, about] = wordsOf(bits, columns.detailOf(row));
+  const tokens = columns.inputOf(row) + columns.outputOf(row);
   return (
     <div
       {...attributes}
@@ -87,7 +88,7 @@ function StepRow({ row, view, span: [from, to], attributes: { key: _key, ...attr
       </span>
       <span role="gridcell" class="about">
         {word !== '' && <b>{word}</b>}
-        {theirs(columns.detailOf(row))}
+        {theirs(about)}
       </span>
       <span role="gridcell" class="bar-column" aria-hidden="true">
         <i style={{ left: `${left}%`, width: `${width}%` }} />
@@ -102,10 +103,13 @@ function StepRow({ row, view, span: [from, to], attributes: { key: _key, ...attr
   );
 }
 
-/** How a row went wrong; '' for one that did not. */
-export function wordOf(bits: number): string {
-  if ((bits & flags.refused) !== 0) return 'refused';
-  return (bits & flags.failed) === 0 ? '' : 'failed';
+/** How a row went wrong, '' for one that did not; and the rest of its detail. */
+export function wordsOf(bits: number, detail: string): readonly [word: string, about: string] {
+  if ((bits & flags.refused) !== 0) return ['refused', detail];
+  const end = detail.indexOf(betweenDetails);
+  if ((bits & flags.exited) !== 0 && detail.startsWith('exit ') && end !== -1)
+    return [detail.slice(0, end), detail.slice(end + betweenDetails.length)];
+  return [(bits & (flags.failed | flags.exited)) === 0 ? '' : 'failed', detail];
 }
 
 function NoSteps({ view }: { readonly view: View }): JSX.Element {

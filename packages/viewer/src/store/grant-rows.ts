@@ -64,7 +64,7 @@ export class Uses {
     // The row of a host begins with how many connections there were; of a child it is one for its start and one for its end.
     else if (kind === kinds.egress) use.used += Number.parseInt(columns.detailOf(row), 10) || 1;
     else if (kind !== kinds.child || columns.detailOf(row).startsWith('started')) use.used += 1;
-    if ((bits & flags.failed) !== 0) use.failed += 1;
+    if ((bits & (flags.failed | flags.exited)) !== 0) use.failed += 1;
     if (use.row === -1) use.row = row;
   }
 
@@ -227,8 +227,9 @@ export function manifestLine(
 }
 
 function holdsWord(line: string, word: string): boolean {
-  const at = line.indexOf(word);
-  if (at === -1) return false;
-  const [before, after] = [line[at - 1] ?? ' ', line[at + word.length] ?? ' '];
-  return !/[\w-]/.test(before) && !/[\w-]/.test(after);
+  for (let at = line.indexOf(word); at !== -1; at = line.indexOf(word, at + 1)) {
+    const [before, after] = [line[at - 1] ?? ' ', line[at + word.length] ?? ' '];
+    if (!/[\w-]/.test(before) && !/[\w-]/.test(after)) return true;
+  }
+  return false;
 }

@@ -8,11 +8,15 @@ import { Columns } from './columns.ts';
 import { conversationOf } from './conversation.ts';
 import { treeOf } from './file-tree.ts';
 import { grantRows, manifestLine, Uses } from './grant-rows.ts';
+import { Session } from './session.ts';
 import { percents, summarize } from './summary.ts';
+import { View } from './view.ts';
 
 const start = 1_700_000_000_000;
 const event = (type: string, at: number, fields: object = {}): string =>
   JSON.stringify({ event_type: type, event_id: 'e', timestamp: start + at, task_id: 'tsk_1', ...fields });
+
+const place = { kind: 'held', trace: '', journal: null, bodies: null } as const;
 
 const lines = [
   event('session_start', 0, {
@@ -116,6 +120,44 @@ describe('the rows of a trace', () => {
       [25, 25, 50],
       [0, 0],
     ]);
+  });
+
+  it('count what a call spent in a question or a plan once', () => {
+    const columns = new Columns();
+    const rows = [
+      event('task_received', 0, { text: 'Do it.' }),
+      event('task_input_required', 3000, { prompt: 'Which?', outcome: 'answered', duration_ms: 2800 }),
+      event('tool_call', 3010, { tool_name: 'svc-tool-request-input', duration_ms: 3000 }),
+      event('plan_step', 5000, { step_id: 'a', name: 'ls', duration_ms: 900 }),
+      event('plan_step', 5000, { step_id: 'b', name: 'wc', duration_ms: 800 }),
+      event('tool_call', 5010, { tool_name: 'submit-plan', duration_ms: 1000 }),
+      event('tool_call', 6000, { tool_name: 'svc-tool-editor', duration_ms: 500 }),
+    ];
+    columns.put(new RowBlocks().block(rows).rows);
+    const { byLane, slowest } = summarize(Uint32Array.from(rows.keys()), columns);
+    expect(byLane).toEqual([0, 200 + 900 + 800 + 500, 0, 0, 2800]);
+    expect(slowest).toEqual([1, 3, 4, 6, 2]);
+  });
+
+  it('show the whole of a task that waited before it began', () => {
+    const session = new Session({ onmessage: null, postMessage: () => {}, terminate: () => {} }, place);
+    const view = new View(session);
+    session.tasks.value = [
+      {
+        index: 0,
+        id: 't',
+        firstRow: 0,
+        text: '',
+        origin: 'user',
+        isUntrusted: false,
+        start: 1000,
+        end: 9000,
+        durationMs: 10,
+      },
+    ];
+    view.pickTask(0);
+    expect(view.range.value).toEqual([840, 9160]);
+    view.close();
   });
 
   it('say what of the grants was used', () => {
@@ -280,5 +322,6 @@ describe('files and manifests', () => {
     expect(manifestLine(manifest, { section: 'shell', value: 'git' })).toBe(6);
     expect(manifestLine(manifest, { section: 'env', value: 'CI' })).toBe(7);
     expect(manifestLine(manifest, { section: 'spawn', value: 'git' })).toBe(null);
+    expect(manifestLine('shell: { allow: [sh] }', { section: 'shell', value: 'sh' })).toBe(1);
   });
 });

@@ -1,10 +1,10 @@
 /** Counts what a person asks first: where the time went, what was slow, what failed. */
 
-import { laneOfKind, lanes, wentWrong } from '../trace/kinds.ts';
+import { kinds, laneOfKind, lanes, wentWrong } from '../trace/kinds.ts';
 import type { Columns } from './columns.ts';
 
 export interface Summary {
-  /** Milliseconds of each lane. */
+  /** Milliseconds of each lane. What a call spent in a plan's steps or in a question counts where those do. */
   readonly byLane: readonly number[];
   /** Rows, the slowest first. */
   readonly slowest: readonly number[];
@@ -17,10 +17,11 @@ const most = 5;
 export function summarize(rows: Uint32Array, columns: Columns): Summary {
   const { kind, flags, duration, names } = columns;
   const byLane = lanes.map(() => 0);
-  const slowest: number[] = [];
+  const slowest: { readonly row: number; readonly took: number }[] = [];
   const failures = new Map<string, { count: number; readonly row: number }>();
+  const inner = innerTime(columns);
   for (const row of rows) {
-    const took = duration.data[row] ?? 0;
+    const took = (duration.data[row] ?? 0) - inner(row);
     const lane = laneOfKind[kind.data[row] ?? 255] ?? -1;
     if (((flags.data[row] ?? 0) & wentWrong) !== 0) {
       const name = names[row] ?? '';
@@ -31,13 +32,34 @@ export function summarize(rows: Uint32Array, columns: Columns): Summary {
     if (lane === -1) continue;
     byLane[lane] = (byLane[lane] ?? 0) + took;
     const last = slowest[most - 1];
-    if (took === 0 || (last !== undefined && took <= (duration.data[last] ?? 0))) continue;
-    slowest.push(row);
-    slowest.sort((a, b) => (duration.data[b] ?? 0) - (duration.data[a] ?? 0));
+    if (took === 0 || (last !== undefined && took <= last.took)) continue;
+    slowest.push({ row, took });
+    slowest.sort((a, b) => b.took - a.took);
     slowest.length = Math.min(most, slowest.length);
   }
   const sorted = [...failures].sort(([, a], [, b]) => b.count - a.count).slice(0, most);
-  return { byLane, slowest, failures: sorted.map(([name, { count, row }]) => [name, count, row] as const) };
+  return {
+    byLane,
+    slowest: slowest.map(({ row }) => row),
+    failures: sorted.map(([name, { count, row }]) => [name, count, row] as const),
+  };
+}
+
+/** What of calls was spent in rows that are shown by themselves: these come before them, since a row is written when it ends. */
+function innerTime(columns: Columns): (row: number) => number {
+  let [innerMs, innerStart] = [0, 0];
+  return (row) => {
+    const [kind, start, took] = [columns.kindOf(row), columns.startOf(row), columns.durationOf(row)];
+    if (kind === kinds.planStep || kind === kinds.question) {
+      innerStart = innerMs === 0 ? start : Math.min(innerStart, start);
+      innerMs += took;
+    }
+    if (kind !== kinds.tool || start > innerStart) return 0;
+    // Steps of a plan run at the same time.
+    const within = Math.min(innerMs, took);
+    innerMs = 0;
+    return within;
+  };
 }
 
 /** Shares in whole percent, of which nothing is lost in the sum where there is something at all. */

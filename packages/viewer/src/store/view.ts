@@ -74,6 +74,13 @@ export class View {
     this.hidden.value = new Set();
   }
 
+  /** Shows all that failed and was refused, and nothing else. */
+  showFailed(): void {
+    this.reset();
+    this.onlyFailed.value = true;
+    this.tab.value = 'steps';
+  }
+
   /** Shows one task, and the part of time that it took; the same again shows all. */
   pickTask(index: number): void {
     const task = this.session.tasks.value[index];
@@ -83,8 +90,8 @@ export class View {
       return;
     }
     this.onlyTask.value = index;
-    const took = task.durationMs ?? 0;
-    this.range.value = took === 0 ? null : [Math.max(0, task.start - took * 0.02), task.start + took * 1.02];
+    const took = (task.end ?? task.start) - task.start;
+    this.range.value = took <= 0 ? null : [Math.max(0, task.start - took * 0.02), task.start + took * 1.02];
   }
 
   toggleLane(lane: number): void {

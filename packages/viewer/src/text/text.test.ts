@@ -57,7 +57,19 @@ describe('words', () => {
       '2 d 0 h',
       '2 d 15 h',
     ]);
-    expect([0, 5000, 60_000, 300_000, 3_600_000].map(axisTime)).toEqual(['0', '5 s', '1 min', '5 min', '1 h']);
+    expect([0, 5000, 60_000, 300_000, 3_600_000].map((ms) => axisTime(ms, 5000))).toEqual([
+      '0',
+      '5 s',
+      '1 min',
+      '5 min',
+      '1 h',
+    ]);
+  });
+
+  it('spell no two marks of an axis alike', () => {
+    expect([13_500, 14_000, 14_500].map((ms) => axisTime(ms, 500))).toEqual(['13.5 s', '14.0 s', '14.5 s']);
+    expect([25_890, 25_900].map((ms) => axisTime(ms, 10))).toEqual(['25.89 s', '25.90 s']);
+    expect([999, 1001, 61_002].map((ms) => axisTime(ms, 1))).toEqual(['999 ms', '1.001 s', '1 min 1.002 s']);
   });
 
   it('spell numbers and sizes', () => {
@@ -69,7 +81,7 @@ describe('words', () => {
       '1.2 M',
       '5.9 G',
     ]);
-    expect([812, 64_000, 1_200_000].map(size)).toEqual(['812 B', '64.0 KB', '1.2 MB']);
+    expect([812, 64_000, 1_200_000, 2_147_483_648].map(size)).toEqual(['812 B', '64.0 KB', '1.2 MB', '2.1 GB']);
   });
 
   it('call a time that no clock shows unknown', () => {

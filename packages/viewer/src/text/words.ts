@@ -14,9 +14,13 @@ function two(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** A place in time on an axis: as `duration`, without a rest of nothing. */
-export function axisTime(ms: number): string {
+/** A place in time on an axis whose marks are `step` apart: as `duration`, without a rest of nothing, and no two marks alike. */
+export function axisTime(ms: number, step: number): string {
   if (ms === 0) return '0';
+  if (step < 1000 && ms >= 1000) {
+    const seconds = `${((ms % 60_000) / 1000).toFixed(step < 10 ? 3 : step < 100 ? 2 : 1)} s`;
+    return ms < 60_000 ? seconds : `${axisTime(ms - (ms % 60_000), 60_000)} ${seconds}`;
+  }
   const exact = ms % 1000 === 0 && ms < 60_000 ? `${ms / 1000} s` : duration(ms);
   return exact.replace(/ 00 (?:s|min)$/, '').replace(/ 0 h$/, '');
 }
@@ -34,10 +38,11 @@ export function counted(value: number, one: string, many: string = `${one}s`): s
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-/** `812 B`, `64.0 KB`, `1.2 MB`. */
+/** `812 B`, `64.0 KB`, `1.2 MB`, `2.1 GB`. */
 export function size(bytes: number): string {
   if (bytes < 1000) return `${Math.round(bytes)} B`;
-  return bytes < 999_950 ? `${(bytes / 1000).toFixed(1)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
+  if (bytes < 999_950) return `${(bytes / 1000).toFixed(1)} KB`;
+  return bytes < 999_950_000 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
 /** `2026-11-22 12:36:33.823`, in the time zone of who reads; what no clock shows is `unknown`. */

@@ -108,6 +108,6 @@ export function isCall(kind: number): boolean {
 }
 
 /** What is true of a row, as bits. */
-export const flags = { failed: 1, truncated: 2, untrusted: 4, refused: 16 } as const;
-/** Rows that "Failed only" leaves. */
-export const wentWrong: number = flags.failed | flags.refused;
+export const flags = { failed: 1, truncated: 2, untrusted: 4, exited: 8, refused: 16 } as const;
+/** Rows that "Failed only" leaves; `exited` is a command that ended with another code than 0, as its detail says first. */
+export const wentWrong: number = flags.failed | flags.refused | flags.exited;

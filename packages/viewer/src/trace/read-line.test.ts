@@ -32,6 +32,56 @@ describe('the row of a line', () => {
   });
 
   it.each([
+    [
+      'a turn',
+      {
+        event_type: 'inference',
+        model: 'm',
+        stop_reason: 'end_turn',
+        usage: { input_tokens: 1834, output_tokens: 78 },
+      },
+      'm · 1,834 in, 78 out',
+    ],
+    [
+      'a turn that was cut and asked for again',
+      { event_type: 'inference', model: 'm', stop_reason: 'max_tokens', retries: ['429'] },
+      'm · 0 in, 0 out · max_tokens · 1 retry',
+    ],
+    ['a command that failed', { event_type: 'shell', exit_code: 1, arguments: { command: 'x.ts' } }, 'exit 1 · x.ts'],
+    ['a command', { event_type: 'shell', exit_code: 0, arguments: { args: ['-l', 'x.ts'] } }, '-l x.ts'],
+    [
+      'a step of a plan',
+      { event_type: 'plan_step', step_id: 'a', outcome: 'passed', arguments: { command: '-1' } },
+      'step a: -1',
+    ],
+    ['a step that was not taken', { event_type: 'plan_step', step_id: 'a', outcome: 'skipped' }, 'step a: skipped'],
+    [
+      'a shorter conversation',
+      { event_type: 'compaction', outcome: 'replaced', messages_before: 9, messages_after: 1 },
+      '9 to 1 message',
+    ],
+    ['one that could not be', { event_type: 'compaction', outcome: 'failed', error: 'too long' }, 'too long'],
+    ['an end of a session', { event_type: 'session_end', status: 'ok', tasks: 1 }, '1 task'],
+    [
+      'a child that has ended',
+      { event_type: 'task_received', origin: 'completion', text: '{"capsule_name":"c","status":"ok"}' },
+      'c has ended: ok',
+    ],
+    [
+      'a person who writes the same',
+      { event_type: 'task_received', origin: 'user', text: '{"capsule_name":"c"}' },
+      '{"capsule_name":"c"}',
+    ],
+  ])('says of %s what a person asks', (_what, fields, detail) => {
+    expect(readLine(line(fields)).detail).toBe(detail);
+  });
+
+  it('went wrong where a command ended with another code than 0', () => {
+    const codes = [0, 2, null, 'x'].map((code) => readLine(line({ event_type: 'shell', exit_code: code })).flags);
+    expect(codes).toEqual([0, flags.exited, 0, 0]);
+  });
+
+  it.each([
     ['null', damagedKind],
     ['[]', damagedKind],
     ['{"event_type":7}', damagedKind],

@@ -1,8 +1,18 @@
 /** Makes the row of a line of a trace: a few numbers and two short texts. */
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
-import { countIn, countOrNull, objectIn, parseLine, preview, textIn, textOrNull, textsIn } from './checked.ts';
-import { size } from '../text/words.ts';
+import {
+  countIn,
+  countOrNull,
+  objectIn,
+  parseLine,
+  preview,
+  textIn,
+  textOrNull,
+  textsIn,
+  wholeOrNull,
+} from './checked.ts';
+import { count, counted, size } from '../text/words.ts';
 import { damagedKind, flags, kindOfType, kinds, unknownKind } from './kinds.ts';
 
 /** What of a line is looked at for every row. */
@@ -86,10 +96,25 @@ function flagsOf(kind: number, event: JsonObject): number {
     (kind === kinds.model && typeof outcome === 'string' && outcome !== 'response');
   return (
     (hasFailed ? flags.failed : 0) |
+    (exitOf(event) === null ? 0 : flags.exited) |
     (isRefused ? flags.refused : 0) |
     (event['truncated'] === true ? flags.truncated : 0) |
     (event['trust'] === 'untrusted' ? flags.untrusted : 0)
   );
+}
+
+/** The exit code of a command that did not end with 0; null for all else. */
+function exitOf({ exit_code: code }: JsonObject): number | null {
+  const whole = wholeOrNull(code);
+  return whole === 0 ? null : whole;
+}
+
+/** Between how a row went wrong and what it was about. */
+export const betweenDetails = ' · ';
+
+function withExit(event: JsonObject, about: string): string {
+  const code = exitOf(event);
+  return code === null ? about : `exit ${code}${betweenDetails}${about}`;
 }
 
 /** Name and detail of a row. */
@@ -105,7 +130,7 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
       ];
     }
     case kinds.taskReceived:
-      return ['task', text('text')];
+      return ['task', taskText(event).slice(0, 160)];
     case kinds.taskStart:
       return ['attempt', `attempt ${countIn(event['attempt'])}`];
     case kinds.model:
@@ -114,33 +139,25 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
       return [text('tool_name', longestName), argumentsRow(event['arguments'])];
     case kinds.skill:
       return [text('skill_name', longestName), ''];
-    case kinds.command: {
-      const given = objectIn(event['arguments']);
-      const args = Array.isArray(given['args'])
-        ? textsIn(given['args'], 40, 160).join(' ')
-        : argumentsRow(event['arguments']);
-      return [text('command_name', longestName), args.slice(0, 160)];
-    }
+    case kinds.command:
+      return [text('command_name', longestName), withExit(event, commandRow(event['arguments']))];
     case kinds.background:
-      return [text('command_name', longestName), `in the background: ${text('state', 20)}`];
+      return [text('command_name', longestName), withExit(event, `in the background: ${text('state', 20)}`)];
     case kinds.question:
       return ['question', text('prompt')];
     case kinds.compaction:
-      return [
-        'compaction',
-        `${text('outcome', 20)}: ${countIn(event['messages_before'])} to ${countIn(event['messages_after'])} messages`,
-      ];
+      return ['compaction', compactionRow(event)];
     case kinds.child:
       return [
         text('capsule', longestName),
         `${text('status', 20)}${textIn(event['detail']) === '' ? '' : `: ${text('detail')}`}`,
       ];
     case kinds.planStep:
-      return [text('name', longestName), `step ${text('step_id', 40)} of a plan: ${text('outcome', 20)}`];
+      return [text('name', longestName), planStepRow(event)];
     case kinds.taskEnd:
-      return [`task ${text('state', 20)}`, text('error') || `${countIn(event['turns'])} turns`];
+      return [`task ${text('state', 20)}`, text('error') || counted(countIn(event['turns']), 'turn')];
     case kinds.sessionEnd:
-      return [`session ${text('status', 20)}`, text('reason') || `${countIn(event['tasks'])} tasks`];
+      return [`session ${text('status', 20)}`, text('reason') || counted(countIn(event['tasks']), 'task')];
     case kinds.reopened:
       return ['reopened', text('feedback')];
     case kinds.hookError:
@@ -151,7 +168,8 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
       return ['refusals', `${countIn(event['count'])} more of ${text('what', 20)}, by ${text('by', 40)}`];
     case kinds.egress: {
       const port = countIn(event['port'], 65_535);
-      const bytes = `${countIn(event['connections'])} connections, ${size(countIn(event['bytes_in']))} in, ${size(countIn(event['bytes_out']))} out`;
+      const connections = countIn(event['connections']);
+      const bytes = `${connections} ${connections === 1 ? 'connection' : 'connections'}, ${size(countIn(event['bytes_in']))} in, ${size(countIn(event['bytes_out']))} out`;
       return [
         `${text('host', 50)}${port === 0 ? '' : `:${port}`}`,
         `${event['allowed'] === false ? 'not allowed' : bytes}, by ${text('by', 40)}`,
@@ -170,7 +188,54 @@ function modelRow(event: JsonObject): readonly [string, string] {
   const hook = textIn(event['hook_name'], 40);
   const name = hook === '' ? `turn ${countIn(event['turn'], 1e6)}` : hook;
   const error = textIn(event['error']);
-  return [name, error === '' ? `${textIn(event['model'], 60)} · ${textIn(event['stop_reason'], 40)}` : error];
+  if (error !== '') return [name, error];
+  const { input_tokens: input, output_tokens: output } = objectIn(event['usage']);
+  const { retries } = event;
+  const again = Array.isArray(retries) && retries.length > 0 ? counted(retries.length, 'retry', 'retries') : '';
+  const stop = textIn(event['stop_reason'], 40);
+  const said = [
+    textIn(event['model'], 60),
+    `${count(countIn(input))} in, ${count(countIn(output))} out`,
+    usualStops.has(stop) ? '' : stop,
+    again,
+  ];
+  return [name, said.filter((part) => part !== '').join(betweenDetails)];
+}
+
+/** A turn that ends otherwise, as at its most tokens, says so. */
+const usualStops: ReadonlySet<string> = new Set(['end_turn', 'tool_call']);
+
+/** What tells of an end is no longer than this. */
+const longestCompletion = 20_000;
+
+/** The text of a task; of one that tells of the end of a session that was asked for, in words. */
+export function taskText(event: JsonObject): string {
+  const ended = event['origin'] === 'completion' ? parseLine(textIn(event['text'], longestCompletion)) : null;
+  const name = textOrNull(ended?.['capsule_name'], 100);
+  return name === null ? textIn(event['text'], 400) : `${name} has ended: ${textIn(ended?.['status'], 20)}`;
+}
+
+function commandRow(given: unknown): string {
+  const { args } = objectIn(given);
+  return (Array.isArray(args) ? textsIn(args, 40, 160).join(' ') : argumentsRow(given)).slice(0, 160);
+}
+
+function planStepRow(event: JsonObject): string {
+  const outcome = textIn(event['outcome'], 20);
+  const did = outcome === 'passed' || outcome === 'failed' ? commandRow(event['arguments']) : outcome;
+  return withExit(event, `step ${textIn(event['step_id'], 40)}: ${did}`.slice(0, 160));
+}
+
+function compactionRow(event: JsonObject): string {
+  const [before, after] = [countIn(event['messages_before']), countIn(event['messages_after'])];
+  switch (event['outcome']) {
+    case 'replaced':
+      return `${count(before)} to ${counted(after, 'message')}`;
+    case 'failed':
+      return textIn(event['error']);
+    default:
+      return `${textIn(event['outcome'], 20)}, ${counted(before, 'message')}`;
+  }
 }
 
 /** What a call was about: of the editor what it did and where, else its only text, else all of it. */

@@ -65,6 +65,7 @@ export async function servedBytes(
 
 /** What the server says is wrong, as one sentence. */
 export async function faultOf(answer: Response): Promise<string> {
+  if (answer.status === 401) return 'The token is of another svc view. Open the address that was printed last.';
   const text = (await answer.text()).slice(0, 10_000);
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown } };

@@ -4,7 +4,7 @@ import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import type { Block, Child, EndedTask, NewTask } from '../messages.ts';
 import { countIn, objectIn, textIn, textOrNull } from '../trace/checked.ts';
 import { flags, kinds } from '../trace/kinds.ts';
-import { readLine, type Row } from '../trace/read-line.ts';
+import { readLine, type Row, taskText } from '../trace/read-line.ts';
 import { startOfSession } from './session-start.ts';
 
 /** A clock that jumps further than this is not believed: a page that shows ten thousand years shows nothing. */
@@ -87,7 +87,7 @@ export class RowBlocks {
       rows.names[index] = row.name;
       rows.details[index] = row.detail;
       this.rows.push(row.kind, task);
-      this.#note(row, task, first + index, fresh);
+      this.#note(row, { task, row: first + index, at }, fresh);
     }
     return { kind: 'rows', rows, ...fresh };
   }
@@ -129,7 +129,7 @@ export class RowBlocks {
       index,
       id: taskId,
       firstRow: row,
-      text: textIn(event?.['text'], 400) || taskId,
+      text: (event === null ? '' : taskText(event)) || taskId,
       origin: textIn(event?.['origin'], 20) || 'user',
       isUntrusted: (bits & flags.untrusted) !== 0,
       start: Math.max(0, this.#last),
@@ -137,11 +137,24 @@ export class RowBlocks {
     return index;
   }
 
-  #note({ kind, event }: Row, task: number, row: number, fresh: Fresh): void {
+  #note(
+    { kind, event }: Row,
+    { task, row, at }: { readonly task: number; readonly row: number; readonly at: number },
+    fresh: Fresh,
+  ): void {
     if (event === null) return;
-    if (kind === kinds.taskEnd && task !== -1) fresh.ends.push(endOf(event, task));
+    if (kind === kinds.taskEnd && task !== -1) fresh.ends.push(endOf(event, task, at));
     if (kind === kinds.canceled && event['queued'] === true && task !== -1) {
-      fresh.ends.push({ index: task, state: 'canceled', why: '', durationMs: 0, turns: 0, input: 0, output: 0 });
+      fresh.ends.push({
+        index: task,
+        end: at,
+        state: 'canceled',
+        why: '',
+        durationMs: 0,
+        turns: 0,
+        input: 0,
+        output: 0,
+      });
     }
     if (kind === kinds.child) {
       fresh.children.push({
@@ -162,10 +175,11 @@ export class RowBlocks {
   }
 }
 
-function endOf(event: JsonObject, index: number): EndedTask {
+function endOf(event: JsonObject, index: number, end: number): EndedTask {
   const usage = objectIn(event['usage']);
   return {
     index,
+    end,
     state: textIn(event['state'], 20),
     why: textIn(event['error'], 400),
     durationMs: countIn(event['duration_ms']),

@@ -262,6 +262,8 @@ export class SessionReader {
 /** The blocks of a model's answer, or what a call gave; whatever it is, all of it is shown. */
 function partsOf(text: string): StepOutput['parts'] {
   const outcome = parseLine(text);
+  // The line of the trace has the error.
+  if (outcome?.['kind'] === 'failed' && typeof outcome['error'] === 'string') return [];
   const content = objectIn(outcome?.['response'])['content'] ?? outcome?.['content'];
   if (typeof content === 'string') return [{ kind: 'output', text: shownText(content) }];
   if (!Array.isArray(content)) return [{ kind: 'output', text: shownText(text) }];
