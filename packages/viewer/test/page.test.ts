@@ -71,10 +71,12 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await without.page.getByRole('heading', { name: 'This page has no token' }).waitFor();
     const wrong = await openPage(`${server.origin}/#token=${'x'.repeat(43)}&session=${made.id}`);
     onTestFinished(wrong.close);
-    await wrong.page.getByText('The token is not the one of this server.').waitFor();
+    await wrong.page.getByText('Open the address that was printed last.').waitFor();
     const none = await openPage(server.url('ses_none'));
     onTestFinished(none.close);
     await none.page.getByText('There is no such session.').waitFor();
+    await none.page.getByRole('button', { name: 'All sessions' }).click();
+    await none.page.locator('.session-row').waitFor();
     expect([without, wrong, none].flatMap(({ faults, foreign }) => faults.concat(foreign))).toEqual([]);
   });
 
@@ -213,6 +215,24 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await page.locator('.child-talk button').first().click();
     await page.locator('.nested .request').getByText('The parser drops the last header').waitFor();
     expect(await page.locator('.nested .turn-head b').first().textContent()).toBe('turn 1');
+    // What only screen readers are told is below the part in sight: it must not make the page itself scroll.
+    await page.locator('.nested .turn').last().scrollIntoViewIfNeeded();
+    expect(await page.evaluate(() => document.querySelector('.top')?.getBoundingClientRect().top)).toBe(0);
+  });
+
+  it('tells the result once where it was the last that was said', async () => {
+    const { page } = await opened('&tab=conversation');
+    await page.locator('.rule.end').waitFor();
+    await page.waitForLoadState('networkidle');
+    expect(await page.getByText('All tests pass now.').count()).toBe(1);
+    expect(await page.locator('.result').count()).toBe(0);
+  });
+
+  it('leads from the number of failures to them', async () => {
+    const { page } = await opened('&tab=grants');
+    await page.getByRole('button', { name: /^\d+$/ }).click();
+    await page.locator('.step.bad').first().waitFor();
+    expect([await tab(page), await page.locator('.step:not(.bad)').count()]).toEqual(['Steps', 0]);
   });
 
   it('sets what was granted against what was used', async () => {
@@ -290,6 +310,12 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await page.locator('.task').nth(1).click();
     await page.locator('.rail').waitFor({ state: 'hidden' });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+    await page.getByRole('button', { name: 'Summary' }).click();
+    expect(await page.locator('.side .facts dt').first().textContent()).toBe('Time');
+    await page.keyboard.press('Escape');
+    await page.locator('.side').waitFor({ state: 'hidden' });
+    await page.getByRole('tab', { name: 'Grants' }).click();
+    expect(await page.locator('.timeline').isVisible()).toBe(false);
   });
 
   it('lists the sessions, and goes to one and back', async () => {

@@ -37,7 +37,7 @@ const tabs: readonly (readonly [tab: string, prepare: (page: Page) => Promise<vo
       if ((page.viewportSize()?.width ?? 0) > 1180) await page.locator('.step', { hasText: 'patch' }).first().click();
     },
   ],
-  ['conversation', async (page) => await page.locator('.result').waitFor()],
+  ['conversation', async (page) => await page.locator('.rule.end').waitFor()],
   ['grants', async (page) => await page.getByText('svc.yaml, line 13').first().waitFor()],
   ['files', async (page) => await page.locator('.leaf', { hasText: 'header.ts' }).click()],
   [

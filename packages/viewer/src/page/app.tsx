@@ -26,9 +26,8 @@ function NoToken(): JSX.Element {
     <main class="lone">
       <h1>This page has no token</h1>
       <p>
-        Open the whole address that <code>svc view</code> has printed: what follows <code>#token=</code> in it lets this
-        page read sessions. It is kept by one tab and not written down, so that opening the page anew needs that address
-        again.
+        Open the whole address that <code>svc view</code> has printed last. A reload needs it again: the token is not
+        kept.
       </p>
     </main>
   );

@@ -7,9 +7,10 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { JournalStep } from '../messages.ts';
 import { align, type AlignedRow, partingRow } from '../store/alignment.ts';
 import { Session } from '../store/session.ts';
+import { sumsOf } from '../store/session-sums.ts';
 import type { Comparison, Parting, SessionFacts, SessionRow, Source } from '../store/source.ts';
 import type { View } from '../store/view.ts';
-import { count, duration, minute } from '../text/words.ts';
+import { duration, minute } from '../text/words.ts';
 import { type Loading, useLoading } from './loading.ts';
 import { TextBlock, theirs } from './theirs.tsx';
 import { type RowAttributes, VirtualList } from './virtual-list.tsx';
@@ -54,7 +55,7 @@ export function ComparePage({ view, facts, source, makeWorker }: CompareProps): 
         </label>
       </div>
       {other.value === null ? (
-        <p class="empty">Two runs of a capsule seldom go the same way. Choose another one to see where they part.</p>
+        <p class="empty">Choose another session to see where the two part.</p>
       ) : (
         <Compared
           key={other.value}
@@ -279,39 +280,41 @@ function StepCells({ step }: { readonly step: JournalStep | null }): JSX.Element
   );
 }
 
+function differenceOf(by: number, show: (value: number) => string): string {
+  return by === 0 ? '–' : `${by > 0 ? '+' : '−'}${show(Math.abs(by))}`;
+}
+
+function SumsRow({ title, texts }: { readonly title: string; readonly texts: readonly string[] }): JSX.Element {
+  return (
+    <tr>
+      <th scope="row">{title}</th>
+      {texts.map((text) => (
+        <td>{text}</td>
+      ))}
+    </tr>
+  );
+}
+
 function Sums({ a, b }: { readonly a: Session; readonly b: Session }): JSX.Element {
-  const rows: readonly (readonly [string, number, number, (value: number) => string])[] = [
-    ['Time', a.count.value === 0 ? 0 : a.columns.end, b.count.value === 0 ? 0 : b.columns.end, duration],
-    ['Steps', a.count.value, b.count.value, count],
-    ['Model calls', a.sums.value.modelCalls, b.sums.value.modelCalls, count],
-    ['Tokens in', a.sums.value.input, b.sums.value.input, count],
-    ['Tokens out', a.sums.value.output, b.sums.value.output, count],
-    ['Failed', a.sums.value.failed, b.sums.value.failed, count],
-  ];
+  const [mine, its] = [sumsOf(a), sumsOf(b)];
   return (
     <table class="compare-sums" tabIndex={0}>
       <caption class="off">Sums of both sessions</caption>
       <thead>
         <tr>
           <td />
-          {rows.map(([label]) => (
+          {mine.map(({ label }) => (
             <th scope="col">{label}</th>
           ))}
         </tr>
       </thead>
       <tbody>
-        <tr>
-          <th scope="row">This session</th>
-          {rows.map(([, mine, , show]) => (
-            <td>{show(mine)}</td>
-          ))}
-        </tr>
-        <tr>
-          <th scope="row">The other</th>
-          {rows.map(([, mine, its, show]) => (
-            <td class={its > mine ? 'strong' : ''}>{show(its)}</td>
-          ))}
-        </tr>
+        <SumsRow title="This session" texts={mine.map(({ value, show }) => show(value))} />
+        <SumsRow title="The other" texts={its.map(({ value, show }) => show(value))} />
+        <SumsRow
+          title="Difference"
+          texts={its.map(({ value, show }, index) => differenceOf(value - (mine[index]?.value ?? 0), show))}
+        />
       </tbody>
     </table>
   );

@@ -144,7 +144,12 @@ function OneFile({ file, view, facts, source }: OneFileProps): JSX.Element {
       )}
       {canRead && isWholeShown && <FileText file={file} facts={facts} source={source} />}
       {!canRead && <p class="note">The file itself is not here: what follows is what changed it.</p>}
-      {file.rows.length > 0 && <h3>{counted(file.rows.length, 'change')}, the last first</h3>}
+      {file.rows.length > 0 && (
+        <h3>
+          {counted(file.rows.length, 'change')}
+          {file.rows.length > 1 && ', the last first'}
+        </h3>
+      )}
       {file.rows
         .toReversed()
         .slice(0, 50)

@@ -53,7 +53,9 @@ export function GrantsPage({ view, facts }: GrantsProps): JSX.Element {
         <Card title="Refused">
           <p class={`figure ${refused > 0 ? 'bad' : ''}`}>{count(refused)}</p>
           <p class="faint">
-            {refused === 0 ? 'Nothing that was tried was refused.' : 'tries that were not let through'}
+            {refused === 0
+              ? 'Nothing that was tried was refused.'
+              : `${refused === 1 ? 'try that was' : 'tries that were'} not let through`}
           </p>
         </Card>
       </div>

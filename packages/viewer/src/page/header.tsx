@@ -2,9 +2,9 @@
 
 import type { JSX } from 'preact';
 
+import { failedLabel, type Sum, sumsOf } from '../store/session-sums.ts';
 import type { SessionFacts } from '../store/source.ts';
 import type { View } from '../store/view.ts';
-import { count, duration } from '../text/words.ts';
 import { goTo } from './address.ts';
 import { Theirs } from './theirs.tsx';
 import { theme, toggleTheme } from './theme.ts';
@@ -18,9 +18,7 @@ interface HeaderProps {
 }
 
 export function Header({ view, facts, hasList, onTasks, onKeys }: HeaderProps): JSX.Element {
-  const { start, sums, count: rows, columns } = view.session;
-  const begun = start.value;
-  const { failed, input, output, modelCalls } = sums.value;
+  const begun = view.session.start.value;
   return (
     <header class="top">
       <button class="icon narrow" aria-label="Tasks" onClick={onTasks}>
@@ -42,8 +40,8 @@ export function Header({ view, facts, hasList, onTasks, onKeys }: HeaderProps): 
         <h1>
           <Theirs text={begun === null ? 'Session' : begun.capsule || 'Session'} />
         </h1>
-        <span class="faint id">
-          <Theirs text={`${begun?.version ?? ''} …${(begun?.sessionId || facts.id).slice(-8)}`.trim()} />
+        <span class="faint id" title={begun?.sessionId || facts.id}>
+          <Theirs text={`${begun?.version ?? ''} …${(begun?.sessionId || facts.id).slice(-4)}`.trim()} />
         </span>
         {begun !== null && begun.achieved !== '' && (
           <span class={`chip ${begun.achieved === 'advisory' ? 'weak' : ''}`} title={`asked for ${begun.declared}`}>
@@ -57,12 +55,9 @@ export function Header({ view, facts, hasList, onTasks, onKeys }: HeaderProps): 
         <State view={view} facts={facts} />
       </div>
       <dl class="sums" aria-label="Sums">
-        <Sum label="Time" value={duration(rows.value === 0 ? 0 : columns.end)} />
-        <Sum label="Steps" value={count(rows.value)} />
-        <Sum label="Model calls" value={count(modelCalls)} rank={2} />
-        <Sum label="Tokens in" value={count(input)} rank={1} />
-        <Sum label="out" value={count(output)} rank={1} />
-        <Sum label="Failed" value={count(failed)} isBad={failed > 0} />
+        {sumsOf(view.session).map((sum) => (
+          <SumItem sum={sum} view={view} />
+        ))}
       </dl>
       <button class="icon" aria-label="Keys" title="Keys (?)" onClick={onKeys}>
         ?
@@ -72,21 +67,20 @@ export function Header({ view, facts, hasList, onTasks, onKeys }: HeaderProps): 
   );
 }
 
-function Sum({
-  label,
-  value,
-  rank = 0,
-  isBad = false,
-}: {
-  readonly label: string;
-  readonly value: string;
-  readonly rank?: number;
-  readonly isBad?: boolean;
-}): JSX.Element {
+function SumItem({ sum: { label, value, show, rank }, view }: { readonly sum: Sum; readonly view: View }): JSX.Element {
+  const isBad = label === failedLabel && value > 0;
   return (
     <div class={`sum rank${rank} ${isBad ? 'bad' : ''}`}>
       <dt>{label}</dt>
-      <dd>{value}</dd>
+      <dd>
+        {isBad ? (
+          <button title="Show the failed steps" onClick={() => view.showFailed()}>
+            {show(value)}
+          </button>
+        ) : (
+          show(value)
+        )}
+      </dd>
     </div>
   );
 }
@@ -94,7 +88,7 @@ function Sum({
 /** Whether more is to come. */
 function State({ view, facts }: { readonly view: View; readonly facts: SessionFacts }): JSX.Element | null {
   const { live, whole, lost } = view.session;
-  if (lost.value !== '') return <span class="chip bad">not whole</span>;
+  if (lost.value !== '') return <span class="chip bad">incomplete</span>;
   if (live.value?.isConnected === true || (facts.isLive && whole.value === null))
     return <span class="chip live">running</span>;
   if (whole.value === null) return <span class="chip reading">reading</span>;

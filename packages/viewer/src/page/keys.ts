@@ -9,12 +9,12 @@ import { moved } from './virtual-list.tsx';
 export const keyList: readonly (readonly [keys: string, what: string])[] = [
   ['↑ ↓ PgUp PgDn Home End', 'move through the steps'],
   ['Enter', 'open the chosen step'],
-  ['Esc', 'back: close, then show everything'],
+  ['Esc', 'close what is open, then show everything'],
   ['/', 'search'],
   ['e', 'failed steps only'],
-  ['[ ]', 'the task before, the next one'],
+  ['[ ]', 'previous task, next task'],
   ['1 – 5', 'tabs'],
-  ['+ − 0', 'less of time, more of it, all of it'],
+  ['+ − 0', 'zoom in, out, all of the session'],
   ['Shift ← →', 'earlier, later'],
   ['?', 'this list'],
 ];
@@ -75,7 +75,7 @@ function actionOf(
     case 'Escape':
       return () => {
         if (closeOver()) return;
-        if (view.selected.value !== -1) view.select(-1);
+        if (view.selected.value !== -1 || view.isPanelOpen.value) view.select(-1);
         else view.reset();
       };
     case 'ArrowLeft':

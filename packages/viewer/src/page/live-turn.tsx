@@ -16,10 +16,8 @@ export function LiveTurn({ task, view }: { readonly task: Task; readonly view: V
   return (
     <article class="turn live-turn" aria-label="Right now">
       <p class="turn-head">
-        <b>{live.turn === 0 ? 'begins' : `turn ${live.turn}`}</b> <span class="theirs">{theirs(live.model)}</span>
-        <span class="turn-facts">
-          {live.isThinking && live.text !== '' ? 'thinking' : live.calls.length > 0 ? 'calls' : 'running'}
-        </span>
+        <b>{live.turn === 0 ? 'now' : `turn ${live.turn}`}</b> <span class="theirs">{theirs(live.model)}</span>
+        <span class="turn-facts">{live.isThinking && live.text !== '' ? 'thinking' : 'running'}</span>
       </p>
       {live.retry !== '' && <p class="note">Asked again: {theirs(live.retry)}</p>}
       {live.text !== '' && (

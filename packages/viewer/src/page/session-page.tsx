@@ -8,7 +8,7 @@ import { Session } from '../store/session.ts';
 import type { SessionFacts, Source } from '../store/source.ts';
 import { type Tab, View } from '../store/view.ts';
 import { counted } from '../text/words.ts';
-import { address, arrival, stayAt } from './address.ts';
+import { address, arrival, goTo, stayAt } from './address.ts';
 import { ComparePage } from './compare-page.tsx';
 import { Conversation } from './conversation.tsx';
 import { FilesPage } from './files-page.tsx';
@@ -54,6 +54,11 @@ export function SessionLoader({ id, source, makeWorker }: LoaderProps): JSX.Elem
       <main class="lone">
         <h1>This session cannot be shown</h1>
         <p class="theirs">{theirs(facts.why)}</p>
+        {source.isServed && (
+          <button class="button" onClick={() => goTo({ session: null, tab: 'steps', step: null })}>
+            All sessions
+          </button>
+        )}
       </main>
     );
   }
@@ -185,7 +190,7 @@ function useTitle({ session }: View): void {
   const name = start.value?.capsule.replaceAll(/[\p{C}]/gu, '') ?? '';
   const mark = live.value?.question === undefined || live.value.question === null ? '' : '(?) ';
   useEffect(() => {
-    document.title = `${mark}${name === '' ? 'Session' : name} · svc${lost.value === '' ? '' : ' · not whole'}`;
+    document.title = `${mark}${name === '' ? 'Session' : name} · svc${lost.value === '' ? '' : ' · incomplete'}`;
   }, [name, mark, lost.value]);
 }
 

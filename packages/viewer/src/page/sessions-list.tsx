@@ -129,8 +129,8 @@ function Row({ row, attributes: { key: _key, ...attributes }, onOpen }: RowProps
       <span role="gridcell" class="num">
         {row?.tokens == null ? '–' : count(row.tokens)}
       </span>
-      <span role="gridcell" class="mono muted">
-        …{theirs((row?.id ?? '').slice(-8))}
+      <span role="gridcell" class="mono muted" title={row?.id}>
+        …{theirs((row?.id ?? '').slice(-4))}
       </span>
     </div>
   );

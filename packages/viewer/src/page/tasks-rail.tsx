@@ -96,10 +96,10 @@ function TaskEntry({ task, view, top, onClose }: TaskEntryProps): JSX.Element {
         />
         <span class="task-text">{theirs(task.text)}</span>
         <span class="task-facts">
-          {theirs(state)}
-          {task.durationMs !== undefined && task.durationMs > 0 && ` · ${duration(task.durationMs)}`}
-          {tokens > 0 && ` · ${count(tokens)} tokens`}
-          {task.isUntrusted && <em> · untrusted</em>}
+          <span>{theirs(state)}</span>
+          {task.durationMs !== undefined && task.durationMs > 0 && <span> · {duration(task.durationMs)}</span>}
+          {task.isUntrusted && <span class="warn"> · untrusted</span>}
+          {tokens > 0 && <span> · {count(tokens)} tokens</span>}
         </span>
       </button>
     </li>
@@ -140,8 +140,8 @@ function ChildEntry({
           {theirs(child.capsule)}
         </span>
         <span class="task-facts">
-          {theirs(child.status)}
-          {child.sessionId !== null && <> · …{theirs(child.sessionId.slice(-4))}</>}
+          <span>{theirs(child.status)}</span>
+          {child.sessionId !== null && <span> · …{theirs(child.sessionId.slice(-4))}</span>}
         </span>
       </button>
     </li>
