@@ -90,11 +90,11 @@ function ZoomKeys({ view }: { readonly view: View }): JSX.Element {
       <button aria-label="Earlier" title="Earlier (Shift+←)" disabled={shown === null} onClick={() => pan(view, -0.25)}>
         ‹
       </button>
-      <button aria-label="Less of time" title="Zoom in (+)" onClick={() => zoom(view, 1 / zoomStep ** 2)}>
+      <button aria-label="Zoom in" title="Zoom in (+)" onClick={() => zoom(view, 1 / zoomStep ** 2)}>
         +
       </button>
       <button
-        aria-label="More of time"
+        aria-label="Zoom out"
         title="Zoom out (−)"
         disabled={shown === null}
         onClick={() => zoom(view, zoomStep ** 2)}
