@@ -81,7 +81,10 @@ describe('svc sessions', () => {
     const workspace = useCapsule();
     const none = await svc(workspace, ['sessions']);
     expect(none).toMatchObject({ code: 0, stdout: '' });
-    expect(none.stderr).toBe(`no such session runs or is recorded in ${join(workspace.folder, '.svc', 'sessions')}\n`);
+    const folder = join(workspace.folder, '.svc', 'sessions');
+    expect(none.stderr).toBe(`no session runs or is recorded in ${folder}\n`);
+    const failed = await svc(workspace, ['sessions', '--failed']);
+    expect(failed.stderr).toBe(`no such session runs or is recorded in ${folder}\n`);
     for (const session of ['14f1a', '24f1a']) new RecordedSession(workspace.folder, { session }).close();
     const several = await svc(workspace, ['trace', 'steps', '4f1a']);
     expect(several.code).toBe(2);

@@ -70,7 +70,8 @@ export function sessionsCommand(context: CommandContext): Command {
         const rows = listed.map((each) => rowOf(each, ids));
         context.stdout.write(renderTable(columns, rows, context.stdout));
       } else {
-        context.stderr.write(say`no such session runs or is recorded in ${sessionsFolder(context, options)}\n`);
+        const which = options.failed === true || options.since !== undefined ? 'no such session' : 'no session';
+        context.stderr.write(say`${which} runs or is recorded in ${sessionsFolder(context, options)}\n`);
       }
       if (more > 0) context.stderr.write(say`up to ${more} older: svc sessions --all\n`);
     });
