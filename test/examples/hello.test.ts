@@ -57,6 +57,7 @@ describe('examples/hello', () => {
       'inference',
       'skill_call',
       'inference',
+      'file_change',
       'tool_call',
       'inference',
       'shell',
