@@ -54,7 +54,7 @@ const looks = (['light', 'dark'] as const).flatMap((scheme) => [
 ]);
 
 describe.skipIf(chromiumPath === null || folder === undefined)(
-  'pictures (taken when VIEWER_PICTURES names a folder)',
+  'pictures (skipped unless VIEWER_PICTURES names a folder)',
   { timeout: 120_000 },
   () => {
     beforeAll(async () => void (await buildPage()), 60_000);
