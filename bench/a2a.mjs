@@ -1,18 +1,15 @@
 // @ts-check
-import { execFile } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
 import { framesPerSecond } from './stream.mjs';
 import { a2a as sdk } from './stream-peers.mjs';
-import { createWorkspace, environment, startCapsule } from './support/capsule.mjs';
+import { createWorkspace, startCapsule } from './support/capsule.mjs';
 import { installPeers } from './support/peers.mjs';
 import { alternate } from './support/rounds.mjs';
+import { completedTask, postBytes, requestsPerSecond, rpc } from './support/rpc-load.mjs';
 import { startStreamServer, startSvcStream } from './support/stream-server.mjs';
 
-const client = fileURLToPath(new URL('support/load-client.mjs', import.meta.url));
-const load = { connections: 64, warmUpMs: 300, measureMs: 1200 };
 /** As in `support/bench-task.ts`. */
 const benchTaskId = 'tsk_01a215246ca272779f752756e5fa6d0f';
 const round = { watchers: 100, frames: 20_000, burst: 16, restUs: 1000 };
@@ -30,9 +27,9 @@ async function measureGetTask() {
   const workspace = await createWorkspace();
   const capsule = await startCapsule(workspace);
   try {
-    const id = await completedTask(capsule.port);
-    const own = postBytes(capsule.port, '/', rpc('tasks/get', { id }));
-    const door = postBytes(capsule.port, '/a2a', rpc('GetTask', { id }));
+    const { id, requestBody } = await completedTask(capsule.port);
+    const own = requestTo(capsule.port, '/', requestBody);
+    const door = requestTo(capsule.port, '/a2a', rpc('GetTask', { id }));
     const { subject, floor } = await alternate({
       rounds: 9,
       subject: () => requestsPerSecond(capsule.port, door),
@@ -105,42 +102,7 @@ function compared(subject, label, floor) {
 /** The product with watchers that come through its A2A door. */
 async function startDoorStream() {
   const server = await startSvcStream();
-  return { ...server, request: postBytes(server.port, '/a2a', rpc('SubscribeToTask', { id: benchTaskId })) };
-}
-
-/**
- * Gives the capsule a task and waits for its end.
- * @param {number} port
- * @returns {Promise<string>} Its id.
- */
-async function completedTask(port) {
-  const parts = [{ text: 'say done' }];
-  const sent = await post(port, rpc('message/send', { message: { messageId: 'm1', role: 'user', parts } }));
-  const { id } = JSON.parse(sent).result;
-  for (let attempt = 0; attempt < 200; attempt += 1) {
-    const { state } = JSON.parse(await post(port, rpc('tasks/get', { id }))).result.status;
-    if (state === 'completed') return id;
-    if (state === 'failed') throw new Error('the task failed');
-    await delay(50);
-  }
-  throw new Error('the task did not end');
-}
-
-/**
- * @param {string} method
- * @param {unknown} params
- */
-function rpc(method, params) {
-  return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-}
-
-/**
- * @param {number} port
- * @param {string} body
- */
-async function post(port, body) {
-  const headers = { 'content-type': 'application/json' };
-  return await (await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body })).text();
+  return { ...server, request: requestTo(server.port, '/a2a', rpc('SubscribeToTask', { id: benchTaskId })) };
 }
 
 /**
@@ -148,25 +110,6 @@ async function post(port, body) {
  * @param {string} path
  * @param {string} body
  */
-function postBytes(port, path, body) {
-  return [
-    `POST ${path} HTTP/1.1`,
-    `Host: 127.0.0.1:${port}`,
-    'A2A-Version: 1.0',
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    '',
-    body,
-  ].join('\r\n');
-}
-
-/**
- * @param {number} port
- * @param {string} request
- */
-async function requestsPerSecond(port, request) {
-  const { stdout } = await promisify(execFile)(process.execPath, [client, JSON.stringify({ ...load, port, request })], {
-    env: environment,
-  });
-  return JSON.parse(stdout).perSecond;
+function requestTo(port, path, body) {
+  return postBytes({ path, host: `127.0.0.1:${port}`, headers: ['A2A-Version: 1.0'] }, body);
 }

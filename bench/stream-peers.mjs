@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { framesPerSecond } from './stream.mjs';
 import { installPeers } from './support/peers.mjs';
 import { alternate } from './support/rounds.mjs';
+import { postBytes, rpc } from './support/rpc-load.mjs';
 import { startStreamServer, startSvcStream } from './support/stream-server.mjs';
 
 const watchers = 100;
@@ -66,7 +67,7 @@ async function newTaskRequest(port) {
   const response = await fetch(`http://127.0.0.1:${port}/`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'a2a-version': '1.0', connection: 'close' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params }),
+    body: rpc('SendMessage', params),
   });
   const answer = await response.text();
   const taskId = JSON.parse(answer).result?.task?.id;
@@ -76,17 +77,8 @@ async function newTaskRequest(port) {
 
 /** @param {string} taskId */
 function subscribeRequest(taskId) {
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask', params: { id: taskId } });
-  return [
-    'POST / HTTP/1.1',
-    'Host: 127.0.0.1',
-    'Accept: text/event-stream',
-    'A2A-Version: 1.0',
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    '',
-    body,
-  ].join('\r\n');
+  const headers = ['Accept: text/event-stream', 'A2A-Version: 1.0'];
+  return postBytes({ headers }, rpc('SubscribeToTask', { id: taskId }));
 }
 
 /**

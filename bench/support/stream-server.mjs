@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import { bundleSubject } from './bundle.mjs';
 import { end, environment } from './capsule.mjs';
+import { postBytes, rpc } from './rpc-load.mjs';
 import { openWatchers } from './sse-client.mjs';
 
 /**
@@ -12,19 +13,11 @@ import { openWatchers } from './sse-client.mjs';
  * @typedef {{ request: string, port: number, order(order: import('./producer.mjs').Order): Promise<void>, stop(): Promise<void> }} StreamServer
  */
 
-const watchBody = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'stream/watch', params: {} });
-
 /** Asks for nothing that was published before: every round counts from its own first frame. */
-export const watchRequest = [
-  'POST / HTTP/1.1',
-  'Host: 127.0.0.1',
-  'Accept: text/event-stream',
-  'Last-Event-ID: 18446744073709551615',
-  'Content-Type: application/json',
-  `Content-Length: ${Buffer.byteLength(watchBody)}`,
-  '',
-  watchBody,
-].join('\r\n');
+export const watchRequest = postBytes(
+  { headers: ['Accept: text/event-stream', 'Last-Event-ID: 18446744073709551615'] },
+  rpc('stream/watch', {}),
+);
 
 /** The product: its event stream behind its listener. */
 export async function startSvcStream() {
