@@ -198,7 +198,8 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
     'Whether a host that cannot hold one of these limits is refused (required) or used all the same (available).',
   'capabilities.resources.workdir_max_bytes': 'Size of the whole workdir, in bytes or with Ki, Mi or Gi.',
   doors: 'Protocols beside its own that the capsule can be reached by.',
-  'doors.serve': 'Which of a2a, mcp and openai; an empty list is none. Without it, all that this version has.',
+  'doors.serve':
+    'Which of a2a, mcp and openai it serves; an empty list serves none. Left out, it serves all that this version has.',
   exports: 'Files of the workdir that others may read.',
   'exports.files': 'Read by path by the operator’s own programs.',
   'exports.files.root': 'Path below the workdir. It need not exist yet.',

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 
 import type { Clock } from '@svc/kit/clock.ts';
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
 import type { Activity, SessionActivity } from '../session/activity.ts';
@@ -154,8 +155,8 @@ export class GrantEvidence {
       event_type: 'refusal',
       ...(task === null ? {} : { task_id: task.id }),
       what,
-      name: shortened(name),
-      rule: shortened(rule),
+      name: shortened(name, longestText),
+      rule: shortened(rule, longestText),
       by,
     }));
   }
@@ -181,8 +182,4 @@ function placeIn({ hostname: host, port, protocol }: URL): Place {
 
 function addressOf({ host, port }: Place): string {
   return `${host}:${port}`;
-}
-
-function shortened(text: string): string {
-  return text.length > longestText ? `${text.slice(0, longestText)}…` : text;
 }

@@ -1,5 +1,6 @@
 /** Keeps a record of each task from the activity of its session, for whoever shows tasks to their clients. */
 
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { DispatchedCall } from '../tools/tool.ts';
 import type { Activity } from './activity.ts';
 import type { Session } from './session.ts';
@@ -184,8 +185,7 @@ export class TaskRecords {
   }
 
   #say(record: TaskRecord, text: string): void {
-    const isLong = text.length > longestMessage;
-    record.said = record.newMessage('agent', isLong ? `${text.slice(0, longestMessage)}…` : text);
+    record.said = record.newMessage('agent', shortened(text, longestMessage));
     this.#keep(record, record.said);
   }
 

@@ -2,6 +2,7 @@
 
 import { toUSVString } from 'node:util';
 
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { TraceLine } from '../trace/events.ts';
 import { attributes as names, operations, otherError, providers, toolTypes } from './genai-names.ts';
 import { logOf } from './trace-logs.ts';
@@ -336,7 +337,7 @@ export class TraceSpans {
   }
 
   #shown(text: string): string {
-    return toUSVString(this.#redact(text.length <= longestName ? text : `${text.slice(0, longestName)}…`));
+    return toUSVString(this.#redact(shortened(text, longestName)));
   }
 }
 
