@@ -37,12 +37,15 @@ export interface RequestParting {
   readonly messages: readonly [string | null, string | null];
 }
 
+/** Whether two steps of hooks, whose inputs have other hashes, were told the same but for ids. */
+export type ToldAlike = (a: number, b: number) => boolean;
+
 /**
  * The first point where session `b` is not as session `a`, in the order of `a`; null when there is none. Steps are compared with those at the
- * same place, tasks being counted, so ids and what ran at the same time do not matter. Hashes alone are compared: no text is read, and no
- * further than to the point itself.
+ * same place, tasks being counted, so ids and what ran at the same time do not matter. Hashes alone are compared, and no further than to the
+ * point itself; a hook is told ids, so `toldAlike` is asked of each step of one.
  */
-export function partingOf(a: Skim, b: Skim): Parting | null {
+export function partingOf(a: Skim, b: Skim, toldAlike: ToldAlike): Parting | null {
   const lists = new MessageLists();
   const answers = new Answers();
   const first = new ComparedSession(a, lists, (asked) => answers.compare(asked, asked.other));
@@ -54,7 +57,7 @@ export function partingOf(a: Skim, b: Skim): Parting | null {
     const mets: readonly Met[] | null = found === null ? inStep(first, second, nextA, nextB) : null;
     for (const met of mets ?? meetings(first, second, found === null ? nextA : null, nextB)) {
       answers.meet(met);
-      if (!isSame(met) && met.a.step < (found?.a.step ?? Infinity)) found = met;
+      if (!isSame(met, toldAlike) && met.a.step < (found?.a.step ?? Infinity)) found = met;
     }
     if (found !== null) {
       // Those of `b` that were read ahead have no other use than to be met.
@@ -134,9 +137,12 @@ class Answers {
   }
 }
 
-function isSame({ a, b }: Met): boolean {
+function isSame({ a, b }: Met, toldAlike: ToldAlike): boolean {
   const [first, second] = [a.start, b.start];
-  if (!first.isModel || !second.isModel) return first.isModel === second.isModel && first.rest === second.rest;
+  if (!first.isModel || !second.isModel) {
+    if (first.isModel === second.isModel && first.rest === second.rest) return true;
+    return first.isHook && second.isHook && toldAlike(a.step, b.step);
+  }
   if (first.fixed !== second.fixed) return false;
   if (extendsSame({ a, b })) return first.list === second.list;
   // The same messages may have been put together in another way.

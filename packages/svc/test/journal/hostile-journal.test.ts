@@ -190,6 +190,7 @@ it('is compared in a few passes, however its requests are put together', () => {
   const parting = partingOf(
     () => first.skim(() => {}),
     () => second.skim(() => {}),
+    () => false,
   );
   expect(parting).toBeNull();
   expect(first.bytesRead).toBeLessThan(10 * (first.size + mebibyte));

@@ -9,7 +9,7 @@ import type { Damage } from '../../journal/journal-scan.ts';
 import type { CommandContext } from '../command-context.ts';
 import { pageOf } from '../terminal/page.ts';
 import { jsonLine, say, Shown } from '../terminal/shown.ts';
-import { fixedDifference, partingFacts } from './parting-facts.ts';
+import { fixedDifference, isToldAlike, partingFacts } from './parting-facts.ts';
 import { renderParting } from './parting-view.ts';
 import {
   manifestFlag,
@@ -62,6 +62,7 @@ export function compared(
   const parting = partingOf(
     () => a.reader.skim(note),
     () => b.reader.skim(note),
+    (stepA, stepB) => isToldAlike(stepA, stepB, [a.reader, b.reader]),
   );
   const facts = parting === null ? null : partingFacts(parting, a.reader, b.reader);
   return { comparison: { a: a.session, b: b.session, parting: facts }, damage: damages[0] ?? null };

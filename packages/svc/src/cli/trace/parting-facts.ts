@@ -1,5 +1,7 @@
 /** Finds, where two sessions part, the very place in the texts that does. */
 
+import { asJsonObject } from '@svc/protocol/json-object.ts';
+
 import type { Parting, RequestParting } from '../../journal/compare-sessions.ts';
 import { type Difference, firstDifference } from '../../journal/json-difference.ts';
 import type { JournalReader } from '../../journal/journal-reader.ts';
@@ -65,7 +67,7 @@ export function partingFacts(parting: Parting, a: JournalReader, b: JournalReade
       const steps = { a: parting.a, b: parting.b };
       const isNamed = start?.port === other?.port && start?.name === other?.name;
       const names = { path: '', byte: null, a: calledOf(start), b: calledOf(other) };
-      const difference = isNamed ? textDifference([inputOf(start), inputOf(other)], readers) : names;
+      const difference = isNamed ? inputDifference(start, other, readers) : names;
       return { ...nothing, kind: 'input', steps, ...about(start), part: isNamed ? 'input' : 'name', difference };
     }
     case 'answer': {
@@ -127,6 +129,35 @@ export function fixedDifference(
   // These two are told by their hashes.
   if (part !== 'system' && part !== 'tools') return { part, difference: found };
   return { part, difference: textDifference([found.a, found.b], readers) };
+}
+
+/** Whether a hook was told the same in both, but for the ids of the session, its tasks and their contexts. */
+export function isToldAlike(stepA: number, stepB: number, readers: Readers): boolean {
+  const [a, b] = [startOf(readers[0], stepA), startOf(readers[1], stepB)];
+  if (a?.port !== 'hook' || b?.port !== 'hook' || a.name !== b.name) return false;
+  const [textA, textB] = [textOf(a.in, readers[0]), textOf(b.in, readers[1])];
+  return textA !== null && textB !== null && firstDifference(withoutIds(textA), withoutIds(textB)) === null;
+}
+
+function inputDifference(a: StartRecord | null, b: StartRecord | null, readers: Readers): Difference | null {
+  const hashes = [inputOf(a), inputOf(b)] as const;
+  if (a?.port !== 'hook' || b?.port !== 'hook') return textDifference(hashes, readers);
+  const [textA, textB] = [textOf(hashes[0], readers[0]), textOf(hashes[1], readers[1])];
+  return textA === null || textB === null ? null : firstDifference(withoutIds(textA), withoutIds(textB));
+}
+
+/** What a hook is told (`svc:hook/types`), without the ids that are other ones in each session. */
+function withoutIds(text: string): string {
+  const told = asJsonObject(parsed(text));
+  return told === null ? text : JSON.stringify({ ...told, argument: bare(told['argument']) });
+}
+
+/** The session is told of as it is, or within the argument, or within the task there. */
+function bare(told: unknown): unknown {
+  const object = asJsonObject(told);
+  if (object === null) return told;
+  const { sessionId: _session, taskId: _task, contextId: _context, session, task, ...others } = object;
+  return { session: bare(session), task: bare(task), ...others };
 }
 
 /** Null where a text is not kept; where there is only one, the whole of it. */
