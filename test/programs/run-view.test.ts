@@ -53,6 +53,20 @@ describe.skipIf(skipped)('the view of svc run (skipped without python3)', () => 
     expect(await running.ended).toBe(0);
   });
 
+  it('shows the last line of a command that runs, without secrets, while it runs', async () => {
+    const command = 'echo begun; echo built 3 of 7 with $SERVICE_KEY; sleep 60';
+    const workspace = capsule({
+      manifest: 'capabilities: { shell: { allow: [sh] }, env: { allow: [SERVICE_KEY] } }\n',
+      script: script(runs(command), says('Done.')),
+      files: taskFile,
+    });
+    const running = run(workspace, [], { command: shell, env: { SERVICE_KEY: 'open-sesame-1' } });
+    await running.shows(/^│ built 3 of 7 with \[secret\]$/);
+    running.type('\u001B');
+    const rows = await running.shows(/^the shell got/);
+    expect(rows.filter((row) => row.startsWith('│ built'))).toEqual([]);
+  });
+
   it('keeps what is typed while nothing asks, and says what to do with it', async () => {
     const running = run(
       capsule({

@@ -7,6 +7,7 @@ import { Diagnostic, diagnosticOf, raise } from '@svc/kit/diagnostics/diagnostic
 import type { CapsuleHooks } from '../hooks/session-hooks.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
+import { recordRedaction } from '../resources/handle-id.ts';
 import type { SessionOutcome } from '../session/session.ts';
 import type { Sender } from '../session/task.ts';
 import { mintSessionId, type SessionId, type TaskId } from '@svc/protocol/ids.ts';
@@ -120,7 +121,7 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
     forget = listSession(bound, open);
     await warnOfSharing(bound, open);
     openDoor(open.door);
-    observer.onListening(runningCapsule(launch, open, listener), steeringOf(open));
+    observer.onListening(runningCapsule(launch, open, listener), steeringOf(open, launch));
     launch.loaded.keep?.();
     open.beginJournal();
     open.telemetry?.begin();
@@ -239,8 +240,10 @@ function runningCapsule(
   };
 }
 
-function steeringOf({ session: { board } }: OpenSession): Steering {
+function steeringOf({ session: { board, activity } }: OpenSession, { redactor }: PreparedLaunch): Steering {
   return {
+    hearOutput: (listener) => activity.hearOutput(listener),
+    redact: recordRedaction(redactor),
     answer: (taskId, questionId, text) => board.answer(taskId as TaskId, questionId, { text, sender: atTheTerminal }),
     cancel: (taskId) => {
       const task = board.find(taskId);

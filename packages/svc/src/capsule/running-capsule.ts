@@ -3,7 +3,7 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
-import type { ActivityListener } from '../session/activity.ts';
+import type { ActivityListener, OutputListener } from '../session/activity.ts';
 import type { InitialTask } from './initial-task.ts';
 import type { Retained } from './journal-retention.ts';
 import type { SessionOutcome } from '../session/session.ts';
@@ -124,6 +124,10 @@ export interface Steering {
   answer(taskId: string, questionId: string, text: string): boolean;
   /** Cancels that task, if it has not ended. */
   cancel(taskId: string): void;
+  /** Hears what the commands of the session write, as the bytes that come. The function ends it. */
+  hearOutput(listener: OutputListener): () => void;
+  /** Takes the secrets of the capsule out of what they write. */
+  readonly redact: (text: string) => string;
 }
 
 /** Hears of a run while it goes on. */

@@ -141,8 +141,30 @@ export type ActivityListener = (activity: Activity) => void;
 /** The activity of one session: whatever shows or records the session subscribes, and each hears of everything in the order of subscribing. */
 export class SessionActivity {
   #listeners: readonly ActivityListener[] = [];
-  /** Null while nobody listens: what commands write is then not looked at. */
-  output: OutputListener | null = null;
+  #outputListeners: readonly OutputListener[] = [];
+
+  /** Hears what commands write for all who listen; null while nobody does: it is then not looked at. */
+  get output(): OutputListener | null {
+    const [only = null, ...more] = this.#outputListeners;
+    return more.length === 0 ? only : this.#everyOutput;
+  }
+
+  readonly #everyOutput: OutputListener = {
+    wrote: (...told) => {
+      for (const listener of this.#outputListeners) listener.wrote(...told);
+    },
+    over: (call) => {
+      for (const listener of this.#outputListeners) listener.over(call);
+    },
+  };
+
+  /** The function ends the subscription. */
+  hearOutput(listener: OutputListener): () => void {
+    this.#outputListeners = [...this.#outputListeners, listener];
+    return () => {
+      this.#outputListeners = this.#outputListeners.filter((other) => other !== listener);
+    };
+  }
 
   /** Tells every listener. Throws what the first failing one throws; the later ones are not told then. */
   emit(activity: Activity): void {

@@ -96,10 +96,10 @@ export class LiveEvents {
     const { redact } = this.#options;
     const tell = (piece: OutputPiece): void => events.tell(new UnnumberedFrame(encodeLiveEvent(this.#output(piece))));
     const tails = new OutputTails({ clock, redact, tell });
-    activity.output = tails;
+    const leaveOutput = activity.hearOutput(tails);
     return () => {
       leave();
-      activity.output = null;
+      leaveOutput();
       tails.close();
     };
   }

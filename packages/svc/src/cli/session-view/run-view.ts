@@ -5,6 +5,7 @@ import { createInterface, type Interface } from 'node:readline';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { RunningCapsule, Steering } from '../../capsule/running-capsule.ts';
 import type { Activity } from '../../session/activity.ts';
+import { type OutputPiece, OutputTails } from '../../session/output-tails.ts';
 import type { CommandContext } from '../command-context.ts';
 import { isInForeground } from '../keyboard/foreground.ts';
 import type { Key } from '../keyboard/key.ts';
@@ -34,6 +35,7 @@ export class RunView {
   #lines: Interface | null = null;
   #steering: Steering | null = null;
   #session = '';
+  #endOutput = (): void => {};
 
   /** `readsKeys` is false where standard input is for something else. */
   constructor(context: CommandContext, readsKeys: boolean) {
@@ -46,9 +48,21 @@ export class RunView {
     this.#session = sessionId.slice(-4);
     this.#steering = steering;
     this.#view = this.#newView();
+    this.#showOutput(steering);
     if (!this.#readsKeys) return;
     if (this.#view.screen.isLive) this.#readKeys(this.#view);
     else if (process.stdin.isTTY && isInForeground()) this.#readLines();
+  }
+
+  /** The last line of a command that runs, as those see it who watch through the door. */
+  #showOutput(steering: Steering): void {
+    const tell = ({ call: { callId }, text }: OutputPiece): void => this.#view?.show({ kind: 'output', callId, text });
+    const tails = new OutputTails({ clock: systemClock, redact: steering.redact, tell });
+    const leave = steering.hearOutput(tails);
+    this.#endOutput = () => {
+      leave();
+      tails.close();
+    };
   }
 
   #readKeys(view: SessionView): void {
@@ -90,6 +104,8 @@ export class RunView {
   async close(): Promise<void> {
     const [view, keyboard] = [this.#view, this.#keyboard];
     this.#view = this.#keyboard = null;
+    this.#endOutput();
+    this.#endOutput = () => {};
     view?.close();
     this.#lines?.close();
     await keyboard?.close();
