@@ -5,7 +5,7 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { printable } from '../diagnostics/printable.ts';
 import type { Secret } from '../diagnostics/secret.ts';
 import { readUpTo } from '../files/read-up-to.ts';
-import { exchange, type OutgoingBody, RequestRun } from './request-run.ts';
+import { exchange, type HttpMethod, type OutgoingBody, RequestRun } from './request-run.ts';
 import type { Proxy } from './proxy.ts';
 import { lookupWithin, redirectTarget, type RedirectSource } from './redirect-rule.ts';
 
@@ -25,8 +25,16 @@ interface OutgoingRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent to the origin of `url` alone, and not even there once a redirect has led elsewhere. */
   readonly key: Secret | null;
-  /** Makes it a `POST`, which follows no redirect. */
+  /** How the key is shown; of `Basic`, the key is the encoded pair. `Bearer` when absent. */
+  readonly scheme?: 'Bearer' | 'Basic';
+  /** Without it `POST` where there is a body, else `GET`. */
+  readonly method?: HttpMethod;
+  /** A request with a body follows no redirect. */
   readonly body?: OutgoingBody;
+  /** The time of the request begins anew with each piece of a body: for what may be large. */
+  readonly isPatient?: boolean;
+  /** Who named the address: it may lead no further than a redirect of theirs. */
+  readonly ledBy?: RedirectSource;
 }
 
 const usualTimeoutMs = 30_000;
@@ -48,7 +56,8 @@ export class HttpClient {
   /** The answer, whose body the caller reads or discards. */
   async send(outgoing: OutgoingRequest): Promise<HttpAnswer> {
     const toSend = outgoing.body?.bytes ?? null;
-    const limits = { timeoutMs: this.#timeoutMs, interruption: this.#signal };
+    const { isPatient = false } = outgoing;
+    const limits = { timeoutMs: this.#timeoutMs, interruption: this.#signal, isPatient };
     const run = new RequestRun({ label: outgoing.label, toSend, ...limits });
     try {
       return await this.#follow(outgoing, run);
@@ -58,29 +67,32 @@ export class HttpClient {
     }
   }
 
-  async #follow({ label, url, headers = {}, key, body }: OutgoingRequest, run: RequestRun): Promise<HttpAnswer> {
+  async #follow(outgoing: OutgoingRequest, run: RequestRun): Promise<HttpAnswer> {
+    const { label, url, headers = {}, key, scheme = 'Bearer', body } = outgoing;
+    const { method = body === undefined ? 'GET' : 'POST' } = outgoing;
+    const follows = method === 'GET' || method === 'HEAD';
     let target = url;
     let isOwn = true;
-    let source: RedirectSource | null = null;
+    let source = outgoing.ledBy ?? null;
     for (let hop = 0; hop <= mostRedirects; hop += 1) {
       isOwn &&= target.origin === url.origin;
       const proxy = this.#proxyFor(target);
-      const authorization = isOwn && key !== null ? { authorization: `Bearer ${key.reveal()}` } : {};
+      const authorization = isOwn && key !== null ? { authorization: `${scheme} ${key.reveal()}` } : {};
       const message = await exchange({
         url: target,
-        method: body === undefined ? 'GET' : 'POST',
+        method,
         headers: { 'user-agent': 'svc', ...headers, ...authorization },
         body: body ?? null,
         proxy,
         ...(source === null ? {} : { lookup: lookupWithin(source, this.#timeoutMs) }),
         signal: run.signal,
-        transfer: run.transfer,
+        onSent: (bytes) => run.sent(bytes),
       });
       const { location } = message.headers;
-      if (body !== undefined || location === undefined || !redirects.has(message.statusCode ?? 0)) {
-        return new HttpAnswer(message, run);
-      }
       const address = proxy === null ? (message.socket.remoteAddress ?? null) : null;
+      if (!follows || location === undefined || !redirects.has(message.statusCode ?? 0)) {
+        return new HttpAnswer(message, run, { label, url: target, address });
+      }
       message.destroy();
       source = { label, url: target, address };
       target = redirectTarget(location, source);
@@ -95,8 +107,11 @@ export class HttpAnswer {
   readonly headers: IncomingHttpHeaders;
   readonly #message: IncomingMessage;
   readonly #run: RequestRun;
+  /** Who answered, to judge the addresses that the answer names (`redirectTarget`). */
+  readonly from: RedirectSource;
 
-  constructor(message: IncomingMessage, run: RequestRun) {
+  constructor(message: IncomingMessage, run: RequestRun, from: RedirectSource) {
+    this.from = from;
     this.#message = message;
     this.#run = run;
     this.status = message.statusCode ?? 0;
@@ -119,7 +134,7 @@ export class HttpAnswer {
         throw new Diagnostic('E-IO-003', message);
       }
       for await (const chunk of this.#message) {
-        this.#run.transfer.received += (chunk as Buffer).length;
+        this.#run.received((chunk as Buffer).length);
         yield chunk as Buffer;
       }
     } catch (error) {

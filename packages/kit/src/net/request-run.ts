@@ -24,9 +24,14 @@ interface RunSettings {
   /** Of the body; null without one. */
   readonly toSend: number | null;
   readonly timeoutMs: number;
+  /** Whether the time begins anew with each piece that goes over the line; such a request ends after an hour all the same. */
+  readonly isPatient?: boolean;
   /** Aborted when the command is interrupted. */
   readonly interruption: AbortSignal | undefined;
 }
+
+/** Of a patient request, in all. */
+const longestMs = 60 * 60 * 1000;
 
 const hints = {
   certificate: 'name the file of your own certificate authority in NODE_EXTRA_CA_CERTS',
@@ -42,16 +47,20 @@ export class RequestRun {
   readonly #timeoutMs: number;
   readonly #controller = new AbortController();
   readonly #interruption: AbortSignal | undefined;
+  readonly #isPatient: boolean;
   readonly #timer: NodeJS.Timeout;
+  readonly #last: NodeJS.Timeout | undefined;
   /** Why `svc` itself ended the request; null when it did not. */
   #ending: 'timeout' | 'interrupted' | null = null;
 
-  constructor({ label, toSend, timeoutMs, interruption }: RunSettings) {
+  constructor({ label, toSend, timeoutMs, interruption, isPatient = false }: RunSettings) {
     this.label = label;
+    this.#isPatient = isPatient;
     this.#timeoutMs = timeoutMs;
     this.#interruption = interruption;
     this.transfer = { toSend, sent: 0, toReceive: null, received: 0 };
     this.#timer = setTimeout(() => this.#abort('timeout'), timeoutMs);
+    if (isPatient) this.#last = setTimeout(() => this.#abort('timeout'), longestMs);
     interruption?.addEventListener('abort', this.#onInterruption);
     if (interruption?.aborted === true) this.#onInterruption();
   }
@@ -60,8 +69,19 @@ export class RequestRun {
     return this.#controller.signal;
   }
 
+  received(bytes: number): void {
+    this.transfer.received += bytes;
+    if (this.#isPatient) this.#timer.refresh();
+  }
+
+  sent(bytes: number): void {
+    this.transfer.sent += bytes;
+    if (this.#isPatient) this.#timer.refresh();
+  }
+
   end(): void {
     clearTimeout(this.#timer);
+    clearTimeout(this.#last);
     this.#interruption?.removeEventListener('abort', this.#onInterruption);
   }
 
@@ -72,6 +92,10 @@ export class RequestRun {
     if (this.#ending === 'interrupted') return new Diagnostic('E-IO-003', `${this.label}: interrupted`);
     if (this.#ending === 'timeout') {
       const allowed = `${this.#timeoutMs / 1000} seconds`;
+      if (this.#isPatient) {
+        const message = `${this.label} was given up: nothing came for ${allowed}, or it took more than an hour${progress}`;
+        return new Diagnostic('E-IO-003', message, { hint: 'try again later, or on a faster line' });
+      }
       const message = `${this.label} was given up after ${allowed}${progress}`;
       return new Diagnostic('E-IO-003', message, {
         hint: `such a request may take ${allowed} in all; try again later, or on a faster line`,
@@ -110,9 +134,11 @@ export interface OutgoingBody {
   chunks(): Chunks;
 }
 
+export type HttpMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH';
+
 interface Exchange {
   readonly url: URL;
-  readonly method: 'GET' | 'POST';
+  readonly method: HttpMethod;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: OutgoingBody | null;
   /** Carries the connection; null for a direct one. */
@@ -121,7 +147,7 @@ interface Exchange {
   readonly lookup?: LookupFunction;
   /** Aborted, it ends the exchange and the answer's body. */
   readonly signal: AbortSignal;
-  readonly transfer: Transfer;
+  readonly onSent: (bytes: number) => void;
 }
 
 /** A server that does not know `Expect` is sent the body after this time. */
@@ -143,7 +169,7 @@ export async function exchange(asked: Exchange): Promise<IncomingMessage> {
     return await response;
   }
   // An answer may come before the body is sent; a body that cannot be read has none.
-  return await Promise.race([response, sendBody(request, body, asked.transfer).then(() => response)]);
+  return await Promise.race([response, sendBody(request, body, asked.onSent).then(() => response)]);
 }
 
 async function openRequest({ url, proxy, signal, lookup }: Exchange, options: RequestOptions): Promise<ClientRequest> {
@@ -154,7 +180,7 @@ async function openRequest({ url, proxy, signal, lookup }: Exchange, options: Re
   return startRequest(url, { ...options, ...(lookup === undefined ? {} : { lookup }) });
 }
 
-async function sendBody(request: ClientRequest, body: OutgoingBody, transfer: Transfer): Promise<void> {
+async function sendBody(request: ClientRequest, body: OutgoingBody, onSent: (bytes: number) => void): Promise<void> {
   let isOver = false;
   for (const event of ['response', 'close'] as const) request.once(event, () => (isOver = true));
   request.flushHeaders();
@@ -164,7 +190,7 @@ async function sendBody(request: ClientRequest, body: OutgoingBody, transfer: Tr
   for await (const chunk of body.chunks()) {
     if (isOver) return;
     const isRoom = request.write(chunk);
-    transfer.sent += chunk.length;
+    onSent(chunk.length);
     if (!isRoom) await firstOf(request, ['drain', 'response', 'close']);
   }
   if (!isOver) request.end();
