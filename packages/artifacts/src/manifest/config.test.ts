@@ -118,6 +118,9 @@ describe('the user configuration', () => {
     - { name: other, type: svn }
     - { name: lab, type: registry, url: "https://registry.example/v1/" }
     - { name: plain, type: registry, url: "http://registry.example" }
+    - { name: hub, type: oci, url: "https://registry.example/acme" }
+    - { name: tagged, type: oci, url: "oci://registry.example/acme:1" }
+    - { name: odd, type: registry, url: "oci://registry.example/acme" }
 `);
     expect(userRefusal()).toEqual([
       'E-MAN-003 2:12 registry.default names "ous", which registry.sources does not list',
@@ -125,9 +128,12 @@ describe('the user configuration', () => {
       'E-MAN-003 4:54 registry.sources[0].token must be text, not a list',
       'E-MAN-001 5:7 registry.sources[1].url is missing, type: registry needs it',
       'E-MAN-003 5:15 registry.sources[1].name repeats "ours"',
-      'E-MAN-003 6:28 registry.sources[2].type must be one of github, registry, not "svn"',
+      'E-MAN-003 6:28 registry.sources[2].type must be one of github, registry, oci, not "svn"',
       'E-MAN-003 7:41 registry.sources[3].url must be without /v1, not "https://registry.example/v1/"',
       'E-MAN-003 8:43 registry.sources[4].url must be https, or http to a loopback address, not "http://registry.example"',
+      'E-MAN-003 9:36 registry.sources[5].url must begin with oci://, as its type is oci',
+      'E-MAN-003 10:39 registry.sources[6].url must be oci://<host>/<path>, in small letters and without a tag, not "oci://registry.example/acme:1"',
+      'E-MAN-003 11:41 registry.sources[7].url must be an http or https address, as its type is registry',
     ]);
   });
 });

@@ -15,6 +15,7 @@ import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { referencedVariable } from './references.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
+import { ociAddressFault, ociPrefix } from './oci-reference.ts';
 
 export interface WorkspaceConfig {
   /** A floor beside the manifest's and the flag's (D1 "Command line" 1). */
@@ -23,6 +24,9 @@ export interface WorkspaceConfig {
   readonly captureCeiling?: CaptureLevel;
   readonly warnings: readonly Diagnostic[];
 }
+
+/** What a source of artifacts may be. */
+const sourceTypes = ['github', 'registry', 'oci'] as const;
 
 interface SourceBase {
   readonly name: string;
@@ -38,7 +42,9 @@ export type ConfiguredSource =
   /** `repo` is `<owner>/<repo>`. */
   | (SourceBase & { readonly type: 'github'; readonly repo: string })
   /** `url` is without `/v1` and without a slash at its end. */
-  | (SourceBase & { readonly type: 'registry'; readonly url: string });
+  | (SourceBase & { readonly type: 'registry'; readonly url: string })
+  /** `url` is `oci://<host>/<path>`. */
+  | (SourceBase & { readonly type: 'oci'; readonly url: string });
 
 interface UserConfig {
   /** The source named by `registry.default`. */
@@ -103,9 +109,21 @@ function checkSources(data: unknown, findings: Findings): void {
     const path = ['registry', 'sources', index];
     const type = draft.at(...path, 'type');
     const needed = type === 'github' ? 'repo' : 'url';
-    if ((type === 'github' || type === 'registry') && !draft.has(...path, needed)) {
-      const message = `registry.sources[${index}].${needed} is missing, type: ${type} needs it`;
+    const known = sourceTypes.find((each) => each === type);
+    if (known !== undefined && !draft.has(...path, needed)) {
+      const message = `registry.sources[${index}].${needed} is missing, type: ${known} needs it`;
       findings.add('E-MAN-001', message, { path: [...path, needed] });
+    }
+    const url = draft.at(...path, 'url');
+    if (
+      typeof url === 'string' &&
+      (type === 'oci' || type === 'registry') &&
+      url.startsWith(ociPrefix) !== (type === 'oci')
+    ) {
+      const wanted = type === 'oci' ? 'must begin with oci://' : 'must be an http or https address';
+      findings.add('E-MAN-003', `registry.sources[${index}].url ${wanted}, as its type is ${type}`, {
+        path: [...path, 'url'],
+      });
     }
     const name = draft.at(...path, 'name');
     if (typeof name !== 'string') return;
@@ -130,7 +148,8 @@ function registrySourceOf(
   { name, type, repo = '', url = '' }: WrittenSource,
   token: ConfiguredSource['token'],
 ): ConfiguredSource {
-  return type === 'github' ? { name, token, type, repo } : { name, token, type, url: url.replace(/\/+$/, '') };
+  if (type === 'github') return { name, token, type, repo };
+  return { name, token, type, url: url.replace(/\/+$/, '') };
 }
 
 function resolveToken(
@@ -166,10 +185,14 @@ export function registryAddressFault(text: string): string | undefined {
   return endpointFault(text) ?? (/\/v1\/*$/.test(text) ? 'must be without /v1' : undefined);
 }
 
+function sourceAddressFault(text: string): string | undefined {
+  return text.startsWith(ociPrefix) ? ociAddressFault(text.replace(/\/+$/, '')) : registryAddressFault(text);
+}
+
 const address = z.lazy(() =>
   z.string().check(
-    z.refine((text) => registryAddressFault(text) === undefined, {
-      error: ({ input }) => registryAddressFault(String(input)),
+    z.refine((text) => sourceAddressFault(text) === undefined, {
+      error: ({ input }) => sourceAddressFault(String(input)),
     }),
   ),
 );
@@ -179,7 +202,7 @@ const registrySource = z.lazy(() =>
     name: z
       .string()
       .check(z.regex(/^[A-Za-z0-9][\w.-]{0,99}$/, 'must be letters, digits, dots, hyphens and underscores')),
-    type: z.enum(['github', 'registry']),
+    type: z.enum(sourceTypes),
     repo: z.optional(repository),
     url: z.optional(address),
     token: z.optional(z.string().check(z.minLength(1))),

@@ -29,6 +29,28 @@ it('a release of a repository is named by owner, repository and tag', () => {
   });
 });
 
+it('what lies in an OCI registry is named by tag, digest or both', () => {
+  const digest = `sha256:${'a'.repeat(64)}`;
+  const named = { kind: 'oci', reference: { host: 'registry.example.com:5000', repository: 'acme/echo' } };
+  const at = 'oci://registry.example.com:5000/acme/echo';
+  expect(parseInstallTarget(`${at}:1.0.0_b`)).toMatchObject({ ...named, reference: { tag: '1.0.0_b', digest: null } });
+  expect(parseInstallTarget(`${at}@${digest}`)).toMatchObject({ ...named, reference: { tag: null, digest } });
+  expect(parseInstallTarget(`${at}:1@${digest}`)).toMatchObject({ ...named, reference: { tag: '1', digest } });
+});
+
+it.each([
+  'oci://registry.example.com/acme/echo',
+  'oci://registry.example.com/Acme/echo:1',
+  'oci://user:password@registry.example.com/echo:1',
+  'oci://registry.example.com/echo:1@sha256:abc',
+  'oci://registry.example.com/../echo:1',
+  'oci://registry.example.com:99999/echo:1',
+  'oci://registry.example.com/echo?x:1',
+  `oci://registry.example.com/${'a'.repeat(1000)}:1`,
+])('%j names nothing', (argument) => {
+  expect(refusal(argument)).toMatch(/^E-ART-008 /);
+});
+
 it.each(['latest', 'stable', 'edge'])('the version %s is reserved and names no artifact [D1-VER-02]', (version) => {
   expect(refusal(`echo@${version}`)).toBe(`E-REG-004 the reserved artifact version ${version} is not allowed`);
 });

@@ -1,6 +1,7 @@
 /** Names one version of an artifact, and the platform it is for. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { type OciReference, ociPrefix, parseOciReference } from '../manifest/oci-reference.ts';
 import { isArtifactName, isArtifactVersion, isReservedVersion } from '../manifest/names.ts';
 
 /** One exact artifact; identity is the pair (D3 "Versioning" 4). */
@@ -19,6 +20,7 @@ export interface ReleaseRef {
 export type InstallTarget =
   | { readonly kind: 'artifact'; readonly ref: ArtifactRef }
   | { readonly kind: 'github'; readonly release: ReleaseRef }
+  | { readonly kind: 'oci'; readonly reference: OciReference }
   | { readonly kind: 'path'; readonly path: string };
 
 const releaseShape = /^github:([A-Za-z0-9][A-Za-z0-9-]{0,38})\/([A-Za-z0-9._-]{1,100})@([^\s@]{1,200})$/;
@@ -34,6 +36,7 @@ export function parseInstallTarget(argument: string): InstallTarget {
     if (owner === undefined || repo === undefined || tag === undefined) throw malformed(argument);
     return { kind: 'github', release: { owner, repo, tag } };
   }
+  if (argument.startsWith(ociPrefix)) return { kind: 'oci', reference: parseOciReference(argument) };
   if (isPath(argument)) return { kind: 'path', path: argument };
   return { kind: 'artifact', ref: parseArtifactRef(argument) };
 }
@@ -59,7 +62,7 @@ export function parseArtifactRef(argument: string): ArtifactRef {
 
 function malformed(argument: string): Diagnostic {
   return new Diagnostic('E-ART-008', `${JSON.stringify(argument)} does not name an artifact`, {
-    hint: 'write <name>@<version>, for example svc-tool-editor@1.0.0, github:<owner>/<repo>@<tag>, or a path such as ./echo-1.0.0.zip',
+    hint: 'write <name>@<version>, for example svc-tool-editor@1.0.0, github:<owner>/<repo>@<tag>, oci://<host>/<repository>:<tag>, or a path such as ./echo-1.0.0.zip',
   });
 }
 

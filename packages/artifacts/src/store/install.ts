@@ -5,7 +5,7 @@ import { stat } from 'node:fs/promises';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import { type ArtifactRef, type ReleaseRef, spell } from './artifact-ref.ts';
-import type { ArtifactOrigin, FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
+import type { ArtifactOrigin, FetchedArchive, FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
 import { type Location, type StorePlaces, targetRoot } from './locate.ts';
 import { readLock, upsertLock } from './lockfile.ts';
 import { commandWith, usualManifest } from './lock-faults.ts';
@@ -19,6 +19,8 @@ import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { receiptOf } from './locate-in-sources.ts';
 import { type GithubApi, archivesOfRelease, type ReleaseArchive } from './sources/github-source.ts';
+import { fetchReference, type OciAccess } from './sources/oci/oci-source.ts';
+import { type OciReference, spellOci } from '../manifest/oci-reference.ts';
 
 export interface InstallRequest extends StorePlaces {
   /** What the manifest needs; only this is recorded in `svc.lock`. */
@@ -187,9 +189,30 @@ export async function installRelease(
 
 async function takeIn(archive: ReleaseArchive, api: GithubApi, request: InstallRequest): Promise<InstalledRef> {
   const { asset, platform } = archive;
-  const receipt = receiptOf(request, targetRoot(request));
-  const download = { source: `${api.label}: ${asset.name}`, what: asset.name };
   const fetched = await api.fetchAsset(asset, platform);
+  return await takeInFetched(fetched, { source: `${api.label}: ${asset.name}`, what: asset.name }, request);
+}
+
+/** Installs what one OCI reference names, for what its own manifest says it is. */
+export async function installOci(
+  reference: OciReference,
+  access: OciAccess,
+  request: InstallRequest,
+): Promise<InstalledRef> {
+  const name = spellOci(reference);
+  const fetched = await fetchReference(reference, request.platform, access);
+  const installed = await takeInFetched(fetched, { source: name, what: name }, request);
+  await record([installed], request);
+  return installed;
+}
+
+async function takeInFetched(
+  fetched: FetchedArchive,
+  download: { readonly source: string; readonly what: string },
+  request: InstallRequest,
+): Promise<InstalledRef> {
+  const { platform } = fetched;
+  const receipt = receiptOf(request, targetRoot(request));
   const stored = await receive(fetched, download, receipt).finally(() => fetched.discard());
   const origin = request.fetching?.into ?? 'project';
   await prepareStored({ origin, root: receipt.root, stored }, request);

@@ -42,7 +42,7 @@ export const artifactCodes = {
   'E-ART-008': {
     title: 'an artifact reference is malformed',
     explanation:
-      'An artifact is named <name>@<version> with an exact version, or github:<owner>/<repo>@<tag>. A path to install from begins with "./", "../" or "/".',
+      'An artifact is named <name>@<version> with an exact version, github:<owner>/<repo>@<tag>, or oci://<host>/<repository>:<tag>. A path to install from begins with "./", "../" or "/".',
   },
   'E-ART-009': {
     title: 'a hook declares to commit what it cannot',
@@ -105,7 +105,7 @@ export const artifactCodes = {
   'E-REG-006': {
     title: 'the registry that is named cannot be used',
     explanation:
-      'A registry is named by its address (https, or http to this machine; without /v1), by the name of a source in ~/.svc/config.yaml, or as local. A GitHub repository cannot be published to or searched.',
+      'A registry is named by its address (https, or http to this machine; without /v1), as oci://<host>/<path>, by the name of a source in ~/.svc/config.yaml, or as local. A GitHub repository cannot be published to; neither it nor an OCI registry can be searched. A login for an OCI registry that docker or podman keeps has to be readable, with its helper.',
   },
   'E-REG-007': {
     title: 'the platform of a program cannot be told',

@@ -8,16 +8,18 @@ import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { type ArtifactRef, type InstallTarget, parseInstallTarget, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import {
   installEntries,
+  installOci,
   installRef,
   type InstallRequest,
   installPath,
   installRelease,
 } from '@svc/artifacts/store/install.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import { githubApiOf, type RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
+import { githubApiOf, ociAccessOf, type RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { checkArtifact } from '../tools/argument-check.ts';
 import type { CommandContext } from './command-context.ts';
 import { DownloadView } from './transfer-view.ts';
+import { spellOci } from '@svc/artifacts/manifest/oci-reference.ts';
 import { interruptible } from './stop-signals.ts';
 import { openProject, placesOf, type Project, lazySources, registryChoice } from './project.ts';
 import { render } from './render-failure.ts';
@@ -58,7 +60,7 @@ export function installCommand(context: CommandContext): Command {
     .description('Install what the manifest needs, or what is named, and record it in svc.lock.')
     .argument(
       '[what]',
-      '<name>@<version>, github:<owner>/<repo>@<tag>, or the path of an archive or a folder; all that the manifest needs when absent',
+      '<name>@<version>, github:<owner>/<repo>@<tag>, oci://<host>/<repository>:<tag>, or the path of an archive or a folder; all that the manifest needs when absent',
     )
     .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
     .option('-g, --global', 'install for the user instead of the project; svc.lock stays as it is')
@@ -149,6 +151,10 @@ async function installTarget(
         return { name, version, origin: api.label, platform, sha256 };
       });
     }
+    case 'oci':
+      return [
+        { ...(await installOci(target.reference, ociAccessOf(choice), request)), origin: spellOci(target.reference) },
+      ];
     case 'path': {
       const path = resolve(context.cwd, target.path);
       const env = loadEnvironment({ directory: path, process: context.env, useFile: false });

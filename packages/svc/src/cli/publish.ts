@@ -12,6 +12,7 @@ import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import { isDirectory } from '@svc/artifacts/store/install.ts';
 import { platformShape } from '@svc/artifacts/store/artifact-ref.ts';
 import { inspectPublishable, type Publishable, publishLocally } from '@svc/artifacts/store/publishable.ts';
+import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import { registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
@@ -34,7 +35,10 @@ export function publishCommand(context: CommandContext): Command {
   return new Command('publish')
     .description('Publish an archive, or the folder of an artifact or a capsule, to a registry.')
     .argument('[path]', 'an archive, or a folder with svc.yaml, which is packed', '.')
-    .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
+    .option(
+      '--registry <which>',
+      'the address of a registry, oci:// included, the name of a configured source, or local',
+    )
     .option('--platform <os-arch>', 'a platform that the archive is for; can be given several times', collect)
     .option('--json', 'write one JSON object')
     .action(async (path: string, options: PublishOptions) => {
@@ -87,17 +91,16 @@ async function publish(archive: Publishable, { options, context, signal }: Publi
     case 'local':
       await publishLocally(archive, storeRoot(context.home));
       return 'local';
-    case 'registry': {
-      const { bytes } = archive;
-      const line = new ProgressLine(context, context.stderr.isTerminal);
-      line.say(`publishing to ${registry.client.name}`);
-      try {
-        await registry.client.publish({ ...archive, body: { bytes, chunks: () => shownChunks(archive, line) } });
-      } finally {
-        line.show('');
-      }
+    case 'registry':
+      await shownPublish(archive, registry.client.name, context, (body) =>
+        registry.client.publish({ ...archive, body }),
+      );
       return registry.client.name;
-    }
+    case 'oci':
+      await shownPublish(archive, registry.source.name, context, (body) =>
+        registry.source.publish({ ...archive, runtime: archive.kind, body }),
+      );
+      return registry.source.name;
     case 'github':
       throw new Diagnostic(
         'E-REG-006',
@@ -106,6 +109,21 @@ async function publish(archive: Publishable, { options, context, signal }: Publi
           hint: 'add the archive that svc build makes to a release, or name a registry with --registry',
         },
       );
+  }
+}
+
+async function shownPublish(
+  archive: Publishable,
+  to: string,
+  context: CommandContext,
+  send: (body: OutgoingBody) => Promise<void>,
+): Promise<void> {
+  const line = new ProgressLine(context, context.stderr.isTerminal);
+  line.say(`publishing to ${to}`);
+  try {
+    await send({ bytes: archive.bytes, chunks: () => shownChunks(archive, line) });
+  } finally {
+    line.show('');
   }
 }
 

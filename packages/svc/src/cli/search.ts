@@ -72,6 +72,10 @@ async function entriesOf(
           hint: 'look at its releases, or name a registry with --registry',
         },
       );
+    case 'oci':
+      throw new Diagnostic('E-REG-006', `${registry.source.name} is an OCI registry, which has no index to search`, {
+        hint: 'look at its pages, or name a registry with --registry',
+      });
   }
 }
 

@@ -9,6 +9,9 @@ import type { Environment } from '@svc/kit/environment.ts';
 import type { ArtifactSource } from '../installed-artifact.ts';
 import { GithubApi, GithubSource } from './github-source.ts';
 import type { HttpClient } from '@svc/kit/net/http-client.ts';
+import { findLogin, loginOfToken } from './oci/logins.ts';
+import { type OciAccess, OciSource } from './oci/oci-source.ts';
+import { ociAddress, ociAddressFault, ociPrefix, type OciRepositoryName } from '../../manifest/oci-reference.ts';
 import { RegistrySource } from './registry-source.ts';
 
 /** What `svc` reads the registry in use from: never the `.env` of a workspace, which could send a key elsewhere. */
@@ -26,7 +29,8 @@ export interface RegistryChoice {
 export type RegistryInUse =
   | { readonly kind: 'local' }
   | { readonly kind: 'registry'; readonly client: RegistrySource }
-  | { readonly kind: 'github'; readonly source: GithubSource };
+  | { readonly kind: 'github'; readonly source: GithubSource }
+  | { readonly kind: 'oci'; readonly source: OciSource };
 
 /**
  * The flag, else `SVC_REGISTRY_URL`, else `registry.default` of the user's configuration, else local (docs/installing.md "The registry in use").
@@ -41,6 +45,7 @@ export function registryInUse(choice: RegistryChoice): RegistryInUse {
   }
   const byName = config.sources.find(({ name }) => name === named);
   if (byName !== undefined) return openSource(byName, choice);
+  if (named.startsWith(ociPrefix)) return openOci(named, config, choice);
   const url = parseAddress(named, choice.flag === undefined ? 'SVC_REGISTRY_URL' : '--registry');
   const byUrl = config.sources.find((source) => source.type === 'registry' && source.url === url);
   return openSource(byUrl ?? { type: 'registry', name: url, url, token: () => undefined }, choice);
@@ -54,6 +59,7 @@ export function sourcesOf(registry: RegistryInUse): readonly ArtifactSource[] {
     case 'registry':
       return [registry.client];
     case 'github':
+    case 'oci':
       return [registry.source];
   }
 }
@@ -64,7 +70,46 @@ export function githubApiOf(repo: string, choice: RegistryChoice): GithubApi {
   return openGithub(repo, source?.token, choice);
 }
 
+/** The logins for OCI registries: the token of a configured source of the host, else what docker or podman keeps. */
+export function ociAccessOf(choice: RegistryChoice): OciAccess {
+  return accessOf(configOf(choice), choice);
+}
+
+function accessOf({ sources }: ReturnType<typeof loadUserConfig>, { http, env, home }: RegistryChoice): OciAccess {
+  return {
+    http,
+    login: async (at) => {
+      const own = sources.find(
+        (source) =>
+          source.type === 'oci' && spellsBeginning(ociAddress(source.url), at) && source.token() !== undefined,
+      );
+      const token = own?.token();
+      return token === undefined ? await findLogin(at, { env, home }) : loginOfToken(token);
+    },
+  };
+}
+
+function spellsBeginning(source: OciRepositoryName, { host, repository }: OciRepositoryName): boolean {
+  return source.host === host && `${repository}/`.startsWith(`${source.repository}/`);
+}
+
+function openOci(named: string, config: ReturnType<typeof loadUserConfig>, choice: RegistryChoice): RegistryInUse {
+  const address = named.replace(/\/+$/, '');
+  const fault = ociAddressFault(address);
+  if (fault !== undefined) {
+    const where = choice.flag === undefined ? 'SVC_REGISTRY_URL' : '--registry';
+    throw new Diagnostic('E-REG-006', `${where} ${fault}, not ${quoted(named)}`, {
+      hint: 'the name and the version of an artifact are added to it: oci://registry.example.com/acme',
+    });
+  }
+  return { kind: 'oci', source: new OciSource(ociAddress(address), accessOf(config, choice)) };
+}
+
 function openSource(source: ConfiguredSource, choice: RegistryChoice): RegistryInUse {
+  if (source.type === 'oci') {
+    const access = ociAccessOf(choice);
+    return { kind: 'oci', source: new OciSource(ociAddress(source.url), access, `${source.name} (${source.url})`) };
+  }
   if (source.type === 'github') {
     const api = openGithub(source.repo, source.token, choice);
     return { kind: 'github', source: new GithubSource(api, `${source.name} (${api.label})`) };

@@ -1,0 +1,146 @@
+/** Reads and writes the documents of an OCI registry that an artifact consists of (docs/installing.md "OCI registries"). */
+
+import * as z from 'zod/mini';
+
+import { listOf } from '@svc/kit/bounded-lists.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
+
+export const manifestType = 'application/vnd.oci.image.manifest.v1+json';
+export const indexType = 'application/vnd.oci.image.index.v1+json';
+export const artifactType = 'application/vnd.svc.artifact.v1';
+export const configType = 'application/vnd.svc.artifact.config.v1+json';
+export const archiveType = 'application/vnd.svc.artifact.archive.v1+zip';
+
+const digestShape = /^sha256:[0-9a-f]{64}$/;
+const digest = z.string().check(z.regex(digestShape));
+
+const descriptor = z.object({
+  mediaType: z.string(),
+  digest,
+  size: z.int().check(z.minimum(0)),
+  artifactType: z.optional(z.string()),
+  platform: z.optional(z.object({ os: z.string(), architecture: z.string() })),
+});
+
+/** What a document says of another, or of bytes. */
+export type Descriptor = z.infer<typeof descriptor>;
+
+const manifest = z.object({
+  schemaVersion: z.literal(2),
+  mediaType: z.optional(z.literal(manifestType)),
+  artifactType: z.optional(z.string()),
+  config: descriptor,
+  layers: listOf(descriptor),
+});
+
+const index = z.object({
+  schemaVersion: z.literal(2),
+  mediaType: z.optional(z.literal(indexType)),
+  manifests: listOf(descriptor),
+});
+
+/** What stands under a tag or a digest. */
+export type OciDocument =
+  /** One archive. */
+  | { readonly kind: 'archive'; readonly archive: Descriptor }
+  /** The generic file and the variants of one version. */
+  | { readonly kind: 'index'; readonly manifests: readonly Descriptor[] }
+  /** Something of other tools; `found` says what, for a person. */
+  | { readonly kind: 'other'; readonly found: string };
+
+/** Reads a document of the media type that the registry gave it. */
+export function decodeDocument(bytes: Buffer, mediaType: string): OciDocument {
+  const value = parseJson(bytes.toString('utf8'));
+  if (mediaType === indexType) {
+    const read = index.safeParse(value, { jitless: true });
+    return read.success
+      ? { kind: 'index', manifests: read.data.manifests }
+      : { kind: 'other', found: 'an index that is not as it should be' };
+  }
+  const read = manifest.safeParse(value, { jitless: true });
+  if (!read.success) return { kind: 'other', found: `a document of type ${mediaType.slice(0, 100)}` };
+  const { config, layers } = read.data;
+  const [archive, ...more] = layers;
+  if (config.mediaType !== configType) {
+    return {
+      kind: 'other',
+      found: `an artifact of type ${(read.data.artifactType ?? config.mediaType).slice(0, 100)}`,
+    };
+  }
+  if (archive === undefined || archive.mediaType !== archiveType || more.length > 0) {
+    return { kind: 'other', found: `an artifact with ${layers.length} layers instead of one archive` };
+  }
+  return { kind: 'archive', archive };
+}
+
+const systems: Readonly<Record<string, string>> = { x86_64: 'amd64', aarch64: 'arm64' };
+
+/** The platform of a variant as OCI has it: of `linux-x86_64`, `linux` and `amd64`. */
+export function ociPlatform(platform: string): { readonly os: string; readonly architecture: string } {
+  const [os = '', ...rest] = platform.split('-');
+  const machine = rest.join('-');
+  return { os, architecture: systems[machine] ?? machine };
+}
+
+/** Whether a descriptor is of the variant for a platform; of the generic file for null. */
+export function isFor({ platform }: Descriptor, wanted: string | null): boolean {
+  if (wanted === null || platform === undefined) return wanted === null && platform === undefined;
+  const { os, architecture } = ociPlatform(wanted);
+  return platform.os === os && platform.architecture === architecture;
+}
+
+/** Bytes and what others say of them. */
+export interface OciBlob {
+  readonly descriptor: Descriptor;
+  readonly bytes: Buffer;
+}
+
+export interface ArtifactFacts {
+  readonly name: string;
+  readonly version: string;
+  /** `tool`, `driver`, `hook`, `skill` or `capsule`. */
+  readonly runtime: string;
+  readonly packaging: string;
+}
+
+/** No times stand in it: publishing the same archive twice gives the same digest. */
+export function encodeConfig({ name, version, runtime, packaging }: ArtifactFacts): OciBlob {
+  return blobOf(configType, { name, version, runtime, packaging });
+}
+
+/** The manifest of one archive. */
+export function encodeManifest(facts: ArtifactFacts, config: Descriptor, archive: Descriptor): OciBlob {
+  return blobOf(manifestType, {
+    schemaVersion: 2,
+    mediaType: manifestType,
+    artifactType,
+    config,
+    layers: [archive],
+    annotations: {
+      'org.opencontainers.image.title': facts.name,
+      'org.opencontainers.image.version': facts.version,
+    },
+  });
+}
+
+/** The generic file, if any, stands first, the variants behind it by platform. */
+export function encodeIndex(manifests: readonly Descriptor[]): OciBlob {
+  const keyOf = ({ platform }: Descriptor): string =>
+    platform === undefined ? '' : `${platform.os}/${platform.architecture}`;
+  const sorted = manifests.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  return blobOf(indexType, { schemaVersion: 2, mediaType: indexType, manifests: sorted });
+}
+
+function blobOf(mediaType: string, value: object): OciBlob {
+  const bytes = Buffer.from(JSON.stringify(value));
+  return { descriptor: { mediaType, digest: digestOf(bytes), size: bytes.length }, bytes };
+}
+
+export function digestOf(bytes: Uint8Array): string {
+  return `sha256:${sha256Hex(bytes)}`;
+}
+
+export function isDigest(text: string): boolean {
+  return digestShape.test(text);
+}

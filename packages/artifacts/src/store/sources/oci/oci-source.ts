@@ -1,0 +1,186 @@
+/** Fetches artifacts from OCI registries and publishes them there (docs/installing.md "OCI registries"). */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { HttpClient } from '@svc/kit/net/http-client.ts';
+import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
+import { archiveLimits } from '../../archive-entry.ts';
+import { type ArtifactRef, spell } from '../../artifact-ref.ts';
+import type { ArtifactSource, FetchedArchive } from '../../installed-artifact.ts';
+import {
+  archiveType,
+  artifactType,
+  type ArtifactFacts,
+  decodeDocument,
+  type Descriptor,
+  encodeConfig,
+  encodeIndex,
+  encodeManifest,
+  isFor,
+  ociPlatform,
+  type OciBlob,
+} from './documents.ts';
+import type { OciLogin } from './logins.ts';
+import { type OciReference, type OciRepositoryName, spellOci, tagOfVersion } from '../../../manifest/oci-reference.ts';
+import { OciRepository, type PulledDocument } from './repository.ts';
+
+export interface OciAccess {
+  readonly http: HttpClient;
+  readonly login: (name: OciRepositoryName) => Promise<OciLogin | null>;
+}
+
+/** An archive on its way to a registry. */
+export interface OciPublication extends ArtifactFacts {
+  /** Empty for the generic file. */
+  readonly platforms: readonly string[];
+  readonly sha256: string;
+  readonly body: OutgoingBody;
+}
+
+/** A path of a registry: `echo@1.0.0` is the repository `<path>/echo`, tag `1.0.0`. */
+export class OciSource implements ArtifactSource {
+  readonly name: string;
+  readonly #at: OciRepositoryName;
+  readonly #access: OciAccess;
+
+  constructor(at: OciRepositoryName, access: OciAccess, name = `oci://${at.host}/${at.repository}`) {
+    this.name = name;
+    this.#at = at;
+    this.#access = access;
+  }
+
+  async fetch({ name, version }: ArtifactRef, platform: string): Promise<FetchedArchive | null> {
+    return await fetchFrom(this.#repository(name), tagOfVersion(version), platform);
+  }
+
+  /**
+   * What is published never changes: `E-REG-003` where the tag has this variant. A registry promises nothing of the kind, so the tag is looked at
+   * again afterwards, and the same code tells of another publisher that was there at the same time.
+   */
+  async publish(publication: OciPublication): Promise<void> {
+    const { name, version, platforms, sha256, body } = publication;
+    const repository = this.#repository(name);
+    const tag = tagOfVersion(version);
+    const before = await repository.document(tag, 'pull,push');
+    const others = before === null ? [] : besides(before, publication, repository.label);
+    const config = encodeConfig(publication);
+    const archive = { mediaType: archiveType, digest: `sha256:${sha256}`, size: body.bytes };
+    await repository.pushBlob(config.descriptor, { bytes: config.bytes.length, chunks: () => [config.bytes] });
+    await repository.pushBlob(archive, body);
+    const manifest = encodeManifest(publication, config.descriptor, archive);
+    const tagged = await this.#pushVariants(repository, { tag, manifest, platforms, others });
+    const after = await repository.document(tag, 'pull,push');
+    if (after?.digest !== tagged) throw taken(publication, repository.label, ' by somebody else at the same time');
+  }
+
+  /** The digest that the tag has then. */
+  async #pushVariants(
+    repository: OciRepository,
+    {
+      tag,
+      manifest,
+      platforms,
+      others,
+    }: {
+      readonly tag: string;
+      readonly manifest: OciBlob;
+      readonly platforms: readonly string[];
+      readonly others: readonly Descriptor[];
+    },
+  ): Promise<string> {
+    if (platforms.length === 0 && others.length === 0) {
+      await repository.pushDocument(manifest, tag);
+      return manifest.descriptor.digest;
+    }
+    await repository.pushDocument(manifest, null);
+    const own = { ...manifest.descriptor, artifactType };
+    const variants =
+      platforms.length === 0 ? [own] : platforms.map((each) => ({ ...own, platform: ociPlatform(each) }));
+    const index = encodeIndex([...others, ...variants]);
+    await repository.pushDocument(index, tag);
+    return index.descriptor.digest;
+  }
+
+  #repository(name: string): OciRepository {
+    const at = { host: this.#at.host, repository: `${this.#at.repository}/${name}` };
+    return openRepository(at, this.#access);
+  }
+}
+
+function openRepository(at: OciRepositoryName, { http, login }: OciAccess): OciRepository {
+  return new OciRepository({ ...at, http, login: async () => await login(at) });
+}
+
+/** What one reference names; `E-REG-001` when there is nothing for the platform, `E-REG-002` when tag and digest do not belong together. */
+export async function fetchReference(
+  reference: OciReference,
+  platform: string,
+  access: OciAccess,
+): Promise<FetchedArchive> {
+  const repository = openRepository(reference, access);
+  const { tag, digest } = reference;
+  if (tag !== null && digest !== null) {
+    const tagged = await repository.document(tag);
+    if (tagged !== null && tagged.digest !== digest) {
+      throw new Diagnostic('E-REG-002', `${repository.label}:${tag} is ${tagged.digest} now, not ${digest}`, {
+        hint: 'tags of such a registry can be moved: find out why this one was',
+      });
+    }
+  }
+  const fetched = await fetchFrom(repository, digest ?? tag ?? '', platform);
+  if (fetched !== null) return fetched;
+  throw new Diagnostic('E-REG-001', `there is no ${spellOci(reference)} for ${platform}`, {
+    hint: 'check the reference, and that the login of docker or podman may read it',
+  });
+}
+
+async function fetchFrom(repository: OciRepository, at: string, platform: string): Promise<FetchedArchive | null> {
+  const found = await repository.document(at);
+  if (found === null) return null;
+  const document = decodeDocument(found.bytes, found.mediaType);
+  if (document.kind === 'archive') return openArchive(repository, document.archive, null);
+  if (document.kind === 'other') throw foreign(`${repository.label}, ${at}`, document.found);
+  for (const wanted of [platform, null]) {
+    const chosen = document.manifests.find((each) => isFor(each, wanted));
+    if (chosen === undefined) continue;
+    const variant = await repository.document(chosen.digest);
+    if (variant === null)
+      throw new Diagnostic('E-REG-002', `${repository.label} lacks ${chosen.digest}, which it names`);
+    const inner = decodeDocument(variant.bytes, variant.mediaType);
+    if (inner.kind === 'archive') return openArchive(repository, inner.archive, wanted);
+    throw foreign(`${repository.label}, ${at}`, inner.kind === 'other' ? inner.found : 'an index within an index');
+  }
+  return null;
+}
+
+function openArchive(repository: OciRepository, archive: Descriptor, platform: string | null): FetchedArchive {
+  if (archive.size > archiveLimits.maxArchiveBytes)
+    throw new Diagnostic('E-ART-003', `an archive of ${repository.label} is larger than 512 MiB`);
+  const { bytes, discard } = repository.openBlob(archive);
+  return { platform, sha256: archive.digest.slice('sha256:'.length), size: archive.size, bytes, discard };
+}
+
+function foreign(where: string, found: string): Diagnostic {
+  return new Diagnostic('E-ART-005', `${where} is no artifact of svc, but ${found}`, {
+    hint: 'svc publish --registry oci://… makes such artifacts',
+  });
+}
+
+/** What stands under the tag already and stays; `E-REG-003` where it has a variant that is published now. */
+function besides(before: PulledDocument, publication: OciPublication, label: string): readonly Descriptor[] {
+  const document = decodeDocument(before.bytes, before.mediaType);
+  if (document.kind === 'other') throw taken(publication, label, `, as ${document.found}`);
+  const { digest, mediaType, bytes } = before;
+  const present =
+    document.kind === 'index' ? document.manifests : [{ digest, mediaType, size: bytes.length, artifactType }];
+  const wanted = publication.platforms.length === 0 ? [null] : publication.platforms;
+  if (present.some((each) => wanted.some((platform) => isFor(each, platform)))) throw taken(publication, label, '');
+  return present;
+}
+
+function taken(publication: OciPublication, label: string, how: string): Diagnostic {
+  const { platforms } = publication;
+  const variants = platforms.length === 0 ? '' : ` for ${platforms.join(', ')}`;
+  return new Diagnostic('E-REG-003', `${spell(publication)}${variants} is published already at ${label}${how}`, {
+    hint: 'what is published never changes: publish a new version',
+  });
+}

@@ -1,0 +1,324 @@
+/** Talks to one repository of an OCI registry (OCI distribution specification 1.1). */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
+import type { HttpMethod, OutgoingBody } from '@svc/kit/net/request-run.ts';
+import { redirectTarget, type RedirectSource } from '@svc/kit/net/redirect-rule.ts';
+import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
+import { type Descriptor, digestOf, indexType, isDigest, manifestType, type OciBlob } from './documents.ts';
+import type { OciLogin } from './logins.ts';
+import { type OciRepositoryName, ociPrefix, originOf } from '../../../manifest/oci-reference.ts';
+import { BodyPieces, mostAttempts, resumed } from './transfers.ts';
+
+const mostDocumentBytes = 4 * 1024 * 1024;
+const mostAnswerBytes = 64 * 1024;
+const longestShown = 300;
+
+/** Reading, or reading and writing: a registry gives a token for either. */
+type Actions = 'pull' | 'pull,push';
+
+interface Asked {
+  readonly actions?: Actions;
+  readonly method?: HttpMethod;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: OutgoingBody;
+  readonly isPatient?: boolean;
+  /** Of an address that the registry named. */
+  readonly ledBy?: RedirectSource;
+}
+
+/** What is shown to the registry. */
+interface Shown {
+  readonly scheme: 'Bearer' | 'Basic';
+  readonly key: Secret;
+}
+
+export interface PulledDocument {
+  readonly digest: string;
+  readonly mediaType: string;
+  readonly bytes: Buffer;
+}
+
+interface RepositoryAccess extends OciRepositoryName {
+  readonly http: HttpClient;
+  /** Found out when the registry first asks for one. */
+  readonly login: () => Promise<OciLogin | null>;
+}
+
+/** A repository. What goes wrong on the way is `E-IO-003`, bytes without their digest are `E-REG-002`. */
+export class OciRepository {
+  readonly label: string;
+  readonly #access: RepositoryAccess;
+  readonly #base: string;
+  readonly #shown = new Map<Actions, Shown>();
+
+  constructor(access: RepositoryAccess) {
+    this.label = `${ociPrefix}${access.host}/${access.repository}`;
+    this.#access = access;
+    this.#base = `${originOf(access)}/v2/${access.repository}`;
+  }
+
+  /** The document under a tag or a digest; null when there is none. */
+  async document(at: string, actions: Actions = 'pull'): Promise<PulledDocument | null> {
+    const answer = await this.#ask(`/manifests/${at}`, {
+      actions,
+      headers: { accept: `${manifestType}, ${indexType}` },
+    });
+    if (answer.status === 404) {
+      answer.discard();
+      return null;
+    }
+    if (answer.status !== 200) throw await this.#refusal(answer, `does not give ${at}`);
+    const bytes = await bytesOf(answer);
+    const mediaType = answer.headers['content-type']?.split(';')[0]?.trim() ?? '';
+    if (bytes === null) throw new Diagnostic('E-ART-003', `${at} of ${this.label} is described in more than 4 MiB`);
+    const digest = digestOf(bytes);
+    if (isDigest(at) && at !== digest)
+      throw new Diagnostic('E-REG-002', `${this.label} gives a document of ${digest} for ${at}`);
+    return { digest, mediaType, bytes };
+  }
+
+  /**
+   * The bytes of a blob as they come. After a connection that was lost the rest is asked for, until four in a row were in vain. More bytes than the descriptor says
+   * are cut off and refused; whether they have the digest is for the receiver to see.
+   */
+  openBlob(descriptor: Descriptor): { readonly bytes: AsyncIterable<Buffer>; readonly discard: () => void } {
+    let current: HttpAnswer | null = null;
+    const ask = async (at: number): Promise<HttpAnswer> => (current = await this.#blob(descriptor, at));
+    return { bytes: resumed(descriptor, this.label, ask), discard: () => current?.discard() };
+  }
+
+  async #blob({ digest }: Descriptor, at: number): Promise<HttpAnswer> {
+    const headers: Readonly<Record<string, string>> = at === 0 ? {} : { range: `bytes=${at}-` };
+    const answer = await this.#ask(`/blobs/${digest}`, { headers, isPatient: true });
+    if (answer.status === 200 || (answer.status === 206 && at > 0)) return answer;
+    throw await this.#refusal(answer, `does not give ${digest}`);
+  }
+
+  /** Sends bytes that the registry does not have yet, in pieces; after a lost piece it is asked where it is. */
+  async pushBlob({ digest, size }: Descriptor, body: OutgoingBody): Promise<void> {
+    const actions = 'pull,push';
+    const there = await this.#ask(`/blobs/${digest}`, { method: 'HEAD', actions });
+    there.discard();
+    if (there.status === 200) return;
+    if (there.status !== 404) throw await this.#refusal(there, `does not say whether it has ${digest}`);
+    const begun = await this.#ask('/blobs/uploads/', { method: 'POST', actions, body: nothing });
+    if (begun.status !== 202) throw await this.#refusal(begun, 'takes nothing');
+    let place = this.#uploadPlace(begun);
+    begun.discard();
+    const pieces = new BodyPieces(body);
+    let failures = 0;
+    for (let at = 0; at < size;) {
+      const piece = await pieces.at(at);
+      if (piece.length === 0) throw new Error(`${digest} has fewer bytes than were counted`);
+      const sent = await this.#sendPiece(place, at, piece);
+      if (sent !== null) {
+        place = sent;
+        at += piece.length;
+        continue;
+      }
+      failures += 1;
+      if (failures >= mostAttempts) throw new Diagnostic('E-IO-003', `${this.label} loses what it is sent`);
+      const status = await this.#ask(place.url, { actions, ledBy: place.ledBy });
+      if (status.status !== 204) throw await this.#refusal(status, 'does not say how far it got');
+      at = this.#reached(status, at + piece.length);
+      place = status.headers.location === undefined ? place : this.#uploadPlace(status);
+      status.discard();
+    }
+    const url = new URL(place.url);
+    url.searchParams.set('digest', digest);
+    const done = await this.#ask(url, { method: 'PUT', actions, body: nothing, ledBy: place.ledBy });
+    if (done.status !== 201) throw await this.#refusal(done, `does not take ${digest}`);
+    done.discard();
+  }
+
+  /** Where the next piece goes; null where this one was lost on its way. */
+  async #sendPiece(place: UploadPlace, at: number, piece: Buffer): Promise<UploadPlace | null> {
+    let answer: HttpAnswer;
+    try {
+      answer = await this.#ask(place.url, {
+        method: 'PATCH',
+        actions: 'pull,push',
+        headers: { 'content-type': 'application/octet-stream', 'content-range': `${at}-${at + piece.length - 1}` },
+        body: bodyOf(piece),
+        isPatient: true,
+        ledBy: place.ledBy,
+      });
+    } catch (error) {
+      if (error instanceof Diagnostic && error.code === 'E-IO-003') return null;
+      throw error;
+    }
+    if (answer.status >= 500 || answer.status === 416) {
+      answer.discard();
+      return null;
+    }
+    if (answer.status !== 202) throw await this.#refusal(answer, 'does not take what it is sent');
+    const next = this.#uploadPlace(answer);
+    answer.discard();
+    return next;
+  }
+
+  /** How many bytes a registry has of an upload; it may not have more than were sent. */
+  #reached({ headers: { range } }: HttpAnswer, most: number): number {
+    const [, last] = /^(?:bytes=)?0-(\d{1,15})$/.exec(typeof range === 'string' ? range : '') ?? [];
+    const reached = last === undefined || last === '0' ? 0 : Number(last) + 1;
+    if (reached <= most) return reached;
+    throw new Diagnostic('E-IO-003', `${this.label} says that it has more than it was sent`);
+  }
+
+  #uploadPlace(answer: HttpAnswer): UploadPlace {
+    const { location } = answer.headers;
+    if (location === undefined) throw new Diagnostic('E-IO-003', `${this.label} does not say where to send it`);
+    return { url: redirectTarget(location, answer.from), ledBy: answer.from };
+  }
+
+  /** Puts a document under a tag; under its digest without one. */
+  async pushDocument({ descriptor, bytes }: OciBlob, tag: string | null): Promise<void> {
+    const at = tag ?? descriptor.digest;
+    const answer = await this.#ask(`/manifests/${at}`, {
+      method: 'PUT',
+      actions: 'pull,push',
+      headers: { 'content-type': descriptor.mediaType },
+      body: bodyOf(bytes),
+    });
+    if (answer.status !== 201) throw await this.#refusal(answer, `does not take ${at}`);
+    answer.discard();
+  }
+
+  /** One request; a challenge is answered once. What the registry is shown goes to its own origin alone. */
+  async #ask(where: string | URL, { actions = 'pull', ...asked }: Asked): Promise<HttpAnswer> {
+    const url = typeof where === 'string' ? new URL(`${this.#base}${where}`) : where;
+    const answer = await this.#send(url, asked, this.#shown.get(actions) ?? null);
+    if (answer.status !== 401) return answer;
+    const shown = await this.#answerTo(answer, actions);
+    if (shown === null) return answer;
+    answer.discard();
+    this.#shown.set(actions, shown);
+    return await this.#send(url, asked, shown);
+  }
+
+  async #send(url: URL, asked: Omit<Asked, 'actions'>, shown: Shown | null): Promise<HttpAnswer> {
+    const isOwn = url.origin === new URL(this.#base).origin;
+    const show = shown === null || !isOwn ? { key: null } : shown;
+    return await this.#access.http.send({ ...asked, ...show, label: this.label, url });
+  }
+
+  /** What answers a challenge; null when it cannot be answered. */
+  async #answerTo(answer: HttpAnswer, actions: Actions): Promise<Shown | null> {
+    const challenge = answer.headers['www-authenticate'] ?? '';
+    const login = await this.#access.login();
+    if (/^basic\b/i.test(challenge)) return login?.kind === 'password' ? { scheme: 'Basic', key: login.pair } : null;
+    if (!/^bearer\b/i.test(challenge)) return null;
+    const fields = challengeFields(challenge);
+    const realm = redirectTarget(fields.get('realm') ?? '', answer.from);
+    const token = await this.#token(realm, { service: fields.get('service') ?? '', actions, login, from: answer.from });
+    return { scheme: 'Bearer', key: token };
+  }
+
+  async #token(
+    realm: URL,
+    {
+      service,
+      actions,
+      login,
+      from,
+    }: { service: string; actions: Actions; login: OciLogin | null; from: RedirectSource },
+  ): Promise<Secret> {
+    const label = `the token service ${realm.origin} of ${this.label}`;
+    const scope = `repository:${this.#access.repository}:${actions}`;
+    const answer = await this.#access.http.send(
+      login?.kind === 'identity'
+        ? {
+            label,
+            url: realm,
+            key: null,
+            ledBy: from,
+            headers: { 'content-type': 'application/x-www-form-urlencoded' },
+            body: bodyOf(Buffer.from(identityForm({ service, scope, token: login.token }))),
+          }
+        : { label, url: withQuery(realm, { service, scope }), key: login?.pair ?? null, scheme: 'Basic', ledBy: from },
+    );
+    if (answer.status !== 200) throw await this.#refusal(answer, `gets no token from ${realm.origin}`);
+    const told = asJsonObject(parseJson((await answer.text(mostAnswerBytes)) ?? ''));
+    const token = told?.['token'] ?? told?.['access_token'];
+    if (typeof token === 'string' && /^[!-~]+$/.test(token)) return new Secret(token);
+    throw new Diagnostic('E-IO-003', `${label} gives none`);
+  }
+
+  async #refusal(answer: HttpAnswer, what: string): Promise<Diagnostic> {
+    const { host } = this.#access;
+    const message = `${this.label} ${what} (${answer.status})${await this.#reasonOf(answer)}`;
+    switch (answer.status) {
+      case 401:
+      case 403:
+        return new Diagnostic('E-IO-003', message, {
+          hint: `log in with docker login ${host} or podman login ${host}, with an account that may do this`,
+        });
+      case 429:
+        return new Diagnostic('E-IO-003', message, { hint: 'it was asked too often: try again later, or log in' });
+      default:
+        return new Diagnostic('E-IO-003', message);
+    }
+  }
+
+  /** What a refusal says of itself, as a clause. Never fails: the status counts. */
+  async #reasonOf(answer: HttpAnswer): Promise<string> {
+    let text: string | null;
+    try {
+      text = await answer.text(mostAnswerBytes);
+    } catch (error) {
+      if (!(error instanceof Diagnostic)) throw error;
+      return '';
+    }
+    const errors = asJsonObject(parseJson(text ?? ''))?.['errors'];
+    const first = Array.isArray(errors) ? asJsonObject(errors[0]) : null;
+    const said = [first?.['code'], first?.['message']].filter((part) => typeof part === 'string').join(': ');
+    const safe = [...this.#shown.values()].reduce((so, { key }) => so.replaceAll(key.reveal(), '[secret]'), said);
+    return safe === '' ? '' : `: ${printable(safe.slice(0, longestShown))}`;
+  }
+}
+
+interface UploadPlace {
+  readonly url: URL;
+  readonly ledBy: RedirectSource;
+}
+
+const nothing: OutgoingBody = bodyOf(Buffer.alloc(0));
+
+function bodyOf(bytes: Buffer): OutgoingBody {
+  return { bytes: bytes.length, chunks: () => [bytes] };
+}
+
+async function bytesOf(answer: HttpAnswer): Promise<Buffer | null> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of answer.body()) {
+    size += piece.length;
+    if (size > mostDocumentBytes) return null;
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** `Bearer realm="…",service="…"`: the texts in quotes, by their names in small letters. */
+function challengeFields(challenge: string): ReadonlyMap<string, string> {
+  return new Map(
+    [...challenge.slice(0, 8192).matchAll(/([A-Za-z_]{1,40})="([^"]*)"/g)].map(([, key = '', value = '']) => [
+      key.toLowerCase(),
+      value,
+    ]),
+  );
+}
+
+function withQuery(realm: URL, query: Readonly<Record<string, string>>): URL {
+  const url = new URL(realm);
+  for (const [name, value] of Object.entries(query)) if (value !== '') url.searchParams.set(name, value);
+  return url;
+}
+
+function identityForm({ service, scope, token }: { service: string; scope: string; token: Secret }): string {
+  const fields = { grant_type: 'refresh_token', service, scope, refresh_token: token.reveal(), client_id: 'svc' };
+  return new URLSearchParams(fields).toString();
+}

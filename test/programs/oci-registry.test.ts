@@ -1,0 +1,131 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { whyMissing } from '../support/debian-program.ts';
+import { svc, type SvcEnd } from '../support/svc-process.ts';
+import { makeWorkspace, type Workspace } from '../support/workspace.ts';
+
+const missing = whyMissing('docker-registry') ?? whyMissing('skopeo') ?? whyMissing('htpasswd', 'apache2-utils');
+
+describe.skipIf(missing !== null)(`a registry of Debian's docker-registry (skipped without it: ${missing})`, () => {
+  let workspace: Workspace;
+  let registry: ChildProcess | null = null;
+  let host = '';
+
+  beforeEach(() => {
+    workspace = makeWorkspace({
+      'svc.yaml': `name: writer
+version: 1.0.0
+artifacts: [{ name: style, version: 1.0.0, runtime: skill }]
+inference: { model: m, driver: { artifact: svc-driver-script, config: { script: script.yaml } } }
+`,
+      'script.yaml': '- { content: [{ type: text, text: Done. }], stop_reason: end_turn }\n',
+      'style/svc.yaml': 'name: style\nversion: 1.0.0\nruntime: skill\ndescription: How to write.\n',
+      'style/skill.md': 'Be brief.\n',
+    });
+  });
+
+  afterEach(() => {
+    registry?.kill('SIGKILL');
+    workspace.remove();
+  });
+
+  async function start(auth = ''): Promise<void> {
+    workspace.write(
+      'registry.yml',
+      `version: 0.1
+log: { level: info, accesslog: { disabled: true } }
+storage: { filesystem: { rootdirectory: ${join(workspace.home, 'registry')} } }
+http: { addr: "127.0.0.1:0" }
+${auth}`,
+    );
+    const config = join(workspace.folder, 'registry.yml');
+    registry = spawn('docker-registry', ['serve', config], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const { stderr } = registry;
+    host = await new Promise<string>((resolve) => {
+      // It is read on to its end: a log that nobody takes would end the registry.
+      stderr?.on('data', (chunk: Buffer) => {
+        const [, found] = /listening on (127\.0\.0\.1:\d+)/.exec(String(chunk)) ?? [];
+        if (found !== undefined) resolve(found);
+      });
+    });
+  }
+
+  async function run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<SvcEnd> {
+    return await svc(workspace, args, { env });
+  }
+
+  async function done(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string> {
+    const { code, stdout, stderr } = await run(args, env);
+    if (code !== 0) throw new Error(`svc ${args.join(' ')}: ${stderr}`);
+    return stdout;
+  }
+
+  it('takes an artifact and gives it back, by name, by tag, by digest and after it was copied elsewhere', async () => {
+    await start();
+    const [, sha256 = ''] = (await done(['publish', 'style', '--registry', `oci://${host}/acme`])).trim().split(' ');
+    expect(await run(['publish', 'style', '--registry', `oci://${host}/acme`])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('E-REG-003'),
+    });
+    const byName = await done(['install', '--json'], { SVC_REGISTRY_URL: `oci://${host}/acme` });
+    expect(JSON.parse(byName.split('\n')[0] ?? '')).toMatchObject({
+      name: 'style',
+      origin: `oci://${host}/acme`,
+      sha256,
+    });
+    const lock = JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8'));
+    expect(lock.artifacts[0]).toEqual({ name: 'style', version: '1.0.0', sha256 });
+    await done(['run', '--task', 'Go.', '--offline']);
+
+    const copy = ['copy', '--src-tls-verify=false', '--dest-tls-verify=false', '--preserve-digests'];
+    const [from, to] = [`docker://${host}/acme/style:1.0.0`, `docker://${host}/mirror/style:1.0.0`];
+    execFileSync('skopeo', [...copy, from, to], { stdio: 'pipe' });
+    const raw = execFileSync('skopeo', ['inspect', '--tls-verify=false', '--raw', to]);
+    const digest = execFileSync('sha256sum', { input: raw }).toString().slice(0, 64);
+    for (const reference of [
+      `acme/style:1.0.0`,
+      `mirror/style@sha256:${digest}`,
+      `mirror/style:1.0.0@sha256:${digest}`,
+    ]) {
+      const installed = await done(['install', '--global', '--json', `oci://${host}/${reference}`]);
+      expect(JSON.parse(installed)).toMatchObject({ name: 'style', version: '1.0.0', sha256 });
+    }
+    const nowhere = await run(['install', '--global', `oci://${host}/acme/style:2.0.0`]);
+    expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining('E-REG-001') });
+  }, 120_000);
+
+  it('asks for the login that docker keeps, in its file or with a helper', async () => {
+    const passwords = join(workspace.folder, 'passwords');
+    workspace.write('passwords', execFileSync('htpasswd', ['-Bbn', 'ann', 'secret-of-ann']).toString());
+    await start(`auth: { htpasswd: { realm: registry, path: ${passwords} } }\n`);
+    const publish = ['publish', 'style', '--registry', `oci://${host}/acme`];
+    const refused = await run(publish);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`docker login ${host}`) });
+
+    const docker = join(workspace.home, '.docker');
+    mkdirSync(docker);
+    const auth = Buffer.from('ann:secret-of-ann').toString('base64');
+    writeFileSync(join(docker, 'config.json'), JSON.stringify({ auths: { [host]: { auth } } }));
+    await done(publish);
+
+    writeFileSync(join(docker, 'config.json'), JSON.stringify({ credHelpers: { [host]: 'safe' } }));
+    const bin = join(workspace.home, 'bin');
+    mkdirSync(bin);
+    const helper = join(bin, 'docker-credential-safe');
+    writeFileSync(
+      helper,
+      `#!/bin/sh\nread server\n[ "$1 $server" = "get ${host}" ] && echo '{"Username":"ann","Secret":"secret-of-ann"}'\n`,
+    );
+    chmodSync(helper, 0o755);
+    const install = ['install', '--global', `oci://${host}/acme/style:1.0.0`];
+    await done(install, { PATH: `${bin}:${process.env['PATH']}` });
+    expect(await run(install)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('docker-credential-safe, which keeps the login'),
+    });
+  }, 120_000);
+});
