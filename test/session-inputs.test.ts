@@ -88,10 +88,13 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'svc/inference/process-driver.ts': { timer: 'effect' },
   'svc/inference/timed-driver.ts': { duration: 'effect', timer: 'effect' },
   'svc/journal/journal-writer.ts': { clock: 'ids and times' },
+  'svc/listener/callers.ts': { timer: 'around' },
   'svc/listener/doors/a2a/methods.ts': { clock: 'around' },
   'svc/listener/doors/door-stream.ts': { timer: 'around' },
   'svc/listener/event-connection.ts': { timer: 'around' },
   'svc/listener/event-streams.ts': { duration: 'around', timer: 'around' },
+  'svc/listener/tokens/door-token.ts': { chance: 'unseen' },
+  'svc/listener/tokens/known-tokens.ts': { clock: 'around', duration: 'around', timer: 'around' },
   'svc/resources/peer-handles.ts': { chance: 'effect' },
   // The size of a workdir is looked at meanwhile; what came of it is asked of the gate.
   'svc/session/agent-loop.ts': { clock: 'ids and times', duration: 'durations', timer: 'effect' },

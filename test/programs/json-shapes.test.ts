@@ -46,6 +46,9 @@ const shapes: Readonly<Record<string, string>> = {
   test: 'test outcome duration_ms',
   install: 'name version origin platform sha256',
   list: 'name version kind origin platform sha256 location',
+  'token add': 'name scopes capsule created_at_ms expires_at_ms token',
+  'token ls': 'name scopes capsule created_at_ms expires_at_ms has_expired',
+  'token rm': 'name',
   'trace rm': 'session',
   'trace import': 'session path',
 };
@@ -223,6 +226,9 @@ artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
     await note('explain', ['E-MAN-003']);
     await note('help', ['trace']);
     await note('completion', ['bash']);
+    await note('token add', ['phone', '--scope', 'read']);
+    await note('token ls', []);
+    await note('token rm', ['phone']);
     expect([...seen.keys()]).toEqual(expect.arrayContaining(['doctor', 'explain', 'help', 'completion']));
   }, 60_000);
 

@@ -121,7 +121,11 @@ export class DelegationsFixture {
       readChild: async () => ({ kind: 'read', envAllow: [] }),
       deadlineMs: 600_000,
       telemetry: null,
-      taskFacts: () => ({ contextId: 'ctx_parent' as ContextId, trust: 'untrusted' }),
+      taskFacts: () => ({
+        contextId: 'ctx_parent' as ContextId,
+        conversation: 'token:ann ctx_parent' as ContextId,
+        trust: 'untrusted',
+      }),
       deliver: (delivery) => {
         this.delivered.push(delivery);
         this.refusals -= 1;

@@ -20,6 +20,7 @@ export class OpenDelegations implements DelegationDoor {
     if (trust === undefined) return null;
     return {
       contextId: OpenDelegations.contextId,
+      conversation: OpenDelegations.contextId,
       trust,
       complete: (text) => {
         this.#open.delete(id);

@@ -91,10 +91,22 @@ export type BearerCheck = (authorization: string | undefined) => boolean;
 export function bearerCheck(token: Secret): BearerCheck {
   const expected = digest(Buffer.from(token.reveal(), 'utf8'));
   return (authorization) => {
-    const presented = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
-    // Header values arrive as one character a byte.
-    return presented !== undefined && timingSafeEqual(digest(Buffer.from(presented, 'latin1')), expected);
+    const presented = bearerOf(authorization);
+    return presented !== undefined && timingSafeEqual(digest(presented), expected);
   };
+}
+
+/** The same for all headers of a request. */
+export function tokenCheck(token: Secret): (headers: Pick<IncomingHttpHeaders, 'authorization'>) => boolean {
+  const shows = bearerCheck(token);
+  return ({ authorization }) => shows(authorization);
+}
+
+/** The token that an `Authorization` header shows, as its bytes; undefined where it shows none. */
+export function bearerOf(authorization: string | undefined): Buffer | undefined {
+  const presented = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
+  // Header values arrive as one character a byte.
+  return presented === undefined ? undefined : Buffer.from(presented, 'latin1');
 }
 
 // Hashed, any two tokens have the same length.

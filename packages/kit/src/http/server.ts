@@ -5,17 +5,17 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Secret } from '../diagnostics/secret.ts';
 import {
-  bearerCheck,
-  type BearerCheck,
   announcesBody,
   hygieneRefusal,
   isForeignPage,
   isLoopbackAddress,
   isLoopbackHost,
+  tokenCheck,
 } from './hygiene.ts';
 import { ByteBudget, mostConnections } from './byte-budget.ts';
 import { announcedTooLarge, BodyAborted, readStreamed, KitRequest } from './kit-request.ts';
 import { listenAt } from './listen.ts';
+import { refuseMalformed, refuseTunnel } from './malformed.ts';
 import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
 import { type Handler, type RequestHead, type Route, type RouteMatch, RouteTable } from './route.ts';
@@ -26,6 +26,8 @@ export interface HttpServerOptions {
   readonly routes: readonly Route[];
   /** Asked of every request that is not for an open route, unknown paths included; null asks for none. */
   readonly token: Secret | null;
+  /** Decides in the place of `token`, by the headers that the handler is given too. */
+  readonly admits?: (headers: RequestHead['headers']) => boolean | Promise<boolean>;
   /** Told of anything a handler threw that is no refusal; the client got `500`. */
   readonly onBug: (error: unknown) => void;
   /** Whether responses carry `Date`; true when absent. */
@@ -99,7 +101,7 @@ const mostWaiting = 100;
 export class HttpServer {
   readonly #server: Server<typeof KitRequest>;
   readonly #routes: RouteTable;
-  readonly #isAuthorized: BearerCheck | null;
+  readonly #admits: HttpServerOptions['admits'] | null;
   readonly #onBug: (error: unknown) => void;
   readonly #sendDate: boolean;
   readonly #anyHost: boolean;
@@ -123,7 +125,7 @@ export class HttpServer {
 
   constructor(options: HttpServerOptions) {
     this.#routes = new RouteTable(options.routes);
-    this.#isAuthorized = options.token === null ? null : bearerCheck(options.token);
+    this.#admits = options.admits ?? (options.token === null ? null : tokenCheck(options.token));
     this.#onBug = options.onBug;
     this.#sendDate = options.sendDate ?? true;
     this.#anyHost = options.anyHost ?? false;
@@ -203,14 +205,29 @@ export class HttpServer {
     const mark = target.indexOf('?');
     const path = mark === -1 ? target : target.slice(0, mark);
     const match = this.#routes.find(request.method ?? '', path);
-    const route = this.#admit(request, match);
-    if (route instanceof HttpRefusal) {
-      if (match.kind === 'route') match.route.onRefused?.(path, route);
-      this.#refuse(request, response, route);
+    const query = mark === -1 ? '' : target.slice(mark + 1);
+    const exchange = { request, response, path, query, expectsContinue };
+    const unsound = this.#unsound(request);
+    // An answer must not show whether somebody was asked for it.
+    const isRead = request.complete;
+    const isOpen = match.kind === 'route' && match.route.open === true;
+    const admitted = unsound !== undefined || isOpen || (this.#admits?.(request.headers) ?? true);
+    if (!(admitted instanceof Promise)) {
+      this.#proceed(exchange, match, unsound ?? this.#permit(request, match, admitted));
       return;
     }
-    const query = mark === -1 ? '' : target.slice(mark + 1);
-    this.#serve(route, { request, response, path, query, expectsContinue });
+    admitted
+      .then((isAdmitted) => {
+        // Nobody waits any more, and what comes of the body would be held for nobody.
+        if (!request.socket.destroyed) this.#proceed(exchange, match, this.#permit(request, match, isAdmitted), isRead);
+      })
+      .catch((error: unknown) => this.#failed(request, response, error));
+  }
+
+  #proceed(exchange: Exchange, match: RouteMatch, route: Route | HttpRefusal, isRead?: boolean): void {
+    if (!(route instanceof HttpRefusal)) return this.#serve(route, exchange);
+    if (match.kind === 'route') match.route.onRefused?.(exchange.path, route);
+    this.#send(exchange.request, exchange.response, this.#renderRefusal(route), isRead);
   }
 
   /** What a client has asked for and does not read must not hold files, connections and bodies. */
@@ -252,21 +269,26 @@ export class HttpServer {
     });
   }
 
-  /** The route that may handle the request, or why none does. Nothing of the body is read for it. */
-  #admit(request: IncomingMessage, match: RouteMatch): Route | HttpRefusal {
+  /** Why a request is refused whoever sends it. */
+  #unsound(request: IncomingMessage): HttpRefusal | undefined {
     const unsound = hygieneRefusal(request);
     if (unsound !== undefined) return unsound;
     const unwanted = this.#options.admit?.(request);
     if (unwanted !== undefined) return unwanted;
-    const { host, authorization } = request.headers;
+    const { host } = request.headers;
     if (this.#onLoopback && !this.#anyHost && host !== undefined && !isLoopbackHost(host)) {
       return kitRefusal('host_refused', 'This address answers to localhost and loopback addresses only.');
     }
     if (!this.#anyHost && isForeignPage(request.headers)) {
       return kitRefusal('page_refused', 'Requests of web pages are not taken.');
     }
-    const isOpen = match.kind === 'route' && match.route.open === true;
-    if (!isOpen && this.#isAuthorized !== null && !this.#isAuthorized(authorization)) {
+    return undefined;
+  }
+
+  /** The route that may handle the request, or why none does. Nothing of the body is read for it. */
+  #permit(request: IncomingMessage, match: RouteMatch, isAdmitted: boolean): Route | HttpRefusal {
+    if (!isAdmitted) {
+      const { authorization } = request.headers;
       if (authorization !== undefined) this.#options.onWrongToken?.(authorization);
       return kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': 'Bearer' });
     }
@@ -341,11 +363,11 @@ export class HttpServer {
     this.#send(request, response, this.#renderRefusal(refusal));
   }
 
-  #send(request: KitRequest, response: ServerResponse, given: Reply): void {
+  #send(request: KitRequest, response: ServerResponse, given: Reply, isRead = request.complete): void {
     request.letGo();
     const reply = this.#mayHold(response, given) ? given : this.#renderRefusal(busy());
     if (reply.kind === 'stream') this.#streams.set(request.socket, response);
-    if (request.complete || !announcesBody(request)) {
+    if (isRead || !announcesBody(request)) {
       sendReply(response, reply, this.#closing ? this.#lastReply : this.#reply);
       return;
     }
@@ -374,23 +396,3 @@ interface Exchange {
 }
 
 const noBody = Buffer.alloc(0);
-
-const malformedAnswers: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-};
-
-/** What Node does where nobody listens: an answer, unless another one has begun, and the end of the connection. */
-function refuseMalformed({ code = '' }: NodeJS.ErrnoException, connection: Duplex, current?: ServerResponse): void {
-  const hasBegun = current !== undefined && current.socket !== null && current.headersSent;
-  const status = malformedAnswers[code] ?? '400 Bad Request';
-  if (connection.writable && !hasBegun) connection.write(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
-  connection.destroy();
-}
-
-function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
-  // A client that resets this connection ends what was about to end.
-  socket.on('error', () => socket.destroy());
-  socket.end('HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
-}

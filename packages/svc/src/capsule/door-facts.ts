@@ -2,6 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
+import type { TokenCallers } from '../listener/callers.ts';
 import type { DoorFacts } from '../listener/doors/door-core.ts';
 import type { BoundListener } from './bind-listener.ts';
 import type { PreparedLaunch } from './prepare.ts';
@@ -39,16 +40,20 @@ function publicUrlOf(env: Environment): string | null {
   return url.href.replace(/\/+$/, '');
 }
 
+interface DescribedSession {
+  readonly launch: PreparedLaunch;
+  readonly request: Pick<RunRequest, 'env'>;
+  readonly url: string;
+  readonly callers: Pick<TokenCallers, 'asksForToken'>;
+}
+
 /** `advertised` is the `host:port` of the card. */
-export function doorFacts(
-  { loaded, listenerToken, artifacts }: PreparedLaunch,
-  env: Environment,
-  advertised: string,
-): DoorFacts {
+export function doorFacts({ launch, request, url: advertised, callers }: DescribedSession): DoorFacts {
+  const { loaded, artifacts } = launch;
   return {
-    publicUrl: publicUrlOf(env) ?? `http://${advertised}`,
+    publicUrl: publicUrlOf(request.env) ?? `http://${advertised}`,
     description: loaded.manifest.description ?? null,
-    asksForToken: listenerToken !== null,
+    asksForToken: callers.asksForToken,
     skills: artifacts
       .filter(({ manifest }) => manifest.runtime === 'skill')
       .map(({ manifest: { name, description } }) => ({ name, description })),

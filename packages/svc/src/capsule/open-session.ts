@@ -63,10 +63,13 @@ export interface OpenSessionRequest {
   readonly onRetained: (retained: Retained) => void;
 }
 
+/** Without what the listener knows of itself. */
+export type SessionDoor = Omit<CapsuleDoor, 'principal' | 'callers' | 'facts'>;
+
 /** A session that is ready for its first task, which is submitted already when there is one. */
 export interface OpenSession {
   readonly session: Session;
-  readonly door: CapsuleDoor;
+  readonly door: SessionDoor;
   readonly directories: SessionDirectories;
   readonly driver: string;
   /** They have been told of the staging, and of nothing else yet. */
@@ -250,9 +253,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     session,
     door: {
       session,
-      principal: launch.listenerToken === null ? 'local' : 'operator',
       card: cardOf(open, staged.tools),
-      facts: async () => (await import('./door-facts.ts')).doorFacts(launch, open.request.env, open.url),
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
       containment: launch.scope.containment.achieved,
       redact: recordRedaction(launch.redactor),

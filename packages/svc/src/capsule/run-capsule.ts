@@ -1,11 +1,15 @@
 /** Runs one session from its manifest to its end. */
 
+import type { IncomingHttpHeaders } from 'node:http';
+
 import { processStart } from '@svc/kit/process-stat.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf, raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CapsuleHooks } from '../hooks/session-hooks.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
+import type { TokenCallers } from '../listener/callers.ts';
+import type { DoorFacts } from '../listener/doors/door-core.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
 import { recordRedaction } from '../resources/handle-id.ts';
 import type { SessionOutcome } from '../session/session.ts';
@@ -13,6 +17,7 @@ import type { Sender } from '../session/task.ts';
 import { mintSessionId, type SessionId, type TaskId } from '@svc/protocol/ids.ts';
 import { servedDoors } from '@svc/artifacts/manifest/door-names.ts';
 import { bindListener, type BoundListener } from './bind-listener.ts';
+import { callersOf } from './listener-callers.ts';
 import { openSession, type OpenSession } from './open-session.ts';
 import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
@@ -77,15 +82,16 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
   const door = new Promise<CapsuleDoor>((resolve) => {
     openDoor = resolve;
   });
-  const token = launch.listenerToken;
   const { manifest } = launch.loaded;
   const serve = servedDoors(manifest);
-  const server = new HttpServer({ routes: capsuleRoutes(door, serve), token, onBug: raise });
+  const callers = await callersOf(request, launch, observer);
+  const admits = (headers: IncomingHttpHeaders): boolean | Promise<boolean> => callers.admits(headers);
+  const server = new HttpServer({ routes: capsuleRoutes(door, serve), token: null, admits, onBug: raise });
   try {
     const listener = await bindListener(server, {
       bind: request.bind,
       internalPort: manifest.network.internal_port,
-      hasToken: token !== null,
+      hasToken: callers.asksForToken,
     });
     for (const warning of listener.warnings) observer.onWarning(warning);
     if (serve.length > 0 && (listener.isPublic || (request.env['SVC_PUBLIC_URL'] ?? '') !== '')) {
@@ -93,7 +99,7 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
       checkPublicUrl(request, listener, observer);
     }
     const closeDoor = async (): Promise<void> => await server.close(closeGraceMs);
-    return await runBound({ ...session, listener, openDoor, closeDoor });
+    return await runBound({ ...session, listener, callers, openDoor, closeDoor });
   } finally {
     await server.close(closeGraceMs);
   }
@@ -101,6 +107,7 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
 
 interface BoundLaunch extends SessionLaunch {
   readonly listener: BoundListener;
+  readonly callers: TokenCallers;
   readonly openDoor: (door: CapsuleDoor) => void;
   /** Lets running answers end, then serves nothing more. */
   readonly closeDoor: () => Promise<void>;
@@ -120,7 +127,7 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
   try {
     forget = listSession(bound, open);
     await warnOfSharing(bound, open);
-    openDoor(open.door);
+    openDoor(doorOf(bound, open));
     observer.onListening(runningCapsule(launch, open, listener), steeringOf(open, launch));
     launch.loaded.keep?.();
     open.beginJournal();
@@ -132,6 +139,12 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
     forget();
     await open.close();
   }
+}
+
+function doorOf({ request, launch, listener, callers }: BoundLaunch, { door }: OpenSession): CapsuleDoor {
+  const described = { launch, request, url: listener.advertised, callers };
+  const facts = async (): Promise<DoorFacts> => (await import('./door-facts.ts')).doorFacts(described);
+  return { ...door, principal: callers.ownName, callers, facts };
 }
 
 /** Puts the session among the running ones. When that is refused, the trace is ended: nothing has run yet. */
@@ -247,7 +260,7 @@ function steeringOf({ session: { board, activity } }: OpenSession, { redactor }:
     answer: (taskId, questionId, text) => board.answer(taskId as TaskId, questionId, { text, sender: atTheTerminal }),
     cancel: (taskId) => {
       const task = board.find(taskId);
-      if (task !== undefined) void board.cancel(task).catch(raise);
+      if (task !== undefined) void board.cancel(task, atTheTerminal.principal).catch(raise);
     },
   };
 }

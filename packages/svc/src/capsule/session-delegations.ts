@@ -89,11 +89,19 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
     deadlineMs: deadlineMs(launch.env['SVC_DELEGATION_TIMEOUT_SECS'], launch),
     taskFacts: (taskId) => {
       const task = served().session.board.find(taskId);
-      return task === undefined ? null : { contextId: task.contextId, trust: task.trust };
+      if (task === undefined) return null;
+      const { contextId, conversation, trust } = task;
+      return { contextId, conversation, trust };
     },
-    deliver: ({ text, contextId, trust }) => {
+    deliver: ({ text, contextId, conversation, trust }) => {
       // What this runtime itself has to tell is not lost to a full queue.
-      const { kind } = served().session.board.deliver({ text, contextId, trust, origin: 'completion' });
+      const { kind } = served().session.board.deliver({
+        text,
+        contextId,
+        conversation,
+        trust,
+        origin: 'completion',
+      });
       return kind === 'accepted' ? null : refusals[kind];
     },
     record: (event) => {

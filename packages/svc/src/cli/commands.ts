@@ -22,6 +22,7 @@ export const commands: readonly CommandEntry[] = [
   { name: 'answer', load: async () => (await import('./tasks/answer.ts')).answerCommand },
   { name: 'watch', load: async () => (await import('./watch.ts')).watchCommand },
   { name: 'view', load: async () => (await import('./view/view.ts')).viewCommand },
+  { name: 'token', load: async () => (await import('./token/token.ts')).tokenCommand },
   { name: 'trace', load: async () => (await import('./trace/trace.ts')).traceCommand },
   { name: 'logs', load: async () => (await import('./logs/logs.ts')).logsCommand },
   { name: 'prune', load: async () => (await import('./prune/prune.ts')).pruneCommand },

@@ -115,8 +115,9 @@ export function recordHeard(completion: Completion, deps: Deps): void {
 export async function reportEnd(report: EndReport, stopping: AbortSignal, deps: Deps): Promise<void> {
   const { completion, reportedBy, to } = report;
   if (reportedBy === 'launcher') write(report, { delivered: false }, deps);
-  const { contextId, trust } = to;
-  const delivery = { text: encodeCompletion(completion), contextId, trust, delegationId: completion.delegation_id };
+  const { contextId, conversation, trust } = to;
+  const { delegation_id: delegationId } = completion;
+  const delivery = { text: encodeCompletion(completion), contextId, conversation, trust, delegationId };
   let problem = report.undelivered ?? deliver(delivery, deps);
   if (problem !== null && (await mayTryAgain(stopping, deps))) problem = deliver(delivery, deps);
   if (problem === null) return write(report, { delivered: true }, deps);

@@ -28,6 +28,7 @@ export interface DelegationFacts {
   /** The delegating task. */
   readonly taskId: string;
   readonly contextId: ContextId;
+  readonly conversation: ContextId;
   readonly trust: Trust;
 }
 
@@ -48,6 +49,7 @@ type Leaving =
  */
 export class Delegation implements OpenDelegation {
   readonly contextId: ContextId;
+  readonly conversation: ContextId;
   readonly trust: Trust;
   /** Settles once the process is gone and its end is recorded. */
   readonly over: Promise<void>;
@@ -67,6 +69,7 @@ export class Delegation implements OpenDelegation {
     this.#deps = deps;
     this.#stopping = stopping;
     this.contextId = facts.contextId;
+    this.conversation = facts.conversation;
     this.trust = facts.trust;
     const left = new Promise<Leaving>((resolve) => {
       this.#leave = (leaving) => {

@@ -22,8 +22,18 @@ export type ChildReading =
 export interface CompletionDelivery {
   readonly text: string;
   readonly contextId: ContextId;
+  /** Where the conversation of the task that delegated is kept. */
+  readonly conversation: ContextId;
   readonly trust: Trust;
   readonly delegationId: DelegationId;
+}
+
+/** What a delegation takes over of the task that asks for it. */
+export interface TaskFacts {
+  readonly contextId: ContextId;
+  /** Where the conversation of the task is kept. */
+  readonly conversation: ContextId;
+  readonly trust: Trust;
 }
 
 /** What delegations need of the session that makes them, and of the machine. */
@@ -62,7 +72,7 @@ export interface DelegationsDeps {
   /** The child-watch bound. */
   readonly deadlineMs: number;
   /** What is known of a live task; null once the task is forgotten. */
-  readonly taskFacts: (taskId: string) => { readonly contextId: ContextId; readonly trust: Trust } | null;
+  readonly taskFacts: (taskId: string) => TaskFacts | null;
   /** Gives a completion to this session's own queue; null when it is accepted, else a clause why not. */
   readonly deliver: (delivery: CompletionDelivery) => string | null;
   /** Takes known secrets out of what a child wrote. */
@@ -125,6 +135,7 @@ export interface RunningDelegation {
 /** A delegation whose child may still report its end. */
 export interface OpenDelegation {
   readonly contextId: ContextId;
+  readonly conversation: ContextId;
   readonly trust: Trust;
   /** Closes it: the session accepted the child's completion, which has this text. Once. */
   complete(text: string): void;

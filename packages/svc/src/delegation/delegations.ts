@@ -86,8 +86,7 @@ export class Delegations {
     const { taskId } = call;
     const origin = this.#deps.taskFacts(taskId);
     if (origin === null) throw new Error('a call comes from a task that is not known');
-    const { contextId, trust } = origin;
-    const facts: DelegationFacts = { id, capsule, version, taskId, contextId, trust };
+    const facts: DelegationFacts = { id, capsule, version, taskId, ...origin };
     const approval = await approveChild(request, this.#deps, call.signal);
     if (approval.kind === 'refused') {
       call.record(delegationLine(facts, { status: 'refused', detail: approval.sentence }));

@@ -103,6 +103,8 @@ export const recordSchemas = {
     /** Under which its sender may send it again. */
     key: z.string().nullable(),
     ...sender,
+    /** Where its conversation is kept, for a task that goes on another's whose sender showed a door token. */
+    conversation: z.string().optional(),
     by: z.enum(['start', 'message', 'work-end', 'child-end']),
     together,
   }),

@@ -3,9 +3,9 @@
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isJsonMediaType, singleHeader } from '@svc/kit/http/hygiene.ts';
-import type { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { emptyReply, jsonReply, type Reply } from '@svc/kit/http/reply.ts';
-import type { HttpRequest, Route } from '@svc/kit/http/route.ts';
+import type { HttpRequest, RequestHead, Route } from '@svc/kit/http/route.ts';
 import { type AgentCard, agentCardPath } from '@svc/protocol/agent-card.ts';
 import {
   briefBody,
@@ -21,6 +21,7 @@ import { eventsHeader, eventsVersion, methodsBeyond } from '@svc/protocol/asked-
 import { parseMessage } from '@svc/protocol/message.ts';
 import { type ResourceDoor, resourceRoute } from '../resources/resource-routes.ts';
 import type { DoorName } from '@svc/artifacts/manifest/door-names.ts';
+import { type Callers, onlyCaller } from './callers.ts';
 import { doorRoutes, Doors } from './doors/doors.ts';
 import type { DoorFacts } from './doors/door-core.ts';
 import { EventStreams, type StreamedSession } from './event-streams.ts';
@@ -36,13 +37,16 @@ import {
   stopSession,
   submitMessage,
 } from './methods.ts';
+import { demand, may, methodScopes } from './scopes.ts';
 
 /** Largest body of `POST /` (docs/protocol.md "Limits"). */
 const maxBodyBytes = 10 * 1024 * 1024;
 
-export interface CapsuleDoor extends StreamedSession {
-  /** As whom its clients are known: `operator` where they show the listener token, else `local`. */
+export interface CapsuleDoor extends Omit<StreamedSession, 'callers'> {
+  /** As whom its clients are known that show no door token: `operator` where they show the listener token, else `local`. */
   readonly principal: string;
+  /** Absent where it knows no others. */
+  readonly callers?: Callers;
   readonly card: AgentCard;
   readonly delegation: DelegationDoor;
   readonly residue: () => readonly unknown[];
@@ -78,7 +82,7 @@ export function capsuleRoutes(door: Promise<CapsuleDoor>, serve: readonly DoorNa
       },
     },
     resourceRoute({
-      answer: (request) => ready.use(({ resources }) => resources.answer(request)),
+      answer: (request) => ready.use((open) => readFiles(open, request)),
       refused: (path, refusal) => ready.refused(path, refusal),
     }),
     ...doorRoutes(serve, (answer) =>
@@ -90,8 +94,19 @@ export function capsuleRoutes(door: Promise<CapsuleDoor>, serve: readonly DoorNa
   ];
 }
 
+function readFiles({ resources, callers }: OpenDoor, request: RequestHead): Reply | Promise<Reply> {
+  try {
+    demand(callers.principalOf(request), ['read']);
+  } catch (error) {
+    if (error instanceof HttpRefusal) resources.refused(request.path, error);
+    throw error;
+  }
+  return resources.answer(request);
+}
+
 interface OpenDoor {
   readonly resources: ResourceDoor;
+  readonly callers: Callers;
   readonly dispatch: Dispatch;
   readonly cardReply: Reply;
   /** Null where the capsule serves none. */
@@ -110,13 +125,14 @@ class ReadyDoor {
 
   constructor(door: Promise<CapsuleDoor>, serve: readonly DoorName[]) {
     this.#opening = door.then((opened) => {
-      const { card, facts, resources } = opened;
+      const { card, facts, resources, callers = onlyCaller(opened.principal) } = opened;
       const hasDoors = serve.length > 0 && facts !== undefined;
       this.#open = {
-        dispatch: new Dispatch(opened),
+        callers,
+        dispatch: new Dispatch(opened, callers),
         cardReply: jsonReply(card),
         resources,
-        doors: hasDoors ? new Doors({ ...opened, facts }, serve) : null,
+        doors: hasDoors ? new Doors({ ...opened, callers, facts }, serve) : null,
       };
       this.#recordEarly(opened.resources);
       return this.#open;
@@ -153,14 +169,16 @@ const messageMethods: ReadonlySet<string> = new Set(['message/send', 'message/st
 
 /** JSON-RPC methods of one session; the card's `serves.methods` decides which exist. */
 class Dispatch {
-  readonly #deps: MethodDeps;
+  readonly #deps: Omit<MethodDeps, 'principal'>;
+  readonly #callers: Callers;
   readonly #streams: EventStreams;
   readonly #served: ReadonlySet<string>;
 
-  constructor(door: CapsuleDoor) {
-    const { session, principal, delegation, residue } = door;
-    this.#deps = { session, principal, delegation, residue };
-    this.#streams = new EventStreams(door);
+  constructor(door: CapsuleDoor, callers: Callers) {
+    const { session, delegation, residue } = door;
+    this.#deps = { session, delegation, residue };
+    this.#callers = callers;
+    this.#streams = new EventStreams({ ...door, callers });
     this.#served = new Set(door.card.serves.methods);
   }
 
@@ -181,7 +199,12 @@ class Dispatch {
 
   async #answerLong(parsed: JsonRpcRequest | JsonRpcRefusedRequest, request: HttpRequest): Promise<Reply> {
     const brings = parsed.kind === 'request' && this.#served.has(parsed.method) && messageMethods.has(parsed.method);
-    return this.#answer(parsed, request, brings ? await receiveLongMessage(parsed.params, this.#deps) : undefined);
+    if (brings) demand(this.#callers.principalOf(request), methodScopes.get(parsed.method));
+    return this.#answer(
+      parsed,
+      request,
+      brings ? await receiveLongMessage(parsed.params, this.#deps.session) : undefined,
+    );
   }
 
   #answer(
@@ -203,31 +226,35 @@ class Dispatch {
     }
   }
 
-  #call({ method, params }: JsonRpcRequest, { headers }: HttpRequest, received?: ReceivedMessage): unknown {
+  #call({ method, params }: JsonRpcRequest, request: HttpRequest, received?: ReceivedMessage): unknown {
+    const { headers } = request;
     const isServed = this.#served.has(method) || (isBeyond(method) && asksForEvents(headers));
     if (!isServed) throw new JsonRpcFault('method-not-found');
-    const lastEventId = singleHeader(headers['last-event-id']);
+    const principal = this.#callers.principalOf(request);
+    demand(principal, methodScopes.get(method));
+    // What is asked all the time has nothing made for it.
+    if (method === 'tasks/get') return getTask(params, this.#deps);
+    const deps = { ...this.#deps, principal };
+    const stream = { lastEventId: singleHeader(headers['last-event-id']), principal };
     switch (method) {
       case 'message/send':
         return sendMessage(received ?? { parsed: parseMessage(params) }, headers, {
-          ...this.#deps,
-          namesAnswers: asksForEvents(headers),
+          ...deps,
+          namesAnswers: asksForEvents(headers) || !may(principal, 'answer'),
         });
       case 'message/stream':
         return this.#streams.submit(
-          () => submitMessage(received ?? { parsed: parseMessage(params) }, headers, this.#deps),
-          lastEventId,
+          () => submitMessage(received ?? { parsed: parseMessage(params) }, headers, deps),
+          stream,
         );
       case 'stream/watch':
-        return asksForEvents(headers) ? this.#streams.watchWithEvents(lastEventId) : this.#streams.watch(lastEventId);
-      case 'tasks/get':
-        return getTask(params, this.#deps);
+        return asksForEvents(headers) ? this.#streams.watchWithEvents(stream) : this.#streams.watch(stream);
       case 'tasks/cancel':
-        return cancelTask(params, this.#deps);
+        return cancelTask(params, deps);
       case 'tasks/answer':
-        return answerTask(params, this.#deps);
+        return answerTask(params, deps);
       case 'session/stop':
-        return stopSession(this.#deps);
+        return stopSession(deps);
       default:
         throw new JsonRpcFault('method-not-found');
     }

@@ -12,6 +12,8 @@ import type { LiveEvents } from '../session/live-events.ts';
 import type { Session } from '../session/session.ts';
 import { isTerminal } from '../session/task.ts';
 import type { Submission } from '../session/task-board.ts';
+import type { Callers } from './callers.ts';
+import type { Principal } from './doors/principal.ts';
 import { EventConnection, type EventConnectionOptions } from './event-connection.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 
@@ -22,8 +24,15 @@ export interface StreamedSession {
   readonly card: Pick<AgentCard, 'name' | 'version'>;
   /** The class of containment that was achieved. */
   readonly containment: string;
+  readonly callers: Callers;
   /** Keeps secrets out of live events. */
   readonly redact: (text: string) => string;
+}
+
+/** Who asks for a stream, and from where on. */
+interface StreamRequest {
+  readonly lastEventId: string | undefined;
+  readonly principal: Principal;
 }
 
 /** The two event streams of a session (D1 "`message/stream` and `stream/watch`"). */
@@ -42,8 +51,8 @@ export class EventStreams {
   }
 
   /** `stream/watch`: the acknowledgement, the replay, then everything live until the capsule ends its stream. */
-  watch(lastEventId: string | undefined): StreamReply {
-    return this.#stream({ closesOnFinal: false }, (connection) => {
+  watch({ lastEventId, principal }: StreamRequest): StreamReply {
+    return this.#stream({ closesOnFinal: false, principal }, (connection) => {
       connection.write({ event: 'connection-ack', conversationMode: this.#streamed.conversationMode });
       connection.replay(this.#session.events.replayFrom(parseLastEventId(lastEventId) ?? 0n));
       this.#session.events.subscribe(connection);
@@ -51,22 +60,25 @@ export class EventStreams {
   }
 
   /** The same with live events: a snapshot behind the acknowledgement, the others among what is live (docs/protocol.md "Events beyond the specification"). */
-  async watchWithEvents(lastEventId: string | undefined): Promise<StreamReply> {
+  async watchWithEvents({ lastEventId, principal }: StreamRequest): Promise<StreamReply> {
     const { LiveEvents } = await import('../session/live-events.ts');
     const { card, containment, redact } = this.#streamed;
     const about = { name: card.name, version: card.version, containment, methods: methodsBeyond, redact };
     const live = (this.#live ??= new LiveEvents(this.#session, about));
-    return this.#stream({ closesOnFinal: false, headers: { [eventsHeader]: eventsVersion } }, (connection) => {
-      connection.write({ event: 'connection-ack', conversationMode: this.#streamed.conversationMode });
-      connection.writeText(live.snapshot());
-      connection.replay(this.#session.events.replayFrom(parseLastEventId(lastEventId) ?? 0n));
-      live.join(connection);
-    });
+    return this.#stream(
+      { closesOnFinal: false, principal, headers: { [eventsHeader]: eventsVersion } },
+      (connection) => {
+        connection.write({ event: 'connection-ack', conversationMode: this.#streamed.conversationMode });
+        connection.writeText(live.snapshot());
+        connection.replay(this.#session.events.replayFrom(parseLastEventId(lastEventId) ?? 0n));
+        live.join(connection);
+      },
+    );
   }
 
   /** `message/stream`: the replay when one was asked for, the task, then everything live until a final status. `hand` submits the task, and may throw a fault. */
-  submit(hand: () => Submission, lastEventId: string | undefined): StreamReply {
-    return this.#stream({ closesOnFinal: true }, (connection) => {
+  submit(hand: () => Submission, { lastEventId, principal }: StreamRequest): StreamReply {
+    return this.#stream({ closesOnFinal: true, principal }, (connection) => {
       const { events } = this.#session;
       const replayed = parseLastEventId(lastEventId);
       if (replayed !== undefined) connection.replay(events.replayFrom(replayed));
@@ -80,7 +92,10 @@ export class EventStreams {
 
   /** `open` replays and subscribes in one turn of the event loop, so that no frame is lost or written twice between the two. */
   #stream(
-    options: Pick<EventConnectionOptions, 'closesOnFinal' | 'headers'>,
+    {
+      principal,
+      ...options
+    }: Pick<EventConnectionOptions, 'closesOnFinal' | 'headers'> & Pick<StreamRequest, 'principal'>,
     open: (connection: EventConnection) => void,
   ): StreamReply {
     const { events } = this.#session;
@@ -88,10 +103,12 @@ export class EventStreams {
       kind: 'stream',
       start: (response: ServerResponse) => {
         this.#readers += 1;
+        const letGo = this.#streamed.callers.whileHeld(principal, () => response.destroy());
         const connection = new EventConnection(response, {
           ...options,
           readers: () => this.#readers,
           onGone: (gone) => {
+            letGo();
             this.#readers -= 1;
             events.unsubscribe(gone);
             this.#live?.part(gone);

@@ -14,13 +14,15 @@ import { encodeStopReport } from '@svc/protocol/stop-report.ts';
 import { encodeTask, parseTaskId, type TaskObject } from '@svc/protocol/task-object.ts';
 import { parseAnswer } from '@svc/protocol/question-answer.ts';
 import { decodeMessageTags } from '@svc/protocol/message-tags.ts';
+import { isOwn, type Principal } from './doors/principal.ts';
+import { may } from './scopes.ts';
 import { decodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
 
 export interface MethodDeps {
   readonly session: Session;
   readonly delegation: DelegationDoor;
-  /** As whom senders are known. */
-  readonly principal: string;
+  /** Who asks. */
+  readonly principal: Principal;
   /** What the session leaves running when its tasks are stopped: background commands, delegated children. */
   readonly residue: () => readonly unknown[];
 }
@@ -78,20 +80,22 @@ function sourcedTask({ parsed, prepared }: ReceivedMessage, headers: OriginHeade
   const header = (name: string): string | undefined => singleHeader(headers[name]);
   const decoded = decodeMessageTags(header);
   if (decoded.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${decoded.problem}`);
-  const sourced = taskSource(parsed.message, header, { sessionId: session.id, delegation });
-  const sender = { principal, tags: decoded.tags };
-  return { ...sourced, source: { ...sourced.source, sender, ...(prepared === undefined ? {} : { prepared }) } };
+  const sourced = taskSource(parsed.message, header, { sessionId: session.id, delegation, principal });
+  const sender = { principal: principal.name, tags: decoded.tags };
+  // What a client with a name says of its own trust is no more than its word.
+  const trust = principal.seesAll ? sourced.source.trust : 'untrusted';
+  return { ...sourced, source: { ...sourced.source, trust, sender, ...(prepared === undefined ? {} : { prepared }) } };
 }
 
 /** Reads a message so long that each part of the work is done in a turn of its own. */
-export async function receiveLongMessage(params: unknown, { session }: MethodDeps): Promise<ReceivedMessage> {
+export async function receiveLongMessage(params: unknown, { board }: Session): Promise<ReceivedMessage> {
   const parsed = parseMessage(params);
   if (parsed.kind === 'invalid' || !isLong(parsed.message.text)) return { parsed };
-  return { parsed, prepared: await session.board.prepare(parsed.message.text) };
+  return { parsed, prepared: await board.prepare(parsed.message.text) };
 }
 
 /** `tasks/get`: the task of `params.id`; without an id the running one, else the last (docs/protocol.md "tasks/get"). */
-export function getTask(params: unknown, { session }: MethodDeps): TaskObject | EncodedJson {
+export function getTask(params: unknown, { session }: Pick<MethodDeps, 'session'>): TaskObject | EncodedJson {
   const id = taskId(params);
   const found = id === undefined ? session.board.current() : session.board.find(id);
   const task = known(found, id);
@@ -112,11 +116,17 @@ function endedTask(task: Task): EncodedJson {
   return encoded;
 }
 
-/** `tasks/cancel`: the task as it then stands; a terminal one is returned unchanged (docs/protocol.md "tasks/cancel"). */
-export async function cancelTask(params: unknown, { session }: MethodDeps): Promise<TaskObject> {
+/**
+ * `tasks/cancel`: the task as it then stands; a terminal one is returned unchanged (docs/protocol.md "tasks/cancel"). Without the scope `stop` the
+ * tasks of others are not there; without `read` nothing is told of what was said in them.
+ */
+export async function cancelTask(params: unknown, { session, principal }: MethodDeps): Promise<TaskObject> {
   const id = taskId(params);
   if (id === undefined) throw new JsonRpcFault('invalid-params', 'Invalid params: id is required');
-  return taskObject(await session.board.cancel(known(session.board.find(id), id)));
+  const found = known(session.board.find(id), id);
+  const isTheirs = isOwn(principal, found);
+  const task = await session.board.cancel(known(isTheirs || may(principal, 'stop') ? found : null, id), principal.name);
+  return isTheirs || may(principal, 'read') ? taskObject(task) : stateObject(task);
 }
 
 /**
@@ -128,13 +138,14 @@ export function answerTask(params: unknown, { session, principal }: MethodDeps):
   if (parsed.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${parsed.problem}`);
   const { taskId: id, waitId, text } = parsed.answer;
   const task = known(session.board.find(id), id);
-  if (session.board.answer(task.id, waitId, { text, sender: { principal, tags: {} } })) return taskObject(task);
+  if (session.board.answer(task.id, waitId, { text, sender: { principal: principal.name, tags: {} } }))
+    return taskObject(task);
   throw new JsonRpcFault('question-not-open', `Question not open: ${task.id} does not wait for this answer`);
 }
 
 /** `session/stop`: cancels every live task and reports what stays (D1 "Agent card"). */
-export async function stopSession({ session, residue }: MethodDeps): Promise<unknown> {
-  const canceled = await session.board.cancelAll();
+export async function stopSession({ session, principal, residue }: MethodDeps): Promise<unknown> {
+  const canceled = await session.board.cancelAll(principal.name);
   return encodeStopReport({ sessionId: session.id, canceled, residue: residue() });
 }
 
@@ -168,6 +179,11 @@ function taskObject(task: Task): TaskObject {
   });
 }
 
+/** The task without what was said in it. */
+function stateObject({ id, contextId, toldState: state }: Task): TaskObject {
+  return encodeTask({ id, contextId, state, message: null, prompt: null, response: null });
+}
+
 /** A task there was no room for; `tasks/get` does not know it later. */
 function rejectedTaskObject({ id, contextId }: Task): TaskObject {
   return encodeTask({ id, contextId, state: 'rejected', message: rejectedMessage, prompt: null, response: null });
@@ -184,6 +200,8 @@ export interface DelegationDoor {
 export interface OpenDelegation {
   /** The context of the task that delegated. */
   readonly contextId: ContextId;
+  /** Where the conversation of that task is kept. */
+  readonly conversation: ContextId;
   readonly trust: Trust;
   /** Closes it: its completion, with this text, is a task of the session now. */
   complete(text: string): void;
@@ -192,6 +210,7 @@ export interface OpenDelegation {
 interface SourceContext {
   readonly sessionId: SessionId;
   readonly delegation: DelegationDoor;
+  readonly principal: Principal;
 }
 
 interface SourcedTask {
@@ -212,7 +231,8 @@ function taskSource(message: InboundMessage, header: Header, context: SourceCont
     const delegation = delegationOf(told, context);
     // A child that was given an untrusted task cannot give a trusted one back.
     const trust = delegation.trust === 'trusted' ? told.trust : 'untrusted';
-    return { source: { text, origin, trust, contextId: delegation.contextId }, delegation };
+    const { contextId, conversation } = delegation;
+    return { source: { text, origin, trust, contextId, conversation }, delegation };
   }
   const common = message.contextId === undefined ? { text } : { text, contextId: message.contextId as ContextId };
   const trust = told.kind === 'peer' ? told.trust : 'untrusted';
@@ -221,8 +241,12 @@ function taskSource(message: InboundMessage, header: Header, context: SourceCont
 
 function delegationOf(
   origin: Extract<TaskOrigin, { kind: 'completion' }>,
-  { sessionId, delegation }: SourceContext,
+  { sessionId, delegation, principal }: SourceContext,
 ): OpenDelegation {
+  // A child shows what its parent was started with, and no door token is given to any.
+  if (!principal.seesAll) {
+    throw new JsonRpcFault('completion-refused', 'The completion of a child does not come with a door token');
+  }
   if (origin.sessionId !== sessionId) {
     throw new JsonRpcFault(
       'completion-refused',

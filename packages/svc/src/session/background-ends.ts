@@ -8,7 +8,8 @@ import type {
   BackgroundObserver,
 } from '../tools/background/background-commands.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import type { ContextId, WorkId } from '@svc/protocol/ids.ts';
+import type { WorkId } from '@svc/protocol/ids.ts';
+import type { Task } from './task.ts';
 import type { TaskBoard } from './task-board.ts';
 
 interface BackgroundEndsDeps {
@@ -22,7 +23,7 @@ interface BackgroundEndsDeps {
 /** Records what becomes of background commands, and submits the end of each as a task of the context that started it (ADR 0046). */
 export function backgroundEnds({ board, record, onLost }: BackgroundEndsDeps): BackgroundObserver {
   // The board forgets old tasks, and a command may outlive its own by days.
-  const contexts = new Map<WorkId, ContextId>();
+  const origins = new Map<WorkId, Pick<Task, 'contextId' | 'conversation'>>();
 
   function attempt(work: () => void): void {
     const lost = diagnosticOf(work);
@@ -31,25 +32,20 @@ export function backgroundEnds({ board, record, onLost }: BackgroundEndsDeps): B
 
   return {
     moved(command) {
-      const context = board.find(command.taskId)?.contextId;
-      if (context !== undefined) contexts.set(command.id, context);
+      const task = board.find(command.taskId);
+      if (task !== undefined) origins.set(command.id, { contextId: task.contextId, conversation: task.conversation });
       attempt(() => record({ ...traced(command), state: 'moved', exit_code: null }));
     },
     ended(command, { outcome, durationMs, stopped }) {
-      const contextId = contexts.get(command.id);
-      contexts.delete(command.id);
+      const origin = origins.get(command.id);
+      origins.delete(command.id);
       attempt(() => {
         const state = stopped ? 'stopped' : 'ended';
         const end = { state, exit_code: outcome.exitCode, duration_ms: durationMs } as const;
         record({ ...traced(command), ...end });
         if (stopped) return;
         const text = `A command that went on in the background, ${command.id}, has ended.\n${outcome.content}`;
-        board.deliver({
-          text,
-          origin: 'completion',
-          trust: 'untrusted',
-          ...(contextId === undefined ? {} : { contextId }),
-        });
+        board.deliver({ text, origin: 'completion', trust: 'untrusted', ...origin });
       });
     },
   };

@@ -43,7 +43,10 @@ export interface Inside {
 }
 
 /** An accepted task as it came. */
-export type ArrivedTask = Pick<Task, 'id' | 'contextId' | 'origin' | 'trust' | 'lane' | 'sender' | 'text'>;
+export type ArrivedTask = Pick<
+  Task,
+  'id' | 'contextId' | 'conversation' | 'origin' | 'trust' | 'lane' | 'sender' | 'text'
+>;
 
 /** What comes to a session by itself. */
 export type Arrival =
@@ -56,9 +59,9 @@ export type Arrival =
       readonly sender: Sender | null;
       readonly text: string;
     }
-  | { readonly what: 'cancel'; readonly taskId: TaskId }
+  | { readonly what: 'cancel'; readonly taskId: TaskId; readonly principal: string | null }
   /** `session/stop`: every live task is canceled. */
-  | { readonly what: 'stop' }
+  | { readonly what: 'stop'; readonly principal: string | null }
   /** The session was asked to end. */
   | { readonly what: 'shut-down' }
   /** The session cannot go on: what it writes into has failed. */

@@ -7,7 +7,7 @@ import type { Journal } from '../journal/journal-writer.ts';
 import { keptLog } from './kept-import-log.ts';
 import { redactedJson } from '../trace/file-trace.ts';
 import type { Chunk, Crossing } from './gate.ts';
-import type { Sender } from './task.ts';
+import { conversationOf, type Sender } from './task.ts';
 
 type Crossed<Kind extends Crossing['kind']> = Extract<Crossing, { readonly kind: Kind }>;
 
@@ -161,7 +161,7 @@ export class JournalLines {
     const together = arrived.together ? { together: true as const } : {};
     switch (arrived.what) {
       case 'task': {
-        const { id, contextId: ctx, origin, trust, lane, sender, text } = arrived.task;
+        const { id, contextId: ctx, conversation, origin, trust, lane, sender, text } = arrived.task;
         const by =
           origin === 'user'
             ? 'start'
@@ -181,6 +181,7 @@ export class JournalLines {
           lane,
           text: body,
           ...senderOf(sender),
+          ...(conversation === conversationOf(sender, ctx) ? {} : { conversation }),
           by,
           ...together,
         });
@@ -191,8 +192,16 @@ export class JournalLines {
         return journal.append({ ...answer, ...(sender === null ? {} : senderOf(sender)), ...together });
       }
       case 'cancel':
-        return journal.append({ k: 'in', at, what: arrived.what, task: arrived.taskId, ...together });
+        return journal.append({
+          k: 'in',
+          at,
+          what: arrived.what,
+          task: arrived.taskId,
+          ...principalOf(arrived),
+          ...together,
+        });
       case 'stop':
+        return journal.append({ k: 'in', at, what: arrived.what, ...principalOf(arrived), ...together });
       case 'shut-down':
         return journal.append({ k: 'in', at, what: arrived.what, ...together });
       case 'trap':
@@ -258,6 +267,10 @@ function senderOf(sender: Sender | null): { key: string | null; principal?: stri
   const { principal, tags } = sender;
   const { idempotencyKey: key = null, traceparent } = tags;
   return { key, principal, ...(traceparent === undefined ? {} : { traceparent }) };
+}
+
+function principalOf({ principal }: { readonly principal: string | null }): { principal?: string } {
+  return principal === null ? {} : { principal };
 }
 
 function faultOf(fault: Diagnostic | null): { fault?: { code: string; message: string } } {

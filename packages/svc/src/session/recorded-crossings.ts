@@ -12,7 +12,7 @@ import { recordedJson } from '../journal/recorded-json.ts';
 import type { JournalRecord } from '../journal/records.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { AskKind, Chunk, Crossing } from './gate.ts';
-import type { Sender } from './task.ts';
+import { conversationOf, type Sender } from './task.ts';
 
 /** What a journal gives back of its session. */
 export interface Recording {
@@ -173,8 +173,11 @@ class RecordingReader {
       }
       case 'task': {
         const { id, ctx, origin, trust, lane, text, by } = record;
-        const ids = { id: id as TaskId, contextId: ctx as ContextId };
-        const task = { ...ids, origin, trust, lane, sender: senderOf(record), text: this.#text(text) };
+        const sender = senderOf(record);
+        const contextId = ctx as ContextId;
+        const conversation = (record.conversation as ContextId | undefined) ?? conversationOf(sender, contextId);
+        const ids = { id: id as TaskId, contextId, conversation };
+        const task = { ...ids, origin, trust, lane, sender, text: this.#text(text) };
         const together = record.together === true;
         return { kind: 'arrived', together, what: 'task', task, isDelivered: by === 'work-end' };
       }
@@ -191,8 +194,9 @@ class RecordingReader {
       case 'answer':
         return { ...common, what, taskId, questionId: question, sender: senderOf(record), text: this.#text(text) };
       case 'cancel':
-        return { ...common, what, taskId };
+        return { ...common, what, taskId, principal: record.principal ?? null };
       case 'stop':
+        return { ...common, what, principal: record.principal ?? null };
       case 'shut-down':
         return { ...common, what };
       case 'timer':

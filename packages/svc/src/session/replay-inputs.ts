@@ -25,10 +25,10 @@ export function replayInputs({ board, shutDown, trap, record }: ReplayedSession)
           return void board.answer(arrival.taskId, arrival.questionId, arrival);
         case 'cancel': {
           const task = board.find(arrival.taskId);
-          return void (task === undefined ? undefined : board.cancel(task));
+          return void (task === undefined ? undefined : board.cancel(task, arrival.principal));
         }
         case 'stop':
-          return void board.cancelAll();
+          return void board.cancelAll(arrival.principal);
         case 'shut-down':
           return void shutDown();
         case 'trap':

@@ -124,8 +124,8 @@ export class TaskBoard {
   }
 
   #accept(task: Task, source: TaskSource): Submission {
-    const { id, contextId, origin, trust, lane, sender, text } = task;
-    const arrived = { id, contextId, origin, trust, lane, sender, text };
+    const { id, contextId, conversation, origin, trust, lane, sender, text } = task;
+    const arrived = { id, contextId, conversation, origin, trust, lane, sender, text };
     return this.#deps.gate.arrive({ what: 'task', task: arrived, isDelivered: this.#delivered.has(task) }, () => {
       this.#deps.activity.emit({ kind: 'task-submitted', task, prepared: source.prepared });
       this.#remember(source, task);
@@ -155,9 +155,13 @@ export class TaskBoard {
   }
 
   #answer(taskId: TaskId, questionId: string, { text, sender = null }: SentText): boolean {
-    const wait = this.#running?.id === taskId ? this.#running.inputWait : null;
-    if (wait?.id !== questionId) return false;
-    this.#deps.gate.arrive({ what: 'answer', taskId, questionId, sender, text }, () => wait.answer(text));
+    const task = this.#running?.id === taskId ? this.#running : null;
+    const wait = task?.inputWait ?? null;
+    if (task === null || wait?.id !== questionId) return false;
+    this.#deps.gate.arrive({ what: 'answer', taskId, questionId, sender, text }, () => {
+      task.answeredBy = sender?.principal ?? null;
+      wait.answer(text);
+    });
     return true;
   }
 
@@ -193,37 +197,46 @@ export class TaskBoard {
   }
 
   /** Stops a task wherever it is; resolves to it as it then stands. A terminal task is left alone (docs/protocol.md "tasks/cancel"). */
-  async cancel(task: Task): Promise<Task> {
-    await this.#deps.gate.arrive({ what: 'cancel', taskId: task.id }, () => this.#cancel(task));
+  async cancel(task: Task, principal: string | null = null): Promise<Task> {
+    const arrival = { what: 'cancel', taskId: task.id, principal } as const;
+    await this.#deps.gate.arrive(arrival, () => this.#cancel(task, principal));
     return task;
   }
 
-  async #cancel(task: Task): Promise<void> {
+  async #cancel(task: Task, principal: string | null): Promise<void> {
     if (task.isTerminal) {
       // Its hooks may still reopen it.
-      task.requestCancel();
+      task.requestCancel(principal);
       return;
     }
     if (this.#lanes.remove(task.id) === undefined) {
-      task.requestCancel();
+      task.requestCancel(principal);
       await this.#patiently(task.whenEnded);
     } else {
+      task.canceledBy = principal;
       this.#cancelQueued(task);
     }
   }
 
   /** Cancels every live task; with `after_task: exit` the session then ends by itself (docs/protocol.md "session/stop"). Ids sorted. */
-  async cancelAll(): Promise<TaskId[]> {
-    return await this.#deps.gate.arrive({ what: 'stop' }, () => this.#cancelAll());
+  async cancelAll(principal: string | null = null): Promise<TaskId[]> {
+    return await this.#deps.gate.arrive({ what: 'stop', principal }, () => {
+      // A session that ends by itself meets no stop any more: running again, it would have ended before.
+      if (!this.#closed) {
+        const event = { event_type: 'session_stop', ...(principal === null ? {} : { principal }) } as const;
+        this.#deps.activity.emit({ kind: 'noted', task: null, event });
+      }
+      return this.#cancelAll(principal);
+    });
   }
 
-  async #cancelAll(): Promise<TaskId[]> {
+  async #cancelAll(principal: string | null): Promise<TaskId[]> {
     const waiting = this.#lanes.all();
     const live = this.#running === null || this.#running.isTerminal ? waiting : [this.#running, ...waiting];
     this.#stopMetTasks ||= live.length > 0;
-    if (this.#running?.isTerminal === true) this.#running.requestCancel();
+    if (this.#running?.isTerminal === true) this.#running.requestCancel(principal);
     // The waiting ones first: none of them may start when the running one has gone.
-    await Promise.all(live.toReversed().map((task) => this.#cancel(task)));
+    await Promise.all(live.toReversed().map((task) => this.#cancel(task, principal)));
     this.#finishing = true;
     this.#wake();
     return live.map((task) => task.id).sort();
@@ -232,7 +245,7 @@ export class TaskBoard {
   /** Accepts no task any more and cancels the live ones; `next` ends once they have. */
   async shutDown(): Promise<void> {
     this.close();
-    await this.#cancelAll();
+    await this.#cancelAll(null);
   }
 
   /** No task is accepted any more and `next` ends once the live ones have. */

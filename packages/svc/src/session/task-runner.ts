@@ -108,10 +108,10 @@ class Thread {
 
   #read(): readonly Message[] {
     const { conversations, gate } = this.#deps;
-    const { id, contextId } = this.#task;
-    if (conversations?.isKept !== true) return conversations?.history(contextId) ?? [];
+    const { id, conversation } = this.#task;
+    if (conversations?.isKept !== true) return conversations?.history(conversation) ?? [];
     const kept = gate.find(`${id}/history`, () => {
-      const messages = conversations.history(contextId);
+      const messages = conversations.history(conversation);
       return messages.length === 0 ? null : messages;
     });
     return kept ?? [];
@@ -120,9 +120,9 @@ class Thread {
   /** Throws the Diagnostic of a conversation that cannot be kept. */
   save(messages: readonly Message[]): void {
     const { conversations, gate } = this.#deps;
-    const { id, contextId } = this.#task;
-    if (conversations?.isKept !== true) return conversations?.save(contextId, messages);
-    gate.find(`${id}/save`, () => (conversations.save(contextId, messages), null));
+    const { id, conversation } = this.#task;
+    if (conversations?.isKept !== true) return conversations?.save(conversation, messages);
+    gate.find(`${id}/save`, () => (conversations.save(conversation, messages), null));
   }
 
   /** Takes back what the task added: it counts once the task has ended for good. */

@@ -17,7 +17,7 @@ type Lane = 'foreground' | 'background';
 
 /** Who gave a task, and what they noted on it. */
 export interface Sender {
-  /** `operator` showed the listener token, `local` reached a listener that asks for none. */
+  /** `operator` showed the listener token, `token:<name>` a door token, `local` reached a listener that asks for none. */
   readonly principal: string;
   readonly tags: MessageTags;
 }
@@ -32,8 +32,19 @@ export interface TaskSource {
   readonly id?: TaskId;
   /** The message's own context; a fresh one is minted without it (D1 "Identifier shapes"). */
   readonly contextId?: ContextId;
+  /** Where its conversation is kept, for what goes on another task's; that of its sender in its context without it. */
+  readonly conversation?: ContextId;
   /** A long text as the trace will hold it; without it the text is encoded as it is recorded. */
   readonly prepared?: PreparedText;
+}
+
+/**
+ * Under which the conversation of a context is kept. Each holder of a door token has contexts of its own: a client says its context itself, and what
+ * another said in one of that name is not for it. Who runs the capsule has the same ones as the session.
+ */
+export function conversationOf(sender: Pick<Sender, 'principal'> | null, contextId: ContextId): ContextId {
+  const isNamed = sender?.principal.startsWith('token:') === true;
+  return isNamed ? (`${sender.principal} ${contextId}` as ContextId) : contextId;
 }
 
 /** A question of a tool to the sender of the task. */
@@ -54,6 +65,8 @@ interface InputWait extends Question {
 export class Task {
   readonly id: TaskId;
   readonly contextId: ContextId;
+  /** Under which its conversation is kept. */
+  readonly conversation: ContextId;
   readonly origin: TaskOrigin;
   readonly trust: Trust;
   readonly lane: Lane;
@@ -68,6 +81,9 @@ export class Task {
   /** The text of `out/result.txt` once this task wrote it. */
   result: string | null = null;
   inputWait: InputWait | null = null;
+  /** As whom they are known who answered its last question, and who canceled it; null where nobody has, or nobody from outside. */
+  answeredBy: string | null = null;
+  canceledBy: string | null = null;
   /** Attempts begun, and inference turns of all of them together. */
   attempts = 0;
   turns = 0;
@@ -97,6 +113,7 @@ export class Task {
     this.origin = source.origin;
     this.trust = source.trust;
     this.sender = source.sender ?? null;
+    this.conversation = source.conversation ?? conversationOf(this.sender, this.contextId);
     this.lane = source.origin === 'completion' ? 'background' : 'foreground';
   }
 
@@ -123,8 +140,9 @@ export class Task {
     return this.#cancel.signal;
   }
 
-  /** An accepted cancel wins over every later outcome (docs/protocol.md "tasks/cancel"). */
-  requestCancel(): void {
+  /** An accepted cancel wins over every later outcome (docs/protocol.md "tasks/cancel"), and the first is that which is told. */
+  requestCancel(by: string | null = null): void {
+    if (!this.signal.aborted) this.canceledBy = by;
     this.#cancel.abort(new TaskCanceled());
   }
 

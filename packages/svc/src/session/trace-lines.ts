@@ -42,6 +42,7 @@ function lineOf(activity: Activity): Line | null {
         origin,
         trust,
         lane,
+        ...principalOf(sender?.principal ?? null),
         ...(traceparent === undefined ? {} : { traceparent }),
         text,
       } as const;
@@ -60,7 +61,8 @@ function lineOf(activity: Activity): Line | null {
     case 'question-settled': {
       const { task, question, end, durationMs } = activity;
       const asked = { event_type: 'task_input_required', task_id: task.id, prompt: question.prompt } as const;
-      return { event: { ...asked, outcome: end, duration_ms: durationMs }, parent: 'attempt' };
+      const by = principalOf(end === 'answered' ? task.answeredBy : null);
+      return { event: { ...asked, outcome: end, ...by, duration_ms: durationMs }, parent: 'attempt' };
     }
     case 'spend-refused': {
       const { ceiling, spent, estimate } = activity.refusal;
@@ -75,7 +77,8 @@ function lineOf(activity: Activity): Line | null {
     }
     case 'task-canceled': {
       const queued = activity.announcement !== null;
-      const event = { event_type: 'task_canceled', task_id: activity.task.id, queued } as const;
+      const { id, canceledBy } = activity.task;
+      const event = { event_type: 'task_canceled', task_id: id, queued, ...principalOf(canceledBy) } as const;
       return { event, parent: queued ? 'session' : 'attempt' };
     }
     case 'attempt-ended':
@@ -103,6 +106,10 @@ function lineOf(activity: Activity): Line | null {
     case 'task-settled':
       return null;
   }
+}
+
+function principalOf(principal: string | null): { principal?: string } {
+  return principal === null ? {} : { principal };
 }
 
 function inferenceLine(ended: Extract<Activity, { kind: 'inference-ended' }>): TraceEvent {

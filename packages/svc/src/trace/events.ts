@@ -17,6 +17,9 @@ const usage = z.object({ input_tokens: count, output_tokens: count });
 /** A file as it was or is. `sha256` is absent for one of more than 1 MiB. */
 const fileState = z.object({ sha256: z.string().optional(), bytes: count });
 
+/** As whom a client is known. */
+const principal = z.string().optional();
+
 const refusedKind = z.enum(['command', 'file', 'host', 'tool']);
 
 /** How often something that was granted was used, and how often it was refused. */
@@ -62,6 +65,8 @@ export const traceEventSchemas = {
     origin,
     trust: z.enum(['trusted', 'untrusted']),
     lane: z.enum(['foreground', 'background']),
+    /** Who gave it: `token:<name>`, `operator` or `local`; absent of tasks that came with the start or from the session itself, and in traces of before. */
+    principal,
     /** The span that it belongs to, as its sender said (W3C Trace Context). */
     traceparent: z.string().optional(),
     text: z.string(),
@@ -119,6 +124,8 @@ export const traceEventSchemas = {
     task_id: z.string(),
     prompt: z.string(),
     outcome: z.enum(['answered', 'timed-out', 'canceled']),
+    /** Who answered it; absent where nobody did, and in traces of before. */
+    principal,
     duration_ms: count,
   }),
   compaction: z.object({
@@ -133,7 +140,10 @@ export const traceEventSchemas = {
     duration_ms: count,
   }),
   task_reopened: z.object({ task_id: z.string(), attempt: count, feedback: z.string() }),
-  task_canceled: z.object({ task_id: z.string(), queued: z.boolean() }),
+  /** `principal` is who canceled it, alone or with all others; absent where the session has ended. */
+  task_canceled: z.object({ task_id: z.string(), queued: z.boolean(), principal }),
+  /** Every task was to be canceled; `principal` asked for it. */
+  session_stop: z.object({ principal }),
   task_end: z.object({
     task_id: z.string(),
     state: z.enum(['completed', 'failed', 'canceled']),

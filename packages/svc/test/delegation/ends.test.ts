@@ -39,7 +39,8 @@ describe('a child that ends without a word', () => {
   it('is reported as crashed, to the conversation that delegated [D2-COMPL-14] [D2-COMPL-01] [D2-COMPL-02] [D2-COMPL-03] [D2-COMPL-08] [D2-COMPL-26]', async () => {
     await started(dies);
     const { text, ...to } = await fixture.delivered.next();
-    expect(to).toEqual({ contextId: 'ctx_parent', trust: 'untrusted', delegationId });
+    const conversation = 'token:ann ctx_parent';
+    expect(to).toEqual({ contextId: 'ctx_parent', conversation, trust: 'untrusted', delegationId });
     const workdir = join(fixture.workdir, childWorkdir);
     expect(JSON.parse(text)).toEqual({ ...crash, workdir });
     expect(fixture.lines.all.map(({ status }) => status)).toEqual(['started', 'crashed']);

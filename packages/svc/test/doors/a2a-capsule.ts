@@ -9,6 +9,7 @@ import { HttpServer } from '@svc/kit/http/server.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { agentCard } from '@svc/protocol/agent-card.ts';
 import type { DoorName } from '@svc/artifacts/manifest/door-names.ts';
+import type { TokenCallers } from '../../src/listener/callers.ts';
 import { capsuleRoutes } from '../../src/listener/capsule-listener.ts';
 import type { DoorFacts } from '../../src/listener/doors/door-core.ts';
 import { SessionFixture, type FixtureOptions } from '../../../../test/support/session-fixture.ts';
@@ -20,6 +21,8 @@ export type Json = Record<string, any>;
 export interface A2aOptions extends Partial<FixtureOptions> {
   readonly serve?: readonly DoorName[];
   readonly token?: string;
+  /** In the place of the token, whose holder they know. */
+  readonly callers?: TokenCallers;
   readonly facts?: Partial<DoorFacts>;
 }
 
@@ -48,10 +51,11 @@ export class A2aCapsule {
   static async open(options: A2aOptions = {}): Promise<A2aCapsule> {
     const acceptance = { afterTask: 'sleep', queueDepth: 10, ...options.acceptance } as const;
     const fixture = new SessionFixture({ turns: [], ...options, acceptance });
-    const { serve = ['a2a'], token, facts } = options;
+    const { serve = ['a2a'], token, callers, facts } = options;
     const door = {
       session: fixture.session,
       principal: token === undefined ? 'local' : 'operator',
+      ...(callers === undefined ? {} : { callers }),
       card: agentCard({
         name: 'demo',
         version: '1.2.3',
@@ -72,7 +76,7 @@ export class A2aCapsule {
       facts: async () => ({
         publicUrl: 'http://localhost:1',
         description: 'Writes.',
-        asksForToken: token !== undefined,
+        asksForToken: callers?.asksForToken ?? token !== undefined,
         skills: [],
         ...facts,
       }),
@@ -81,6 +85,7 @@ export class A2aCapsule {
     const server = new HttpServer({
       routes: capsuleRoutes(Promise.resolve(door), serve),
       token: token === undefined ? null : new Secret(token),
+      ...(callers === undefined ? {} : { admits: (headers) => callers.admits(headers) }),
       onBug: (bug) => bugs.push(bug),
     });
     const bound = await server.bind({ address: '127.0.0.1', port: 0 });

@@ -12,6 +12,12 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   ps: ['svc ps --json'],
   watch: ['svc watch 4f1a'],
   view: ['svc view 4f1a --open', 'svc view 4f1a --export session.html', 'svc view trace.jsonl'],
+  'token add': [
+    'svc token add phone --scope read,send --expires 30d',
+    'svc token add ci --scope send --capsule scribe',
+  ],
+  'token ls': ['svc token ls'],
+  'token rm': ['svc token rm phone'],
   'trace list': ['svc trace list'],
   'trace steps': ['svc trace steps 4f1a --follow'],
   'trace show': ['svc trace show 4f1a#7'],

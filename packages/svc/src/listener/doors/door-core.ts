@@ -1,14 +1,16 @@
 /** What all doors of a capsule share: its tasks, who asks, and how many streams are open. */
 
+import { kitRefusal } from '@svc/kit/http/refusal.ts';
 import type { StreamReply } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import type { AgentCard } from '@svc/protocol/agent-card.ts';
 import type { Session } from '../../session/session.ts';
 import { TaskRecords } from '../../session/task-records.ts';
+import type { Callers } from '../callers.ts';
 import { Heartbeats } from '../event-streams.ts';
 import { DoorStream, type DoorStreamOptions } from './door-stream.ts';
 import { OpenStreams } from './open-streams.ts';
-import { onlyPrincipal, type Principal, type PrincipalOf } from './principal.ts';
+import type { Principal } from './principal.ts';
 
 /** An artifact that tells a model how something is done. */
 export interface OfferedSkill {
@@ -30,7 +32,7 @@ export interface DoorFacts {
 /** A session as its doors meet it. */
 export interface DoorSession {
   readonly session: Session;
-  readonly principal: string;
+  readonly callers: Callers;
   readonly card: AgentCard;
   readonly facts: () => Promise<DoorFacts>;
 }
@@ -52,20 +54,26 @@ export class DoorCore {
   readonly #places = new OpenStreams();
   readonly #open = new Set<DoorStream>();
   readonly #heartbeats: Heartbeats;
-  readonly #principalOf: PrincipalOf;
+  readonly #callers: Callers;
 
-  constructor({ session, principal, card }: DoorSession, facts: DoorFacts) {
+  constructor({ session, callers, card }: DoorSession, facts: DoorFacts) {
     this.session = session;
     this.card = card;
     this.facts = facts;
     this.records = new TaskRecords(session);
     this.#heartbeats = new Heartbeats(session.clock);
-    this.#principalOf = onlyPrincipal(principal);
+    this.#callers = callers;
     session.events.onEnd(() => this.#endStreams());
   }
 
   principalOf(request: Pick<RequestHead, 'headers'>): Principal {
-    return this.#principalOf(request);
+    return this.#callers.principalOf(request);
+  }
+
+  /** Throws the refusal of a token that is not good any more: for an answer that was long in coming. */
+  async demandHeld(principal: Principal): Promise<void> {
+    if (await this.#callers.holds(principal)) return;
+    throw kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': 'Bearer' });
   }
 
   /**
@@ -88,8 +96,10 @@ export class DoorCore {
     return {
       kind: 'stream',
       start: (response) => {
+        const letGo = this.#callers.whileHeld(principal, () => response.destroy());
         const onGone = (gone: DoorStream): void => {
           giveBack();
+          letGo();
           this.#open.delete(gone);
           this.#heartbeats.leave(gone);
           opening.onGone(gone);

@@ -11,13 +11,17 @@ function taskOf(sender: Sender | null): Task {
 
 it('who runs the capsule sees every task', () => {
   const operator = onlyPrincipal('operator')({ headers: {} });
-  expect(operator).toEqual({ name: 'operator', seesAll: true });
+  expect(operator).toEqual({
+    name: 'operator',
+    seesAll: true,
+    scopes: ['read', 'send', 'answer', 'stop'],
+  });
   expect(maySee(operator, taskOf({ principal: 'ann', tags: {} }))).toBe(true);
   expect(maySee(operator, taskOf(null))).toBe(true);
 });
 
 it('everybody else sees their own alone, and none that the capsule gave itself', () => {
-  const ann = { name: 'ann', seesAll: false };
+  const ann = { name: 'ann', seesAll: false, scopes: [] };
   expect(maySee(ann, taskOf({ principal: 'ann', tags: {} }))).toBe(true);
   expect(maySee(ann, taskOf({ principal: 'bob', tags: {} }))).toBe(false);
   expect(maySee(ann, taskOf(null))).toBe(false);

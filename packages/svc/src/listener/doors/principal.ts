@@ -1,25 +1,37 @@
-/** Who asks at a door, and which tasks are theirs. */
+/** Who asks, what they may, and which tasks are theirs. */
 
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import type { Task } from '../../session/task.ts';
+import { type Scope, scopes } from '../scopes.ts';
 
 /** One who has shown who they are, or is on this machine where nothing needs to be shown. */
 export interface Principal {
+  /** `operator` showed the listener token, `token:<name>` a door token, `local` reached a listener that asks for none. */
   readonly name: string;
-  /** It may see the tasks of all others too. */
+  /** At doors it may see the tasks of all others too. */
   readonly seesAll: boolean;
+  readonly scopes: readonly Scope[];
 }
 
-/** `operator` showed the listener token, `local` reached a listener that asks for none: both are who runs the capsule. */
 export type PrincipalOf = (request: Pick<RequestHead, 'headers'>) => Principal;
+
+/** Who runs the capsule: `operator` or `local`. */
+export function ownPrincipal(name: string): Principal {
+  return { name, seesAll: true, scopes };
+}
 
 /** Everybody whom the server lets in is the one whom the listener knows. */
 export function onlyPrincipal(name: string): PrincipalOf {
-  const principal = { name, seesAll: true };
+  const principal = ownPrincipal(name);
   return () => principal;
 }
 
+/** Whether the principal gave the task. */
+export function isOwn(principal: Principal, { sender }: Pick<Task, 'sender'>): boolean {
+  return sender?.principal === principal.name;
+}
+
 /** A task of another is not there, as far as a principal is told. */
-export function maySee(principal: Principal, { sender }: Task): boolean {
-  return principal.seesAll || sender?.principal === principal.name;
+export function maySee(principal: Principal, task: Task): boolean {
+  return principal.seesAll || isOwn(principal, task);
 }

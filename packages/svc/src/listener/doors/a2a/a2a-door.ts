@@ -25,6 +25,7 @@ import { A2aFault, encodeFault, faultOf, ofJsonRpc } from './errors.ts';
 import { deliveredTask, isUnary, sendMessage, unaryMethods } from './methods.ts';
 import { parseSend, parseTaskRequest, type SendRequest } from './params.ts';
 import { TaskStream } from './task-stream.ts';
+import { a2aScopes, demand } from '../../scopes.ts';
 
 const versionHeader = 'a2a-version';
 /** A patch version is no other version (A2A 1.0, 3.6). */
@@ -101,6 +102,7 @@ export class A2aDoor {
     checkVersion(request);
     if (nestsTooDeep(params)) throw new A2aFault('INVALID_REQUEST', 'params must not nest deeper than 64');
     const principal = this.#core.principalOf(request);
+    demand(principal, a2aScopes.get(method));
     const call = { id, method, params, principal, traceparent: traceparentOf(request) };
     if (isUnary(method)) {
       const answer = unaryMethods[method](params, { principal, core: this.#core });

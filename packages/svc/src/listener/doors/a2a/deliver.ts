@@ -7,6 +7,7 @@ import type { MessageTags } from '@svc/protocol/message-tags.ts';
 import type { KeptMessage, TaskRecord } from '../../../session/task-record.ts';
 import type { Sender, Task, TaskSource } from '../../../session/task.ts';
 import type { DoorCore } from '../door-core.ts';
+import { demand } from '../../scopes.ts';
 import { maySee, type Principal } from '../principal.ts';
 import { faultOf, invalidField, taskNotFound } from './errors.ts';
 import type { ReceivedA2aMessage } from './params.ts';
@@ -48,6 +49,7 @@ export function deliver(delivered: Delivered, core: DoorCore, ahead?: TaskSource
 
 function answered(delivered: Delivered, taskId: string, core: DoorCore): TaskRecord {
   const { message, principal } = delivered;
+  demand(principal, ['answer']);
   const record = visible(taskId, principal, core);
   if (message.contextId !== null && message.contextId !== record.contextId) {
     throw invalidField('message.contextId', 'is not that of the task');

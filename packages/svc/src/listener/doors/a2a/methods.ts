@@ -55,7 +55,9 @@ export function sendMessage(
   const delivery = deliver(delivered, core, ahead);
   const answer = (): Answer => answerOf(delivery, request, core);
   if (delivery.kind === 'rejected' || request.returnImmediately || isAtRest(delivery.record)) return answer();
-  return untilAtRest(delivery.record, core).then(answer);
+  return untilAtRest(delivery.record, core)
+    .then(() => core.demandHeld(delivered.principal))
+    .then(answer);
 }
 
 function answerOf(delivery: Delivery, { historyLength }: SendRequest, core: DoorCore): Answer {
@@ -110,7 +112,7 @@ async function cancelTask(params: unknown, { principal, core }: Caller): Promise
   if (record.isSettled) {
     throw faultOf('TASK_NOT_CANCELABLE', `Task cannot be canceled: it is ${record.state}`, { taskId: record.id });
   }
-  await core.session.board.cancel(record.task);
+  await core.session.board.cancel(record.task, principal.name);
   return JSON.stringify(taskObject(record, whole));
 }
 

@@ -1,0 +1,42 @@
+/** Decides whom the listener of a capsule lets in. */
+
+import { lstatSync } from 'node:fs';
+
+import { isLoopbackAddress, isLoopbackHost } from '@svc/kit/http/hygiene.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { TokenCallers } from '../listener/callers.ts';
+import { type TokenPlace, tokenPlace } from '../listener/tokens/token-place.ts';
+import type { PreparedLaunch } from './prepare.ts';
+import type { RunObserver, RunRequest } from './running-capsule.ts';
+
+/**
+ * Door tokens guard a listener that other machines reach from its start, also without a listener token: throws `E-RUN-150` or `E-RUN-151` where
+ * their file cannot be used. Nobody looks for the file of any other listener before a token is shown there.
+ */
+export async function callersOf(
+  { home, bind }: Pick<RunRequest, 'home' | 'bind'>,
+  { listenerToken, loaded, redactor }: Pick<PreparedLaunch, 'listenerToken' | 'loaded' | 'redactor'>,
+  { onWarning }: Pick<RunObserver, 'onWarning'>,
+): Promise<TokenCallers> {
+  const place = tokenPlace(home, process.getuid?.());
+  const isPrivate = isLoopbackAddress(bind) || isLoopbackHost(bind);
+  return new TokenCallers({
+    listenerToken,
+    isGuarded: !isPrivate && listenerToken === null && (await hasTokens(place)),
+    capsule: loaded.manifest.name,
+    place,
+    clock: systemClock,
+    onToken: (token) => redactor.register(token),
+    onProblem: onWarning,
+  });
+}
+
+async function hasTokens(place: TokenPlace): Promise<boolean> {
+  // What cannot even be looked at is for the reading to refuse.
+  const found = unlessRefused(() => lstatSync(place.path, { throwIfNoEntry: false }), null);
+  if (found === undefined) return false;
+  const { readTokens } = await import('../listener/tokens/token-file.ts');
+  readTokens(place);
+  return true;
+}

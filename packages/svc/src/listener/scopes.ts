@@ -1,0 +1,53 @@
+/** What a client of a capsule may do, and what each method asks for (docs/doors.md "Tokens"). */
+
+import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+
+/**
+ * `read` sees tasks, streams and exported files; `send` gives tasks and cancels its own; `answer` answers questions of tasks; `stop` cancels every
+ * task. Approvals will ask for the `answer` of a door token, which the listener token never has.
+ */
+export const scopes = ['read', 'send', 'answer', 'stop'] as const;
+
+export type Scope = (typeof scopes)[number];
+
+export function isScope(text: string): text is Scope {
+  return (scopes as readonly string[]).includes(text);
+}
+
+type Needed = ReadonlyMap<string, readonly Scope[]>;
+
+/** Of `POST /`: one of these is enough. A method that is not here needs none. */
+export const methodScopes: Needed = new Map<string, readonly Scope[]>([
+  ['message/send', ['send']],
+  ['message/stream', ['send']],
+  ['stream/watch', ['read']],
+  ['tasks/get', ['read']],
+  ['tasks/cancel', ['send', 'stop']],
+  ['tasks/answer', ['answer']],
+  ['session/stop', ['stop']],
+]);
+
+/** Of A2A. A message that names a task answers its question: that needs `answer` as well. */
+export const a2aScopes: Needed = new Map<string, readonly Scope[]>([
+  ['SendMessage', ['send']],
+  ['SendStreamingMessage', ['send']],
+  ['GetTask', ['read']],
+  ['ListTasks', ['read']],
+  ['SubscribeToTask', ['read']],
+  ['CancelTask', ['send', 'stop']],
+  ['GetExtendedAgentCard', ['read']],
+]);
+
+interface Scoped {
+  readonly scopes: readonly Scope[];
+}
+
+export function may({ scopes: held }: Scoped, scope: Scope): boolean {
+  return held.includes(scope);
+}
+
+/** Throws the refusal 403 where none of the scopes is held. Which they are says nothing of what the capsule holds. */
+export function demand(client: Scoped, needed: readonly Scope[] | undefined): void {
+  if (needed === undefined || needed.some((scope) => may(client, scope))) return;
+  throw new HttpRefusal(403, 'scope_missing', `This token lacks the scope ${needed.join(' or ')}.`);
+}
