@@ -89,6 +89,8 @@ function pipeFrom(response: ServerResponse, reply: ReadableReply, { last, onBug 
     return;
   }
   dropStalled(response);
+  // The first of a stream of events may be long in coming.
+  if (reply.length === null) response.flushHeaders();
   // The connection is cut, so that the client does not take the part for the whole.
   const done = (error: Error | null | undefined): void => {
     if (error instanceof Error && !isCoded(error)) onBug(error);

@@ -1,8 +1,5 @@
 /** Serves the tools of a capsule to its coding programs over the Model Context Protocol, and carries out their calls one after another. */
 
-import { Readable } from 'node:stream';
-import type { ReadableStream } from 'node:stream/web';
-
 import type { McpHttpHandler, Tool } from '@modelcontextprotocol/server';
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
@@ -10,6 +7,7 @@ import { kitRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
+import { webReply, webRequest } from '@svc/kit/http/web-messages.ts';
 import type { ToolDefinition, ToolAnswer, InferenceCall } from '../driver.ts';
 
 interface McpServiceOptions {
@@ -65,7 +63,7 @@ export class McpService {
     const handle = async (request: HttpRequest): Promise<Reply> => {
       const handler = offers.get(request.path);
       if (handler === undefined) return kitRefusal('not_found', 'No inference is under way at this address.').reply;
-      return await webReply(await handler.fetch(webRequest(request)));
+      return await webReply(await handler.fetch(webRequest(request, isOfProtocol, request.body)));
     };
     const server = new HttpServer({
       routes: [{ method: 'POST', path: prefix, prefix: true, body: 'whole', maxBytes: maxMcpBodyBytes, handle }],
@@ -135,28 +133,8 @@ export interface OfferedCall {
   readonly input: unknown;
 }
 
-/** A request of the kit in the shape that the protocol's library takes. What it says of hosts and tokens has been checked already. */
-function webRequest({ method, path, headers, body }: HttpRequest): Request {
-  const kept = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
-    typeof value === 'string' && isOfProtocol(name) ? [[name, value]] : [],
-  );
-  return new Request(`http://127.0.0.1${path}`, { method, headers: kept, body });
-}
-
 function isOfProtocol(name: string): boolean {
   return name === 'accept' || name === 'content-type' || name.startsWith('mcp-');
-}
-
-/** The library's answer for the kit. A client that leaves ends the stream behind it. */
-async function webReply(response: Response): Promise<Reply> {
-  const { status } = response;
-  const contentType = response.headers.get('content-type');
-  if (response.body === null || contentType === null) return { kind: 'empty', status };
-  if (!contentType.startsWith('text/event-stream')) {
-    return { kind: 'bytes', status, contentType, bytes: new Uint8Array(await response.arrayBuffer()) };
-  }
-  const source = Readable.fromWeb(response.body as ReadableStream<Uint8Array>);
-  return { kind: 'readable', status, headers: { 'cache-control': 'no-cache' }, contentType, length: null, source };
 }
 
 export interface InferenceToolsOptions {
