@@ -66,3 +66,8 @@ function hexOf(bytes: Uint8Array): string {
   for (const byte of bytes) hex += (byte < 16 ? '0' : '') + byte.toString(16);
   return hex;
 }
+
+/** When an id that is a UUIDv7 was minted, in Unix milliseconds. */
+export function mintedMs(id: string): number {
+  return Number.parseInt(id.slice(-32, -20), 16);
+}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { delegationTraceparent, isKept, keepAll, madeAtMs, taskTrace } from './task-trace.ts';
+import { mintedMs } from '@svc/protocol/ids.ts';
+import { delegationTraceparent, isKept, keepAll, taskTrace } from './task-trace.ts';
 
 const task = 'tsk_019a0c8e7b2c7d3f8a1b2c3d4e5f6071';
 const caller = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -39,7 +40,7 @@ describe('the place of a task among spans', () => {
     expect(delegationTraceparent(taskTrace(task, caller, keepAll), delegation)).toBe(
       '00-4bf92f3577b34da6a3ce929d0e0e4736-9b1b2c3d4e5f6072-01',
     );
-    expect(madeAtMs(delegation)).toBe(0x019a0c8e7b2c);
+    expect(mintedMs(delegation)).toBe(0x019a0c8e7b2c);
   });
 });
 

@@ -43,11 +43,6 @@ export function spanIdOf(id: string): string {
   return id.slice(-16);
 }
 
-/** Unix milliseconds in which an id was made that is a UUIDv7. */
-export function madeAtMs(id: string): number {
-  return Number.parseInt(traceIdOf(id).slice(0, 12), 16);
-}
-
 /**
  * The last 56 bits of a trace id are chance, which programs that sample the same trace all compare in this way: by the first 52 of them, as many as a
  * number holds exactly.

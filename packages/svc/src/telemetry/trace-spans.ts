@@ -1,5 +1,6 @@
 /** Makes spans, logs and measures of the lines of a trace (docs/telemetry.md "Spans"). */
 
+import { mintedMs } from '@svc/protocol/ids.ts';
 import { toUSVString } from 'node:util';
 
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
@@ -8,7 +9,7 @@ import { attributes as names, operations, otherError, providers, toolTypes } fro
 import { logOf } from './trace-logs.ts';
 import type { MetricTotals } from './metric-totals.ts';
 import { type Attribute, AttributeList, type LogRecord, type SpanRecord, spanKinds } from './otlp-records.ts';
-import { isKept, madeAtMs, type Sampler, spanIdOf, type TaskTrace, taskTrace, traceIdOf } from './task-trace.ts';
+import { isKept, type Sampler, spanIdOf, type TaskTrace, taskTrace, traceIdOf } from './task-trace.ts';
 
 /** Takes what is made. */
 export interface TelemetrySink {
@@ -296,7 +297,7 @@ export class TraceSpans {
       parentSpanId: trace.spanId === '' ? null : trace.spanId,
       name: `${operations.agent} ${name}`,
       kind: spanKinds.client,
-      startMs: Math.min(madeAtMs(line.delegation_id), atMs),
+      startMs: Math.min(mintedMs(line.delegation_id), atMs),
       endMs: atMs,
       attributes: attributes.list,
       isError: errorType !== null,
