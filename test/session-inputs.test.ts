@@ -34,6 +34,7 @@ type Way =
 /** Every file of what a session runs that reads one of these, and how a replay meets it. */
 const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = {
   'artifacts/store/open-stored.ts': { timer: 'around' },
+  'artifacts/store/sources/oci/transfers.ts': { timer: 'around' },
   'components/call-deadline.ts': { duration: 'effect', timer: 'effect' },
   'components/compiler/compiler.ts': { timer: 'effect' },
   'components/component-host.ts': { chance: 'unseen' },
