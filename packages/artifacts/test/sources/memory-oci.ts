@@ -10,6 +10,8 @@ export class MemoryOci {
   readonly blobs = new Map<string, Buffer>();
   readonly manifests = new Map<string, { readonly type: string; readonly bytes: Buffer }>();
   readonly #uploads = new Map<string, Buffer>();
+  /** Whether it has the API for what refers to a manifest. */
+  listsReferrers = false;
   fault: (request: IncomingMessage, response: ServerResponse) => boolean = () => false;
   #server: StandInServer | null = null;
 
@@ -44,6 +46,11 @@ export class MemoryOci {
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = Buffer.concat(chunks);
+      const [, subject] = /\/referrers\/(sha256:[0-9a-f]{64})$/.exec(url.pathname) ?? [];
+      if (subject !== undefined) {
+        this.#referrers(response, subject);
+        return;
+      }
       if (kind === 'manifests') this.#manifest(request, response, { path, at, body });
       else if (at.startsWith('uploads/')) this.#upload(request, response, { path, url, body });
       else this.#blob(request, response, at);
@@ -58,12 +65,32 @@ export class MemoryOci {
     if (method === 'PUT') {
       const held = { type: headers['content-type'] ?? '', bytes: body };
       for (const key of [at, digestOf(body)]) this.manifests.set(`${path} ${key}`, held);
-      response.writeHead(201).end();
+      const { subject } = JSON.parse(String(body)) as { subject?: { digest: string } };
+      const isListed = this.listsReferrers && subject !== undefined;
+      response.writeHead(201, isListed ? { 'oci-subject': subject.digest } : {}).end();
       return;
     }
     const found = this.manifests.get(`${path} ${at}`);
     if (found === undefined) response.writeHead(404).end('{"errors":[{"code":"MANIFEST_UNKNOWN"}]}');
     else response.writeHead(200, { 'content-type': found.type }).end(found.bytes);
+  }
+
+  #referrers(response: ServerResponse, wanted: string): void {
+    if (!this.listsReferrers) {
+      response.writeHead(404).end();
+      return;
+    }
+    const manifests = new Map<string, object>();
+    for (const { type: mediaType, bytes } of this.manifests.values()) {
+      const { subject, artifactType } = JSON.parse(String(bytes)) as {
+        subject?: { digest: string };
+        artifactType: string;
+      };
+      if (subject?.digest !== wanted) continue;
+      manifests.set(digestOf(bytes), { mediaType, digest: digestOf(bytes), size: bytes.length, artifactType });
+    }
+    response.writeHead(200, { 'content-type': 'application/vnd.oci.image.index.v1+json' });
+    response.end(JSON.stringify({ schemaVersion: 2, manifests: [...manifests.values()] }));
   }
 
   #blob({ method, headers }: IncomingMessage, response: ServerResponse, digest: string): void {

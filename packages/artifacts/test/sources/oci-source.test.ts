@@ -35,13 +35,19 @@ function source(login?: OciLogin): OciSource {
   return new OciSource(ociAddress(`oci://${registry.host}/acme`), access(login));
 }
 
+interface PublishOptions {
+  readonly platforms?: readonly string[];
+  readonly signatures?: readonly string[];
+  readonly login?: OciLogin;
+}
+
 async function publish(
   archive: Buffer = bytes,
-  { platforms = [], login }: { platforms?: readonly string[]; login?: OciLogin } = {},
+  { platforms = [], signatures = [], login }: PublishOptions = {},
 ): Promise<void> {
   const body = { bytes: archive.length, chunks: () => [archive] };
   const sha256 = digestOf(archive).slice('sha256:'.length);
-  await source(login).publish({ ...echo, ...facts, platforms, sha256, body });
+  await source(login).publish({ ...echo, ...facts, platforms, signatures, sha256, body });
 }
 
 async function install(login?: OciLogin): ReturnType<typeof refusalOf> {
@@ -109,6 +115,34 @@ describe('an OCI registry', () => {
     };
     expect(await given('linux-aarch64')).toEqual(['linux-aarch64', digestOf(variant).slice(7)]);
     expect(await given('linux-x86_64')).toEqual([null, digestOf(bytes).slice(7)]);
+  });
+
+  it.each(['lists what refers to it', 'keeps no such list'])(
+    '%s, and gives the signatures of an archive',
+    async (how) => {
+      registry.listsReferrers = how.startsWith('lists');
+      const bundles = ['{"mediaType":"one"}', '{"mediaType":"two"}'];
+      await publish(bytes, { signatures: bundles });
+      const variant = await archiveBytes(toolFiles('echo', '1.0.0', 'arm'));
+      await publish(variant, { platforms: ['linux-aarch64'], signatures: ['{"mediaType":"arm"}'] });
+      const signaturesOf = async (archive: Buffer): Promise<readonly string[]> =>
+        (await source().signatures({ ...echo, sha256: digestOf(archive).slice(7) })).toSorted();
+      expect(await signaturesOf(bytes)).toEqual(bundles);
+      expect(await signaturesOf(variant)).toEqual(['{"mediaType":"arm"}']);
+      expect(await signaturesOf(Buffer.from('other'))).toEqual([]);
+      expect([...registry.manifests.keys()].some((key) => /sha256-/.test(key))).toBe(!registry.listsReferrers);
+    },
+  );
+
+  it('has the signatures before the version has its tag', async () => {
+    registry.fault = ({ method, url }, response) => {
+      if (method !== 'PUT' || url?.endsWith('/manifests/1.0.0') !== true) return false;
+      response.writeHead(500).end();
+      return true;
+    };
+    const bundle = '{"mediaType":"one"}';
+    expect(await refusalOf(publish(bytes, { signatures: [bundle] }))).toMatchObject({ code: 'E-IO-003' });
+    expect(registry.blobs.get(digestOf(Buffer.from(bundle)))?.toString()).toBe(bundle);
   });
 
   it('tells one of two publishers at the same time that the other was there', async () => {

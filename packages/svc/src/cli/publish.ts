@@ -98,7 +98,7 @@ async function publish(archive: Publishable, { options, context, signal }: Publi
       return registry.client.name;
     case 'oci':
       await shownPublish(archive, registry.source.name, context, (body) =>
-        registry.source.publish({ ...archive, runtime: archive.kind, body }),
+        registry.source.publish({ ...archive, runtime: archive.kind, signatures: [], body }),
       );
       return registry.source.name;
     case 'github':

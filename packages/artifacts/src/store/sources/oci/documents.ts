@@ -12,6 +12,10 @@ export const artifactType = 'application/vnd.svc.artifact.v1';
 export const configType = 'application/vnd.svc.artifact.config.v1+json';
 export const archiveType = 'application/vnd.svc.artifact.archive.v1+zip';
 
+/** A signature, in the form that other tools for such registries look for. */
+export const bundleType = 'application/vnd.dev.sigstore.bundle.v0.3+json';
+const emptyType = 'application/vnd.oci.empty.v1+json';
+
 const digestShape = /^sha256:[0-9a-f]{64}$/;
 const digest = z.string().check(z.regex(digestShape));
 
@@ -132,8 +136,41 @@ export function encodeIndex(manifests: readonly Descriptor[]): OciBlob {
   return blobOf(indexType, { schemaVersion: 2, mediaType: indexType, manifests: sorted });
 }
 
+/** What says that a signature belongs to the manifest of an archive, and the two blobs that it names. */
+export function encodeSignature(
+  bundle: string,
+  { mediaType, digest: of, size }: Descriptor,
+): { readonly manifest: OciBlob; readonly blobs: readonly OciBlob[] } {
+  const config = blobOf(emptyType, {});
+  const layer = rawBlob(bundleType, Buffer.from(bundle));
+  const manifest = blobOf(manifestType, {
+    schemaVersion: 2,
+    mediaType: manifestType,
+    artifactType: bundleType,
+    config: config.descriptor,
+    layers: [layer.descriptor],
+    subject: { mediaType, digest: of, size },
+  });
+  return { manifest, blobs: [config, layer] };
+}
+
+/** The bundle that such a document names; null for any other document. */
+export function decodeSignature(bytes: Buffer): Descriptor | null {
+  const read = manifest.safeParse(parseJson(bytes.toString('utf8')), { jitless: true });
+  const [layer, ...more] = read.data?.layers ?? [];
+  return layer !== undefined && more.length === 0 && isBundle(layer.mediaType) ? layer : null;
+}
+
+/** Whether a document of this kind may be a signature: other versions of the format are read as well. */
+export function isBundle(mediaType: string): boolean {
+  return /^application\/vnd\.dev\.sigstore\.bundle(?:\.v0\.[123])?\+json/.test(mediaType);
+}
+
 function blobOf(mediaType: string, value: object): OciBlob {
-  const bytes = Buffer.from(JSON.stringify(value));
+  return rawBlob(mediaType, Buffer.from(JSON.stringify(value)));
+}
+
+function rawBlob(mediaType: string, bytes: Buffer): OciBlob {
   return { descriptor: { mediaType, digest: digestOf(bytes), size: bytes.length }, bytes };
 }
 

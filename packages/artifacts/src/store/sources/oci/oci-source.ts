@@ -2,6 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HttpClient } from '@svc/kit/net/http-client.ts';
+import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
 import { archiveLimits } from '../../archive-entry.ts';
 import { type ArtifactRef, spell } from '../../artifact-ref.ts';
@@ -11,10 +12,13 @@ import {
   artifactType,
   type ArtifactFacts,
   decodeDocument,
+  decodeSignature,
   type Descriptor,
   encodeConfig,
   encodeIndex,
   encodeManifest,
+  encodeSignature,
+  isBundle,
   isFor,
   ociPlatform,
   type OciBlob,
@@ -34,7 +38,15 @@ export interface OciPublication extends ArtifactFacts {
   readonly platforms: readonly string[];
   readonly sha256: string;
   readonly body: OutgoingBody;
+  /** Bundles of signatures, which are there before the version has its tag. */
+  readonly signatures: readonly string[];
 }
+
+/** Of one archive; more and longer ones are not looked at. */
+const mostSignatures = 16;
+const mostBundleBytes = 64 * 1024;
+/** Of one version. */
+const mostVariants = 32;
 
 /** A path of a registry: `echo@1.0.0` is the repository `<path>/echo`, tag `1.0.0`. */
 export class OciSource implements ArtifactSource {
@@ -67,9 +79,19 @@ export class OciSource implements ArtifactSource {
     await repository.pushBlob(config.descriptor, { bytes: config.bytes.length, chunks: () => [config.bytes] });
     await repository.pushBlob(archive, body);
     const manifest = encodeManifest(publication, config.descriptor, archive);
+    if (publication.signatures.length > 0) await repository.pushDocument(manifest, null);
+    for (const bundle of publication.signatures) {
+      const { digest } = manifest.descriptor;
+      await repository.pushReferrer(digest, encodeSignature(bundle, manifest.descriptor));
+    }
     const tagged = await this.#pushVariants(repository, { tag, manifest, platforms, others });
     const after = await repository.document(tag, 'pull,push');
     if (after?.digest !== tagged) throw taken(publication, repository.label, ' by somebody else at the same time');
+  }
+
+  /** The bundles that refer to the manifest of an archive; none where its tag leads to no such archive. */
+  async signatures({ name, version, sha256 }: ArtifactRef & { readonly sha256: string }): Promise<readonly string[]> {
+    return await signaturesIn(this.#repository(name), tagOfVersion(version), sha256);
   }
 
   /** The digest that the tag has then. */
@@ -148,6 +170,41 @@ async function fetchFrom(repository: OciRepository, at: string, platform: string
     const inner = decodeDocument(variant.bytes, variant.mediaType);
     if (inner.kind === 'archive') return openArchive(repository, inner.archive, wanted);
     throw foreign(`${repository.label}, ${at}`, inner.kind === 'other' ? inner.found : 'an index within an index');
+  }
+  return null;
+}
+
+/** The bundles for the archive of a hash under a tag or a digest. */
+async function signaturesIn(repository: OciRepository, at: string, sha256: string): Promise<readonly string[]> {
+  const manifest = await manifestOf(repository, at, `sha256:${sha256}`);
+  if (manifest === null) return [];
+  const referrers = await repository.referrers(manifest);
+  const bundles: string[] = [];
+  for (const { digest } of referrers.filter(isSignature).slice(0, mostSignatures)) {
+    const document = await repository.document(digest);
+    const bundle = document === null ? null : decodeSignature(document.bytes);
+    if (bundle === null || bundle.size > mostBundleBytes) continue;
+    const bytes = await readUpTo(repository.openBlob(bundle).bytes, mostBundleBytes);
+    if (bytes !== undefined) bundles.push(bytes.toString('utf8'));
+  }
+  return bundles;
+}
+
+function isSignature({ artifactType: type = '' }: Descriptor): boolean {
+  return isBundle(type);
+}
+
+/** The digest of the manifest under `at` whose layer has this digest. */
+async function manifestOf(repository: OciRepository, at: string, archive: string): Promise<string | null> {
+  const found = await repository.document(at);
+  if (found === null) return null;
+  const document = decodeDocument(found.bytes, found.mediaType);
+  if (document.kind === 'archive') return document.archive.digest === archive ? found.digest : null;
+  if (document.kind === 'other') return null;
+  for (const { digest } of document.manifests.slice(0, mostVariants)) {
+    const variant = await repository.document(digest);
+    const inner = variant === null ? null : decodeDocument(variant.bytes, variant.mediaType);
+    if (inner?.kind === 'archive' && inner.archive.digest === archive) return digest;
   }
   return null;
 }

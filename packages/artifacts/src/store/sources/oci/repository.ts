@@ -7,7 +7,17 @@ import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 import type { HttpMethod, OutgoingBody } from '@svc/kit/net/request-run.ts';
 import { redirectTarget, type RedirectSource } from '@svc/kit/net/redirect-rule.ts';
 import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
-import { type Descriptor, digestOf, indexType, isDigest, manifestType, type OciBlob } from './documents.ts';
+import {
+  bundleType,
+  decodeDocument,
+  type Descriptor,
+  digestOf,
+  encodeIndex,
+  indexType,
+  isDigest,
+  manifestType,
+  type OciBlob,
+} from './documents.ts';
 import type { OciLogin } from './logins.ts';
 import { type OciRepositoryName, ociPrefix, originOf } from '../../../manifest/oci-reference.ts';
 import { BodyPieces, mostAttempts, resumed } from './transfers.ts';
@@ -72,7 +82,7 @@ export class OciRepository {
     }
     if (answer.status !== 200) throw await this.#refusal(answer, `does not give ${at}`);
     const bytes = await bytesOf(answer);
-    const mediaType = answer.headers['content-type']?.split(';')[0]?.trim() ?? '';
+    const mediaType = mediaTypeOf(answer);
     if (bytes === null) throw new Diagnostic('E-ART-003', `${at} of ${this.label} is described in more than 4 MiB`);
     const digest = digestOf(bytes);
     if (isDigest(at) && at !== digest)
@@ -174,8 +184,31 @@ export class OciRepository {
     return { url: redirectTarget(location, answer.from), ledBy: answer.from };
   }
 
-  /** Puts a document under a tag; under its digest without one. */
-  async pushDocument({ descriptor, bytes }: OciBlob, tag: string | null): Promise<void> {
+  /** The documents that refer to another: as the registry lists them, or under the tag that stands for a list where it keeps none. */
+  async referrers(digest: string, actions: Actions = 'pull'): Promise<readonly Descriptor[]> {
+    const answer = await this.#ask(`/referrers/${digest}`, { actions });
+    const isList = answer.status === 200 && mediaTypeOf(answer) === indexType;
+    if (isList) return listedIn(await bytesOf(answer));
+    answer.discard();
+    if (answer.status >= 500 || answer.status === 401 || answer.status === 403)
+      throw await this.#refusal(answer, 'does not say what refers to an archive');
+    const listed = await this.document(tagOfReferrers(digest), actions);
+    return listed === null ? [] : listedIn(listed.bytes);
+  }
+
+  /** Puts a document that refers to another, and its blobs. Where the registry keeps no list of those, it is added to the one under the tag. */
+  async pushReferrer(subject: string, { manifest, blobs }: Referrer): Promise<void> {
+    for (const { descriptor, bytes } of blobs) await this.pushBlob(descriptor, bodyOf(bytes));
+    if (await this.pushDocument(manifest, null)) return;
+    const { descriptor } = manifest;
+    const others = await this.referrers(subject, 'pull,push');
+    if (others.some(({ digest }) => digest === descriptor.digest)) return;
+    const own = { ...descriptor, artifactType: bundleType };
+    await this.pushDocument(encodeIndex([...others, own]), tagOfReferrers(subject));
+  }
+
+  /** Puts a document under a tag; under its digest without one. Whether the registry says that it has listed it for what it refers to. */
+  async pushDocument({ descriptor, bytes }: OciBlob, tag: string | null): Promise<boolean> {
     const at = tag ?? descriptor.digest;
     const answer = await this.#ask(`/manifests/${at}`, {
       method: 'PUT',
@@ -185,6 +218,7 @@ export class OciRepository {
     });
     if (answer.status !== 201) throw await this.#refusal(answer, `does not take ${at}`);
     answer.discard();
+    return answer.headers['oci-subject'] !== undefined;
   }
 
   /** One request; a challenge is answered once. What the registry is shown goes to its own origin alone. */
@@ -278,6 +312,25 @@ export class OciRepository {
     const safe = [...this.#shown.values()].reduce((so, { key }) => so.replaceAll(key.reveal(), '[secret]'), said);
     return safe === '' ? '' : `: ${printable(safe.slice(0, longestShown))}`;
   }
+}
+
+/** A document that refers to another, with the blobs that it names. */
+interface Referrer {
+  readonly manifest: OciBlob;
+  readonly blobs: readonly OciBlob[];
+}
+
+function tagOfReferrers(digest: string): string {
+  return digest.replace(':', '-');
+}
+
+function listedIn(bytes: Buffer | null): readonly Descriptor[] {
+  const document = bytes === null ? null : decodeDocument(bytes, indexType);
+  return document?.kind === 'index' ? document.manifests : [];
+}
+
+function mediaTypeOf({ headers }: HttpAnswer): string {
+  return headers['content-type']?.split(';')[0]?.trim() ?? '';
 }
 
 interface UploadPlace {
