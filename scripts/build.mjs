@@ -16,6 +16,7 @@ import { buildComponents } from './build-components.mjs';
 import { buildManPages } from './build-man.mjs';
 import { buildAllNative } from './build-native.mjs';
 import { buildPackages } from './build-packages.mjs';
+import { buildTrustRoot } from './build-trust-root.mjs';
 import { buildViewer } from './build-viewer.mjs';
 import { bundleAgain, bundleStart } from './bundle-start.mjs';
 import { lateBuiltinPrologue, lateChildProcess, withLateBuiltins } from './late-builtins.mjs';
@@ -59,7 +60,11 @@ const options = {
   banner: { js: lateBuiltinPrologue },
   define: { 'import.meta.filename': '__filename' },
   // The build for Node is of CommonJS, which cannot be shaken.
-  alias: { yaml: join(root, 'node_modules', 'yaml', 'browser', 'dist', 'index.js') },
+  alias: {
+    yaml: join(root, 'node_modules', 'yaml', 'browser', 'dist', 'index.js'),
+    // tuf-js asks through the client of `svc`; what it would ask with otherwise is ten times its size.
+    'make-fetch-happen': join(root, 'scripts', 'no-own-connections.cjs'),
+  },
 };
 /** What the programs read of the package's own manifest; the rest of it would be in the file that each start reads. */
 const ownVersion = {
@@ -157,6 +162,7 @@ if (writeChanged(startPath, startFile(startCode))) dropCodeCaches('dist');
 if (known === null || changed.some((path) => !/^packages\/(?!(?:components|guest)\/)/.test(path))) await buildTheRest();
 if (known === null || changed.some((path) => path.startsWith('packages/viewer/'))) await buildViewer(root, 'dist');
 buildCodeCache('dist');
+buildTrustRoot(root, 'dist');
 if (known === null) buildManPages(root, { accept: process.argv.includes('--accept') });
 if (planFile !== undefined) utimesSync(planFile, new Date(), new Date());
 

@@ -13,6 +13,21 @@ export function decodeSha256(text: string | undefined): string | null {
   return text !== undefined && /^[0-9a-f]{64}$/.test(text) ? text : null;
 }
 
+/** A slash and the hash of an archive lead to its signatures (docs/registry.md "Signatures"). */
+export const signaturesPath = '/v1/signatures';
+
+/** Of an archive everywhere: so many Sigstore bundles, none larger. */
+export const signatureLimits = { mostBundles: 16, maxBundleBytes: 64 * 1024 } as const;
+
+export function encodeSignaturesTarget(sha256: string): string {
+  return `${signaturesPath}/${sha256}`;
+}
+
+/** The hash in the path of signatures; null for another path. */
+export function decodeSignaturesPath(path: string): string | null {
+  return path.startsWith(`${signaturesPath}/`) ? decodeSha256(path.slice(signaturesPath.length + 1)) : null;
+}
+
 /** How an artifact is packaged (D3 "Registry", publish query `runtime`). */
 export const packagings = ['wasm', 'native', 'static'] as const;
 export type Packaging = (typeof packagings)[number];

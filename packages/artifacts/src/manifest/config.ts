@@ -83,8 +83,8 @@ export function loadUserConfig({ home, env }: { home: string; env: Environment }
     text,
     schema: userConfig,
     env,
-    // Resolved when the source is used.
-    leave: (path) => path.at(-1) === 'token',
+    // Tokens are resolved when their source is used; the trust policy has patterns, and refers to nothing.
+    leave: (path) => path.at(-1) === 'token' || path[0] === 'trust',
     rules: checkSources,
   });
   const registry = document.value.registry;
@@ -218,5 +218,7 @@ const userConfig = z.lazy(() =>
         sources: z._default(z.array(registrySource), []),
       }),
     ),
+    // Read by those whom it concerns (`loadTrustPolicy`).
+    trust: z.optional(z.unknown()),
   }),
 );

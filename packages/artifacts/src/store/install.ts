@@ -7,12 +7,25 @@ import type { ArtifactEntry } from '../manifest/schema.ts';
 import { type ArtifactRef, type ReleaseRef, spell } from './artifact-ref.ts';
 import type { ArtifactOrigin, FetchedArchive, FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
 import { type Location, type StorePlaces, targetRoot } from './locate.ts';
-import { readLock, upsertLock } from './lockfile.ts';
+import { type LockedArtifact, readLock, upsertLock } from './lockfile.ts';
 import { commandWith, usualManifest } from './lock-faults.ts';
 import { inspectStored } from './open-stored.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
-import { findRef, foundIn, inParallel, listed, lockedAs, refuse, resolveArtifacts, resolveEach } from './resolve.ts';
-import { putArchive, receive } from './store-put.ts';
+import {
+  admissionWarnings,
+  findRef,
+  foundIn,
+  inParallel,
+  listed,
+  lockedAs,
+  refuse,
+  resolveArtifacts,
+  resolveEach,
+  signedBy,
+} from './resolve.ts';
+import { type Admitted, putArchive, receive } from './store-put.ts';
+import { admit } from './trust/admit.ts';
+import { signaturesBeside } from './trust/signature-bundle.ts';
 import { packArchive } from './archive-writer.ts';
 import { type FolderRequest, readFolder } from './build-archive.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
@@ -39,6 +52,7 @@ interface InstalledRef extends ArtifactRef {
   readonly platform: string | null;
   readonly sha256: string;
   readonly origin: ArtifactOrigin;
+  readonly admission: Location['admission'];
 }
 
 /**
@@ -49,6 +63,7 @@ interface InstalledRef extends ArtifactRef {
 export async function installEntries(request: InstallRequest): Promise<readonly InstalledArtifact[]> {
   const { into = 'project', isFrozen = false } = request.fetching ?? {};
   const artifacts = await resolveArtifacts({ ...request, lock: isFrozen ? 'frozen' : 'ignore' });
+  for (const warning of admissionWarnings(artifacts)) request.onWarning(warning);
   for (const artifact of artifacts) await request.prepare(artifact);
   for (const artifact of artifacts) {
     if (artifact.origin !== into) {
@@ -59,6 +74,8 @@ export async function installEntries(request: InstallRequest): Promise<readonly 
         from: artifact.location,
         expected: artifact.entry,
         sha256: artifact.sha256,
+        signatures:
+          artifact.origin === 'user' || artifact.origin === 'project' ? signaturesBeside(artifact.location) : [],
       });
     }
     request.onStored(artifact.entry);
@@ -72,14 +89,15 @@ export async function installEntries(request: InstallRequest): Promise<readonly 
  * lists it and takes it from no `source:` (`record`).
  */
 export async function installRef(ref: ArtifactRef, request: InstallRequest): Promise<InstalledRef> {
-  const { origin, stored, artifact } = await findRef(ref, request);
+  const { origin, stored, artifact, admission } = await findRef(ref, request);
   const { platform, path, sha256 } = stored;
   if (artifact !== null) await request.prepare(artifact);
   if (origin !== (request.fetching?.into ?? 'project')) {
     const chunks = chunksOfFile(path);
-    await putArchive({ root: targetRoot(request), chunks, platform, from: path, expected: ref, sha256 });
+    const signatures = signaturesBeside(path);
+    await putArchive({ root: targetRoot(request), chunks, platform, from: path, expected: ref, sha256, signatures });
   }
-  const installed: InstalledRef = { ...ref, platform, sha256, origin };
+  const installed: InstalledRef = { ...ref, platform, sha256, origin, admission };
   await record([installed], request);
   return installed;
 }
@@ -95,18 +113,23 @@ async function prepareStored(location: Location, request: InstallRequest): Promi
  * or not at all (ADR 0059): of what is on this machine, else `W-REG-002` says what it would lack.
  */
 async function record(installed: readonly InstalledRef[], request: InstallRequest): Promise<void> {
+  for (const warning of admissionWarnings(installed)) request.onWarning(warning);
   for (const ref of installed) request.onStored(ref);
   const { manifestDir, entries, fetching } = request;
   const needed = installed.filter((ref) => entries.some((entry) => isSame(entry, ref)));
   if (needed.length === 0 || fetching?.into === 'user') return;
   if (readLock(manifestDir) !== null) {
-    await upsertLock(manifestDir, needed);
+    await upsertLock(manifestDir, needed.map(lockedRef));
     return;
   }
   const resolutions = await resolveEach(entries, { ...request, sources: () => [] });
   const missing = resolutions.flatMap((resolution) => (resolution.kind === 'failed' ? [resolution.entry] : []));
   if (missing.length > 0) request.onWarning(lockNotMade(missing, request.manifestFile));
   else await upsertLock(manifestDir, resolutions.flatMap(foundIn).map(lockedAs));
+}
+
+function lockedRef({ name, version, platform, sha256, admission }: InstalledRef): LockedArtifact {
+  return { name, version, platform, sha256, ...signedBy(admission) };
 }
 
 function lockNotMade(missing: readonly ArtifactEntry[], manifestFile = usualManifest): Diagnostic {
@@ -134,12 +157,28 @@ export async function installPath(install: PathInstall, request: InstallRequest)
     chunks: await chunksAt(install, request),
     platform: null,
     from: install.path,
+    admit: async (found, pieces) => await admitPath(found, { path: install.path, chunks: pieces, request }),
   });
   await prepareStored({ origin: request.fetching?.into ?? 'project', root, stored }, request);
-  const { name, version, sha256 } = stored;
-  const installed: InstalledRef = { name, version, platform: null, sha256, origin: 'source' };
+  const { name, version, sha256, admission } = stored;
+  const installed: InstalledRef = { name, version, platform: null, sha256, origin: 'source', admission };
   await record([installed], request);
   return installed;
+}
+
+interface AdmittedPath {
+  readonly path: string;
+  readonly chunks: () => Chunks;
+  readonly request: InstallRequest;
+}
+
+/** The signatures of an archive lie beside it; a folder has none. */
+async function admitPath(found: LockedArtifact, { path, chunks, request }: AdmittedPath): Promise<Admitted> {
+  const { trust } = receiptOf(request, targetRoot(request));
+  const signatures = signaturesBeside(path);
+  const { sha256 } = found;
+  const admission = await admit({ ref: found, sha256, chunks, signatures: () => signatures }, trust);
+  return { admission, signatures };
 }
 
 async function chunksAt({ path, folder }: PathInstall, { onWarning }: InstallRequest): Promise<Chunks> {
@@ -189,8 +228,11 @@ export async function installRelease(
 
 async function takeIn(archive: ReleaseArchive, api: GithubApi, request: InstallRequest): Promise<InstalledRef> {
   const { asset, platform } = archive;
+  const signatures = async ({ sha256 }: LockedArtifact): Promise<readonly string[]> =>
+    await api.signaturesOf(archive.signatures, sha256);
   const fetched = await api.fetchAsset(asset, platform);
-  return await takeInFetched(fetched, { source: `${api.label}: ${asset.name}`, what: asset.name }, request);
+  const download = { source: `${api.label}: ${asset.name}`, what: asset.name, signatures };
+  return await takeInFetched(fetched, download, request);
 }
 
 /** Installs what one OCI reference names, for what its own manifest says it is. */
@@ -201,14 +243,16 @@ export async function installOci(
 ): Promise<InstalledRef> {
   const name = spellOci(reference);
   const fetched = await fetchReference(reference, request.platform, access);
-  const installed = await takeInFetched(fetched, { source: name, what: name }, request);
+  // No signatures are kept there yet: where a rule wants one, it is refused.
+  const download = { source: name, what: name, signatures: () => Promise.resolve([]) };
+  const installed = await takeInFetched(fetched, download, request);
   await record([installed], request);
   return installed;
 }
 
 async function takeInFetched(
   fetched: FetchedArchive,
-  download: { readonly source: string; readonly what: string },
+  download: Parameters<typeof receive>[1],
   request: InstallRequest,
 ): Promise<InstalledRef> {
   const { platform } = fetched;
@@ -216,5 +260,6 @@ async function takeInFetched(
   const stored = await receive(fetched, download, receipt).finally(() => fetched.discard());
   const origin = request.fetching?.into ?? 'project';
   await prepareStored({ origin, root: receipt.root, stored }, request);
-  return { name: stored.name, version: stored.version, platform, sha256: stored.sha256, origin };
+  const { name, version, sha256, admission } = stored;
+  return { name, version, platform, sha256, origin, admission };
 }

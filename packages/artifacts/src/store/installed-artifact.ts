@@ -4,6 +4,8 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
+import type { LockedArtifact } from './lockfile.ts';
+import type { Admission } from './trust/admit.ts';
 
 export const skillFile = 'skill.md';
 
@@ -22,6 +24,8 @@ export interface FoundArtifact {
   readonly sha256: string;
   /** Where its component lies compiled; null when it has to be compiled. */
   readonly compiledDir: string | null;
+  /** What the trust policy says to it; absent for what comes with `svc`, or lies where a `source:` of the manifest says. */
+  readonly admission?: Admission;
   /** One file of it, such as `component.wasm`; `E-ART-001` or `E-ART-006` when the bytes are not those of `sha256`. */
   read(file: string): Promise<Buffer>;
   /** The bytes that `sha256` is over. */
@@ -54,6 +58,8 @@ export interface ArtifactSource {
   readonly name: string;
   /** The variant for `platform`, else the generic file; null when the source has neither. Throws a Diagnostic on failure. */
   fetch(ref: ArtifactRef, platform: string): Promise<FetchedArchive | null>;
+  /** The bundles that it has for an archive of its; none where it keeps none. Absent for a source that never does. */
+  signatures?(archive: LockedArtifact): Promise<readonly string[]>;
 }
 
 /** Hears of downloads while they go on; `what` is an artifact as it is spelt, or the name of a file. */

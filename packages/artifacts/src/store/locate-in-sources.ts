@@ -5,8 +5,9 @@ import { type ArtifactRef, spell } from './artifact-ref.ts';
 import type { ArtifactSource } from './installed-artifact.ts';
 import { storedVersions } from './list-stored.ts';
 import type { LocalPlace, Location, StorePlaces } from './locate.ts';
-import { readLock } from './lockfile.ts';
+import { type LockedArtifact, readLock } from './lockfile.ts';
 import { receive, type Receipt } from './store-put.ts';
+import { trustPlacesOf } from './trust/admit-stored.ts';
 
 /**
  * Asks the sources for what is in none of `local`, and takes what the first of them gives into the store at `root`. Throws `E-REG-001` naming
@@ -24,8 +25,11 @@ export async function locateInSources(
     const fetched = await source.fetch(ref, places.platform);
     if (fetched === null) continue;
     try {
-      const stored = await receive(fetched, { source: source.name, what: spell(ref), expected: ref }, receipt);
-      return { origin: places.fetching?.into ?? 'project', root, stored };
+      const signatures = async (archive: LockedArtifact): Promise<readonly string[]> =>
+        (await source.signatures?.(archive)) ?? [];
+      const download = { source: source.name, what: spell(ref), expected: ref, signatures };
+      const stored = await receive(fetched, download, receipt);
+      return { origin: places.fetching?.into ?? 'project', root, stored, admission: stored.admission };
     } finally {
       fetched.discard();
     }
@@ -34,9 +38,11 @@ export async function locateInSources(
 }
 
 /** How a download is taken into the store at `root`: the user's has nothing to do with the lock file of a project. */
-export function receiptOf({ manifestDir, fetching = {} }: StorePlaces, root: string): Receipt {
+export function receiptOf(places: StorePlaces, root: string): Receipt {
+  const { manifestDir, fetching = {} } = places;
   const { into = 'project', observer, isFrozen = false } = fetching;
-  return { root, lock: into === 'project' ? readLock(manifestDir) : null, isFrozen, observer };
+  const lock = into === 'project' ? readLock(manifestDir) : null;
+  return { root, lock, isFrozen, observer, trust: trustPlacesOf(places, () => lock) };
 }
 
 const placeNames = { bundled: 'bundled artifacts', project: 'project store', user: 'user store' } as const;

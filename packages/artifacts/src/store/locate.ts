@@ -2,6 +2,7 @@
 
 import type { ArtifactRef } from './artifact-ref.ts';
 import type { ArtifactSource, FetchObserver, ArtifactOrigin } from './installed-artifact.ts';
+import type { Admission } from './trust/admit.ts';
 import { bundledRoot, findStored, readVariant, type StoredArchive, storeRoot } from './store-layout.ts';
 
 /** Where artifacts are looked for. */
@@ -23,6 +24,10 @@ interface Fetching {
   readonly into?: StoreOrigin;
   /** Takes nothing that `svc.lock` does not record. */
   readonly isFrozen?: boolean;
+  /** Asks the sources for signatures of what is stored already without one that suffices. */
+  readonly renewsSignatures?: boolean;
+  /** Lets a signer take the place of the one that `svc.lock` records. */
+  readonly acceptSigner?: boolean;
 }
 
 /** The stores that can be written to. */
@@ -36,6 +41,8 @@ export interface LocalPlace {
 
 export interface Location extends LocalPlace {
   readonly stored: StoredArchive;
+  /** What the trust policy says to the bytes that `stored.sha256` is of; absent for what comes with the package. */
+  readonly admission?: Admission;
 }
 
 export function localPlaces(places: StorePlaces): readonly LocalPlace[] {
@@ -48,7 +55,7 @@ export function localPlaces(places: StorePlaces): readonly LocalPlace[] {
 
 /**
  * The first local place that has the artifact. When none has, the sources are asked, and what one gives goes into a store. Throws
- * `E-REG-001` when it is nowhere, naming every place, and what a download is refused with (`receive`).
+ * `E-REG-001` when it is nowhere, naming every place, what a download is refused with (`receive`), and what the trust policy refuses (`admit`).
  */
 export async function locate(ref: ArtifactRef, places: StorePlaces): Promise<Location> {
   const local = localPlaces(places);
@@ -56,7 +63,10 @@ export async function locate(ref: ArtifactRef, places: StorePlaces): Promise<Loc
     // What comes with the package runs everywhere: it has no variants to look for.
     const isBundled = place.origin === 'bundled';
     const stored = isBundled ? readVariant(place.root, ref, null) : findStored(place.root, ref, places.platform);
-    if (stored !== null) return { ...place, stored };
+    if (stored === null) continue;
+    if (isBundled) return { ...place, stored };
+    const { admitStored } = await import('./trust/admit-stored.ts');
+    return { ...place, stored, admission: await admitStored(stored, places) };
   }
   const { locateInSources } = await import('./locate-in-sources.ts');
   return await locateInSources(ref, places, local, targetRoot(places));

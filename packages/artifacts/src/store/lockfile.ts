@@ -11,13 +11,17 @@ import { type ArtifactRef, platformShape } from './artifact-ref.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
+import { decodeSigner, encodeSigner, type Signer } from './trust/signer.ts';
 
-const lockVersion = 1;
+/** 1 is written where no signer is known, so that an older svc reads it. */
+const lockVersions = { plain: 1, signed: 2 } as const;
 
 /** One archive that a project is held to; `platform` is null for the generic file (docs/installing.md "What svc.lock does"). */
 export interface LockedArtifact extends ArtifactRef {
   readonly platform: string | null;
   readonly sha256: string;
+  /** Who signed it; absent where nobody has looked. */
+  readonly signedBy?: Signer;
 }
 
 /** What `svc.lock` beside the manifest holds; null when there is none. `E-IO-001` when it cannot be read, `E-ART-007` when it cannot be understood. */
@@ -35,26 +39,29 @@ function parseLock(path: string, text: string): readonly LockedArtifact[] {
   const value = parseJson(text);
   if (value === undefined) throw unreadable(path, 'it is not JSON');
   const { lock_version: version, artifacts, ...others } = asJsonObject(value) ?? {};
-  if (version !== undefined && version !== lockVersion) {
-    throw unreadable(path, `lock_version is not ${lockVersion}, the one that this svc knows`);
+  if (version !== undefined && version !== lockVersions.plain && version !== lockVersions.signed) {
+    throw unreadable(path, 'lock_version is neither 1 nor 2, those that this svc knows');
   }
   if (version === undefined || !Array.isArray(artifacts) || Object.keys(others).length > 0) {
     throw unreadable(path, 'it must hold lock_version and artifacts, and nothing else');
   }
   return (artifacts as unknown[]).map((artifact, index) => {
-    const locked = lockedArtifact(artifact);
+    const locked = lockedArtifact(artifact, version === lockVersions.signed);
     if (locked === null)
-      throw unreadable(path, `artifacts[${index}] must hold name, version, sha256 and maybe platform`);
+      throw unreadable(path, `artifacts[${index}] must hold name, version, sha256 and maybe platform and signed_by`);
     return locked;
   });
 }
 
-function lockedArtifact(value: unknown): LockedArtifact | null {
-  const { name, version, sha256, platform, ...others } = asJsonObject(value) ?? {};
+function lockedArtifact(value: unknown, maySign: boolean): LockedArtifact | null {
+  const { name, version, sha256, platform, signed_by: by, ...others } = asJsonObject(value) ?? {};
   if (!isArtifactName(name) || !isExactVersion(version) || Object.keys(others).length > 0) return null;
   if (!isText(sha256) || !sha256Shape.test(sha256)) return null;
-  if (platform === undefined) return { name, version, platform: null, sha256 };
-  return isText(platform) && platformShape.test(platform) ? { name, version, platform, sha256 } : null;
+  if (platform !== undefined && !(isText(platform) && platformShape.test(platform))) return null;
+  const locked: LockedArtifact = { name, version, platform: platform ?? null, sha256 };
+  if (by === undefined) return locked;
+  const signedBy = maySign ? decodeSigner(by) : null;
+  return signedBy === null ? null : { ...locked, signedBy };
 }
 
 /** Writes `svc.lock` unless there is one; returns the one that is then there. `E-IO-001` when it cannot be written. */
@@ -75,10 +82,17 @@ export async function upsertLock(manifestDir: string, artifacts: readonly Locked
   await withGuard(lockPath(manifestDir), async () => {
     const before = readLock(manifestDir) ?? [];
     const kept = before.filter((old) => !artifacts.some((artifact) => replaces(artifact, old)));
-    const text = encodeLock([...kept, ...artifacts]);
+    const text = encodeLock([...kept, ...artifacts.map((artifact) => withKnownSigner(artifact, before))]);
     if (before.length > 0 && text === encodeLock(before)) return;
     await replaceFile(lockPath(manifestDir), [Buffer.from(text)]);
   });
+}
+
+/** What was recorded of who signed these bytes stays where nobody has looked this time: not everybody who works on a project has a policy. */
+function withKnownSigner(artifact: LockedArtifact, before: readonly LockedArtifact[]): LockedArtifact {
+  if (artifact.signedBy !== undefined) return artifact;
+  const known = before.find((old) => lockKey(old) === lockKey(artifact) && old.sha256 === artifact.sha256)?.signedBy;
+  return known === undefined ? artifact : { ...artifact, signedBy: known };
 }
 
 /** Whether the lock records every one of these, with these very bytes. */
@@ -97,16 +111,19 @@ function lockKey(artifact: LockedArtifact): string {
 
 function encodeLock(artifacts: readonly LockedArtifact[]): string {
   const lines = artifacts
-    .map(({ name, version, platform, sha256 }) => ({
+    .map(({ name, version, platform, sha256, signedBy }) => ({
       name,
       version,
       ...(platform === null ? {} : { platform }),
       sha256,
+      ...(signedBy === undefined ? {} : { signed_by: encodeSigner(signedBy) }),
     }))
     .map((artifact) => ({ key: `${artifact.name} ${artifact.version} ${artifact.platform ?? ''}`, artifact }))
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map(({ artifact }) => artifact);
-  return `${JSON.stringify({ lock_version: lockVersion, artifacts: lines }, null, 2)}\n`;
+  const isSigned = artifacts.some(({ signedBy }) => signedBy !== undefined);
+  const version = isSigned ? lockVersions.signed : lockVersions.plain;
+  return `${JSON.stringify({ lock_version: version, artifacts: lines }, null, 2)}\n`;
 }
 
 function unreadable(path: string, reason: string): Diagnostic {

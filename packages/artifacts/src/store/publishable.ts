@@ -79,7 +79,11 @@ async function detectPlatforms(
  * Publishes to a store of this machine (docs/cli.md "svc publish"). As with a registry, what is published never changes: `E-REG-003`
  * when the store has other bytes for a variant. The same bytes again are no mistake, since nobody else can have published them.
  */
-export async function publishLocally(archive: Publishable, root: string): Promise<void> {
+export async function publishLocally(
+  archive: Publishable,
+  root: string,
+  signatures: readonly string[] = [],
+): Promise<void> {
   const { name, version, platforms, sha256, path } = archive;
   const variants = platforms.length === 0 ? [null] : platforms;
   for (const platform of variants) {
@@ -90,7 +94,7 @@ export async function publishLocally(archive: Publishable, root: string): Promis
     });
   }
   for (const platform of variants) {
-    await putArchive({ root, chunks: chunksOfFile(path), platform, from: path, expected: archive, sha256 });
+    await putArchive({ root, chunks: chunksOfFile(path), platform, from: path, expected: archive, sha256, signatures });
   }
 }
 

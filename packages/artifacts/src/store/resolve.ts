@@ -39,6 +39,7 @@ interface FoundRef {
   readonly origin: Location['origin'];
   readonly stored: StoredArchive;
   readonly artifact: FoundArtifact | null;
+  readonly admission: Location['admission'];
 }
 
 /** So many downloads share the line at once: each has its 30 seconds, however many there are (D3 "Limits"). */
@@ -81,8 +82,20 @@ export function foundIn(resolution: Resolution): readonly InstalledArtifact[] {
 
 /** What `svc.lock` records of an artifact. */
 export function lockedAs(artifact: InstalledArtifact): LockedArtifact & { readonly location: string } {
-  const { manifest, platform, sha256, location } = artifact;
-  return { name: manifest.name, version: manifest.version, platform, sha256, location };
+  const { manifest, platform, sha256, location, admission } = artifact;
+  return { name: manifest.name, version: manifest.version, platform, sha256, location, ...signedBy(admission) };
+}
+
+/** Who signed, for `svc.lock`. */
+export function signedBy(admission: FoundArtifact['admission']): Pick<LockedArtifact, 'signedBy'> {
+  return admission?.kind === 'signed' ? { signedBy: admission.signer } : {};
+}
+
+/** What the trust policy warns of. */
+export function admissionWarnings(
+  found: readonly { readonly admission?: FoundArtifact['admission'] | undefined }[],
+): readonly Diagnostic[] {
+  return found.flatMap(({ admission }) => (admission?.kind === 'warned' ? [admission.warning] : []));
 }
 
 async function resolveEntry(entry: ArtifactEntry, places: StorePlaces): Promise<Resolution> {
@@ -119,7 +132,17 @@ async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<Found
   const { inspectStored } = await import('./open-stored.ts');
   const { stored, artifact } = await inspectStored(location, places.platform);
   if (artifact === null) throw capsuleAt(stored.path);
-  return artifact;
+  return { ...artifact, ...admissionOf(location, stored) };
+}
+
+/** What the policy said is of the bytes that were located, and of no others that lie there since. */
+export function admissionOf({ stored, admission }: Location, opened: StoredArchive): Pick<FoundArtifact, 'admission'> {
+  if (admission === undefined || admission.kind === 'unchecked' || opened.sha256 === stored.sha256) {
+    return admission === undefined ? {} : { admission };
+  }
+  throw new Diagnostic('E-ART-006', `${opened.path} was replaced while its signature was looked at`, {
+    hint: 'run the command again',
+  });
 }
 
 /** What a reference names, found as `locate` does. A capsule is no artifact that another uses, and is null. */
@@ -128,10 +151,12 @@ export async function findRef(ref: ArtifactRef, places: StorePlaces): Promise<Fo
   const { inspectStored } = await import('./open-stored.ts');
   const { stored, artifact } = await inspectStored(location, location.stored.platform ?? '');
   const { origin } = location;
+  const { admission } = admissionOf(location, stored);
   return {
     origin,
     stored,
     artifact: artifact !== null && origin === 'bundled' ? await openBundled(location) : artifact,
+    admission,
   };
 }
 

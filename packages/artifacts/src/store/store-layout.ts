@@ -14,11 +14,12 @@ export interface StoredArchive extends ArtifactRef {
   readonly sha256: string;
 }
 
-/** The three files of one archive in a store (docs/cli.md "Files"). The archive is there once `hash` is. */
+/** The files of one archive in a store (docs/cli.md "Files"). The archive is there once `hash` is; `signatures` is only there for one that has some. */
 interface VariantPaths {
   readonly archive: string;
   readonly hash: string;
   readonly meta: string;
+  readonly signatures: string;
 }
 
 /** Where the project's and the user's store are (docs/cli.md "Files"). */
@@ -42,7 +43,12 @@ export function versionDirectory(root: string, ref: ArtifactRef): string {
 export function variantPaths(root: string, ref: ArtifactRef, platform: string | null): VariantPaths {
   const variant = platform === null ? '' : `-${platform}`;
   const archive = join(versionDirectory(root, ref), `${ref.name}-${ref.version}${variant}.zip`);
-  return { archive, hash: `${archive}.sha256`, meta: `${archive}.meta.json` };
+  return {
+    archive,
+    hash: `${archive}.sha256`,
+    meta: `${archive}.meta.json`,
+    signatures: `${archive}.sigstore.jsonl`,
+  };
 }
 
 /** What the store records at this place; null when there is nothing, or a writer was killed before it was done. */

@@ -19,8 +19,11 @@ import { type ArtifactKind, inspectContent, type InspectedContent } from './insp
 import { checkIdentity } from './installed-artifact.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { RegularFile } from '@svc/kit/files/regular-file.ts';
+import { chunksOfFile, RegularFile } from '@svc/kit/files/regular-file.ts';
 import { encodeHashFile, readVariant, type StoredArchive, variantPaths, versionDirectory } from './store-layout.ts';
+import { addSignatures } from './trust/stored-signatures.ts';
+import type { Admission, TrustPlaces } from './trust/admit.ts';
+import { encodeSignatures } from './trust/signature-bundle.ts';
 import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 
@@ -38,10 +41,21 @@ export interface PutRequest {
   readonly onBytes?: (count: number) => void;
   /** Looks at what came before it is stored; what it throws refuses it. */
   readonly check?: (found: Omit<StoredArchive, 'path'>) => void;
+  /** Holds what came to the trust policy before it is stored; absent where it is not asked. What it throws refuses it. */
+  readonly admit?: (found: Omit<StoredArchive, 'path'>, chunks: () => Chunks) => Promise<Admitted>;
+  /** Bundles that are stored beside it. */
+  readonly signatures?: readonly string[];
 }
 
-interface PutArchive extends StoredArchive {
+/** What the policy says to an archive, and the bundles that are worth keeping beside it. */
+export interface Admitted {
+  readonly admission: Admission;
+  readonly signatures: readonly string[];
+}
+
+export interface PutArchive extends StoredArchive {
   readonly kind: ArtifactKind;
+  readonly admission: Admission;
 }
 
 interface Received {
@@ -63,7 +77,8 @@ export async function putArchive(request: PutRequest): Promise<PutArchive> {
   try {
     await sweepLeftovers(request.root, received.file.path);
     const content = await inspect(received, request);
-    return { ...(await commit({ request, received, content, temporary })), kind: content.kind };
+    const { admission, signatures } = await admitted(received, content, request);
+    return { ...(await commit({ request, received, content, signatures, temporary })), kind: content.kind, admission };
   } catch (error) {
     throw ioFault(error, `cannot write to ${request.root}`);
   } finally {
@@ -105,7 +120,17 @@ async function inspect(received: Received, request: PutRequest): Promise<Inspect
   }
 }
 
+/** The bytes are read again where they lie: they are those that were checked, in a file that no other process knows. */
+async function admitted(received: Received, content: InspectedContent, request: PutRequest): Promise<Admitted> {
+  const { admit, platform, signatures = [] } = request;
+  if (admit === undefined) return { admission: { kind: 'unchecked' }, signatures };
+  const found = { ...content.ref, platform, sha256: received.sha256 };
+  const said = await admit(found, () => chunksOfFile(received.file.path));
+  return { ...said, signatures: [...said.signatures, ...signatures] };
+}
+
 interface Commit {
+  readonly signatures: readonly string[];
   readonly request: PutRequest;
   readonly received: Received;
   readonly content: InspectedContent;
@@ -113,7 +138,7 @@ interface Commit {
   readonly temporary: TemporaryFile[];
 }
 
-async function commit({ request, received, content, temporary }: Commit): Promise<StoredArchive> {
+async function commit({ request, received, content, signatures, temporary }: Commit): Promise<StoredArchive> {
   const { root, platform, from } = request;
   const { sha256, bytes } = received;
   const paths = variantPaths(root, content.ref, platform);
@@ -128,15 +153,21 @@ async function commit({ request, received, content, temporary }: Commit): Promis
   // All bytes are on the disk before anything that was there is touched; from here on there are only renames.
   const meta = await record(encodeMeta({ archive: stored, kind: content.kind, bytes, from }));
   const hash = await record(encodeHashFile(sha256, basename(paths.archive)));
+  const bundles = signatures.length === 0 ? null : await record(encodeSignatures(signatures));
   await withGuard(paths.archive, async () => {
     const present = readVariant(root, content.ref, platform);
     if (present?.sha256 === sha256 && (await hashOf(present.path)) === sha256) return;
     await rm(paths.hash, { force: true });
+    // Those that are there are of other bytes.
+    await rm(paths.signatures, { force: true });
     received.file.keepAs(paths.archive);
+    bundles?.keepAs(paths.signatures);
     meta.keepAs(paths.meta);
     hash.keepAs(paths.hash);
     await syncDirectory(versionDirectory(root, content.ref));
   });
+  // Where the same bytes were there already, what signs them may be new.
+  await addSignatures(paths.archive, signatures);
   return stored;
 }
 
@@ -207,6 +238,8 @@ export interface Receipt {
   /** Takes nothing that the lock does not record. */
   readonly isFrozen: boolean;
   readonly observer: FetchObserver | undefined;
+  /** Where the trust policy is that downloads are held to. */
+  readonly trust: TrustPlaces;
 }
 
 /** What a download is called in messages, and what it has to be. */
@@ -216,11 +249,13 @@ interface Download {
   readonly what: string;
   /** Absent where the archive itself says what it is. */
   readonly expected?: ArtifactRef;
+  /** The bundles that its source has for it. */
+  readonly signatures: (archive: LockedArtifact) => Promise<readonly string[]>;
 }
 
 /**
  * Takes a download into a store; the caller lets go of its connection. Throws before anything is stored: `E-REG-002` when the bytes are not what
- * the source announced, `E-REG-005` when they are not what `svc.lock` records.
+ * the source announced, `E-REG-005` when they are not what `svc.lock` records, and what the trust policy refuses (`admit`).
  */
 export async function receive(fetched: FetchedArchive, download: Download, receipt: Receipt): Promise<PutArchive> {
   const { source, what, expected } = download;
@@ -240,12 +275,32 @@ export async function receive(fetched: FetchedArchive, download: Download, recei
       ...(expected === undefined ? {} : { expected }),
       ...(sha256 === null ? {} : { sha256 }),
       check: (found) => holdToLock(found, download, receipt),
+      admit: async (found, chunks) => await admitDownload(found, { chunks, download, receipt }),
     });
     isStored = true;
     return stored;
   } finally {
     observer?.ended(what, { source, isStored });
   }
+}
+
+interface AdmittedDownload {
+  readonly chunks: () => Chunks;
+  readonly download: Download;
+  readonly receipt: Receipt;
+}
+
+/** Bundles that were asked for are kept, also where a rule only warns of them. */
+async function admitDownload(
+  found: LockedArtifact,
+  { chunks, download, receipt }: AdmittedDownload,
+): Promise<Admitted> {
+  const { admit } = await import('./trust/admit.ts');
+  let signatures: readonly string[] = [];
+  const asked = async (): Promise<readonly string[]> => (signatures = await download.signatures(found));
+  const { sha256 } = found;
+  const admission = await admit({ ref: found, sha256, chunks, signatures: asked }, receipt.trust);
+  return { admission, signatures };
 }
 
 function holdToLock(found: LockedArtifact, { source }: Download, { lock, isFrozen }: Receipt): void {

@@ -74,7 +74,22 @@ describe('svc.lock', () => {
     ['empty', ''],
     ['no JSON', '<<<<<<< HEAD\n'],
     ['another shape', '[]'],
-    ['a newer format', '{ "lock_version": 2, "artifacts": [] }'],
+    ['a newer format', '{ "lock_version": 3, "artifacts": [] }'],
+    [
+      'an older format with a signer',
+      `{ "lock_version": 1, "artifacts": [${JSON.stringify({ name: 'a', version: '1', sha256: '0'.repeat(64), signed_by: { issuer: 'i', identity: 'x' } })}] }`,
+    ],
+    ...[
+      {},
+      { issuer: 'i' },
+      { key: 'acme' },
+      { issuer: 'i', identity: 'x', more: 1 },
+      { issuer: 'i', identity: 'x\u0000' },
+      'x',
+    ].map((by): [string, string] => [
+      `signed by ${JSON.stringify(by)}`,
+      `{ "lock_version": 2, "artifacts": [${JSON.stringify({ name: 'a', version: '1', sha256: '0'.repeat(64), signed_by: by })}] }`,
+    ]),
     ['a hash that is none', '{ "lock_version": 1, "artifacts": [{ "name": "a", "version": "1", "sha256": "x" }] }'],
     [
       'a name that is a path',
@@ -92,10 +107,34 @@ describe('svc.lock', () => {
   });
 
   it('of another format says so', () => {
-    writeFileSync(path, '{ "lock_version": 2, "artifacts": [] }');
+    writeFileSync(path, '{ "lock_version": 3, "artifacts": [] }');
     expect(() => readLock(project)).toThrow(
-      `cannot understand ${path}: lock_version is not 1, the one that this svc knows`,
+      `cannot understand ${path}: lock_version is neither 1 nor 2, those that this svc knows`,
     );
+  });
+
+  it('is written in version 2 once a signer is known, and says who it is', async () => {
+    const issuer = 'https://issuer.example';
+    const signedBy = { kind: 'identity', issuer, identity: 'https://github.com/acme/x' } as const;
+    const keyed = { ...b, signedBy: { kind: 'key', fingerprint: '1'.repeat(64) } as const };
+    await upsertLock(project, [{ ...a, signedBy }, keyed]);
+    const written = JSON.parse(readFileSync(path, 'utf8')) as { lock_version: number; artifacts: object[] };
+    expect(written.lock_version).toBe(2);
+    expect(written.artifacts).toMatchObject([
+      { name: 'a', signed_by: { issuer, identity: 'https://github.com/acme/x' } },
+      { name: 'b', signed_by: { key: `sha256:${'1'.repeat(64)}` } },
+    ]);
+    expect(readLock(project)).toEqual([{ ...a, signedBy }, keyed]);
+  });
+
+  it('keeps a signer for those who have no policy, as long as the bytes are the same', async () => {
+    const signedBy = { kind: 'key', fingerprint: '1'.repeat(64) } as const;
+    await upsertLock(project, [{ ...a, signedBy }]);
+    await upsertLock(project, [a]);
+    expect(readLock(project)).toEqual([{ ...a, signedBy }]);
+    await upsertLock(project, [{ ...a, sha256: 'c'.repeat(64) }]);
+    expect(readLock(project)).toEqual([{ ...a, sha256: 'c'.repeat(64) }]);
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ lock_version: 1 });
   });
 
   it('that is a directory cannot be read', async () => {

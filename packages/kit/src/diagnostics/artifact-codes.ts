@@ -112,9 +112,44 @@ export const artifactCodes = {
     explanation:
       'A native artifact is published for the platforms that its program runs on. They are read from its first bytes; where that does not tell, name each with --platform <os>-<arch>.',
   },
+  'E-REG-009': {
+    title: 'an artifact is signed by somebody else',
+    explanation:
+      'The signature is valid, but by another signer than the trust policy in ~/.svc/config.yaml accepts for this name, or than svc.lock records for the artifact. Find out who it is first: whoever takes over a name publishes under another identity. A policy is changed in ~/.svc/config.yaml alone; svc install --accept-signer records another signer in svc.lock, as far as the policy accepts that one.',
+  },
+  'E-REG-011': {
+    title: 'an artifact has no signature, and the trust policy wants one',
+    explanation:
+      'A rule of trust.rules in ~/.svc/config.yaml is for this name, and neither beside the archive nor at its source is a signature. Publishers sign with svc publish --sign or svc sign. svc install asks the source again, for signatures that came after the archive.',
+  },
+  'E-REG-012': {
+    title: 'the signature of an artifact does not hold',
+    explanation:
+      'The signature is of other bytes, is broken, or comes from an authority or a log that is not trusted. The message says which. When only the log is unknown here, the list of logs may be old: svc trust update fetches the one of today. Otherwise do not use the artifact before you know why.',
+  },
+  'E-REG-013': {
+    title: 'the trust policy cannot be used',
+    explanation:
+      'The trust block of ~/.svc/config.yaml, a key or the list of authorities that it names cannot be read or understood. The command ends: without its policy, artifacts would be used that it may refuse. The message says what is wrong and where.',
+  },
+  'E-REG-014': {
+    title: 'an archive cannot be signed',
+    explanation:
+      'The private key cannot be read or decrypted, or there is none and this is no CI job that svc gets an identity token of, or the certificate authority or the log of signatures refused. The message says which. Nothing was published.',
+  },
+  'E-REG-015': {
+    title: 'the list of trusted authorities cannot be brought up to date',
+    explanation:
+      'svc trust update follows the signed metadata of the public Sigstore instance, or of the mirror that --mirror names. They could not be fetched, are expired, or are not signed by those whom the last ones name. The list of before stays.',
+  },
   'E-REG-027': {
     title: 'a registry redirects to where nobody may be led',
     explanation:
       'A redirect is followed to https alone, or to http of this machine where the registry is on it; never from https to http, and never from an address of the Internet to one of this machine or of a private network. Nothing was sent there.',
+  },
+  'W-REG-006': {
+    title: 'an artifact does not meet a rule of the trust policy that only warns',
+    explanation:
+      'The rule has mode: warn in ~/.svc/config.yaml. The artifact is used all the same. Without that line the rule would refuse it: with E-REG-011 when it has no signature, E-REG-012 when the signature does not hold, E-REG-009 when somebody else has signed it.',
   },
 } as const satisfies Record<string, CatalogueEntry>;

@@ -8,6 +8,8 @@ import { arch, getuid, platform } from 'node:process';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { locate, type StorePlaces } from '@svc/artifacts/store/locate.ts';
+import { admissionOf } from '@svc/artifacts/store/resolve.ts';
+import type { Admission } from '@svc/artifacts/store/trust/admit.ts';
 import type { RunRequest } from './running-capsule.ts';
 import type { HostFacts } from '@svc/sandbox/host-containment.ts';
 import { type SpawnerHandle, decodeSpawnerHandle } from '@svc/protocol/spawner-handle.ts';
@@ -24,11 +26,13 @@ export interface CapsuleSource {
   readonly root: string;
   /** False where no folder beside the manifest holds a `svc.lock`: a capsule that no file describes. */
   readonly holdsLock: boolean;
+  /** What the trust policy says to a published capsule. */
+  readonly admission?: Admission;
 }
 
 /**
  * The manifest file that was named, or the published capsule, unpacked once by content below `.svc/capsules/` of the working
- * directory (docs/cli.md "svc run"). `E-REG-001` when no store has it.
+ * directory (docs/cli.md "svc run"). `E-REG-001` when no store has it, and what the trust policy refuses (`admit`).
  */
 export async function findCapsule(
   request: Pick<RunRequest, 'cwd' | 'manifestFile' | 'published' | 'adhoc'>,
@@ -39,14 +43,21 @@ export async function findCapsule(
     const directory = adhoc?.root ?? dirname(resolve(cwd, manifestFile));
     return { manifestFile, manifestDirectory: directory, root: directory, holdsLock: adhoc === undefined };
   }
-  const { root, stored } = await locate(published, places);
+  const location = await locate(published, places);
   const { openStored } = await import('@svc/artifacts/store/open-stored.ts');
-  const opened = await openStored(root, stored, places.platform);
+  const opened = await openStored(location.root, location.stored, places.platform);
   try {
+    const admission = admissionOf(location, opened.stored);
     const name = `${published.name}-${published.version}-${opened.stored.sha256.slice(0, 16)}`;
     const directory = join(cwd, '.svc', 'capsules', name);
     if (!existsSync(directory)) await unpack(opened.archive, directory);
-    return { manifestFile: join(directory, 'svc.yaml'), manifestDirectory: directory, root: cwd, holdsLock: true };
+    return {
+      manifestFile: join(directory, 'svc.yaml'),
+      manifestDirectory: directory,
+      root: cwd,
+      holdsLock: true,
+      ...admission,
+    };
   } finally {
     await opened.archive.file.close();
   }

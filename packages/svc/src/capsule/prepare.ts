@@ -11,7 +11,7 @@ import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
-import { resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
+import { admissionWarnings, resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
 import { findInitialTask, type InitialTask } from './initial-task.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { scopeOfLaunch, type LaunchScope } from './scope-of-launch.ts';
@@ -112,6 +112,7 @@ export async function prepareLaunch(
     manifestFile: source.manifestFile,
     lock: source.holdsLock ? 'hold' : 'ignore',
   });
+  for (const warning of admissionWarnings(artifacts)) onWarning(warning);
   for (const warning of checkHooks(loaded, artifacts)) onWarning(warning);
   const weak = weakPrograms(loaded, artifacts, scoped.containment);
   if (weak !== null) onWarning(weak);

@@ -20,6 +20,7 @@ import type { Environment } from '@svc/kit/environment.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
+import { admissionWarnings } from '@svc/artifacts/store/resolve.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { absentCommands, unenforcedGrants, unheldLimits, unavailableParts } from './launch-warnings.ts';
 import {
@@ -131,6 +132,7 @@ export async function scopeOfLaunch(
     captureCeiling: workspace.captureCeiling ?? 'content',
     refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...unheldLimits(loaded, hold.limits), ...refusals],
     warnings: [
+      admissionWarnings([source]),
       loaded.warnings,
       workspace.warnings,
       warnings,

@@ -8,8 +8,11 @@ import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { listOf } from '@svc/kit/bounded-lists.ts';
 import { archiveLimits } from '../archive-entry.ts';
+import type { LockedArtifact } from '../lockfile.ts';
+import { decodeSignatures, signaturesSuffix } from '../trust/signature-bundle.ts';
 import { readErrorText } from './registry-source.ts';
-import { parseJson } from '@svc/protocol/json-object.ts';
+import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
+import { signatureLimits } from '@svc/protocol/registry-messages.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 
 /** The releases of a repository as a source of artifacts (docs/installing.md "GitHub releases"). */
@@ -23,27 +26,58 @@ export class GithubSource implements ArtifactSource {
   }
 
   /** Looks in the release tagged `<version>`, then `v<version>`, then the latest, and takes the first that has a file of this name and version. */
-  async fetch({ name, version }: ArtifactRef, platform: string): Promise<FetchedArchive | null> {
-    const stem = `${name}-${version}`;
+  async fetch(ref: ArtifactRef, platform: string): Promise<FetchedArchive | null> {
+    const { name, version } = ref;
+    for await (const { assets } of this.#releases(ref)) {
+      const variant = assetNamed(assets, archiveName(name, version, platform));
+      if (variant !== null) return await this.#api.fetchAsset(variant, platform);
+      const generic = assetNamed(assets, archiveName(name, version, null));
+      if (generic !== null) return await this.#api.fetchAsset(generic, null);
+    }
+    return null;
+  }
+
+  /** Of the release that has the archive: the file of signatures beside it, else what the forge itself attests. */
+  async signatures({ name, version, platform, sha256 }: LockedArtifact): Promise<readonly string[]> {
+    const file = archiveName(name, version, platform);
+    for await (const { assets } of this.#releases({ name, version })) {
+      if (assetNamed(assets, file) !== null)
+        return await this.#api.signaturesOf(signaturesOfAsset(assets, file), sha256);
+    }
+    return [];
+  }
+
+  async *#releases({ version }: ArtifactRef): AsyncGenerator<GithubRelease> {
     const lookups = [
       () => this.#api.releaseOf(version),
       () => this.#api.releaseOf(`v${version}`),
       () => this.#api.latestRelease(),
     ];
     for (const lookup of lookups) {
-      const assets = (await lookup())?.assets ?? [];
-      const variant = assets.find((asset) => asset.name === `${stem}-${platform}.zip`);
-      if (variant !== undefined) return await this.#api.fetchAsset(variant, platform);
-      const generic = assets.find((asset) => asset.name === `${stem}.zip`);
-      if (generic !== undefined) return await this.#api.fetchAsset(generic, null);
+      const found = await lookup();
+      if (found !== null) yield found;
     }
-    return null;
   }
+}
+
+function archiveName(name: string, version: string, platform: string | null): string {
+  return `${name}-${version}${platform === null ? '' : `-${platform}`}.zip`;
+}
+
+function assetNamed(assets: readonly GithubAsset[], name: string): GithubAsset | null {
+  return assets.find((asset) => asset.name === name) ?? null;
+}
+
+/** The file of signatures beside an archive: one bundle a line, or one alone. */
+function signaturesOfAsset(assets: readonly GithubAsset[], archive: string): GithubAsset | null {
+  return assetNamed(assets, `${archive}${signaturesSuffix}`) ?? assetNamed(assets, `${archive}.sigstore.json`);
 }
 
 /** One archive of a release for this machine. */
 export interface ReleaseArchive {
   readonly asset: GithubAsset;
+  /** The file of signatures beside it; null when the release has none. */
+  readonly signatures: GithubAsset | null;
   readonly platform: string | null;
 }
 
@@ -82,7 +116,8 @@ function byStem({ assets }: GithubRelease): Map<string, ReleaseArchive[]> {
     if (!asset.name.endsWith('.zip')) continue;
     const whole = asset.name.slice(0, -'.zip'.length);
     const [, stem = whole, platform = null] = variantShape.exec(whole) ?? [];
-    stems.set(stem, [...(stems.get(stem) ?? []), { asset, platform }]);
+    const signatures = signaturesOfAsset(assets, asset.name);
+    stems.set(stem, [...(stems.get(stem) ?? []), { asset, signatures, platform }]);
   }
   return stems;
 }
@@ -114,6 +149,7 @@ type GithubRelease = z.infer<typeof release>;
 type GithubAsset = GithubRelease['assets'][number];
 
 const maxReleaseBytes = 16 * 1024 * 1024;
+const maxSignaturesBytes = signatureLimits.mostBundles * (signatureLimits.maxBundleBytes + 1);
 const digestShape = /^sha256:([0-9a-f]{64})$/;
 
 /** The releases of one repository, over GitHub's API (docs/installing.md "GitHub releases"). */
@@ -164,6 +200,39 @@ export class GithubApi {
       bytes: answer.body(),
       discard: () => answer.discard(),
     };
+  }
+
+  /**
+   * The bundles in an asset; where there is none, what the forge attests of an archive with this hash. None where it attests nothing, or the token may
+   * not ask.
+   */
+  async signaturesOf(asset: GithubAsset | null, sha256: string): Promise<readonly string[]> {
+    if (asset === null) return await this.#attestations(sha256);
+    const answer = await this.#get(`/assets/${asset.id}`, 'application/octet-stream');
+    if (answer.status !== 200) throw await this.#refusal(answer, `does not give ${asset.name}`);
+    const text = await answer.text(maxSignaturesBytes);
+    if (text === null) throw new Diagnostic('E-IO-003', `${asset.name} of ${this.label} is too large for signatures`);
+    return asset.name.endsWith(signaturesSuffix) ? decodeSignatures(text) : [text];
+  }
+
+  async #attestations(sha256: string): Promise<readonly string[]> {
+    const { apiUrl, repo, token } = this.#access;
+    const url = new URL(
+      `${apiUrl}/repos/${repo}/attestations/sha256:${sha256}?per_page=${signatureLimits.mostBundles}`,
+    );
+    const headers = { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' };
+    const answer = await this.#http.send({ label: this.label, url, headers, key: token });
+    if ([401, 403, 404].includes(answer.status)) {
+      answer.discard();
+      return [];
+    }
+    if (answer.status !== 200) throw await this.#refusal(answer, 'does not give its attestations');
+    const listed = asJsonObject(parseJson((await answer.text(maxReleaseBytes)) ?? ''))?.['attestations'];
+    const bundles = (Array.isArray(listed) ? (listed as unknown[]) : []).map((each) => asJsonObject(each)?.['bundle']);
+    return bundles
+      .filter((bundle) => asJsonObject(bundle) !== null)
+      .slice(0, signatureLimits.mostBundles)
+      .map((bundle) => JSON.stringify(bundle));
   }
 
   async #release(path: string): Promise<GithubRelease | null> {

@@ -6,6 +6,8 @@ import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { archiveLimits } from '../archive-entry.ts';
 import { type ArtifactRef, spell } from '../artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
+import type { LockedArtifact } from '../lockfile.ts';
+import { decodeSignatures } from '../trust/signature-bundle.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
@@ -16,9 +18,11 @@ import {
   decodeSha256,
   encodeArchiveTarget,
   encodePublishQuery,
+  encodeSignaturesTarget,
   type IndexObject,
   type Packaging,
   sha256Header,
+  signatureLimits,
 } from '@svc/protocol/registry-messages.ts';
 import { decodeRefusal } from '@svc/protocol/refusal.ts';
 
@@ -40,6 +44,7 @@ export interface Publication extends ArtifactRef {
 
 const maxIndexBytes = 64 * 1024 * 1024;
 const maxReceiptBytes = 64 * 1024;
+const maxSignaturesBytes = signatureLimits.mostBundles * (signatureLimits.maxBundleBytes + 1);
 /** The client knows a reserved version by this text alone (D3 "Registry" publish, `422`). */
 const reservedText = /reserved artifact version\b.*\bnot allowed/i;
 
@@ -106,6 +111,38 @@ export class RegistrySource implements ArtifactSource {
     if (stored === sha256) return;
     const said = stored !== null ? `sha256 ${printable(stored.slice(0, 64))}` : 'no sha256';
     throw new Diagnostic('E-REG-002', `${this.#label} confirms ${spell(publication)} with ${said}, not ${sha256}`);
+  }
+
+  /** The bundles that it keeps for an archive; none where it keeps none, or knows nothing of signatures. */
+  async signatures({ sha256 }: LockedArtifact): Promise<readonly string[]> {
+    const answer = await this.#get(encodeSignaturesTarget(sha256));
+    if (answer.status === 404 || answer.status === 405) {
+      answer.discard();
+      return [];
+    }
+    if (answer.status !== 200) throw await this.#refusal(answer, 'does not give signatures');
+    const text = await answer.text(maxSignaturesBytes);
+    if (text === null) throw new Diagnostic('E-IO-003', `${this.#label} sends too many signatures`);
+    return decodeSignatures(text);
+  }
+
+  /** Brings a bundle for an archive, which need not be there yet. Harmless when it is there already. */
+  async sign(sha256: string, bundle: string): Promise<void> {
+    const bytes = Buffer.from(bundle);
+    const answer = await this.#http.send({
+      label: `sending a signature to ${this.#label}`,
+      url: new URL(`${this.#address.url}${encodeSignaturesTarget(sha256)}`),
+      headers: { 'content-type': 'application/json' },
+      key: this.#address.key,
+      body: { bytes: bytes.length, chunks: () => [bytes] },
+    });
+    if (answer.status === 200 || answer.status === 201) answer.discard();
+    else if (answer.status === 404) {
+      answer.discard();
+      throw new Diagnostic('E-IO-003', `${this.#label} keeps no signatures`, {
+        hint: 'publish without --sign, and give the file of signatures to those who need it; or ask who runs the registry to update it',
+      });
+    } else throw await this.#refusal(answer, 'does not take the signature');
   }
 
   get #label(): string {

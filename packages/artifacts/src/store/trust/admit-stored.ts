@@ -1,0 +1,54 @@
+/** Holds what a store of this machine has to the trust policy, with the signatures beside it. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
+import type { StorePlaces } from '../locate.ts';
+import { type LockedArtifact, readLock } from '../lockfile.ts';
+import type { StoredArchive } from '../store-layout.ts';
+import { admit, type Admission, type Candidate, type TrustPlaces } from './admit.ts';
+import { signaturesBeside } from './signature-bundle.ts';
+import { addSignatures } from './stored-signatures.ts';
+
+/** Where the policy and its surroundings are for what is looked for in these places. */
+export function trustPlacesOf(places: StorePlaces, lock: TrustPlaces['lock']): TrustPlaces {
+  const { userHome, packageRoot, fetching } = places;
+  return { userHome, packageRoot, lock, acceptSigner: fetching?.acceptSigner === true };
+}
+
+/**
+ * What the policy says to an archive of a store; throws what it refuses it with (`admit`). An install asks the sources for signatures that came after the
+ * archive, and keeps those that suffice.
+ */
+export async function admitStored(stored: StoredArchive, places: StorePlaces): Promise<Admission> {
+  const lock = (): readonly LockedArtifact[] | null =>
+    places.fetching?.into === 'user' ? null : readLock(places.manifestDir);
+  const trust = trustPlacesOf(places, lock);
+  const candidate = candidateOf(stored, () => signaturesBeside(stored.path));
+  if (places.fetching?.renewsSignatures !== true) return await admit(candidate, trust);
+  try {
+    const admission = await admit(candidate, trust);
+    if (admission.kind !== 'warned') return admission;
+  } catch (error) {
+    if (!(error instanceof Diagnostic && renewable.has(error.code))) throw error;
+  }
+  const found = await signaturesOfSources(stored, places);
+  const admission = await admit(
+    candidateOf(stored, () => [...found, ...signaturesBeside(stored.path)]),
+    trust,
+  );
+  if (admission.kind === 'signed') await addSignatures(stored.path, found);
+  return admission;
+}
+
+/** What a signature that came later may mend. */
+const renewable: ReadonlySet<string> = new Set(['E-REG-009', 'E-REG-011', 'E-REG-012']);
+
+function candidateOf(stored: StoredArchive, signatures: Candidate['signatures']): Candidate {
+  return { ref: stored, sha256: stored.sha256, chunks: () => chunksOfFile(stored.path), signatures };
+}
+
+async function signaturesOfSources(stored: StoredArchive, { sources }: StorePlaces): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const source of await sources()) found.push(...((await source.signatures?.(stored)) ?? []));
+  return found;
+}

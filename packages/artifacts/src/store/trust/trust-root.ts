@@ -1,0 +1,48 @@
+/** Finds the list of authorities and logs that signatures are held to. */
+
+import { join } from 'node:path';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import type { TrustPolicy } from '../../manifest/trust-policy.ts';
+
+export interface TrustRoot {
+  readonly file: string;
+  /** Of any content still. */
+  readonly text: string;
+  readonly sha256: string;
+}
+
+interface RootPlaces {
+  readonly userHome: string;
+  readonly packageRoot: string;
+}
+
+/** What `svc trust update` writes below the home of a user. */
+export function updatedRootFile(userHome: string): string {
+  return join(userHome, '.svc', 'trust', 'trusted_root.json');
+}
+
+/** The list that comes with `svc`: that of the public instance when it was built. */
+export function shippedRootFile(packageRoot: string): string {
+  return join(packageRoot, 'dist', 'trust', 'trusted_root.json');
+}
+
+/** The file that the policy names, else what `svc trust update` has fetched, else what comes with `svc`. `E-REG-013` where that is not to be read. */
+export function readTrustRoot({ root }: Pick<TrustPolicy, 'root'>, { userHome, packageRoot }: RootPlaces): TrustRoot {
+  if (root !== null) return readRoot(root) ?? missing(root, 'correct trust.root in ~/.svc/config.yaml');
+  const shipped = shippedRootFile(packageRoot);
+  return readRoot(updatedRootFile(userHome)) ?? readRoot(shipped) ?? missing(shipped, 'install svc again');
+}
+
+function readRoot(file: string): TrustRoot | null {
+  const reading = readSmallText(file);
+  if (reading.kind === 'absent') return null;
+  if (reading.kind === 'unreadable') throw unreadableFile(file, reading);
+  return { file, text: reading.text, sha256: sha256Hex(reading.text) };
+}
+
+function missing(file: string, hint: string): never {
+  throw new Diagnostic('E-REG-013', `the list of trusted authorities ${file} is not there`, { hint });
+}

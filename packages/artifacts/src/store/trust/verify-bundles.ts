@@ -1,0 +1,219 @@
+/** Verifies signatures of an archive, offline: the one file that loads the Sigstore verifier. */
+
+import { createHash, createPublicKey, createVerify, type KeyObject, type Verify } from 'node:crypto';
+
+import { type Bundle, bundleFromJSON } from '@sigstore/bundle';
+import { TrustedRoot } from '@sigstore/protobuf-specs';
+import { type KeyFinderFunc, type SignedEntity, toSignedEntity, toTrustMaterial, Verifier } from '@sigstore/verify';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
+import type { Chunks } from '@svc/kit/files/replace-file.ts';
+import { parseJsonObject } from '@svc/protocol/json-object.ts';
+import type { TrustedKey } from '../../manifest/trust-policy.ts';
+import { type BundleOutline, outlineBundle } from './signature-bundle.ts';
+import { isSignerText, type Signer } from './signer.ts';
+import type { TrustRoot } from './trust-root.ts';
+
+export interface SignedArchive {
+  readonly sha256: string;
+  /** The bytes that `sha256` is over; read for signatures of the archive itself. */
+  readonly chunks: () => Chunks;
+  /** Of whoever sent or stored them. */
+  readonly bundles: readonly string[];
+}
+
+/** What became of one bundle. */
+export type Verdict =
+  | { readonly kind: 'valid'; readonly signer: Signer }
+  /** `reason` is a clause for a person. `isUnknownLog`: it may hold by a newer list of logs. */
+  | { readonly kind: 'refused'; readonly reason: string; readonly isUnknownLog: boolean };
+
+/** Signatures of the archive itself take a look at all of its bytes. */
+const mostReadings = 16;
+const longestReason = 200;
+
+/** What bundles are held to: authorities, logs, and the keys of the policy. */
+export class BundleVerifier {
+  readonly #root: TrustedRoot;
+  readonly #logs: ReadonlySet<string>;
+  readonly #keys: readonly TrustedKey[];
+  #readings = 0;
+
+  /** `E-REG-013` for a root that is none. */
+  constructor(root: TrustRoot, keys: readonly TrustedKey[]) {
+    this.#root = parseRoot(root);
+    this.#keys = keys;
+    this.#logs = new Set(
+      this.#root.tlogs.flatMap(({ logId, checkpointKeyId }) =>
+        [logId, checkpointKeyId].flatMap((id) => (id === undefined ? [] : [Buffer.from(id.keyId).toString('base64')])),
+      ),
+    );
+  }
+
+  /** The verdicts on all bundles of an archive, up to and with the first that is valid and `isEnough`. */
+  async verify(archive: SignedArchive, isEnough: (signer: Signer) => boolean): Promise<readonly Verdict[]> {
+    const verdicts: Verdict[] = [];
+    this.#readings = 0;
+    for (const bundle of archive.bundles) {
+      const verdict = await this.#verdictOn(bundle, archive);
+      verdicts.push(verdict);
+      if (verdict.kind === 'valid' && isEnough(verdict.signer)) break;
+    }
+    return verdicts;
+  }
+
+  async #verdictOn(text: string, archive: SignedArchive): Promise<Verdict> {
+    const outline = outlineBundle(text);
+    if (outline.kind === 'unreadable') return refused(outline.reason);
+    if (!outline.isOf(archive.sha256)) return refused('it is a signature of other bytes');
+    let isUnknownLog = false;
+    try {
+      const bundle = bundleFromJSON(outline.json);
+      isUnknownLog = bundle.verificationMaterial.tlogEntries.some(
+        ({ logId }) => logId !== undefined && !this.#logs.has(Buffer.from(logId.keyId).toString('base64')),
+      );
+      return await this.#verified(bundle, outline, archive);
+    } catch (error) {
+      if (error instanceof Diagnostic) throw error;
+      // The library throws errors of its own and others, for whatever a hostile bundle holds: none of them lets it pass.
+      return refused(reasonOf(error), isUnknownLog);
+    }
+  }
+
+  async #verified(
+    bundle: Bundle,
+    outline: BundleOutline & { readonly kind: 'bundle' },
+    archive: SignedArchive,
+  ): Promise<Verdict> {
+    if (bundle.verificationMaterial.content.$case !== 'publicKey') {
+      const entity = await this.#entity(bundle, outline, archive);
+      const noKeys: KeyFinderFunc = () => {
+        throw new Error('it has no certificate');
+      };
+      // A certificate is compared with the time of the signature: without one it would be compared with none.
+      const thresholds = { tlogThreshold: 1, ctlogThreshold: 1, timestampThreshold: 1 };
+      const verifier = new Verifier(toTrustMaterial(this.#root, noKeys), thresholds);
+      // Without a policy: the library takes an identity for a regular expression that may match anywhere in it.
+      return certified(verifier.verify(entity).identity);
+    }
+    const { hint } = bundle.verificationMaterial.content.publicKey;
+    for (const key of this.#candidates(hint)) {
+      const entity = await this.#entity(bundle, outline, archive);
+      const publicKey = createPublicKey({ key: key.spki, format: 'der', type: 'spki' });
+      const found: KeyFinderFunc = () => ({ publicKey, validFor: () => true });
+      const thresholds = { tlogThreshold: 0, ctlogThreshold: 0, timestampThreshold: 0 };
+      const verifier = new Verifier(toTrustMaterial(this.#root, found), thresholds);
+      if (holds(() => verifier.verify(entity)))
+        return { kind: 'valid', signer: { kind: 'key', fingerprint: key.fingerprint } };
+    }
+    return refused('it is by no key of trust.keys');
+  }
+
+  /** The key that a hint names, else all: other tools name none, or in ways of their own. */
+  #candidates(hint: string): readonly TrustedKey[] {
+    const named = this.#keys.filter(({ fingerprint }) => {
+      return hint === fingerprint || hint === Buffer.from(fingerprint, 'hex').toString('base64');
+    });
+    return named.length > 0 ? named : this.#keys;
+  }
+
+  async #entity(
+    bundle: Bundle,
+    { signs }: BundleOutline & { readonly kind: 'bundle' },
+    archive: SignedArchive,
+  ): Promise<SignedEntity> {
+    const entity = toSignedEntity(bundle);
+    if (signs === 'statement') return entity;
+    this.#readings += 1;
+    if (this.#readings > mostReadings) throw new Error('there are too many signatures and keys to try');
+    const signed = new SignatureOfArchive(entity.signature.signature, archive.sha256, await digested(archive));
+    return { ...entity, signature: signed };
+  }
+}
+
+/** The library takes the bytes of an archive as a whole; this takes them as they are read. */
+class SignatureOfArchive {
+  readonly signature: Buffer;
+  readonly #sha256: Buffer;
+  readonly #verify: Verify;
+
+  constructor(signature: Buffer, sha256: string, verify: Verify) {
+    this.signature = signature;
+    this.#sha256 = Buffer.from(sha256, 'hex');
+    this.#verify = verify;
+  }
+
+  compareSignature(signature: Buffer): boolean {
+    return this.signature.equals(signature);
+  }
+
+  compareDigest(digest: Buffer): boolean {
+    return this.#sha256.equals(digest);
+  }
+
+  /** Once. */
+  verifySignature(key: KeyObject): boolean {
+    return this.#verify.verify(key, this.signature);
+  }
+}
+
+async function digested({ chunks, sha256 }: SignedArchive): Promise<Verify> {
+  const verify = createVerify('sha256');
+  const hash = createHash('sha256');
+  for await (const chunk of chunks()) {
+    verify.update(chunk);
+    hash.update(chunk);
+  }
+  if (hash.digest('hex') !== sha256) throw new Error('the archive has changed while it was verified');
+  return verify;
+}
+
+function certified(identity: ReturnType<Verifier['verify']>['identity']): Verdict {
+  const { subjectAlternativeName, extensions } = identity ?? {};
+  const issuer = extensions?.issuer;
+  if (!isSignerText(subjectAlternativeName) || !isSignerText(issuer)) return refused('its certificate names nobody');
+  return { kind: 'valid', signer: { kind: 'identity', issuer, identity: subjectAlternativeName } };
+}
+
+function holds(verify: () => unknown): boolean {
+  try {
+    verify();
+    return true;
+  } catch {
+    // Another key may fit; for what none fits, the reason is that.
+    return false;
+  }
+}
+
+function refused(reason: string, isUnknownLog = false): Verdict {
+  return { kind: 'refused', reason, isUnknownLog };
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? printable(shortened(error.message, longestReason)) : 'it cannot be verified';
+}
+
+function parseRoot({ text, file }: TrustRoot): TrustedRoot {
+  const json = parseJsonObject(text);
+  try {
+    const root = TrustedRoot.fromJSON(json);
+    // Without a beginning, a log that came later would vouch for what was signed before it was there.
+    const isOpen = [...root.tlogs, ...root.ctlogs].some(({ publicKey }) => publicKey?.validFor?.start === undefined);
+    if (isOpen) throw new Error('it has a log without the time from which it counts');
+    if (json !== null && Array.isArray(json['tlogs']) && Array.isArray(json['certificateAuthorities'])) {
+      // Makes keys and certificates of everything in it.
+      toTrustMaterial(root);
+      return root;
+    }
+  } catch (error) {
+    throw notARoot(file, reasonOf(error));
+  }
+  throw notARoot(file, 'it lists no tlogs and certificateAuthorities');
+}
+
+function notARoot(file: string, reason: string): Diagnostic {
+  return new Diagnostic('E-REG-013', `${file} is no trusted root of Sigstore: ${reason}`, {
+    hint: 'put back the file, or run svc trust update',
+  });
+}
