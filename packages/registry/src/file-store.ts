@@ -19,6 +19,7 @@ import {
   type OpenedFile,
   type StagedArchive,
 } from './object-store.ts';
+import { FileSignatures } from './signature-store.ts';
 
 export const archiveFile = 'archive.zip';
 const recordFile = 'record.json';
@@ -29,9 +30,11 @@ const recordFile = 'record.json';
  * servers on one directory.
  */
 export class FileStore implements ObjectStore {
+  readonly signatures: FileSignatures;
   readonly #objects: string;
 
-  private constructor(objects: string) {
+  private constructor(root: string, objects: string) {
+    this.signatures = new FileSignatures(root);
     this.#objects = objects;
   }
 
@@ -41,7 +44,7 @@ export class FileStore implements ObjectStore {
     const changed = parentsUntilThere(objects);
     await makeDirectory(objects);
     for (const directory of changed) await syncDirectory(directory);
-    return new FileStore(objects);
+    return new FileStore(root, objects);
   }
 
   async put(key: string, { record, archive }: NewObject): Promise<'stored' | 'taken'> {

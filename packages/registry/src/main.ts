@@ -150,10 +150,12 @@ async function serve(settings: Settings): Promise<void> {
   const told = healthy === null ? '' : `, health on http://${renderAddress(healthy)}/healthz`;
   say(`svc-registry ${packageJson.version} listens on http://${renderAddress(outcome)}, ${place}${told}`);
   // Clients do not wait for it, and the next start tries again.
-  await sweep?.().catch((error: unknown) => {
-    if (!(error instanceof Diagnostic)) throw error;
-    tell(error);
-  });
+  for (const clean of [sweep, async () => await server.sweepSignatures()]) {
+    await clean?.().catch((error: unknown) => {
+      if (!(error instanceof Diagnostic)) throw error;
+      tell(error);
+    });
+  }
 }
 
 /** What was bound; `E-REG-022` where it could not be, naming the setting that chooses another address. */

@@ -3,6 +3,8 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 
+import type { SignatureStore } from './signature-store.ts';
+
 /** An archive in a file of this machine, whole but perhaps not on the disk yet, alone in a directory of its own that a store may take. */
 export interface StagedArchive {
   readonly directory: string;
@@ -47,6 +49,8 @@ export interface ObjectStore {
   readRecord(key: string): Promise<string | null>;
   /** The bytes of an archive, whole or a part of them, for the caller to destroy or to close; null when there is no such object. */
   openArchive(key: string, span?: ByteSpan): Promise<Readable | OpenedFile | null>;
+  /** Of archives of any key, and of none yet. */
+  readonly signatures: SignatureStore;
   /** The keys of all objects that were stored before the call, in no order. */
   listKeys(): Promise<readonly string[]>;
 }

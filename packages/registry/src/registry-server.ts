@@ -10,10 +10,11 @@ import { ArtifactRecords, ArtifactIndex } from './artifact-records.ts';
 import { renderAddress } from './settings.ts';
 import { download, downloadPrefix } from './download.ts';
 import { encodeEntityTag, namesTag } from '@svc/protocol/entity-tag.ts';
-import { artifactsPath } from '@svc/protocol/registry-messages.ts';
+import { artifactsPath, signatureLimits } from '@svc/protocol/registry-messages.ts';
 import type { ObjectStore } from './object-store.ts';
 import { type SlowestPace, publish, type Publishing } from './publish.ts';
 import { diskFull, ioError, storeUnavailable } from './refusals.ts';
+import { addSignature, readSignatures, signaturesPrefix } from './signatures.ts';
 import type { StagingArea } from './staging.ts';
 
 export interface RegistryOptions {
@@ -82,6 +83,13 @@ export class RegistryServer {
     return await this.#health.bind(address);
   }
 
+  /** Removes signatures of a day ago whose archives were never published. */
+  async sweepSignatures(): Promise<void> {
+    await this.#index.current();
+    const published = new Set(Array.from(this.#records.all(), ({ sha256 }) => sha256));
+    await this.#options.store.signatures.sweep((sha256) => published.has(sha256));
+  }
+
   /** Takes nothing new, lets what runs end for `graceMs`, and waits until what was cut has cleaned up. */
   async close(graceMs: number): Promise<void> {
     await Promise.all([this.#server.close(graceMs), this.#health?.close(0)]);
@@ -112,6 +120,21 @@ export class RegistryServer {
         prefix: true,
         body: 'unread',
         handle: this.#guarded((head) => download(head, this.#records, store)),
+      },
+      {
+        method: 'GET',
+        path: signaturesPrefix,
+        prefix: true,
+        body: 'unread',
+        handle: this.#guarded((head) => readSignatures(head, store.signatures)),
+      },
+      {
+        method: 'POST',
+        path: signaturesPrefix,
+        prefix: true,
+        body: 'whole',
+        maxBytes: signatureLimits.maxBundleBytes,
+        handle: this.#guarded((request) => addSignature(request, store.signatures)),
       },
     ];
   }

@@ -8,6 +8,7 @@ import { parseJson } from '@svc/protocol/json-object.ts';
 
 const recordsFolder = 'records/';
 const archivesFolder = 'archives/';
+const signaturesFolder = 'signatures/';
 const archiveIdShape = /^[0-9a-f]{32}$/;
 
 const shape = z.object({
@@ -43,6 +44,28 @@ export class S3Layout {
 
   get archives(): string {
     return `${this.#prefix}${archivesFolder}`;
+  }
+
+  get signatures(): string {
+    return `${this.#prefix}${signaturesFolder}`;
+  }
+
+  /** Below which the signatures of an archive lie. */
+  signaturesOf(sha256: string): string {
+    if (!sha256Shape.test(sha256)) throw new Error('the hash of a signature was not checked');
+    return `${this.signatures}${sha256}/`;
+  }
+
+  /** `bundle` is the hash of the bundle itself. */
+  signature(sha256: string, bundle: string): string {
+    return `${this.signaturesOf(sha256)}${bundle}`;
+  }
+
+  /** The hash of the archive that a signature is for; null for an object that is none. */
+  parseSignature(name: string): string | null {
+    if (!name.startsWith(this.signatures)) return null;
+    const [sha256 = '', bundle = '', ...more] = name.slice(this.signatures.length).split('/');
+    return sha256Shape.test(sha256) && sha256Shape.test(bundle) && more.length === 0 ? sha256 : null;
   }
 
   record(key: string): string {

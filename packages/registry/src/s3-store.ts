@@ -8,6 +8,7 @@ import { S3Body } from './s3-body.ts';
 import { S3Client, type S3ClientOptions } from './s3-client.ts';
 import { notAnswering, listObjects } from './s3-answers.ts';
 import { decodeCommitted, encodeCommitted, S3Layout, type CommittedObject } from './s3-layout.ts';
+import { S3Signatures } from './s3-signatures.ts';
 import type { S3Settings } from './settings.ts';
 
 export interface S3StoreOptions extends S3ClientOptions {
@@ -23,6 +24,7 @@ const longestPutMs = 2 * 60 * 60_000;
  * of the record, which names it, is the commit. A writer that dies between leaves an archive that nothing refers to.
  */
 export class S3Store implements ObjectStore {
+  readonly signatures: S3Signatures;
   readonly #client: S3Client;
   readonly #layout: S3Layout;
   readonly #options: S3StoreOptions;
@@ -30,6 +32,7 @@ export class S3Store implements ObjectStore {
   readonly #committed = new Map<string, Omit<CommittedObject, 'record'>>();
 
   private constructor(client: S3Client, layout: S3Layout, options: S3StoreOptions) {
+    this.signatures = new S3Signatures(client, layout);
     this.#client = client;
     this.#layout = layout;
     this.#options = options;
