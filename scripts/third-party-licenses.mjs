@@ -16,10 +16,24 @@ const embeddedPackages = [
   'preact',
   '@preact/signals',
   '@preact/signals-core',
+  '@sigstore/bundle',
+  '@sigstore/core',
+  '@sigstore/protobuf-specs',
+  '@sigstore/tuf',
+  'tuf-js',
+  '@tufjs/models',
+  '@tufjs/canonical-json',
+  'minimatch',
+  'brace-expansion',
+  'balanced-match',
+  'debug',
+  'ms',
 ];
 
 /** What comes inside those, under terms that they do not repeat. */
 const embeddedParts = [
+  // Its package has no file with its terms, which are those of its siblings from the same repository.
+  { name: '@sigstore/verify', license: 'Apache-2.0', text: licenseOf('@sigstore/core') },
   part('quickjs-ng, the JavaScript engine of the bundled components', 'MIT and Unicode-3.0', 'quickjs-ng.txt'),
   part('rquickjs, its bindings', 'MIT', 'rquickjs.txt'),
   part('musl, in the C library of the bundled components and of the containment helper', 'MIT', 'musl.txt'),

@@ -7,6 +7,7 @@ import { commandTree } from '@svc/svc/cli/command-tree.ts';
 import { helpOf } from '@svc/svc/cli/help/man-page.ts';
 import { commandsBelow } from '@svc/svc/cli/placed-commands.ts';
 import { Output } from '@svc/svc/cli/terminal/output.ts';
+import { MetadataMirror } from '../../packages/artifacts/test/trust/metadata-mirror.ts';
 import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { asks, says, script } from '../support/scripted-turns.ts';
@@ -24,7 +25,11 @@ const shapes: Readonly<Record<string, string>> = {
   new: 'path name kind files',
   prune: 'kind name paths bytes at_ms outcome',
   ps: 'session_id url address pid process_start name version workdir session_directory started_at_ms',
-  publish: 'name version platforms sha256 registry',
+  publish: 'name version platforms sha256 registry signed_by',
+  sign: 'path sha256 signed_by',
+  verify: 'name version platform origin sha256 state signed_by code',
+  'key new': 'private_key public_key fingerprint encrypted',
+  'trust update': 'path changed version expires',
   run: 'url pid session_id name version workdir',
   search: 'name version kind platforms description tags registry',
   sessions:
@@ -218,7 +223,15 @@ artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
     await note('search', ['notes', '--registry', 'local']);
     await note('install', ['notes@0.1.0', '--registry', 'local']);
     await note('list', ['--all']);
-    expect([...seen.keys()]).toEqual(expect.arrayContaining(['new', 'build', 'publish', 'search', 'install', 'list']));
+    await note('key new', ['mine']);
+    await note('sign', ['notes-0.1.0.zip', '--key', 'mine.key']);
+    await note('verify', ['--all']);
+    const mirror = await MetadataMirror.open();
+    workspace.write('root.json', mirror.root());
+    mirror.publish('{"tlogs":[],"ctlogs":[],"certificateAuthorities":[],"timestampAuthorities":[]}');
+    await note('trust update', ['--mirror', mirror.url, '--initial', 'root.json']);
+    const asked = ['new', 'build', 'publish', 'search', 'install', 'list', 'key new', 'sign', 'verify', 'trust update'];
+    expect([...seen.keys()]).toEqual(expect.arrayContaining(asked));
   }, 60_000);
 
   it('writes of svc itself what there is to say', async () => {

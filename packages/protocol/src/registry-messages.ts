@@ -13,7 +13,7 @@ export function decodeSha256(text: string | undefined): string | null {
   return text !== undefined && /^[0-9a-f]{64}$/.test(text) ? text : null;
 }
 
-/** A slash and the hash of an archive lead to its signatures (docs/registry.md "Signatures"). */
+/** A slash and the hash of an archive lead to its signatures (docs/registry.md "Requests"). */
 export const signaturesPath = '/v1/signatures';
 
 /** Of an archive everywhere: so many Sigstore bundles, none larger. */

@@ -71,7 +71,7 @@ describe('an archive', () => {
     expect(await asked(places, { bundles })).toEqual(signed(acme));
   });
 
-  it('is refused without a signature, by the rule and its line [E-REG-011]', async () => {
+  it('is refused without a signature, by the rule and its line', async () => {
     const places = trustingPlaces(['{ names: ["z"], mode: refuse-unsigned }', byAcme], { keys });
     const { code, message, location, hint } = await refusal(places);
     const file = join(places.userHome, '.svc', 'config.yaml');
@@ -125,7 +125,7 @@ describe('an archive', () => {
     ['the policy', 'config.yaml', 'trust: {\n'],
     ['the list of authorities', 'root.json', 'no list'],
     ['a key', 'acme.pub', 'no key'],
-  ])('is refused where %s cannot be read, signed or not [E-REG-013]', async (_, file, text) => {
+  ])('is refused where %s cannot be read, signed or not', async (_, file, text) => {
     const places = trustingPlaces([`{ names: ["*"], signed_by: { key: acme }, mode: warn }`], { keys });
     writeFileSync(join(places.userHome, '.svc', file), text);
     const bundles = [await signedBy(acme, archive)];
@@ -185,7 +185,7 @@ describe('what svc.lock records of a signer', () => {
   };
   const anyOf = '{ names: ["*"], mode: refuse-unsigned }';
 
-  it('holds the next version to the same one, until another is accepted [E-REG-009]', async () => {
+  it('holds the next version to the same one, until another is accepted', async () => {
     const places = trustingPlaces([anyOf], { keys: { acme, stranger } });
     const bundles = [await signedBy(acme, archive)];
     expect(await asked(places, { bundles, lock: [locked(acme.fingerprint)] })).toEqual(signed(acme));

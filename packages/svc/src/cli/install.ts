@@ -38,6 +38,7 @@ interface InstallOptions {
   readonly registry?: string;
   readonly frozen?: boolean;
   readonly offline?: boolean;
+  readonly acceptSigner?: boolean;
   readonly json?: boolean;
 }
 
@@ -67,10 +68,14 @@ export function installCommand(context: CommandContext): Command {
     .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
     .option('--frozen', 'hold everything to svc.lock as it is, and write nothing to it')
     .option('--offline', 'never fetch an artifact')
+    .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
     .option('--json', 'write one JSON object per line')
     .action(async (what: string | undefined, options: InstallOptions, command: Command) => {
       if (options.frozen === true && (what !== undefined || options.global === true)) {
         command.error('error: --frozen is for all that the manifest needs, in its own store');
+      }
+      if (options.frozen === true && options.acceptSigner === true) {
+        command.error('error: --frozen changes nothing in svc.lock, and --accept-signer does');
       }
       // The argument is looked at first: a wrong one is a mistake whatever the manifest says.
       const target = what === undefined ? null : parseInstallTarget(what);
@@ -116,7 +121,13 @@ function requestOf(target: InstallTarget | null, { run, choice, view }: InstallP
   return {
     ...project,
     sources: options.offline === true ? () => [] : lazySources(choice),
-    fetching: { observer: view, into: isGlobal ? 'user' : 'project', isFrozen: options.frozen === true },
+    fetching: {
+      observer: view,
+      into: isGlobal ? 'user' : 'project',
+      isFrozen: options.frozen === true,
+      renewsSignatures: options.offline !== true,
+      acceptSigner: options.acceptSigner === true,
+    },
     prepare: async (artifact: FoundArtifact) => {
       if (run.signal.aborted) throw new Diagnostic('E-IO-003', 'the install was interrupted');
       view.say(`preparing ${spell(artifact.manifest)}`);

@@ -2,7 +2,7 @@
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
@@ -15,9 +15,13 @@ import { inspectPublishable, type Publishable, publishLocally } from '@svc/artif
 import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import { registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
+import { signaturesBeside } from '@svc/artifacts/store/trust/signature-bundle.ts';
+import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
+import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
 import { checkArtifact } from '../tools/argument-check.ts';
 import type { CommandContext } from './command-context.ts';
+import type { MadeSignature } from './signing/make-signature.ts';
 import { interruptible } from './stop-signals.ts';
 import { inMebibytes, ProgressLine } from './transfer-view.ts';
 import { registryChoice } from './project.ts';
@@ -27,6 +31,8 @@ import { exactLine, jsonLine, say } from './terminal/shown.ts';
 interface PublishOptions {
   readonly registry?: string;
   readonly platform?: readonly string[];
+  readonly sign?: boolean;
+  readonly key?: string;
   readonly json?: boolean;
 }
 
@@ -40,13 +46,19 @@ export function publishCommand(context: CommandContext): Command {
       'the address of a registry, oci:// included, the name of a configured source, or local',
     )
     .option('--platform <os-arch>', 'a platform that the archive is for; can be given several times', collect)
+    .option('--sign', 'sign it first: with --key, else as the CI job that this is')
+    .option('--key <file>', 'with --sign: a private key of svc key new')
     .option('--json', 'write one JSON object')
-    .action(async (path: string, options: PublishOptions) => {
+    .action(async (path: string, options: PublishOptions, command: Command) => {
+      if (options.key !== undefined && options.sign !== true) command.error('error: --key is for --sign');
       await interruptible(context, async (signal) => {
         await withArchive(resolve(context.cwd, path), context, async (archive) => {
           const publishable = await inspectPublishable(archive, [...new Set(options.platform ?? [])].sort());
-          const registry = await publish(publishable, { options, context, signal });
-          write(publishable, registry, { options, context });
+          const made = await signed(publishable, { options, context, signal });
+          // Those of svc sign lie beside it.
+          const signatures = [...(made === null ? [] : [made.bundle]), ...signaturesBeside(archive)];
+          const registry = await publish({ ...publishable, signatures }, { options, context, signal });
+          write(publishable, { registry, signer: made?.signer ?? null }, { options, context });
         });
       });
     });
@@ -84,19 +96,32 @@ interface PublishRun {
   readonly signal: AbortSignal;
 }
 
+/** The signature that was asked for; null when none was. */
+async function signed(archive: Publishable, { options, context, signal }: PublishRun): Promise<MadeSignature | null> {
+  if (options.sign !== true) return null;
+  const { makeSignature } = await import('./signing/make-signature.ts');
+  const { path, sha256 } = archive;
+  return await makeSignature({ path, fileName: basename(path), sha256, keyFile: options.key, signal }, context);
+}
+
+type SignedArchive = Publishable & { readonly signatures: readonly string[] };
+
 /** The address of the registry, or `local`. */
-async function publish(archive: Publishable, { options, context, signal }: PublishRun): Promise<string> {
+async function publish(archive: SignedArchive, { options, context, signal }: PublishRun): Promise<string> {
   const registry = registryInUse(registryChoice(context, { flag: options.registry, signal }));
   switch (registry.kind) {
     case 'local':
-      await publishLocally(archive, storeRoot(context.home));
+      await publishLocally(archive, storeRoot(context.home), archive.signatures);
       return 'local';
     case 'registry':
-      await shownPublish(archive, registry.client.name, context, (body) =>
-        registry.client.publish({ ...archive, body }),
-      );
+      await shownPublish(archive, registry.client.name, context, async (body) => {
+        // First, so that there is no moment at which it is published and not signed.
+        for (const bundle of archive.signatures) await registry.client.sign(archive.sha256, bundle);
+        await registry.client.publish({ ...archive, body });
+      });
       return registry.client.name;
     case 'oci':
+      if (archive.signatures.length > 0) throw unsignable(registry.source.name);
       await shownPublish(archive, registry.source.name, context, (body) =>
         registry.source.publish({ ...archive, runtime: archive.kind, signatures: [], body }),
       );
@@ -106,7 +131,7 @@ async function publish(archive: Publishable, { options, context, signal }: Publi
         'E-REG-006',
         `${registry.source.name} is a GitHub repository, which svc publishes nothing to`,
         {
-          hint: 'add the archive that svc build makes to a release, or name a registry with --registry',
+          hint: 'add the archive that svc build makes to a release, with the file that svc sign writes, or name a registry with --registry',
         },
       );
   }
@@ -127,6 +152,12 @@ async function shownPublish(
   }
 }
 
+function unsignable(registry: string): Diagnostic {
+  return new Diagnostic('E-REG-014', `svc keeps no signatures in ${registry}, an OCI registry`, {
+    hint: 'publish without --sign, from a folder that has no .sigstore.jsonl beside the archive; or publish to a registry of svc',
+  });
+}
+
 /** The bytes of an archive, and on the line how many of them have gone. */
 function shownChunks({ name, version, path, bytes }: Publishable, line: ProgressLine): Chunks {
   let sent = 0;
@@ -138,12 +169,15 @@ function shownChunks({ name, version, path, bytes }: Publishable, line: Progress
 
 function write(
   { name, version, platforms, sha256 }: Publishable,
-  registry: string,
+  { registry, signer }: { readonly registry: string; readonly signer: Signer | null },
   { options, context }: Pick<PublishRun, 'options' | 'context'>,
 ): void {
-  if (options.json === true) context.stdout.write(jsonLine({ name, version, platforms, sha256, registry }));
-  else {
+  if (options.json === true) {
+    const by = signer === null ? null : encodeSigner(signer);
+    context.stdout.write(jsonLine({ name, version, platforms, sha256, registry, signed_by: by }));
+  } else {
     context.stdout.write(exactLine`${name}@${version} ${sha256}\n`);
+    if (signer !== null) context.stderr.write(say`signed by ${renderSigner(signer)}\n`);
     if (context.stderr.isTerminal) {
       context.stderr.write(say`published to ${registry === 'local' ? storeRoot(context.home) : registry}\n`);
     }

@@ -40,7 +40,8 @@ export async function ciIdentity(env: Environment, http: HttpClient): Promise<Id
 async function askGithub(env: Environment, http: HttpClient): Promise<string | null> {
   const { ACTIONS_ID_TOKEN_REQUEST_URL: address = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: key = '' } = env;
   if (address === '' || key === '') return null;
-  const fault = endpointFault(address);
+  // GitHub gives one with a query.
+  const fault = endpointFault(address.replace(/\?.*$/, ''));
   if (fault !== undefined) throw new Diagnostic('E-REG-014', `ACTIONS_ID_TOKEN_REQUEST_URL ${fault}`);
   const url = new URL(address);
   url.searchParams.set('audience', audience);

@@ -1,0 +1,115 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { beforeEach, describe, expect, it } from 'vitest';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { HttpClient } from '@svc/kit/net/http-client.ts';
+import { readTrustRoot, updatedRootFile } from '../../src/store/trust/trust-root.ts';
+import { publicMirror, type UpdatedRoot, updateTrustRoot } from '../../src/store/trust/update-root.ts';
+import { temporaryDirectory } from '../store/artifacts.ts';
+import { MetadataMirror, newKeys } from './metadata-mirror.ts';
+
+const checkout = fileURLToPath(new URL('../../../../', import.meta.url));
+const list = (name: string): string =>
+  JSON.stringify({ mediaType: name, tlogs: [], ctlogs: [], certificateAuthorities: [], timestampAuthorities: [] });
+
+let mirror: MetadataMirror;
+let userHome: string;
+let packageRoot: string;
+let initial: string;
+
+beforeEach(async () => {
+  mirror = await MetadataMirror.open();
+  userHome = temporaryDirectory();
+  packageRoot = temporaryDirectory();
+  mkdirSync(join(packageRoot, 'dist', 'trust'), { recursive: true });
+  cpSync(join(checkout, 'dist', 'trust'), join(packageRoot, 'dist', 'trust'), { recursive: true });
+  initial = join(temporaryDirectory(), 'root.json');
+  writeFileSync(initial, mirror.root());
+  mirror.publish(list('one'));
+});
+
+async function update(initialRoot: string | null = null): Promise<UpdatedRoot> {
+  return await updateTrustRoot({ userHome, packageRoot, mirror: mirror.url, initialRoot, http: new HttpClient() });
+}
+
+async function refusal(work: Promise<unknown>): Promise<string> {
+  const error: unknown = await work.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (error instanceof Diagnostic) return `${error.code} ${error.message}`;
+  throw error ?? new Error('it was not refused');
+}
+
+const current = (): string => readFileSync(updatedRootFile(userHome), 'utf8');
+
+describe('svc trust update', () => {
+  it('fetches the list that the metadata vouch for, and the next time from where it was', async () => {
+    expect(await update(initial)).toEqual({
+      path: join(userHome, '.svc', 'trust', 'trusted_root.json'),
+      changed: true,
+      version: 1,
+      expires: mirror.expires,
+    });
+    expect(current()).toBe(list('one'));
+    expect((await update()).changed).toBe(false);
+    mirror.publish(list('two'));
+    expect((await update()).changed).toBe(true);
+    expect(readTrustRoot({ root: null }, { userHome, packageRoot }).text).toBe(list('two'));
+    expect(readdirSync(join(userHome, '.svc', 'trust')).filter((name) => name.startsWith('.'))).toEqual([]);
+  });
+
+  it('follows to new keys whom the old ones name', async () => {
+    await update(initial);
+    const before = mirror.keys;
+    mirror.keys = newKeys();
+    mirror.root([before.root]);
+    mirror.publish(list('two'));
+    expect(await update()).toMatchObject({ changed: true, version: 2 });
+  });
+
+  it.each([
+    ['new keys that nobody vouches for', () => void ((mirror.keys = newKeys()), mirror.root())],
+    ['a list by other keys', () => ((mirror.keys = newKeys()), mirror.publish(list('two')))],
+    ['metadata that are expired', () => ((mirror.expires = '2020-01-01T00:00:00Z'), mirror.publish(list('two')))],
+    ['other bytes than were vouched for', () => changeTarget()],
+    ['no list', () => mirror.publish('{"tlogs":[]}')],
+    ['metadata that are no JSON', () => void mirror.files.set('timestamp.json', '{')],
+    ['metadata without an end', () => void mirror.files.set('timestamp.json', ' '.repeat(100_000))],
+    ['nothing', () => mirror.files.clear()],
+  ])('refuses %s, and the list of before stays', async (_, change) => {
+    await update(initial);
+    change();
+    expect(await refusal(update())).toMatch(/^E-REG-015 /);
+    expect(current()).toBe(list('one'));
+    if (mirror.files.size > 0) expect(readdirSync(join(userHome, '.svc', 'trust'))).toHaveLength(2);
+  });
+
+  it('does not go back to what was replaced', async () => {
+    await update(initial);
+    const old = new Map(mirror.files);
+    mirror.publish(list('two'));
+    await update();
+    for (const [name, text] of old) mirror.files.set(name, text);
+    expect(await refusal(update())).toMatch(/^E-REG-015 /);
+    expect(current()).toBe(list('two'));
+  });
+
+  it('needs to be told what to begin with, but for the public mirror', async () => {
+    expect(await refusal(update())).toBe(`E-REG-015 nothing vouches for ${mirror.url} yet`);
+    expect(existsSync(updatedRootFile(userHome))).toBe(false);
+    expect(publicMirror).toBe('https://tuf-repo-cdn.sigstore.dev');
+    const shipped = JSON.parse(readFileSync(join(packageRoot, 'dist', 'trust', 'root.json'), 'utf8')) as {
+      signed: { _type: string; version: number };
+    };
+    expect(shipped.signed).toMatchObject({ _type: 'root', version: 14 });
+  });
+});
+
+function changeTarget(): void {
+  mirror.publish(list('two'));
+  for (const name of mirror.files.keys()) if (name.startsWith('targets/')) mirror.files.set(name, list('six'));
+}

@@ -1,0 +1,72 @@
+/** The command `svc key`: makes the keys that archives are signed with. */
+
+import { resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+
+import { generateKeys } from '@svc/artifacts/store/trust/key-pair.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
+import type { CommandContext } from '../command-context.ts';
+import { exactLine, jsonLine, say } from '../terminal/shown.ts';
+import { keyPassword } from './make-signature.ts';
+
+interface NewOptions {
+  readonly out: string;
+  readonly json?: boolean;
+}
+
+/** `svc key`: what is below it. */
+export function keyCommand(context: CommandContext): Command {
+  const command = new Command('key').description('Make the keys that archives are signed with.');
+  command.addCommand(newCommand(context));
+  return command;
+}
+
+/** `svc key new <name>`: the path of the private key is what stdout gets (docs/cli.md "svc key"). No file is replaced. */
+function newCommand(context: CommandContext): Command {
+  return new Command('new')
+    .description('Make a pair of keys: <name>.key, which nobody else may see, and <name>.pub for those who verify.')
+    .argument('<name>', 'what the files are called', keyName)
+    .option('--out <dir>', 'where they go', '.')
+    .option('--json', 'write one JSON object')
+    .action((name: string, options: NewOptions) => {
+      const password = keyPassword(context);
+      const pair = generateKeys(password);
+      const stem = resolve(context.cwd, options.out, name);
+      // The private one first: a public key without it would be of no use.
+      write(`${stem}.key`, pair.privatePem, 0o600);
+      write(`${stem}.pub`, pair.publicPem, 0o644);
+      if (options.json === true) {
+        const made = {
+          private_key: `${stem}.key`,
+          public_key: `${stem}.pub`,
+          fingerprint: `sha256:${pair.fingerprint}`,
+        };
+        context.stdout.write(jsonLine({ ...made, encrypted: password !== null }));
+        return;
+      }
+      const open = password === null ? ', and is not encrypted: set SVC_KEY_PASSWORD to have it so' : '';
+      context.stderr.write(say`${stem}.pub is for those who verify; ${stem}.key stays with you${open}\n`);
+      context.stdout.write(exactLine`${stem}.key\n`);
+    });
+}
+
+function keyName(name: string): string {
+  if (!/^[A-Za-z0-9][\w.-]{0,99}$/.test(name)) {
+    throw new InvalidArgumentError('it is letters, digits, dots, hyphens and underscores');
+  }
+  return name;
+}
+
+function write(path: string, pem: string, mode: number): void {
+  try {
+    writeNewFileSync(path, Buffer.from(pem), mode);
+  } catch (error) {
+    if (isErrno(error, 'EEXIST')) {
+      throw new Diagnostic('E-IO-001', `${path} is there already`, { hint: 'choose another name, or move it away' });
+    }
+    throw ioFault(error, `cannot write ${path}`);
+  }
+}

@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+
+import { afterAll, describe, expect, it } from 'vitest';
+
+import { follow } from './follow.ts';
+import { sectionsOf } from './listings.ts';
+import { Reader } from './reader.ts';
+
+const sections = sectionsOf(readFileSync(new URL('../../docs/trust.md', import.meta.url), 'utf8'));
+
+describe('docs/trust.md', () => {
+  const reader = new Reader();
+  afterAll(async () => reader.remove());
+
+  it('has listings in each of these sections', () => {
+    expect(sections.map(({ title }) => title)).toEqual([
+      'A key',
+      'Signing',
+      'Whom to trust',
+      'What a project gets',
+      'What is refused',
+      'Signing in CI',
+    ]);
+  });
+
+  // In the order of the page: what one section leaves behind, the next one uses.
+  it.each(sections)('$title', { timeout: 120_000 }, async ({ listings }) => {
+    for (const listing of listings) expect(await follow(reader, listing)).toBeNull();
+  });
+});

@@ -1,0 +1,389 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { beforeEach, describe, expect, it } from 'vitest';
+
+import { StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
+import { archiveBytes, skillFiles } from '../../packages/artifacts/test/store/artifacts.ts';
+import { identity, issuer, MockAuthority } from '../../packages/artifacts/test/trust/mock-authority.ts';
+import { acme, signedBy, stranger } from '../../packages/artifacts/test/trust/trust-kit.ts';
+import { key, RegistryKit } from '../../packages/registry/test/registry-kit.ts';
+import { taskFile, useCapsules } from '../support/capsule-folders.ts';
+import { svc, type SvcEnd } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const capsule = useCapsules();
+const manifest = 'artifacts:\n  - { name: style, version: 1.0.0, runtime: skill }\n';
+
+let registry: RegistryKit;
+let workspace: Workspace;
+let env: Readonly<Record<string, string>>;
+beforeEach(async () => {
+  registry = await RegistryKit.open();
+  workspace = capsule({ manifest, files: taskFile });
+  env = { SVC_REGISTRY_URL: `http://127.0.0.1:${registry.port}`, REGISTRY_API_KEY: key };
+  skill('style', 'Be brief.');
+  home('acme.pub', acme.publicPem);
+  home('stranger.pub', stranger.publicPem);
+  workspace.write('acme.key', acme.privatePem);
+  workspace.write('stranger.key', stranger.privatePem);
+});
+
+function skill(name: string, text: string): void {
+  workspace.write(`${name}/svc.yaml`, `name: ${name}\nversion: 1.0.0\nruntime: skill\n`);
+  workspace.write(`${name}/skill.md`, text);
+}
+
+function home(path: string, text: string): void {
+  mkdirSync(join(workspace.home, '.svc'), { recursive: true });
+  writeFileSync(join(workspace.home, '.svc', path), text);
+}
+
+function trust(rules: string, more = ''): void {
+  home('config.yaml', `trust: { keys: { acme: ./acme.pub, stranger: ./stranger.pub }, rules: [${rules}]${more} }\n`);
+}
+
+const byAcme = '{ names: ["*"], signed_by: { key: acme } }';
+
+async function run(...args: readonly string[]): Promise<SvcEnd> {
+  return await svc(workspace, args, { env });
+}
+
+const signedLine = (pair: { readonly fingerprint: string }): object => ({ key: `sha256:${pair.fingerprint}` });
+
+describe('svc publish --sign', () => {
+  it('brings the signature first, then the archive, and a project under a rule gets both', async () => {
+    const published = await run('publish', 'style', '--sign', '--key', 'acme.key', '--json');
+    expect(published.code).toBe(0);
+    expect(JSON.parse(published.stdout)).toMatchObject({ name: 'style', signed_by: signedLine(acme) });
+    expect(registry.answered).toEqual(['POST 201', 'POST 201']);
+    trust(byAcme);
+    expect((await run('install')).code).toBe(0);
+    const lock = JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')) as { artifacts: object[] };
+    expect(lock).toMatchObject({ lock_version: 2 });
+    expect(lock.artifacts).toContainEqual(expect.objectContaining({ name: 'style', signed_by: signedLine(acme) }));
+    expect((await run('run')).stdout).toContain('status:  ok');
+  });
+
+  it('publishes nothing that it cannot sign', async () => {
+    for (const args of [
+      ['--sign', '--key', 'nowhere.key'],
+      ['--sign', '--key', join(workspace.home, '.svc', 'acme.pub')],
+      ['--sign'],
+    ]) {
+      const { code, stderr } = await run('publish', 'style', ...args);
+      expect([code, /error\[(.*?)\]/.exec(stderr)?.[1]]).toEqual([1, 'E-REG-014']);
+    }
+    expect(registry.answered).toEqual([]);
+    expect((await run('publish', 'style', '--key', 'acme.key')).stderr).toContain('--key is for --sign');
+  });
+
+  it('leaves a signature without an archive where it is cut between the two, and goes on with the next try', async () => {
+    const archive = await archiveBytes(skillFiles('style', 'Be brief.'));
+    writeFileSync(join(workspace.folder, 'style.zip'), archive);
+    let answers = 0;
+    const cut = await StandInServer.open((request, response) => {
+      // The first request gets through to the registry, at the second the line is dead.
+      answers += 1;
+      if (answers > 1) {
+        request.socket.destroy();
+        return;
+      }
+      const body: Buffer[] = [];
+      request.on('data', (piece: Buffer) => body.push(piece));
+      request.on('end', () => {
+        const line = `${request.method} ${request.url}`;
+        void registry.ask(line, { body: Buffer.concat(body) }).then(({ status }) => response.writeHead(status).end());
+      });
+    });
+    const sign = ['publish', 'style.zip', '--sign', '--key', 'acme.key'];
+    const first = await svc(workspace, [...sign, '--registry', cut.url], { env });
+    expect([first.code, await registry.index()]).toEqual([1, []]);
+    expect((await run(...sign)).code).toBe(0);
+    expect(await registry.index()).toMatchObject([{ name: 'style' }]);
+  });
+
+  it('tells of a registry that keeps no signatures, and publishes nothing there', async () => {
+    const old = await StandInServer.open((_, response) => response.writeHead(404).end('{"error":"not found"}'));
+    const { code, stderr } = await run('publish', 'style', '--sign', '--key', 'acme.key', '--registry', old.url);
+    expect(code).toBe(1);
+    expect(stderr).toContain('keeps no signatures');
+    expect(old.lines).toHaveLength(1);
+  });
+});
+
+describe('a CI job', () => {
+  it('signs with its identity, by an authority and a log of its own instance', async () => {
+    const authority = await MockAuthority.open();
+    home('root.json', JSON.stringify(authority.root));
+    const place = `, root: ./root.json, authority: "${authority.url}", log: "${authority.url}/"`;
+    const rule = `{ names: ["*"], signed_by: { issuer: "${issuer}", identity: "${identity.replace('v1.0.0', '*')}" } }`;
+    trust(rule, place);
+    env = { ...env, SIGSTORE_ID_TOKEN: authority.token() };
+    const { stderr, code } = await run('publish', 'style', '--sign');
+    expect([code, stderr]).toEqual([0, `signed by ${identity} (${issuer})\n`]);
+    expect((await run('install')).code).toBe(0);
+    const rows = (await run('verify', '--json')).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    expect(rows).toContainEqual(
+      expect.objectContaining({ name: 'style', state: 'signed', signed_by: { issuer, identity }, code: null }),
+    );
+    // Every byte of the token is a secret.
+    expect(stderr).not.toContain(authority.token().slice(0, 20));
+  });
+
+  it('of GitHub gets its token from GitHub, and states which workflow made the archive', async () => {
+    const authority = await MockAuthority.open();
+    home('root.json', JSON.stringify(authority.root));
+    trust(byAcme, `, root: ./root.json, authority: "${authority.url}", log: "${authority.url}"`);
+    const github = await StandInServer.open((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ value: authority.token() }));
+    });
+    env = {
+      ...env,
+      ACTIONS_ID_TOKEN_REQUEST_URL: `${github.url}/token?api-version=2.0`,
+      ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'request-token',
+      GITHUB_ACTIONS: 'true',
+      GITHUB_REPOSITORY: 'acme/tools',
+      GITHUB_WORKFLOW_REF: 'acme/tools/.github/workflows/release.yml@refs/tags/v1.0.0',
+      GITHUB_REF: 'refs/tags/v1.0.0',
+      GITHUB_SHA: '0'.repeat(40),
+      GITHUB_RUN_ID: '7',
+      GITHUB_RUN_ATTEMPT: '1',
+    };
+    writeFileSync(join(workspace.folder, 'style-1.0.0.zip'), await archiveBytes(skillFiles('style', 'Be brief.')));
+    const { code, stdout, stderr } = await run('sign', 'style-1.0.0.zip');
+    expect([code, stderr, stdout]).toEqual([
+      0,
+      `signed by ${identity} (${issuer})\n`,
+      `${join(workspace.folder, 'style-1.0.0.zip')}.sigstore.jsonl\n`,
+    ]);
+    expect(github.asked).toMatchObject([
+      { url: '/token?api-version=2.0&audience=sigstore', headers: { authorization: 'Bearer request-token' } },
+    ]);
+    const bundle = JSON.parse(readFileSync(stdout.trim(), 'utf8')) as { dsseEnvelope: { payload: string } };
+    expect(JSON.parse(Buffer.from(bundle.dsseEnvelope.payload, 'base64').toString())).toMatchObject({
+      predicateType: 'https://slsa.dev/provenance/v1',
+      subject: [{ name: 'style-1.0.0.zip' }],
+      predicate: {
+        buildDefinition: {
+          externalParameters: {
+            workflow: {
+              ref: 'refs/tags/v1.0.0',
+              repository: 'https://github.com/acme/tools',
+              path: '.github/workflows/release.yml',
+            },
+          },
+          resolvedDependencies: [
+            { uri: 'git+https://github.com/acme/tools@refs/tags/v1.0.0', digest: { gitCommit: '0'.repeat(40) } },
+          ],
+        },
+        runDetails: { metadata: { invocationId: 'https://github.com/acme/tools/actions/runs/7/attempts/1' } },
+      },
+    });
+  });
+
+  it('publishes nothing where what signs is unknown to those who verify, or refuses', async () => {
+    const authority = await MockAuthority.open();
+    const place = `, authority: "${authority.url}", log: "${authority.url}"`;
+    trust(byAcme, place);
+    env = { ...env, SIGSTORE_ID_TOKEN: authority.token() };
+    const unknown = await run('publish', 'style', '--sign');
+    expect([unknown.code, unknown.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^error\[E-REG-014\]: the signature that .* does not hold/),
+    ]);
+    const refusing = await StandInServer.open((_, response) => {
+      response.writeHead(400).end(JSON.stringify({ message: `no ${authority.token()}` }));
+    });
+    trust(byAcme, `, authority: "${refusing.url}", log: "${refusing.url}"`);
+    const refused = await run('publish', 'style', '--sign');
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('refuses to sign (400): no [secret]')]);
+    env = { ...env, SIGSTORE_ID_TOKEN: 'no token' };
+    expect((await run('publish', 'style', '--sign')).stderr).toContain('E-REG-014');
+    expect(registry.answered).toEqual([]);
+  });
+});
+
+describe('a project under a rule', () => {
+  it('is refused what nobody signed, somebody else signed, and what was changed on its way', async () => {
+    await run('publish', 'style');
+    trust(byAcme);
+    const codes = async (...args: readonly string[]): Promise<unknown[]> => {
+      const { code, stderr } = await run(...args);
+      return [code, /error\[(.*?)\]/.exec(stderr)?.[1]];
+    };
+    expect(await codes('install')).toEqual([1, 'E-REG-011']);
+    expect(await codes('run')).toEqual([1, 'E-REG-011']);
+    const archive = await archiveBytes(skillFiles('style', 'Be brief.'));
+    const [{ sha256 }] = JSON.parse(
+      `[${(await svc(workspace, ['install', '--json', '--registry', env['SVC_REGISTRY_URL'] ?? ''], { env: { ...env, HOME: join(workspace.home, 'other') } })).stdout.trim().split('\n').join(',')}]`,
+    ) as [{ sha256: string }];
+    const post = async (bundle: string): Promise<number> =>
+      (await registry.ask(`POST /v1/signatures/${sha256}`, { body: Buffer.from(bundle) })).status;
+    expect(archive.length).toBeGreaterThan(0);
+    const stored = join(workspace.folder, '.svc', 'artifacts', 'style', '1.0.0', 'style-1.0.0.zip');
+    expect(await post(await signedBy(stranger, readFileSync(stored)))).toBe(201);
+    expect(await codes('install')).toEqual([1, 'E-REG-009']);
+    // It has the hash of the archive, and a signature of other bytes.
+    const broken = JSON.parse(await signedBy(acme, Buffer.from('x'))) as {
+      messageSignature: { messageDigest: { digest: string } };
+    };
+    broken.messageSignature.messageDigest.digest = Buffer.from(sha256, 'hex').toString('base64');
+    expect(await post(JSON.stringify(broken))).toBe(201);
+    expect(await codes('install')).toEqual([1, 'E-REG-009']);
+    expect(await post(await signedBy(acme, readFileSync(stored)))).toBe(201);
+    expect(await codes('install')).toEqual([0, undefined]);
+    expect(await codes('run')).toEqual([0, undefined]);
+    trust('{ names: ["*"], signed_by: { key: stranger } }');
+    expect(await codes('run')).toEqual([1, 'E-REG-009']);
+    home('config.yaml', 'trust: { rules: [{ names: "*" }] }\n');
+    for (const command of ['run', 'install', 'verify']) expect(await codes(command), command).toEqual([1, 'E-REG-013']);
+  });
+
+  it('goes on with a warning where the rule only warns', async () => {
+    await run('publish', 'style');
+    trust('{ names: ["*"], signed_by: { key: acme }, mode: warn }');
+    for (const command of ['install', 'run']) {
+      const { code, stderr } = await run(command);
+      expect([code, stderr.match(/W-REG-006/g)]).toEqual([0, ['W-REG-006']]);
+    }
+  });
+
+  it('holds a published capsule to the rule too', async () => {
+    const own = (name: string): string => readFileSync(join(workspace.folder, name), 'utf8');
+    workspace.write(
+      'guest/svc.yaml',
+      own('svc.yaml')
+        .replace(/^.*style.*\n/m, '')
+        .replace(/^artifacts:\n(?! )/m, ''),
+    );
+    workspace.write('guest/script.yaml', own('script.yaml'));
+    const { stdout, code, stderr } = await run('publish', 'guest', '--registry', 'local', '--json');
+    expect([code, stderr]).toEqual([0, '']);
+    const { name, version } = JSON.parse(stdout) as { name: string; version: string };
+    trust(`{ names: ["${name}"], signed_by: { key: acme } }`);
+    const published = ['run', '--capsule', name, '--capsule-version', version];
+    const refused = await run(...published);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('E-REG-011')]);
+    trust(`{ names: ["${name}"], signed_by: { key: acme }, mode: warn }`);
+    const warned = await run(...published, '--task', 'Say that you are done.');
+    expect([warned.code, warned.stderr.match(/W-REG-006/g)]).toEqual([0, ['W-REG-006']]);
+  });
+});
+
+describe('svc verify', () => {
+  it('tells what is signed, damaged, changed and missing, and exits with 1', async () => {
+    await run('publish', 'style', '--sign', '--key', 'acme.key');
+    trust(byAcme);
+    await run('install');
+    const good = await run('verify');
+    expect([good.code, good.stdout]).toEqual([
+      0,
+      expect.stringMatching(/style +1\.0\.0 +project +signed +the key acme/),
+    ]);
+    const stored = join(workspace.folder, '.svc', 'artifacts', 'style', '1.0.0', 'style-1.0.0.zip');
+    const bytes = readFileSync(stored);
+    const states = async (): Promise<unknown[]> => {
+      const { code, stdout } = await run('verify', '--json');
+      const rows = stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { name: string; state: string; code: string });
+      return [code, ...rows.filter(({ name }) => name === 'style').map(({ state, code: told }) => `${state} ${told}`)];
+    };
+    writeFileSync(`${stored}.sigstore.jsonl`, `${await signedBy(stranger, bytes)}\n`);
+    expect(await states()).toEqual([1, 'refused E-REG-009']);
+    bytes[20] = (bytes[20] ?? 0) ^ 1;
+    writeFileSync(stored, bytes);
+    expect(await states()).toEqual([1, 'damaged E-ART-006']);
+    const hash = `${stored}.sha256`;
+    writeFileSync(hash, `${'0'.repeat(64)}  style-1.0.0.zip\n`);
+    expect(await states()).toEqual([1, 'changed E-RUN-003']);
+    execFileSync('rm', ['-r', join(workspace.folder, '.svc', 'artifacts')]);
+    expect(await states()).toEqual([1, 'missing E-REG-001']);
+  });
+
+  it('with --all looks at the stores without a manifest', async () => {
+    await run('publish', 'style', '--registry', 'local');
+    const { code, stdout } = await svc(workspace, ['verify', '--all'], { env, cwd: workspace.home });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^style +1\.0\.0 +user +unchecked +-$/m);
+    expect(stdout).toMatch(/^svc-tool-editor +1\.0\.0 +bundled +bundled +-$/m);
+  });
+});
+
+describe('svc key new', () => {
+  it('makes a pair that signs, readable by its owner alone, and replaces nothing', async () => {
+    const { code, stdout } = await run('key', 'new', 'mine', '--json');
+    expect(code).toBe(0);
+    const made = JSON.parse(stdout) as { private_key: string; public_key: string; encrypted: boolean };
+    expect(made).toMatchObject({ private_key: join(workspace.folder, 'mine.key'), encrypted: false });
+    expect(statSync(made.private_key).mode & 0o777).toBe(0o600);
+    const before = readFileSync(made.private_key);
+    expect((await run('key', 'new', 'mine')).stderr).toContain('E-IO-001');
+    expect(readFileSync(made.private_key).equals(before)).toBe(true);
+    expect((await run('key', 'new', '../x')).code).not.toBe(0);
+  });
+
+  it('encrypts the private key with a password, without which nothing is signed', async () => {
+    env = { ...env, SVC_KEY_PASSWORD: 'correct horse' };
+    await run('key', 'new', 'mine');
+    const key2 = readFileSync(join(workspace.folder, 'mine.key'), 'utf8');
+    expect(key2).toMatch(/^-----BEGIN ENCRYPTED PRIVATE KEY-----\n/);
+    const sign = ['publish', 'style', '--registry', 'local', '--sign', '--key', 'mine.key'];
+    env = { ...env, SVC_KEY_PASSWORD: '' };
+    expect((await run(...sign)).stderr).toContain('set SVC_KEY_PASSWORD');
+    env = { ...env, SVC_KEY_PASSWORD: 'wrong' };
+    expect((await run(...sign)).stderr).toContain('E-REG-014');
+    env = { ...env, SVC_KEY_PASSWORD: 'correct horse' };
+    const { code, stdout, stderr } = await run(...sign);
+    expect(code).toBe(0);
+    expect(stdout + stderr).not.toContain('horse');
+  });
+});
+
+describe('without a rule', () => {
+  const preload = fileURLToPath(new URL('../support/loaded-files.cjs', import.meta.url));
+  /** What only the verifier has. */
+  const mark = 'TLOG_BODY_ERROR';
+
+  async function verifierLoaded(...args: readonly string[]): Promise<boolean> {
+    const list = join(workspace.folder, 'loaded.txt');
+    const { code, stderr } = await svc(workspace, args, {
+      env: { ...env, NODE_OPTIONS: `--require ${preload}`, LOADED_FILES: list },
+    });
+    expect([code, stderr.includes('error')]).toEqual([0, false]);
+    return readFileSync(list, 'utf8')
+      .split('\n')
+      .filter((file) => file.endsWith('.cjs') && file.includes('/dist/'))
+      .some((file) => readFileSync(file, 'utf8').includes(mark));
+  }
+
+  it('neither install nor run loads anything that verifies, and the registry is asked for no signature', async () => {
+    await run('publish', 'style', '--sign', '--key', 'acme.key');
+    registry.answered.length = 0;
+    expect(await verifierLoaded('install')).toBe(false);
+    expect(registry.answered).toEqual(['GET 200', 'GET 304']);
+    expect(await verifierLoaded('run')).toBe(false);
+    trust('{ names: ["other-*"], signed_by: { key: acme } }');
+    expect(await verifierLoaded('run')).toBe(false);
+    trust(byAcme);
+    expect(await verifierLoaded('install')).toBe(true);
+    // The pass of the install is enough for each run.
+    expect(await verifierLoaded('run')).toBe(false);
+  });
+
+  it('a policy in the folder of a project is none', async () => {
+    await run('publish', 'style');
+    workspace.write('.svc/config.yaml', `trust: { rules: [${byAcme}] }\n`);
+    const { code, stderr } = await run('install');
+    expect([code, stderr]).toEqual([0, '']);
+    const ran = await run('run');
+    expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining('W-SEC-019')]);
+  });
+});
