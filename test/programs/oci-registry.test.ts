@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { acme } from '../../packages/artifacts/test/trust/trust-kit.ts';
 import { whyMissing } from '../support/debian-program.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
@@ -96,6 +97,28 @@ ${auth}`,
     }
     const nowhere = await run(['install', '--global', `oci://${host}/acme/style:2.0.0`]);
     expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining('E-REG-001') });
+  }, 120_000);
+
+  it('keeps the signatures of what is published, and gives them to who wants one', async () => {
+    await start();
+    workspace.write('acme.key', acme.privatePem);
+    mkdirSync(join(workspace.home, '.svc'));
+    writeFileSync(join(workspace.home, '.svc', 'acme.pub'), acme.publicPem);
+    const rule = '{ names: ["*"], signed_by: { key: acme } }';
+    const config = `trust: { keys: { acme: ./acme.pub }, rules: [${rule}] }\n`;
+    writeFileSync(join(workspace.home, '.svc', 'config.yaml'), config);
+    await done(['publish', 'style', '--registry', `oci://${host}/signed`, '--sign', '--key', 'acme.key']);
+    workspace.write('style/skill.md', 'Be long.\n');
+    await done(['publish', 'style', '--registry', `oci://${host}/unsigned`]);
+    const installed = await done(['install', '--json'], { SVC_REGISTRY_URL: `oci://${host}/signed` });
+    expect(JSON.parse(installed.split('\n')[0] ?? '')).toMatchObject({ name: 'style' });
+    const lock = JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8'));
+    expect(lock.artifacts[0]).toMatchObject({ name: 'style', signed_by: { key: `sha256:${acme.fingerprint}` } });
+    await done(['install', '--global', `oci://${host}/signed/style:1.0.0`]);
+    expect(await run(['install', '--global', `oci://${host}/unsigned/style:1.0.0`])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('E-REG-011'),
+    });
   }, 120_000);
 
   it('asks for the login that docker keeps, in its file or with a helper', async () => {

@@ -32,7 +32,7 @@ import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { receiptOf } from './locate-in-sources.ts';
 import { type GithubApi, archivesOfRelease, type ReleaseArchive } from './sources/github-source.ts';
-import { fetchReference, type OciAccess } from './sources/oci/oci-source.ts';
+import { fetchReference, type OciAccess, referenceSignatures } from './sources/oci/oci-source.ts';
 import { type OciReference, spellOci } from '../manifest/oci-reference.ts';
 
 export interface InstallRequest extends StorePlaces {
@@ -243,8 +243,9 @@ export async function installOci(
 ): Promise<InstalledRef> {
   const name = spellOci(reference);
   const fetched = await fetchReference(reference, request.platform, access);
-  // No signatures are kept there yet: where a rule wants one, it is refused.
-  const download = { source: name, what: name, signatures: () => Promise.resolve([]) };
+  const signatures = async ({ sha256 }: LockedArtifact): Promise<readonly string[]> =>
+    await referenceSignatures(reference, sha256, access);
+  const download = { source: name, what: name, signatures };
   const installed = await takeInFetched(fetched, download, request);
   await record([installed], request);
   return installed;

@@ -121,9 +121,8 @@ async function publish(archive: SignedArchive, { options, context, signal }: Pub
       });
       return registry.client.name;
     case 'oci':
-      if (archive.signatures.length > 0) throw unsignable(registry.source.name);
       await shownPublish(archive, registry.source.name, context, (body) =>
-        registry.source.publish({ ...archive, runtime: archive.kind, signatures: [], body }),
+        registry.source.publish({ ...archive, runtime: archive.kind, body }),
       );
       return registry.source.name;
     case 'github':
@@ -150,12 +149,6 @@ async function shownPublish(
   } finally {
     line.show('');
   }
-}
-
-function unsignable(registry: string): Diagnostic {
-  return new Diagnostic('E-REG-014', `svc keeps no signatures in ${registry}, an OCI registry`, {
-    hint: 'publish without --sign, from a folder that has no .sigstore.jsonl beside the archive; or publish to a registry of svc',
-  });
 }
 
 /** The bytes of an archive, and on the line how many of them have gone. */

@@ -155,6 +155,16 @@ export async function fetchReference(
   });
 }
 
+/** The bundles that refer to the archive of this hash, which the reference led to. */
+export async function referenceSignatures(
+  reference: OciReference,
+  sha256: string,
+  access: OciAccess,
+): Promise<readonly string[]> {
+  const { digest, tag } = reference;
+  return await signaturesIn(openRepository(reference, access), digest ?? tag ?? '', sha256);
+}
+
 async function fetchFrom(repository: OciRepository, at: string, platform: string): Promise<FetchedArchive | null> {
   const found = await repository.document(at);
   if (found === null) return null;
