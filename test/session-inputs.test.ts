@@ -91,6 +91,8 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'svc/journal/journal-writer.ts': { clock: 'ids and times' },
   'svc/listener/callers.ts': { timer: 'around' },
   'svc/listener/doors/a2a/methods.ts': { clock: 'around' },
+  'svc/listener/doors/mcp/client-sessions.ts': { duration: 'around', chance: 'around' },
+  'svc/listener/doors/mcp/mcp-door.ts': { chance: 'around' },
   'svc/listener/doors/door-stream.ts': { timer: 'around' },
   'svc/listener/event-connection.ts': { timer: 'around' },
   'svc/listener/event-streams.ts': { duration: 'around', timer: 'around' },

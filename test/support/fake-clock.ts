@@ -16,7 +16,11 @@ export class FakeClock implements Clock {
 
   randomBytes(size: number): Uint8Array {
     this.#drawn += 1;
-    return Uint8Array.from({ length: size }, (_, index) => (index === size - 1 ? this.#drawn % 256 : index));
+    const [low, high] = [this.#drawn % 256, Math.floor(this.#drawn / 256)];
+    return Uint8Array.from({ length: size }, (_, index) => {
+      if (index === size - 1) return low;
+      return index === size - 2 ? index + high : index;
+    });
   }
 
   after(ms: number, callback: () => void): () => void {

@@ -373,15 +373,15 @@ describe('doors', () => {
 
   it('are those that this version has unless the manifest names them', () => {
     const served = (text: string): readonly string[] => servedDoors(load(text).manifest);
-    expect(served(smallest)).toEqual(['a2a']);
+    expect(served(smallest)).toEqual(['a2a', 'mcp']);
     expect(served(doored('{ serve: [] }'))).toEqual([]);
-    expect(served(doored('{ serve: [a2a] }'))).toEqual(['a2a']);
+    expect(served(doored('{ serve: [mcp] }'))).toEqual(['mcp']);
     expect(served(`${smallest}lifecycle: { task_acceptance: none }\n`)).toEqual([]);
   });
 
   it('are refused where a client would not find them', () => {
-    expect(refusal(doored('{ serve: [a2a, mcp] }'))).toEqual([
-      'E-MAN-005 8:23 doors.serve[1] names mcp, which this version of svc does not have',
+    expect(refusal(doored('{ serve: [a2a, openai] }'))).toEqual([
+      'E-MAN-005 8:23 doors.serve[1] names openai, which this version of svc does not have',
     ]);
     expect(refusal(doored('{ serve: [a2a, a2a] }'))).toEqual(['E-MAN-003 8:23 doors.serve[1] repeats a2a']);
     expect(refusal(doored('{ serve: [gopher] }'))).toEqual([

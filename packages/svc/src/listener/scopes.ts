@@ -38,6 +38,16 @@ export const a2aScopes: Needed = new Map<string, readonly Scope[]>([
   ['GetExtendedAgentCard', ['read']],
 ]);
 
+/** Of MCP. A call that answers a question needs `answer` as well. */
+export const mcpScopes: Needed = new Map<string, readonly Scope[]>([
+  ['tools/call', ['send']],
+  ['resources/list', ['read']],
+  ['resources/read', ['read']],
+  ['tasks/get', ['read']],
+  ['tasks/update', ['answer']],
+  ['tasks/cancel', ['send', 'stop']],
+]);
+
 interface Scoped {
   readonly scopes: readonly Scope[];
 }

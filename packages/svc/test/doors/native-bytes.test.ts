@@ -4,6 +4,7 @@ import type { DoorName } from '@svc/artifacts/manifest/door-names.ts';
 import { calls, says } from '../../../../test/support/fake-driver.ts';
 import { postBytes, RawSocket } from '../../../../test/support/raw-socket.ts';
 import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
+import { connectMcp } from './mcp-client.ts';
 import { useA2aCapsules, type A2aCapsule, type A2aOptions } from './a2a-capsule.ts';
 
 const open = useA2aCapsules();
@@ -13,12 +14,21 @@ const ask = fakeTool('ask', async (_args, context) => {
   return passed(answer.kind === 'answered' ? answer.text : 'nothing');
 });
 
+/** Ids by the order in which they come: a door draws on the same chance as they do. */
+function numbered(text: string, ids: string[]): string {
+  return text.replaceAll(/(tsk|ctx)_[0-9a-f]{32}/g, (id, kind: string) => {
+    if (!ids.includes(id)) ids.push(id);
+    return `${kind}_${String(ids.indexOf(id)).padStart(32, '0')}`;
+  });
+}
+
 /** What the capsule's own clients receive in one and the same conversation, byte for byte but for the dates. */
 async function conversation(options: A2aOptions, meanwhile: (capsule: A2aCapsule) => Promise<void>): Promise<string[]> {
   const turns = [calls(['ask', {}]), says('Blue.'), says('Second.')];
   const capsule = (await open({ turns, tools: [ask], ...options })).run();
   await meanwhile(capsule);
   const received: string[] = [];
+  const ids: string[] = [];
   const rpc = async (method: string, params: unknown): Promise<string> => {
     const socket = await RawSocket.open(capsule.port);
     socket.send(postBytes(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }), ['Connection: close']));
@@ -45,12 +55,15 @@ async function conversation(options: A2aOptions, meanwhile: (capsule: A2aCapsule
   await rpc('session/stop', {});
   received.push(watch.received);
   watch.close();
-  return received.map((text) => text.replaceAll(/^date: .*\r\n/gim, ''));
+  return received.map((text) => numbered(text.replaceAll(/^date: .*\r\n/gim, ''), ids));
 }
 
 it('the capsule’s own protocol is the same to the byte with every door open and in use', async () => {
   const closed = await conversation({ serve: [] }, async () => {});
-  const used = await conversation({ serve: ['a2a'] }, async (capsule) => {
+  const used = await conversation({ serve: ['a2a', 'mcp'] }, async (capsule) => {
+    const client = await connectMcp(capsule, { revision: '2025-11-25' });
+    await client.listTools();
+    await client.close();
     const { tasks } = await capsule.result('ListTasks', { includeArtifacts: true, historyLength: 10 });
     for (const task of tasks) await capsule.result('GetTask', { id: task.id });
   });

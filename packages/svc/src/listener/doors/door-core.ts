@@ -4,6 +4,7 @@ import { kitRefusal } from '@svc/kit/http/refusal.ts';
 import type { StreamReply } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import type { AgentCard } from '@svc/protocol/agent-card.ts';
+import type { ResourceDoor } from '../../resources/resource-routes.ts';
 import type { Session } from '../../session/session.ts';
 import { TaskRecords } from '../../session/task-records.ts';
 import type { Callers } from '../callers.ts';
@@ -34,6 +35,8 @@ export interface DoorSession {
   readonly session: Session;
   readonly callers: Callers;
   readonly card: AgentCard;
+  /** The exported files, as `/resources/` has them: each access is recorded. */
+  readonly resources: Pick<ResourceDoor, 'answer'>;
   readonly facts: () => Promise<DoorFacts>;
 }
 
@@ -51,15 +54,17 @@ export class DoorCore {
   readonly card: AgentCard;
   readonly facts: DoorFacts;
   readonly records: TaskRecords;
+  readonly resources: DoorSession['resources'];
   readonly #places = new OpenStreams();
   readonly #open = new Set<DoorStream>();
   readonly #heartbeats: Heartbeats;
   readonly #callers: Callers;
 
-  constructor({ session, callers, card }: DoorSession, facts: DoorFacts) {
+  constructor({ session, callers, card, resources }: DoorSession, facts: DoorFacts) {
     this.session = session;
     this.card = card;
     this.facts = facts;
+    this.resources = resources;
     this.records = new TaskRecords(session);
     this.#heartbeats = new Heartbeats(session.clock);
     this.#callers = callers;
@@ -76,6 +81,16 @@ export class DoorCore {
     throw kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': 'Bearer' });
   }
 
+  /** Calls `cut` soon after the token of the principal has ended; the function it returns ends that. */
+  whileHeld(principal: Principal, cut: () => void): () => void {
+    return this.#callers.whileHeld(principal, cut);
+  }
+
+  /** A place for a stream of this client; the function gives it back, once. Throws the refusal 429 where it has none left. */
+  place(principal: Principal): () => void {
+    return this.#places.take(principal.name);
+  }
+
   /**
    * An event stream for a client that has a place for one. `prepare` does what may be refused, and gives what begins the stream in the turn in
    * which it opens; what it throws is thrown. Throws the refusal 429 where the client has no place left, before anything is done.
@@ -85,7 +100,7 @@ export class DoorCore {
     around: Pick<DoorStreamOptions, 'head' | 'tail'>,
     prepare: () => StreamOpening,
   ): StreamReply {
-    const giveBack = this.#places.take(principal.name);
+    const giveBack = this.place(principal);
     let opening: StreamOpening;
     try {
       opening = prepare();

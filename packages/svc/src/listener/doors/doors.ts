@@ -9,6 +9,9 @@ import type { OpenDoors } from './open-doors.ts';
 /** Largest body that a door takes (docs/doors.md "What all doors have in common"). */
 const maxBodyBytes = 10 * 1024 * 1024;
 
+/** Where clients of the Model Context Protocol find the capsule. */
+const mcpPath = '/mcp';
+
 type Answer = Reply | Promise<Reply>;
 
 /** The routes of these doors. `use` hands the doors of the session on as soon as there is one. */
@@ -23,6 +26,12 @@ export function doorRoutes(
     for (const path of ['/a2a', '/a2a/']) {
       routes.push({ method: 'POST', path, body: 'whole', maxBytes: maxBodyBytes, handle });
     }
+  }
+  if (serve.includes('mcp')) {
+    const handle = (request: RequestHead | HttpRequest): Answer =>
+      use((doors) => doors.use((open) => open.mcp(request)));
+    routes.push({ method: 'POST', path: mcpPath, body: 'whole', maxBytes: maxBodyBytes, handle });
+    for (const method of ['GET', 'DELETE']) routes.push({ method, path: mcpPath, body: 'unread', handle });
   }
   return routes;
 }

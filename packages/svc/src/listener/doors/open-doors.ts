@@ -4,6 +4,7 @@ import type { Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest, RequestHead } from '@svc/kit/http/route.ts';
 import type { A2aDoor } from './a2a/a2a-door.ts';
 import { cardReplies } from './a2a/card.ts';
+import type { McpDoor } from './mcp/mcp-door.ts';
 import type { DoorFacts, DoorCore, DoorSession } from './door-core.ts';
 
 /** What answers at the doors of one session. */
@@ -15,6 +16,7 @@ export class OpenDoors {
   #core: Promise<DoorCore> | null = null;
   #a2aOpening: Promise<A2aDoor> | null = null;
   #a2a: A2aDoor | null = null;
+  #mcp: Promise<McpDoor> | null = null;
 
   constructor(session: DoorSession, facts: DoorFacts) {
     this.card = cardReplies({ card: session.card, facts });
@@ -26,6 +28,17 @@ export class OpenDoors {
     if (this.#a2a !== null) return this.#a2a.handle(request);
     this.#a2aOpening ??= this.#openA2a();
     return this.#a2aOpening.then((door) => door.handle(request));
+  }
+
+  async mcp(request: RequestHead | HttpRequest): Promise<Reply> {
+    this.#mcp ??= this.#openMcp();
+    const door = await this.#mcp;
+    return await door.handle(request);
+  }
+
+  async #openMcp(): Promise<McpDoor> {
+    const [{ McpDoor }, core] = await Promise.all([import('./mcp/mcp-door.ts'), this.#shared()]);
+    return await McpDoor.open(core);
   }
 
   async #openA2a(): Promise<A2aDoor> {

@@ -1,0 +1,103 @@
+/** A server of the Model Context Protocol for one client of a capsule: one tool, the exported files, and tasks to follow. */
+
+import type * as Sdk from '@modelcontextprotocol/server';
+
+import { Diagnostic, raise } from '@svc/kit/diagnostics/diagnostic.ts';
+import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import type { DoorCore } from '../door-core.ts';
+import type { Principal } from '../principal.ts';
+import { callTool } from './call-tool.ts';
+import { type AskedState, type Caller, type Context } from './caller.ts';
+import { capsuleTool, type IntroducedCapsule } from './capsule-tool.ts';
+import { listResources, readResource } from './file-resources.ts';
+import { namedTask, taskMethods } from './task-handle.ts';
+
+/** What a capsule is to all of its clients. */
+export interface ServedCapsule {
+  readonly about: IntroducedCapsule;
+  readonly sdk: typeof Sdk;
+  readonly states: Sdk.RequestStateCodec<AskedState>;
+  /** The capsule itself: it may still be starting while clients ask what it is. */
+  readonly core: () => DoorCore | Promise<DoorCore>;
+}
+
+/** How long a question waits for the user of a client, and how long its answer may take: as long as what is asked for is kept. */
+export const answerSecs = 3600;
+/** How many questions one call may come to, with clients of before 2026. */
+const mostQuestions = 1000;
+
+export interface ClientServer {
+  readonly server: InstanceType<typeof Sdk.Server>;
+  /** Calls that wait for their task. */
+  calls(): number;
+}
+
+/** Questions are answered by the revision of the client: these values are what either understands. */
+export function createClientServer(capsule: ServedCapsule, principalOf: (core: DoorCore) => Principal): ClientServer {
+  const { about, sdk, states } = capsule;
+  const { ProtocolError, ProtocolErrorCode } = sdk;
+  const { name, version } = about;
+  const server = new sdk.Server(
+    { name, version },
+    {
+      capabilities: { tools: {}, resources: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } },
+      requestState: { verify: async (state, context) => await states.verify(state, context) },
+      inputRequired: { maxRounds: mostQuestions, roundTimeoutMs: answerSecs * 1000 },
+    },
+  );
+  let calls = 0;
+  const called = async <Answer>(handle: (caller: Caller) => Promise<Answer>): Promise<Answer> => {
+    const core = await capsule.core();
+    const caller = {
+      core,
+      sdk,
+      states,
+      principal: principalOf(core),
+      capabilities: () => server.getClientCapabilities(),
+    };
+    calls += 1;
+    try {
+      return await handle(caller);
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error;
+      // Its token has ended meanwhile.
+      if (error instanceof HttpRefusal) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, error.message);
+      // The library would tell the client what went wrong inside.
+      if (error instanceof Diagnostic) core.session.trap(error);
+      else raise(error);
+      throw new ProtocolError(ProtocolErrorCode.InternalError, 'Internal error');
+    } finally {
+      calls -= 1;
+    }
+  };
+  const missing = (why: string): Error => new ProtocolError(ProtocolErrorCode.InvalidParams, why);
+  server.setRequestHandler('tools/list', () => ({ tools: [capsuleTool(about)] }));
+  server.setRequestHandler('tools/call', async ({ params }, context: Context) => {
+    if (params.name !== name) throw missing(`there is no tool of that name; the one tool is ${name}`);
+    return (await called((caller) => callTool(params.arguments, context, caller))) as Sdk.CallToolResult;
+  });
+  server.setRequestHandler('resources/list', async ({ params }) => {
+    const page = await called(async ({ core }) => await listResources(params?.cursor, core));
+    if (page === null) throw missing('the files cannot be listed, or there are too many');
+    return { ...page };
+  });
+  server.setRequestHandler('resources/read', async ({ params }) => {
+    const read = await called(async ({ core }) => await readResource(params.uri, core));
+    if (read === null) throw missing('Resource not found, or too large');
+    return read;
+  });
+  for (const [method, handle] of Object.entries(taskMethods)) {
+    server.setRequestHandler(
+      method,
+      { params: unchecked },
+      async (params, context: Context) =>
+        await called(async (caller) => await handle(namedTask(params, caller), context, caller)),
+    );
+  }
+  return { server, calls: () => calls };
+}
+
+/** The library has no schema for the methods of the extension, which check for themselves what they are called with. */
+const unchecked = {
+  '~standard': { version: 1, vendor: 'svc', validate: (value: unknown) => ({ value }) },
+} as const;

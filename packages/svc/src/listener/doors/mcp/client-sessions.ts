@@ -1,0 +1,111 @@
+/** Sessions of clients that keep to revisions of before 2026: without one, neither an answer nor a cancel would find the call that it is for. */
+
+import type { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
+
+import type { Clock } from '@svc/kit/clock.ts';
+import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import type { JsonObject } from '@svc/protocol/json-object.ts';
+import type { Principal } from '../principal.ts';
+import { type ClientServer, createClientServer, type ServedCapsule } from './capsule-server.ts';
+
+/** Of all clients together. */
+const mostSessions = 256;
+const idleMs = 30 * 60 * 1000;
+
+interface ClientSession {
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  readonly client: ClientServer;
+  readonly principal: string;
+  /** On the monotonic clock. */
+  usedMs: number;
+  /** Answers that are being sent. */
+  streams: number;
+}
+
+/** What came of a request. `opened` is called when its answer is a stream, and gives what is to be called at its end. */
+interface Answered {
+  readonly response: Response;
+  readonly opened: () => () => void;
+}
+
+/** At most 256, of which one that was not used for 30 minutes makes room, or else the one that was longest not in use. */
+export class ClientSessions {
+  readonly #capsule: ServedCapsule;
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'randomBytes'>;
+  readonly #sessions = new Map<string, ClientSession>();
+
+  constructor(capsule: ServedCapsule, clock: Pick<Clock, 'monotonicMs' | 'randomBytes'>) {
+    this.#capsule = capsule;
+    this.#clock = clock;
+  }
+
+  /** `message` is null for a request without a body. Throws the refusal 429 where every session is in use. */
+  async handle(request: Request, message: JsonObject | null, principal: Principal): Promise<Answered> {
+    const id = request.headers.get('mcp-session-id');
+    if (id === null) {
+      if (message?.['method'] === 'initialize') return await this.#begin(request, message, principal);
+      return notServed(400, -32_000, 'Bad Request: Mcp-Session-Id header is required');
+    }
+    const session = this.#sessions.get(id);
+    const isTheirs = session !== undefined && session.principal === principal.name;
+    // The client begins anew then.
+    if (!isTheirs) return notServed(404, -32_001, 'Session not found');
+    return await this.#handOn(session, request, message);
+  }
+
+  async close(): Promise<void> {
+    const sessions = [...this.#sessions.values()];
+    this.#sessions.clear();
+    await Promise.all(sessions.map(({ transport }) => transport.close()));
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  async #begin(request: Request, message: JsonObject, principal: Principal): Promise<Answered> {
+    await this.#makeRoom();
+    const { sdk } = this.#capsule;
+    const client = createClientServer(this.#capsule, () => principal);
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => Buffer.from(this.#clock.randomBytes(16)).toString('hex'),
+      onsessioninitialized: (id) => void this.#sessions.set(id, session),
+      onsessionclosed: (id) => void this.#sessions.delete(id),
+    });
+    const session = { transport, client, principal: principal.name, usedMs: this.#clock.monotonicMs(), streams: 0 };
+    await client.server.connect(transport);
+    return await this.#handOn(session, request, message);
+  }
+
+  async #handOn(session: ClientSession, request: Request, parsedBody: JsonObject | null): Promise<Answered> {
+    session.usedMs = this.#clock.monotonicMs();
+    const response = await session.transport.handleRequest(request, parsedBody === null ? {} : { parsedBody });
+    const opened = (): (() => void) => {
+      session.streams += 1;
+      return () => {
+        session.streams -= 1;
+        session.usedMs = this.#clock.monotonicMs();
+      };
+    };
+    return { response, opened };
+  }
+
+  async #makeRoom(): Promise<void> {
+    const before = this.#clock.monotonicMs() - idleMs;
+    const unused = [...this.#sessions].filter(([, { streams, client }]) => streams === 0 && client.calls() === 0);
+    unused.sort(([, left], [, right]) => left.usedMs - right.usedMs);
+    for (const [id, { usedMs, transport }] of unused) {
+      if (usedMs > before && this.#sessions.size < mostSessions) break;
+      this.#sessions.delete(id);
+      await transport.close();
+    }
+    if (this.#sessions.size < mostSessions) return;
+    const message = `There are ${mostSessions} sessions, all of them in use; end one and ask again.`;
+    throw new HttpRefusal(429, 'too_many_sessions', message, { 'retry-after': '5' });
+  }
+}
+
+function notServed(status: number, code: number, message: string): Answered {
+  const response = Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status });
+  return { response, opened: () => () => {} };
+}

@@ -1,0 +1,56 @@
+/** Reads one message of the Model Context Protocol from a body, and refuses what no revision of it allows. */
+
+import { briefBody } from '@svc/protocol/json-rpc.ts';
+import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
+import { type JsonText, parsedJson } from '@svc/protocol/json-text.ts';
+import { readLongJson } from '@svc/protocol/long-json.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { ownTurn } from '@svc/kit/own-turn.ts';
+import { holdsWholeText, nestsTooDeep } from '../bad-input.ts';
+
+/** A long body holds at most so many values. */
+const mostValues = 32_768;
+const longestId = 256;
+
+/** A request, a notification or an answer; `fault` says why a body is none. */
+export type ReadMessage =
+  | { readonly kind: 'message'; readonly message: JsonObject }
+  | { readonly kind: 'fault'; readonly code: number; readonly why: string };
+
+/** A body of megabytes is read in turns of the event loop of its own, so that nothing waits for it. */
+export async function readMessage(body: Uint8Array): Promise<ReadMessage> {
+  const read = body.length <= briefBody ? parseBrief(body) : await parseLong(body);
+  if (read.kind === 'too-many') return fault(-32_600, `the body holds more than ${mostValues} values`);
+  if (read.kind !== 'json') return fault(-32_700, 'Parse error');
+  if (Array.isArray(read.value)) return fault(-32_600, 'batches are not served');
+  const message = asJsonObject(read.value);
+  if (message === null) return fault(-32_600, 'not an object');
+  const { id } = message;
+  if (typeof id === 'string' && id.length > longestId) {
+    return fault(-32_600, `id must have at most ${longestId} characters`);
+  }
+  if (typeof id === 'number' && !Number.isSafeInteger(id)) {
+    return fault(-32_600, 'id must be a string or a whole number that a double holds exactly');
+  }
+  if (nestsTooDeep(message)) return fault(-32_600, 'the message must not nest deeper than 64');
+  if (!holdsWholeText(message)) return fault(-32_602, 'texts must hold whole characters');
+  return { kind: 'message', message };
+}
+
+function parseBrief(body: Uint8Array): JsonText {
+  const text = decodeStrictUtf8(body);
+  return text === null ? { kind: 'not-json' } : parsedJson(text);
+}
+
+async function parseLong(body: Uint8Array): Promise<JsonText> {
+  const reading = readLongJson(body, mostValues);
+  for (;;) {
+    const step = reading.next();
+    if (step.done === true) return step.value;
+    await ownTurn();
+  }
+}
+
+function fault(code: number, why: string): ReadMessage {
+  return { kind: 'fault', code, why: code === -32_600 ? `Invalid Request: ${why}` : why };
+}

@@ -1,0 +1,61 @@
+/** Takes the body out of a reply that was made for a client of HTTP. */
+
+import type { Readable } from 'node:stream';
+
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import type { Reply } from '@svc/kit/http/reply.ts';
+
+/** Null for a reply that is no success, and for one of more than `most` bytes. What the reply holds open is closed in every case. */
+export async function readUpTo(reply: Reply, most: number): Promise<Buffer | null> {
+  if (reply.kind === 'stream') throw new Error('an event stream is no body');
+  const isGood = reply.status === 200;
+  switch (reply.kind) {
+    case 'empty':
+      return isGood ? Buffer.alloc(0) : null;
+    case 'json':
+      return isGood && reply.text.length <= most ? Buffer.from(reply.text) : null;
+    case 'bytes': {
+      const bytes = isGood && reply.bytes.byteLength <= most ? Buffer.from(reply.bytes) : null;
+      reply.onDone?.(true);
+      return bytes;
+    }
+    case 'file': {
+      const { file, start, length } = reply;
+      try {
+        if (!isGood || length > most) return null;
+        const bytes = Buffer.alloc(length);
+        let read = 0;
+        while (read < length) {
+          const { bytesRead } = await file.read(bytes, read, length - read, start + read);
+          if (bytesRead === 0) return null;
+          read += bytesRead;
+        }
+        return bytes;
+      } finally {
+        await file.close();
+      }
+    }
+    case 'readable':
+      if (isGood) return await readStream(reply.source, most);
+      reply.source.destroy();
+      return null;
+  }
+}
+
+async function readStream(source: Readable, most: number): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of source as AsyncIterable<Buffer | string>) {
+      const bytes = Buffer.from(chunk as string);
+      length += bytes.length;
+      if (length > most) return null;
+      chunks.push(bytes);
+    }
+  } catch (error) {
+    // The system could not read on; whoever made the reply has recorded it.
+    if (isSystemError(error)) return null;
+    throw error;
+  }
+  return Buffer.concat(chunks);
+}
