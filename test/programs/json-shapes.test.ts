@@ -69,8 +69,8 @@ const tree = await commandTree(context);
 /** Commands that do something, by the words that lead to them. */
 const leaves = commandsBelow(tree).filter(({ command }) => command.commands.length === 0);
 
-/** Read keys and draw: there is nothing that a program could read. */
-const interactive: ReadonlySet<string> = new Set(['chat']);
+/** Read keys and draw, or speak a protocol of their own: there is nothing beside that a program could read. */
+const interactive: ReadonlySet<string> = new Set(['chat', 'serve mcp']);
 const scripted = leaves.filter(({ path }) => !interactive.has(path));
 
 describe('each command', () => {
@@ -268,7 +268,7 @@ artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
   it('has the shapes that stand here', () => {
     expect(Object.fromEntries(seen)).toEqual(shapes);
     expect(readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')).toContain(
-      'Each command but `svc chat` takes `--json`',
+      'Each command but `svc chat` and `svc serve` takes `--json`',
     );
   });
 });

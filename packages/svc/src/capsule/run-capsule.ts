@@ -127,7 +127,9 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
   try {
     forget = listSession(bound, open);
     await warnOfSharing(bound, open);
-    openDoor(doorOf(bound, open));
+    const door = doorOf(bound, open);
+    openDoor(door);
+    request.onDoor?.(door);
     observer.onListening(runningCapsule(launch, open, listener), steeringOf(open, launch));
     launch.loaded.keep?.();
     open.beginJournal();

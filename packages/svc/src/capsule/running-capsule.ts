@@ -3,6 +3,7 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import type { ActivityListener, OutputListener } from '../session/activity.ts';
 import type { InitialTask } from './initial-task.ts';
 import type { Retained } from './journal-retention.ts';
@@ -66,6 +67,8 @@ export interface RunRequest {
   readonly changes: RunChanges | null;
   /** Hears of everything that happens in the session; null where nobody looks. */
   readonly onActivity: ActivityListener | null;
+  /** Given the session as soon as its listener answers, for clients that reach it without one. */
+  readonly onDoor?: (door: CapsuleDoor) => void;
 }
 
 /** A capsule that no file describes, and that is given a folder to look at (docs/first-minute.md). */

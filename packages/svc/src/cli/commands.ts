@@ -13,6 +13,7 @@ interface CommandEntry {
 export const commands: readonly CommandEntry[] = [
   { name: 'run', load: async () => (await import('./run-command.ts')).runCommand },
   { name: 'chat', load: async () => (await import('./chat/chat.ts')).chatCommand },
+  { name: 'serve', load: async () => (await import('./serve/serve.ts')).serveCommand },
   { name: 'stop', load: async () => (await import('./stop.ts')).stopCommand },
   { name: 'ps', load: async () => (await import('./ps.ts')).psCommand },
   { name: 'sessions', load: async () => (await import('./sessions.ts')).sessionsCommand },
