@@ -23,8 +23,14 @@ afterEach(() => {
 const first = 'ses_00000000000000000000000000000001' as SessionId;
 const second = 'ses_00000000000000000000000000000002' as SessionId;
 
-function open(sessionId: SessionId, { capsule = 'demo', workdir = '/work' } = {}): ConversationPlace {
-  return openConversationPlace({ root, capsule, workdir, sessionId });
+interface Choice {
+  readonly capsule?: string;
+  readonly workdir?: string;
+  readonly thread?: string;
+}
+
+function open(sessionId: SessionId, { capsule = 'demo', workdir = '/work', thread }: Choice = {}): ConversationPlace {
+  return openConversationPlace({ root, capsule, workdir, thread, sessionId });
 }
 
 describe('the place of a capsule’s conversations', () => {
@@ -54,6 +60,14 @@ describe('the place of a capsule’s conversations', () => {
     const held = open(first);
     expect(open(second, { capsule: 'other' }).directory).not.toBe(held.directory);
     expect(open(second, { workdir: '/work2' }).directory).not.toBe(held.directory);
+  });
+
+  it('is another for a thread of the workdir, and the same for that again', () => {
+    const held = open(first);
+    const threaded = open(second, { thread: 'a' });
+    expect(threaded.directory).not.toBe(held.directory);
+    expect(open(second, { thread: 'b' }).directory).not.toBe(threaded.directory);
+    expect(() => open(first, { thread: 'a' })).toThrow(expect.objectContaining({ code: 'E-RUN-033' }));
   });
 
   it('is free again when its session was killed', async () => {

@@ -22,6 +22,8 @@ interface ConversationPlaceRequest {
   readonly capsule: string;
   /** `--workdir`, links resolved. */
   readonly workdir: string;
+  /** Tells conversations apart that belong to the same workdir; absent for those of `svc run`. */
+  readonly thread?: string | undefined;
   readonly sessionId: SessionId;
 }
 
@@ -36,8 +38,9 @@ export interface ConversationPlace {
  * one that lives has it, `E-IO-001` when the file system refuses.
  */
 export function openConversationPlace(request: ConversationPlaceRequest): ConversationPlace {
-  const { root, capsule, workdir, sessionId } = request;
-  const key = sha256Hex(workdir);
+  const { root, capsule, workdir, thread, sessionId } = request;
+  // No path holds a NUL.
+  const key = sha256Hex(thread === undefined ? workdir : `${workdir}\0${thread}`);
   const directory = join(root, '.svc', 'conversations', key, capsule);
   try {
     makeDirectories(directory, 0o700);
@@ -120,7 +123,8 @@ export async function openConversations(
   }
   const { KeptConversations } = await import('../session/kept-conversations.ts');
   const { name: capsule } = launch.loaded.manifest;
-  const place = openConversationPlace({ root: launch.source.root, capsule, workdir, sessionId });
+  const { root } = launch.source;
+  const place = openConversationPlace({ root, capsule, workdir, thread: request.changes?.thread, sessionId });
   const redact = (text: string): string => launch.redactor.redact(text);
   return { conversations: new KeptConversations({ directory: place.directory, redact }), close: place.release };
 }

@@ -98,6 +98,8 @@ export interface RunChanges {
   readonly settle: (manifest: CapsuleManifest) => CapsuleManifest;
   /** The first task, null for none; `find` looks where every other run does. */
   readonly task: (find: () => Promise<InitialTask | null>) => Promise<InitialTask | null>;
+  /** Keeps the conversations of this run apart from those of all others in the same workdir; absent for those of the workdir. */
+  readonly thread?: string;
 }
 
 /** A capsule whose port is bound (D1 "Run result line"). */
