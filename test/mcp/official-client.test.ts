@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { isGone } from '../support/is-gone.ts';
 import { startObligingModel } from '../support/obliging-model.mjs';
 import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
+import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 import { mcpClient, revisions, type ClientChoice } from '../../packages/svc/test/doors/mcp-client.ts';
 
@@ -37,12 +38,12 @@ interface Started {
 }
 
 /** `svc serve mcp` as a client starts it. */
-function started(workspace: Workspace, args: readonly string[] = []): Started {
+function started(workspace: Workspace, args: readonly string[] = [], env: Record<string, string> = {}): Started {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [program, 'serve', 'mcp', ...args],
     cwd: workspace.folder,
-    env: { PATH: process.env['PATH'] ?? '', HOME: workspace.home, SVC_CONTAINMENT_CEILING: 'advisory' },
+    env: { PATH: process.env['PATH'] ?? '', HOME: workspace.home, SVC_CONTAINMENT_CEILING: 'advisory', ...env },
     stderr: 'pipe',
   });
   const said: string[] = [];
@@ -67,11 +68,12 @@ const inShort = (result: Awaited<ReturnType<Client['callTool']>>): unknown[] => 
   return [state, text];
 };
 
-describe.each(['stdio', 'HTTP'] as const)('over %s', (way) => {
+describe.each(['stdio', 'stdio of a session that runs', 'HTTP'] as const)('over %s', (way) => {
   async function open(choice: ClientChoice): Promise<Client> {
     const workspace = await obliged();
     if (way === 'stdio') return await connected(choice, started(workspace).transport);
     const { line } = await capsules.from(workspace);
+    if (way !== 'HTTP') return await connected(choice, started(workspace, [line.session_id]).transport);
     return await connected(choice, new StreamableHTTPClientTransport(new URL(`http://${line.url}/mcp`)));
   }
 
@@ -101,7 +103,7 @@ describe.each(['stdio', 'HTTP'] as const)('over %s', (way) => {
       ]);
       const stop = new AbortController();
       const onprogress = (): void => stop.abort();
-      await expect(client.callTool(demo('slow'), { signal: stop.signal, onprogress })).rejects.toThrow();
+      await expect(client.callTool(demo('slow'), { signal: stop.signal, onprogress })).rejects.toThrow(/abort/i);
       // The task that was taken back is in nobody's way.
       expect(inShort(await client.callTool(demo('again')))).toEqual(['completed', 'echo: again']);
     });
@@ -141,7 +143,7 @@ describe('svc serve mcp', () => {
 
   it('says on standard error why a capsule cannot be launched', async () => {
     const { transport, said } = started(makeWorkspace({ 'svc.yaml': 'name: demo\n' }));
-    await expect(connected({ revision: '2025-11-25' }, transport)).rejects.toThrow();
+    await expect(connected({ revision: '2025-11-25' }, transport)).rejects.toThrow(/closed/i);
     expect(said.join('')).toContain('E-MAN-');
   });
 
@@ -154,5 +156,79 @@ describe('svc serve mcp', () => {
     const { transport } = started(workspace, ['--manifest', `${workspace.folder}/svc.yaml`]);
     const client = await connected({ revision: '2025-11-25' }, transport);
     expect((await client.listTools()).tools[0]?.description).toContain('Obliges.');
+  });
+});
+
+describe('svc serve mcp of a session that runs', () => {
+  it.each(revisions)(
+    'takes back what a client of %s asks as its standard input ends, and the session runs on',
+    async (revision) => {
+      const workspace = await obliged();
+      const capsule = await capsules.from(workspace);
+      const { transport } = started(workspace, [capsule.line.session_id.slice(-8)]);
+      const client = await connected({ revision }, transport);
+      const { pid } = transport;
+      let hear = (): void => {};
+      const heard = new Promise<void>((resolve) => (hear = resolve));
+      const slow = client.callTool(demo('slow'), { onprogress: () => hear() }).catch(() => 'lost');
+      await heard;
+      await client.close();
+      expect(await slow).toBe('lost');
+      while (!isGone(pid ?? 0)) await new Promise((resolve) => setTimeout(resolve, 20));
+      const received = capsule.trace.find(({ event_type: type }) => type === 'task_received');
+      const task = String(received?.['task_id']);
+      while ((await capsule.task(task)).status.state !== 'canceled')
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      expect((await capsule.send('hello')).status.state).toBe('submitted');
+    },
+  );
+
+  it('answers what is asked with an error, and ends, when the process of the capsule ends', async () => {
+    const workspace = await obliged();
+    const capsule = await capsules.from(workspace);
+    const { transport, said } = started(workspace, [capsule.line.session_id]);
+    const client = await connected({ revision: '2025-11-25' }, transport);
+    let hear = (): void => {};
+    const heard = new Promise<void>((resolve) => (hear = resolve));
+    const slow = client.callTool(demo('slow'), { onprogress: () => hear() });
+    await heard;
+    const { pid } = transport;
+    const refused = slow.then(
+      () => 'answered',
+      ({ message }: Error) => message,
+    );
+    capsule.process.child.kill('SIGKILL');
+    expect(await refused).toMatch(/the connection to the capsule was lost|the capsule has ended/);
+    while (!isGone(pid ?? 0)) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(said.join('')).toContain('error[E-IO-003]: the capsule at 127.0.0.1:');
+  });
+
+  it('shows the token of the environment, and says so where it is none', async () => {
+    const workspace = await obliged();
+    const token = { SVC_LISTENER_TOKEN: 'open-sesame-of-the-test' };
+    const capsule = await capsules.from(workspace, token);
+    const client = await connected(
+      { revision: '2026-07-28' },
+      started(workspace, [capsule.line.session_id], token).transport,
+    );
+    expect(inShort(await client.callTool(demo('hello')))).toEqual(['completed', 'echo: hello']);
+    const without = await svc(workspace, ['serve', 'mcp', capsule.line.session_id]);
+    expect([without.code, without.stdout]).toEqual([1, '']);
+    expect(without.stderr).toContain('answered 401');
+  });
+
+  it('is refused where the manifest closes the door, and takes no option of a start', async () => {
+    const workspace = await obliged(`${staysUp}doors: { serve: [a2a] }\n`);
+    const { line } = await capsules.from(workspace);
+    const closed = await svc(workspace, ['serve', 'mcp', line.session_id]);
+    expect([closed.code, closed.stdout]).toEqual([1, '']);
+    expect(closed.stderr).toContain('error[E-RUN-057]');
+    const both = await svc(workspace, ['serve', 'mcp', line.session_id, '--manifest', 'svc.yaml']);
+    expect([both.code, both.stderr]).toEqual([
+      2,
+      expect.stringContaining('--manifest is for a capsule that is started'),
+    ]);
+    const unknown = await svc(workspace, ['serve', 'mcp', 'ffff']);
+    expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('E-RUN-026')]);
   });
 });

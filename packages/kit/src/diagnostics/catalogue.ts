@@ -284,7 +284,7 @@ export const catalogue = {
   'E-RUN-057': {
     title: 'a capsule does not serve what a command needs',
     explanation:
-      'The agent card of the capsule lists the methods that it answers, and the one that the command calls is not among them: it runs under another version of svc. Nothing was asked of it.',
+      'The agent card of the capsule lists the methods that it answers, and the one that the command calls is not among them: it runs under another version of svc. Nothing was asked of it. Of svc serve mcp: its manifest closes the door that is wanted (doors.serve), or its version has none.',
   },
   'E-RUN-058': {
     title: 'the event stream of a session cannot be kept',

@@ -7,7 +7,6 @@ import { realpathSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { isAlive } from '@svc/kit/process-stat.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
 import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
@@ -30,13 +29,12 @@ import { terminalOf } from '../terminal/terminal-kind.ts';
 import { inertLine } from '../terminal/inert-text.ts';
 import { say, type Shown } from '../terminal/shown.ts';
 import { shownMinute } from '../trace/shown-values.ts';
+import { whenGone } from '../when-gone.ts';
 import { ChatInput } from './chat-input.ts';
 import { ChatSession } from './chat-session.ts';
 import { type OwnCapsule, startCapsule } from './own-capsule.ts';
 
 const longestName = 200;
-/** How often it is looked whether a capsule of this machine still runs. */
-const goneMs = 500;
 
 export interface ChatOptions extends TaskFlags {
   readonly manifest: string;
@@ -191,18 +189,6 @@ function titleOf(snapshot: Snapshot | null, session: string): Shown {
   if (snapshot === null) return say`${session}\n`;
   const { name, version, containment, model } = snapshot;
   return say`${inertLine(`${name} ${version}`, longestName)} · ${containment} · ${session} · ${inertLine(model, longestName)}\n`;
-}
-
-/** Calls `onGone` once the process has ended. Returns what ends the watch. */
-function whenGone({ pid, process_start: start }: RunningRecord, onGone: () => void): () => void {
-  const timer = setInterval(() => {
-    if (isAlive(pid, start)) return;
-    clearInterval(timer);
-    // What it wrote last may still be on its way.
-    setTimeout(onGone, goneMs).unref();
-  }, goneMs);
-  timer.unref();
-  return () => clearInterval(timer);
 }
 
 /** The capsule of a folder (docs/first-minute.md). */
