@@ -4,7 +4,7 @@ import type { HookArtifact } from '../hooks/session-hooks.ts';
 import type { DriverFailure, InferenceRequest, InferenceResponse, RetryReason, Usage } from '../inference/driver.ts';
 import type { RetryWait } from '../inference/driver-notes.ts';
 import type { SpendRefusal } from '../inference/spend-meter.ts';
-import type { DispatchedCall, RequestedCall, RunningCommand } from '../tools/tool.ts';
+import type { DispatchedCall, FileChange, RequestedCall, RunningCommand } from '../tools/tool.ts';
 import type { JudgedDispatch, RefusedFile } from '../tools/inventory.ts';
 import type { PreparedText, TraceEvent } from '../trace/events.ts';
 import type { Announcement, Question, Task, TaskEvent } from './task.ts';
@@ -135,6 +135,9 @@ export interface OutputListener {
   over(call: CallPlace): void;
 }
 
+/** Hears which files calls have changed, with what they hold, before the call is said to have ended. */
+export type FileListener = (task: Task, change: FileChange) => void;
+
 /** Hears of everything as it happens. Throws only the Diagnostic of a record that cannot be written, which ends the session. */
 export type ActivityListener = (activity: Activity) => void;
 
@@ -142,6 +145,8 @@ export type ActivityListener = (activity: Activity) => void;
 export class SessionActivity {
   #listeners: readonly ActivityListener[] = [];
   #outputListeners: readonly OutputListener[] = [];
+  /** Null while nobody listens. */
+  files: FileListener | null = null;
 
   /** Hears what commands write for all who listen; null while nobody does: it is then not looked at. */
   get output(): OutputListener | null {

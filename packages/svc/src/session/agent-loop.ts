@@ -300,6 +300,7 @@ class AgentLoop {
         onOutput: (command, bytes) => activity.output?.wrote(at, command, bytes),
         onJudged: (call) => activity.emit({ kind: 'call-judged', task, call }),
         onRefusedFile: (file) => activity.emit({ kind: 'file-refused', task, file }),
+        onFileChanged: activity.files === null ? undefined : (change) => activity.files?.(task, change),
         record: (event) => {
           lost ??= diagnosticOf(() => activity.emit({ kind: 'noted', task, event }));
           return lost === null;

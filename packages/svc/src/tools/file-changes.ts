@@ -1,6 +1,7 @@
 /** Records which file a call of the editor has changed: what it was before the call, and what it is after it. */
 
-import { closeSync, fstatSync } from 'node:fs';
+import { closeSync, fstatSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
 
 import type { Preopen } from '@svc/components/component.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
@@ -8,7 +9,7 @@ import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import type { Tool } from './tool.ts';
+import type { ChangedContent, Tool } from './tool.ts';
 
 /** Of a larger file only the size is known. */
 const mostHashedBytes = 1024 * 1024;
@@ -24,13 +25,15 @@ export function withFileChanges(tool: Tool, preopens: readonly Preopen[]): Tool 
       const path = changing.has(args['command']) ? pathBelow(args['path']) : null;
       const place = path === null ? null : placeOf(path, preopens);
       if (path === null || place === null) return await tool.call(args, context);
-      const before = stateAt(place);
+      const before = fileAt(place);
       const outcome = await tool.call(args, context);
-      const after = stateAt(place);
-      if (!isSame(before, after)) {
+      const after = fileAt(place);
+      const states = { before: before?.state ?? null, after: after?.state ?? null };
+      if (!isSame(states.before, states.after)) {
         const change = before === null ? 'created' : after === null ? 'removed' : 'changed';
-        const { taskId: task_id, record } = context;
-        record({ event_type: 'file_change', task_id, tool_name: tool.name, path, change, before, after });
+        const { taskId: task_id, record, onFileChanged } = context;
+        record({ event_type: 'file_change', task_id, tool_name: tool.name, path, change, ...states });
+        onFileChanged?.({ path: hostPath(place), before, after });
       }
       return outcome;
     },
@@ -68,15 +71,27 @@ function placeOf(path: string, preopens: readonly Preopen[]): FilePlace | null {
   return { directory, path: prefix === '' ? path : path.slice(prefix.length + 1) };
 }
 
+/** As whoever looks at the host would name it. */
+function hostPath({ directory, path }: FilePlace): string {
+  return join(
+    unlessRefused(() => realpathSync(directory), directory),
+    path,
+  );
+}
+
+interface FoundFile extends ChangedContent {
+  readonly state: FileState;
+}
+
 /** Null where no regular file is, or none that can be read. No link is followed: another process may have put one there. */
-function stateAt({ directory, path }: FilePlace): FileState | null {
+function fileAt({ directory, path }: FilePlace): FoundFile | null {
   const names = path.split('/');
   const name = names.pop() ?? '';
   return unlessRefused(() => {
     const parent = HeldDirectory.at(directory).below(names.join('/'));
     try {
       const found = parent.openFile(name);
-      return found.kind === 'file' ? stateOf(found.fd) : null;
+      return found.kind === 'file' ? fileOf(found.fd) : null;
     } finally {
       parent.close();
     }
@@ -84,11 +99,12 @@ function stateAt({ directory, path }: FilePlace): FileState | null {
 }
 
 /** Closes the descriptor. */
-function stateOf(fd: number): FileState {
+function fileOf(fd: number): FoundFile {
   try {
-    const { size: bytes } = fstatSync(fd);
-    const content = bytes > mostHashedBytes ? undefined : readFileUpTo(fd, mostHashedBytes);
-    return content === undefined ? { bytes } : { sha256: sha256Hex(content), bytes: content.length };
+    const { size } = fstatSync(fd);
+    const bytes = size > mostHashedBytes ? undefined : readFileUpTo(fd, mostHashedBytes);
+    if (bytes === undefined) return { state: { bytes: size } };
+    return { state: { sha256: sha256Hex(bytes), bytes: bytes.length }, bytes };
   } finally {
     closeSync(fd);
   }

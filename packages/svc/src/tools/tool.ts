@@ -33,8 +33,24 @@ export interface ToolCallContext {
   readonly onOutput?: (command: RunningCommand, bytes: Buffer) => void;
   /** Told of a file that a component asked for and that its directories do not give it; `rule` is a code of WASI: `not-permitted`, `access`, `read-only`. */
   readonly onFileRefused?: (path: string, rule: string) => void;
+  /** Told of a file that the call has changed, where somebody wants to know what it holds. */
+  readonly onFileChanged?: ((change: FileChange) => void) | undefined;
   /** Of a component, where they are recorded or played. */
   readonly imports?: CallImports;
+}
+
+/** What a call of the editor did to a file. */
+export interface FileChange {
+  /** Absolute, on the host. */
+  readonly path: string;
+  /** Null where there was no file, and where there is none any more. */
+  readonly before: ChangedContent | null;
+  readonly after: ChangedContent | null;
+}
+
+/** What a file holds; `bytes` is absent of one that is larger than 1 MiB. */
+export interface ChangedContent {
+  readonly bytes?: Buffer;
 }
 
 /** A command whose output is told of. */
