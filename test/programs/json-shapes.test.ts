@@ -70,7 +70,7 @@ const tree = await commandTree(context);
 const leaves = commandsBelow(tree).filter(({ command }) => command.commands.length === 0);
 
 /** Read keys and draw, or speak a protocol of their own: there is nothing beside that a program could read. */
-const interactive: ReadonlySet<string> = new Set(['chat', 'serve mcp']);
+const interactive: ReadonlySet<string> = new Set(['chat', 'serve mcp', 'serve acp']);
 const scripted = leaves.filter(({ path }) => !interactive.has(path));
 
 describe('each command', () => {

@@ -9,6 +9,7 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   run: ['svc run --task "Do the tests pass?"', 'svc run --explain-scope'],
   chat: ['svc chat', 'svc chat 4f1a'],
   'serve mcp': ['svc serve mcp --manifest capsule/svc.yaml', 'svc serve mcp 4f1a'],
+  'serve acp': ['svc serve acp --manifest capsule/svc.yaml'],
   stop: ['svc stop 4f1a'],
   ps: ['svc ps --json'],
   watch: ['svc watch 4f1a'],

@@ -1,0 +1,126 @@
+/** Speaks JSON-RPC with an editor, a message a line, in both directions. */
+
+import { holdsWholeText, nestsTooDeep } from '../../../listener/doors/bad-input.ts';
+import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
+import { parsedJson } from '@svc/protocol/json-text.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { AcpFault } from './fault.ts';
+import { Lines, type ReadLine } from './lines.ts';
+
+/** Of a message. */
+const longestMessage = 10 * 1024 * 1024;
+const longestId = 256;
+/** Requests that wait for an answer, each way. */
+const mostOpen = 256;
+
+type RequestId = string | number;
+
+/** What the agent's half answers. A rejection that is no `AcpFault` is a bug, of which the editor is told nothing. */
+export interface EditorHandlers {
+  readonly onRequest: (method: string, params: unknown, id: RequestId) => Promise<unknown>;
+  readonly onNotification: (method: string, params: unknown) => void;
+  readonly onBug: (error: unknown) => void;
+}
+
+interface Asked {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: AcpFault) => void;
+}
+
+/** One connection. */
+export class EditorPeer {
+  readonly #write: (message: JsonObject) => void;
+  readonly #handlers: EditorHandlers;
+  readonly #lines = new Lines(longestMessage);
+  readonly #asked = new Map<string, Asked>();
+  #open = 0;
+  #ids = 0;
+
+  constructor(write: (message: JsonObject) => void, handlers: EditorHandlers) {
+    this.#write = write;
+    this.#handlers = handlers;
+  }
+
+  read(bytes: Buffer): void {
+    for (const line of this.#lines.read(bytes)) this.#take(line);
+  }
+
+  notify(method: string, params: JsonObject): void {
+    this.#write({ jsonrpc: '2.0', method, params });
+  }
+
+  /** The result. Rejects with what the editor refuses it with. Whoever waits no more takes it back with `signal`, which rejects it too. */
+  async ask(method: string, params: JsonObject, signal: AbortSignal): Promise<unknown> {
+    if (this.#asked.size >= mostOpen) throw new AcpFault(-32_603, 'too many requests wait for the editor');
+    this.#ids += 1;
+    const id = `svc-${this.#ids}`;
+    return await new Promise((resolve, reject) => {
+      const takeBack = (): void => {
+        if (!this.#asked.delete(id)) return;
+        this.notify('$/cancel_request', { requestId: id });
+        reject(new AcpFault(-32_800, 'Cancelled'));
+      };
+      const settle = (then: () => void): void => {
+        signal.removeEventListener('abort', takeBack);
+        then();
+      };
+      this.#asked.set(id, {
+        resolve: (result) => settle(() => resolve(result)),
+        reject: (error) => settle(() => reject(error)),
+      });
+      signal.addEventListener('abort', takeBack, { once: true });
+      this.#write({ jsonrpc: '2.0', id, method, params });
+      if (signal.aborted) takeBack();
+    });
+  }
+
+  #take(line: ReadLine): void {
+    if (line === 'too-long') return this.#refuse(null, -32_600, `a message must have at most ${longestMessage} bytes`);
+    const text = decodeStrictUtf8(line);
+    const read = text === null ? null : parsedJson(text);
+    if (read?.kind !== 'json') return this.#refuse(null, -32_700, 'Parse error');
+    const message = asJsonObject(read.value);
+    if (message === null) return this.#refuse(null, -32_600, 'Invalid Request: not an object');
+    const { id, method } = message;
+    const isId = (typeof id === 'string' && id.length <= longestId) || Number.isSafeInteger(id);
+    if (id !== undefined && !isId) return this.#refuse(null, -32_600, 'Invalid Request: id');
+    const answered = (id as RequestId | undefined) ?? null;
+    if (nestsTooDeep(message)) return this.#refuse(answered, -32_600, 'Invalid Request: nested deeper than 64');
+    if (!holdsWholeText(message)) return this.#refuse(answered, -32_602, 'texts must hold whole characters');
+    if (method === undefined) return this.#answered(message);
+    if (typeof method !== 'string' || message['jsonrpc'] !== '2.0') {
+      return this.#refuse(answered, -32_600, 'Invalid Request: jsonrpc and method');
+    }
+    if (answered === null) return this.#handlers.onNotification(method, message['params']);
+    void this.#answer(answered, method, message['params']);
+  }
+
+  async #answer(id: RequestId, method: string, params: unknown): Promise<void> {
+    if (this.#open >= mostOpen) return this.#refuse(id, -32_600, `${mostOpen} requests wait already`);
+    this.#open += 1;
+    try {
+      const result = await this.#handlers.onRequest(method, params, id);
+      this.#write({ jsonrpc: '2.0', id, result });
+    } catch (error) {
+      if (error instanceof AcpFault) return this.#refuse(id, error.code, error.message);
+      this.#refuse(id, -32_603, 'Internal error');
+      this.#handlers.onBug(error);
+    } finally {
+      this.#open -= 1;
+    }
+  }
+
+  /** An answer to something that was not asked, or not any more, is passed over. */
+  #answered({ id, result, error }: JsonObject): void {
+    const asked = this.#asked.get(String(id));
+    if (asked === undefined) return;
+    this.#asked.delete(String(id));
+    const fault = error === undefined ? null : (asJsonObject(error) ?? {});
+    if (fault === null) asked.resolve(result);
+    else asked.reject(new AcpFault(Number(fault['code']), String(fault['message'])));
+  }
+
+  #refuse(id: RequestId | null, code: number, message: string): void {
+    this.#write({ jsonrpc: '2.0', id, error: { code, message } });
+  }
+}

@@ -1,0 +1,204 @@
+/** One session of an editor: its turns, its questions, and the process that runs its capsule. */
+
+import { asJsonObject } from '@svc/protocol/json-object.ts';
+import type { CommandContext } from '../../command-context.ts';
+import type { ServedOptions } from '../run-served.ts';
+import type { SessionNews, TurnEnd } from './channel.ts';
+import type { EditorPeer } from './editor-peer.ts';
+import { AcpFault, failed, invalidRequest } from './fault.ts';
+import type { Prompt } from './prompt.ts';
+import { SessionChild } from './session-child.ts';
+import { type AcpUpdate, type StopReason, textBlock } from './updates.ts';
+
+/** What the editor can do, as it initialized. */
+export interface EditorAbilities {
+  /** Puts a form before its user. */
+  readonly takesForms: boolean;
+}
+
+export interface EditorSessionParts {
+  readonly id: string;
+  /** Absolute. */
+  readonly cwd: string;
+  readonly peer: EditorPeer;
+  readonly abilities: () => EditorAbilities;
+  readonly context: CommandContext;
+  /** Said with the first prompt. */
+  readonly notice: string | null;
+  /** Its process has ended without being asked to. */
+  readonly onEnd: () => void;
+}
+
+interface Turn {
+  readonly number: number;
+  readonly resolve: (reason: StopReason) => void;
+  readonly reject: (fault: AcpFault) => void;
+  isCanceled: boolean;
+}
+
+interface AskedQuestion {
+  readonly taskId: string;
+  readonly questionId: string;
+}
+
+/** One prompt at a time. */
+export class EditorSession {
+  readonly #parts: EditorSessionParts;
+  #child: SessionChild | null = null;
+  #turn: Turn | null = null;
+  #turns = 0;
+  #notice: string | null;
+  /** A question that was written, as the editor has no form: the next prompt is its answer. */
+  #asked: AskedQuestion | null = null;
+  /** The form that is shown. */
+  #form: { readonly questionId: string; readonly takeBack: AbortController } | null = null;
+  /** Of a process that has ended. */
+  #lastWords: string | null = null;
+
+  private constructor(parts: EditorSessionParts) {
+    this.#parts = parts;
+    this.#notice = parts.notice;
+  }
+
+  /** Launches the capsule. Throws the fault that the editor is answered with. */
+  static async start(parts: EditorSessionParts, options: ServedOptions): Promise<EditorSession> {
+    const session = new EditorSession(parts);
+    session.#child = await SessionChild.start({ id: parts.id, workdir: parts.cwd }, options, parts.context, {
+      onNews: (news) => session.#hear(news),
+      onEnd: (why) => session.#ended(why),
+    });
+    if (session.#lastWords !== null) throw failed(endedWith(session.#lastWords));
+    return session;
+  }
+
+  /** Until the turn is over. Rejects with the fault that it is answered with. */
+  async prompt({ text, blocks }: Prompt, traceparent: string | undefined): Promise<StopReason> {
+    if (this.#turn !== null) throw invalidRequest('a prompt of this session runs already');
+    const child = this.#child;
+    if (child === null) throw failed('the capsule of this session has ended');
+    const asked = this.#asked;
+    this.#asked = null;
+    return await new Promise((resolve, reject) => {
+      this.#turns += 1;
+      const turn = this.#turns;
+      this.#turn = { number: turn, resolve, reject, isCanceled: false };
+      if (asked !== null) child.send({ kind: 'answer', ...asked, text, blocks, turn });
+      else child.send({ kind: 'prompt', turn, text, blocks, ...(traceparent === undefined ? {} : { traceparent }) });
+      if (this.#notice !== null) this.#say('notice', this.#notice);
+      this.#notice = null;
+    });
+  }
+
+  /** Also of a question that waits for the next prompt. Nothing happens where nothing runs. */
+  cancel(): void {
+    if (this.#turn !== null) this.#turn.isCanceled = true;
+    else if (this.#asked === null) return;
+    this.#asked = null;
+    this.#form?.takeBack.abort();
+    this.#child?.send({ kind: 'cancel' });
+  }
+
+  /** Cancels what runs, and resolves once the capsule has ended. */
+  async close(): Promise<void> {
+    const child = this.#child;
+    this.#child = null;
+    this.cancel();
+    await child?.stop();
+    this.#settle((turn) => turn.resolve('cancelled'));
+  }
+
+  #hear(news: SessionNews): void {
+    switch (news.kind) {
+      case 'ready':
+        return;
+      case 'update':
+        return this.#update(news.update);
+      case 'question':
+        return this.#question(news);
+      case 'question-over':
+        if (this.#asked?.questionId === news.questionId) this.#asked = null;
+        if (this.#form?.questionId === news.questionId) this.#form.takeBack.abort();
+        return;
+      case 'end':
+      case 'failed':
+        // One whose question has ended its turn may end while the next one runs.
+        if (news.turn === this.#turn?.number) this.#settle((turn) => endTurn(turn, news));
+    }
+  }
+
+  /** An editor without forms reads the question, and its turn ends. */
+  #question({ taskId, questionId, prompt }: AskedQuestion & { readonly prompt: string }): void {
+    if (this.#parts.abilities().takesForms) {
+      void this.#showForm({ taskId, questionId }, prompt);
+      return;
+    }
+    this.#say(`${taskId}/${questionId}`, `\n${prompt}`);
+    this.#asked = { taskId, questionId };
+    this.#settle((turn) => turn.resolve('end_turn'));
+  }
+
+  async #showForm(asked: AskedQuestion, message: string): Promise<void> {
+    const takeBack = new AbortController();
+    const form = { questionId: asked.questionId, takeBack };
+    this.#form = form;
+    const params = {
+      sessionId: this.#parts.id,
+      mode: 'form',
+      message,
+      requestedSchema: {
+        type: 'object',
+        properties: { answer: { type: 'string', title: 'Answer' } },
+        required: ['answer'],
+      },
+    };
+    try {
+      const said = asJsonObject(await this.#parts.peer.ask('elicitation/create', params, takeBack.signal));
+      const answer = asJsonObject(said?.['content'])?.['answer'];
+      if (said?.['action'] === 'accept' && typeof answer === 'string') {
+        this.#child?.send({ kind: 'answer', ...asked, text: answer, blocks: [], turn: null });
+      } else this.#child?.send({ kind: 'cancel' });
+    } catch (error) {
+      if (!(error instanceof AcpFault)) throw error;
+      // Nobody was asked: the task cannot go on. Taken back by whom the question is settled with.
+      if (!takeBack.signal.aborted) this.#child?.send({ kind: 'cancel' });
+    } finally {
+      if (this.#form === form) this.#form = null;
+    }
+  }
+
+  #say(messageId: string, text: string): void {
+    const update: AcpUpdate = { sessionUpdate: 'agent_message_chunk', content: textBlock(text), messageId };
+    this.#update(update);
+    this.#child?.send({ kind: 'keep', update });
+  }
+
+  #update(update: AcpUpdate): void {
+    this.#parts.peer.notify('session/update', { sessionId: this.#parts.id, update });
+  }
+
+  #settle(end: (turn: Turn) => void): void {
+    const turn = this.#turn;
+    this.#turn = null;
+    if (turn !== null) end(turn);
+  }
+
+  #ended(lastWords: string): void {
+    this.#lastWords = lastWords;
+    if (this.#child === null) return;
+    this.#child = null;
+    this.#form?.takeBack.abort();
+    const reason = endedWith(lastWords);
+    this.#settle((turn) => endTurn(turn, { kind: 'failed', why: reason }));
+    this.#parts.onEnd();
+  }
+}
+
+function endTurn(turn: Turn, end: TurnEnd): void {
+  if (turn.isCanceled) turn.resolve('cancelled');
+  else if (end.kind === 'end') turn.resolve(end.reason);
+  else turn.reject(failed(end.why));
+}
+
+function endedWith(lastWords: string): string {
+  return `the capsule of this session has ended${lastWords === '' ? '' : `: ${lastWords}`}`;
+}

@@ -1,0 +1,210 @@
+/** Keeps what an editor was told of a session, for when it opens that again. */
+
+import { appendFileSync, closeSync, lstatSync, openSync, readdirSync, readFileSync, readSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { parseJsonObject } from '@svc/protocol/json-object.ts';
+import { redactedJson } from '../../../trace/file-trace.ts';
+import type { ServedOptions } from '../run-served.ts';
+import type { AcpUpdate } from './updates.ts';
+
+/** Of one session; the oldest turns give way. */
+const mostBytes = 16 * 1024 * 1024;
+/** So much is left where turns give way, so that it is not done with each update. */
+const leftBytes = 12 * 1024 * 1024;
+const mostSessions = 200;
+const longestTitle = 80;
+/** Of the first line, which names the session. */
+const longestHead = 64 * 1024;
+
+export interface SessionInfo {
+  readonly sessionId: string;
+  readonly cwd: string;
+  readonly title: string;
+  /** ISO 8601. */
+  readonly updatedAt: string;
+}
+
+/** 32 hex digits. */
+export function isAcpSessionId(id: unknown): id is string {
+  return typeof id === 'string' && /^[0-9a-f]{32}$/.test(id);
+}
+
+/** Beside the manifest; a capsule of a store has its workspace where it is started (docs/cli.md "svc run"). */
+export function workspaceOf({ capsule, manifest }: Pick<ServedOptions, 'capsule' | 'manifest'>, cwd: string): string {
+  return capsule === undefined ? dirname(resolve(cwd, manifest)) : cwd;
+}
+
+/** The sessions of one workspace: `<session>.jsonl` in `.svc/acp/`, owner-only, the first line names it and the others are updates. */
+export class KeptSessions {
+  readonly #folder: string;
+
+  constructor(workspace: string) {
+    this.#folder = join(workspace, '.svc', 'acp');
+  }
+
+  /** The one that changed last first. */
+  list(): readonly SessionInfo[] {
+    const names = unlessRefused(() => readdirSync(this.#folder), []);
+    const found = names.flatMap((name) => this.find(name.replace(/\.jsonl$/, '')) ?? []);
+    return found.toSorted((left, right) => (left.updatedAt < right.updatedAt ? 1 : -1));
+  }
+
+  /** Null for one that is not kept. */
+  find(sessionId: unknown): SessionInfo | null {
+    if (!isAcpSessionId(sessionId)) return null;
+    const path = this.#path(sessionId);
+    return unlessRefused(() => {
+      const updatedAt = lstatSync(path).mtime.toISOString();
+      const { cwd, title } = headOf(readHead(path)) ?? {};
+      return cwd === undefined || title === undefined ? null : { sessionId, cwd, title, updatedAt };
+    }, null);
+  }
+
+  /** Those of a session that is kept, in their order. Lines that are none are passed over. */
+  *updates(sessionId: string): Generator<AcpUpdate, void> {
+    const bytes = readFileUpTo(this.#path(sessionId), 2 * mostBytes);
+    const [, ...lines] = (bytes ?? Buffer.alloc(0)).toString().split('\n');
+    for (const line of lines) {
+      const update = parseJsonObject(line);
+      if (typeof update?.['sessionUpdate'] === 'string') yield update as unknown as AcpUpdate;
+    }
+  }
+
+  /** Throws `E-IO-001`. */
+  keep(sessionId: string, cwd: string, redact: (text: string) => string): KeptSession {
+    try {
+      makeDirectories(this.#folder, 0o700);
+    } catch (error) {
+      throw ioFault(error, `the directory ${this.#folder} cannot be made`);
+    }
+    return new KeptSession(this.#path(sessionId), { cwd, redact, makeRoom: () => this.#makeRoom() });
+  }
+
+  #makeRoom(): void {
+    for (const { sessionId } of this.list().slice(mostSessions - 1)) rmSync(this.#path(sessionId), { force: true });
+  }
+
+  #path(sessionId: string): string {
+    return join(this.#folder, `${sessionId}.jsonl`);
+  }
+}
+
+interface KeptAbout {
+  readonly cwd: string;
+  /** Takes the secrets out. */
+  readonly redact: (text: string) => string;
+  /** Before another session is kept. */
+  readonly makeRoom: () => void;
+}
+
+/** One session that goes on. Its file is there from its first prompt on. */
+export class KeptSession {
+  readonly #path: string;
+  readonly #about: KeptAbout;
+  #bytes: number | null;
+  /** Chunks of one message are kept together. */
+  #chunk: Chunk | null = null;
+
+  constructor(path: string, about: KeptAbout) {
+    this.#path = path;
+    this.#about = about;
+    this.#bytes = unlessRefused(() => lstatSync(path).size, null);
+  }
+
+  /** The first prompt names the session. Throws `E-IO-001` where it cannot be kept; nothing is kept then. */
+  begin(prompt: string): void {
+    if (this.#bytes !== null) return;
+    this.#about.makeRoom();
+    const title = shortened(prompt.replaceAll(/\s+/g, ' ').trim(), longestTitle).toWellFormed();
+    this.#bytes = 0;
+    this.#append({ version: 1, cwd: this.#about.cwd, title });
+  }
+
+  /** Nothing is kept before the first prompt. */
+  add(update: AcpUpdate): void {
+    if (this.#bytes === null) return;
+    const chunk = this.#chunk;
+    if (chunk !== null && isSameMessage(chunk, update)) {
+      this.#chunk = { ...update, content: { type: 'text', text: `${textOf(chunk)}${textOf(update)}` } };
+      if (textOf(this.#chunk).length > mostTogether) this.flush();
+      return;
+    }
+    this.flush();
+    if (isChunk(update)) this.#chunk = update;
+    else this.#append(update);
+  }
+
+  flush(): void {
+    const chunk = this.#chunk;
+    this.#chunk = null;
+    if (chunk !== null) this.#append(chunk);
+  }
+
+  #append(value: object): void {
+    const line = `${JSON.stringify(redactedJson(value, this.#about.redact))}\n`;
+    const length = Buffer.byteLength(line);
+    try {
+      if ((this.#bytes ?? 0) + length > mostBytes) this.#giveWay(length);
+      appendFileSync(this.#path, line, { mode: 0o600 });
+    } catch (error) {
+      throw ioFault(error, `${this.#path} cannot be written`);
+    }
+    this.#bytes = (this.#bytes ?? 0) + length;
+  }
+
+  /** Turns begin with what the user says. One that is too long by itself loses its beginning. */
+  #giveWay(length: number): void {
+    const [head = '', ...lines] = readFileSync(this.#path, 'utf8').split('\n');
+    let bytes = 0;
+    let from = lines.length;
+    while (from > 0 && bytes + length < leftBytes) {
+      from -= 1;
+      bytes += Buffer.byteLength(lines[from] ?? '') + 1;
+    }
+    const turn = lines.findIndex((line, at) => at >= from && line.startsWith('{"sessionUpdate":"user_message_chunk"'));
+    const text = [head, ...lines.slice(turn < 0 ? from + 1 : turn)].join('\n');
+    replaceFileSync(this.#path, Buffer.from(text), { mode: 0o600 });
+    this.#bytes = Buffer.byteLength(text);
+  }
+}
+
+type Chunk = Extract<AcpUpdate, { readonly messageId?: string }>;
+
+/** Characters of one chunk that is kept. */
+const mostTogether = 64 * 1024;
+
+function isChunk(update: AcpUpdate): update is Chunk {
+  return update.sessionUpdate === 'agent_message_chunk' || update.sessionUpdate === 'agent_thought_chunk';
+}
+
+function isSameMessage(chunk: Chunk, update: AcpUpdate): update is Chunk {
+  return isChunk(update) && update.sessionUpdate === chunk.sessionUpdate && update.messageId === chunk.messageId;
+}
+
+function textOf({ content }: Chunk): string {
+  return String(content['text']);
+}
+
+/** The first line. */
+function readHead(path: string): string {
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(longestHead);
+    const text = bytes.subarray(0, readSync(file, bytes, 0, longestHead, 0)).toString();
+    return text.slice(0, Math.max(0, text.indexOf('\n')));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function headOf(line: string): { readonly cwd: string; readonly title: string } | null {
+  const { version, cwd, title } = parseJsonObject(line) ?? {};
+  return version === 1 && typeof cwd === 'string' && typeof title === 'string' ? { cwd, title } : null;
+}

@@ -1,0 +1,37 @@
+/** Cuts what comes over a stream into lines. */
+
+const lineFeed = 0x0a;
+
+/** A line without its end; `too-long` once for each that was longer than it may be, of which nothing is kept. */
+export type ReadLine = Buffer | 'too-long';
+
+/** Takes time in proportion to the bytes. */
+export class Lines {
+  readonly #longest: number;
+  #pieces: Buffer[] = [];
+  #length = 0;
+
+  constructor(longest: number) {
+    this.#longest = longest;
+  }
+
+  /** The lines that these bytes complete; empty ones are left out. */
+  *read(bytes: Buffer): Generator<ReadLine, void> {
+    let from = 0;
+    for (let end = bytes.indexOf(lineFeed); end !== -1; end = bytes.indexOf(lineFeed, from)) {
+      this.#keep(bytes.subarray(from, end));
+      from = end + 1;
+      const line = this.#length > this.#longest ? 'too-long' : Buffer.concat(this.#pieces);
+      this.#pieces = [];
+      this.#length = 0;
+      if (line === 'too-long' || line.some((byte) => byte > 0x20)) yield line;
+    }
+    this.#keep(bytes.subarray(from));
+  }
+
+  #keep(piece: Buffer): void {
+    this.#length += piece.length;
+    if (this.#length > this.#longest) this.#pieces = [];
+    else if (piece.length > 0) this.#pieces.push(piece);
+  }
+}
