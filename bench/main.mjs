@@ -12,6 +12,7 @@ import {
   containedScoped,
   containedSealed,
 } from './contained-launch.mjs';
+import { firstAnswers } from './first-answers.mjs';
 import { firstChildTurn } from './first-child-turn.mjs';
 import { firstToolCall } from './first-tool-call.mjs';
 import { idleMemory } from './idle-memory.mjs';
@@ -56,6 +57,7 @@ const rows = [
   ...streamRows,
   ...streamPeers,
   ...a2aRows,
+  ...firstAnswers,
   streamP99,
   streamStalled,
   idleWatchers,
