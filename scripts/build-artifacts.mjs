@@ -1,7 +1,7 @@
 // Builds every folder of artifacts/ that has a svc.yaml into dist/bundled/<name>/<version>/:
 //   <name>-<version>.zip and its .sha256, as they would be published,
 //   svc.yaml and manifest.json, the same as it was read and checked: a start opens no archive and reads no YAML for it,
-//   and compiled/, the component as the host runs it, so that a start never needs the compiler.
+//   and compiled/, the component as the host runs it, so that a start never needs the compiler; its core modules are read from the archive.
 // Nothing is done for an artifact whose inputs are those of its last build.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
 import { parse } from 'yaml';
 
 import { buildComponents } from './build-components.mjs';
@@ -43,8 +43,10 @@ async function buildArtifact(folder, tools) {
   if (!unchanged) {
     const component = await componentOf(source, { world: runtime, toolsDigest: tools.componentDigest });
     await replaceDirectory(target, async (directory) => {
-      await tools.compileComponent(component, join(directory, 'compiled'));
-      await writeArtifact(directory, { file: `${name}-${version}.zip`, manifest, component, tools });
+      const file = `${name}-${version}.zip`;
+      await writeArtifact(directory, { file, manifest, component, tools });
+      const archive = { name: file, bytes: await readFile(join(directory, file)) };
+      await tools.compileComponent(component, join(directory, 'compiled'), { archive, shorten });
       await writeFile(join(directory, '.inputs'), inputs);
     });
   }
@@ -69,6 +71,15 @@ async function componentOf(source, { world, toolsDigest }) {
   await writeFile(`${path}.${process.pid}`, component);
   await rename(`${path}.${process.pid}`, path);
   return component;
+}
+
+/** The script that links a component is read by machines alone. */
+async function shorten(glue) {
+  // Of a script alone, esbuild would take its value for unused.
+  const start = 'export default';
+  const { code } = await transform(`${start} ${glue}`, { minify: true, target: 'node20.19', legalComments: 'none' });
+  if (!code.startsWith(start)) throw new Error('esbuild made something else of the script than an expression');
+  return code.slice(start.length).trim();
 }
 
 /** One script for the guest's engine. */

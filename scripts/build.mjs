@@ -21,6 +21,7 @@ import { buildViewer } from './build-viewer.mjs';
 import { bundleAgain, bundleStart } from './bundle-start.mjs';
 import { lateBuiltinPrologue, lateChildProcess, withLateBuiltins } from './late-builtins.mjs';
 import { ownPath } from './own-names.mjs';
+import { spliceEngine } from './splice-engine.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 process.chdir(root);
@@ -197,6 +198,7 @@ async function buildTheRest() {
   for (const { name, version, built, milliseconds } of artifacts) {
     if (built) process.stdout.write(`built ${name} ${version} in ${milliseconds} ms\n`);
   }
+  spliceEngine('dist', join('packages', 'components', 'engine', 'engine.wasm'));
   const sums = Object.fromEntries(artifacts.map(({ name, version, sha256 }) => [`${name}@${version}`, sha256]));
   if (process.argv.includes('--accept')) acceptSums(root, sums);
   const differences = renderDifferences(compareSums(readSums(root), sums));

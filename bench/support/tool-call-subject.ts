@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { compiledFileName } from '@svc/components/compiler/compiler.ts';
-import { decodeTranspiled, type TranspiledComponent } from '@svc/components/compiler/transpiled-component.ts';
+import { readTranspiled } from '@svc/components/compiler/read-transpiled.ts';
+import type { TranspiledComponent } from '@svc/components/compiler/transpiled-component.ts';
 import { createComponentHost } from '@svc/components/component-host.ts';
 import { compileModules, linkInstance } from '@svc/components/guest/linked-instance.ts';
 import { Mailbox } from '@svc/components/guest/mailbox.ts';
@@ -28,7 +28,7 @@ export interface WarmTool {
 
 export async function openWarmTool(packageRoot: string): Promise<WarmTool> {
   const precompiledDir = join(packageRoot, 'dist', 'bundled', 'svc-tool-editor', '1.0.0', 'compiled');
-  const transpiled = decodeTranspiled(await readFile(join(precompiledDir, compiledFileName)));
+  const transpiled = await readTranspiled(join(precompiledDir, compiledFileName), null);
   if (transpiled === null) throw new Error('the bundled editor is not built');
   const cacheDir = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   const host = createComponentHost({ cacheDir, packageRoot });

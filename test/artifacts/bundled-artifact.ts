@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import { buildArtifacts } from '../../scripts/build-artifacts.mjs';
 import { compiledFileName } from '@svc/components/compiler/compiler.ts';
-import { decodeTranspiled } from '@svc/components/compiler/transpiled-component.ts';
+import { openTranspiled } from '@svc/components/compiler/transpiled-component.ts';
 import type { Component, ComponentGrants } from '@svc/components/component.ts';
 import { createComponentHost, type ComponentHost } from '@svc/components/component-host.ts';
 import { TestFolder } from './test-folder.ts';
@@ -34,12 +34,12 @@ export class BundledArtifacts {
     return new BundledArtifacts(new TestFolder());
   }
 
-  /** The component in the form that ships: its archive is not there to be compiled, so this also shows that it need not be. */
+  /** The component in the form that ships: it is not there to be compiled, so this also shows that it need not be. */
   component(name: string, grants: Partial<ComponentGrants> = {}): Component {
     const precompiledDir = join(packageRoot, 'dist', 'bundled', name, '1.0.0', 'compiled');
-    const compiled = decodeTranspiled(readFileSync(join(precompiledDir, compiledFileName)));
+    const compiled = openTranspiled(readFileSync(join(precompiledDir, compiledFileName)));
     if (compiled === null) throw new Error(`${precompiledDir} holds no compiled component`);
-    const source = { name, wasm: '/nonexistent', sha256: compiled.componentSha256, precompiledDir };
+    const source = { name, wasm: '/nonexistent', sha256: compiled.component.componentSha256, precompiledDir };
     return this.#host.open(source, { ...noGrants, ...grants });
   }
 

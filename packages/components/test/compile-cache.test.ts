@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -155,6 +164,20 @@ describe('a component that was compiled ahead', () => {
     const host = createComponentHost({ cacheDir: join(cache.path, 'cache'), packageRoot: noCompiler });
     hosts.push(host);
     expect(await run({ ...withoutBytes(), precompiledDir }, host)).toBe('{"op":"echo"}');
+  });
+
+  it('takes its core modules from the archive beside it, and does without one that is gone or another', async () => {
+    const precompiledDir = join(cache.path, 'versions', 'compiled');
+    const bytes = Buffer.concat([Buffer.from('PK'), source.wasm as Uint8Array]);
+    const archive = join(cache.path, 'versions', 'x-1.0.0.zip');
+    await compileComponent(source.wasm as Uint8Array, precompiledDir, { archive: { name: 'x-1.0.0.zip', bytes } });
+    writeFileSync(archive, bytes);
+    expect(statSync(join(precompiledDir, 'component.compiled')).size).toBeLessThan(bytes.length / 2);
+    expect(await run({ ...withoutBytes(), precompiledDir })).toBe('{"op":"echo"}');
+    alter(archive);
+    expect((await faultOf(run({ ...withoutBytes(), precompiledDir }))).kind).toBe('unavailable');
+    rmSync(archive);
+    expect(await run({ ...source, precompiledDir })).toBe('{"op":"echo"}');
   });
 
   it('is compiled anew when the compiled form is of another component or damaged', async () => {

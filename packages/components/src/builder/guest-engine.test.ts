@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,6 +23,26 @@ function refusal(): string {
 
 it('gives the engine of the package and the version that it belongs to', () => {
   expect(readGuestEngine(packageRoot)).toMatchObject({ componentizerVersion: '0.4.5' });
+});
+
+/** What a package has of the engine. */
+function spliced(): void {
+  for (const part of [join('dist', 'engine'), join('dist', 'bundled'), 'packages/components/engine/engine.json']) {
+    cpSync(join(packageRoot, part), join(folder, part), { recursive: true });
+  }
+}
+
+it('gives the same engine where its code is in the archive of a bundled component alone', () => {
+  spliced();
+  expect(readGuestEngine(folder).bytes.equals(readGuestEngine(packageRoot).bytes)).toBe(true);
+});
+
+it('refuses what an archive gives when it is not the code of the engine', () => {
+  spliced();
+  const splice = join(folder, 'dist', 'engine', 'splice.json');
+  const { from, ...rest } = JSON.parse(readFileSync(splice, 'utf8')) as { readonly from: number };
+  writeFileSync(splice, JSON.stringify({ ...rest, from: from + 1 }));
+  expect(refusal()).toMatch(/^E-ART-015 .*engine.wasm has the hash [0-9a-f]{64}, and /);
 });
 
 it('refuses an engine with one other byte', () => {

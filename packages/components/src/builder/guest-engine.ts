@@ -1,5 +1,5 @@
 // Reads the engine that guests are built with, which the package brings, and holds it to its hash.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
@@ -25,7 +25,7 @@ export function readGuestEngine(packageRoot: string): GuestEngine {
       string,
       unknown
     >;
-    const bytes = readFileSync(engine);
+    const bytes = existsSync(engine) ? readFileSync(engine) : splicedEngine(packageRoot);
     const found = sha256Hex(bytes);
     if (typeof componentizerVersion === 'string' && found === sha256) return { bytes, componentizerVersion };
     throw new Diagnostic('E-ART-015', `${engine} has the hash ${found}, and ${record} names ${String(sha256)}`);
@@ -33,4 +33,21 @@ export function readGuestEngine(packageRoot: string): GuestEngine {
     if (error instanceof Diagnostic || !(error instanceof Error)) throw error;
     throw new Diagnostic('E-ART-015', `cannot read the engine of guests: ${error.message}`, { cause: error });
   }
+}
+
+/** Where the code of the engine lies in the archive of a bundled component, and where it belongs in the rest. */
+interface Splice {
+  readonly archive: string;
+  readonly from: number;
+  readonly size: number;
+  readonly at: number;
+}
+
+/** The engine as a package has it, which keeps no byte of it twice (scripts/splice-engine.mjs). */
+function splicedEngine(packageRoot: string): Buffer {
+  const dist = join(packageRoot, 'dist');
+  const { archive, from, size, at } = JSON.parse(readFileSync(join(dist, 'engine', 'splice.json'), 'utf8')) as Splice;
+  const rest = readFileSync(join(dist, 'engine', 'rest.bin'));
+  const code = readFileSync(join(dist, 'bundled', ...archive.split('/'))).subarray(from, from + size);
+  return Buffer.concat([rest.subarray(0, at), code, rest.subarray(at)]);
 }

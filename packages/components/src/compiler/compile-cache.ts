@@ -1,18 +1,16 @@
 /** Keeps compiled components in the cache of the user, so that each is compiled once. */
 
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cachedDataVersionTag } from 'node:v8';
 import { sha256Hex, sha256Shape } from '@svc/kit/sha256.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { ComponentFault } from '../component.ts';
 import { compiledFileName, type Compiler } from './compiler.ts';
 import { refusedInterfaces, type InterfaceRefusal } from '../interface-versions.ts';
+import { readOrNull, readTranspiled } from './read-transpiled.ts';
 import {
-  decodeTranspiled,
   encodeTranspiled,
   transpiledComponent,
   transpiledFormat,
@@ -152,22 +150,6 @@ async function bytesOf(source: ComponentSource, get: () => Promise<Uint8Array>):
     return await get();
   } catch (error) {
     if (error instanceof Diagnostic) throw unavailable(source, error.message);
-    throw error;
-  }
-}
-
-async function readTranspiled(path: string, componentSha256: string | null): Promise<TranspiledComponent | null> {
-  const file = await readOrNull(path);
-  const transpiled = file === null ? null : decodeTranspiled(file);
-  return componentSha256 === null || transpiled?.componentSha256 === componentSha256 ? transpiled : null;
-}
-
-/** Null when the operating system does not give the file, whatever its reason. */
-async function readOrNull(path: string): Promise<Buffer | null> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    if (isSystemError(error)) return null;
     throw error;
   }
 }

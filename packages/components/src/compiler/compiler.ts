@@ -4,7 +4,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { NodeProcess } from '../node-process.ts';
-import { type CompilerAnswer, encodeTranspiled, transpiledComponent } from './transpiled-component.ts';
+import {
+  type ArchiveBeside,
+  type CompilerAnswer,
+  encodeTranspiled,
+  transpiledComponent,
+} from './transpiled-component.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
@@ -119,14 +124,26 @@ function refused(reason: string): CompilerAnswer {
 /** The one file of a directory of compiled form; `precompiledDir` of a component source names the directory. */
 export const compiledFileName = 'component.compiled';
 
+/** What is done with a component that is compiled ahead, so that it takes less room where it is kept. */
+interface AheadOptions {
+  /** Makes a shorter script of the one that links it. */
+  readonly shorten?: (glue: string) => Promise<string>;
+  /** Will lie beside `directory`: its core modules are read from there. */
+  readonly archive?: ArchiveBeside;
+}
+
 /**
  * Compiles a component ahead of its first use and writes `component.compiled` into `directory`, which is made when missing.
  * Rejects with a plain `Error` that says what is wrong with the component, and with `E-IO-001` when the file cannot be written.
  */
-export async function compileComponent(component: Uint8Array, directory: string): Promise<void> {
+export async function compileComponent(
+  component: Uint8Array,
+  directory: string,
+  { shorten = async (glue) => glue, archive }: AheadOptions = {},
+): Promise<void> {
   const answer = await new Compiler(findPackageRoot(import.meta.filename)).compile(component);
   if (answer.kind === 'refused') throw new Error(`the component cannot be compiled: ${answer.reason}`);
-  const componentSha256 = sha256Hex(component);
-  const file = encodeTranspiled(transpiledComponent(componentSha256, answer));
+  const shortened = { ...answer, glue: await shorten(answer.glue) };
+  const file = encodeTranspiled(transpiledComponent(sha256Hex(component), shortened), archive);
   await replaceFile(join(directory, compiledFileName), [file]);
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { decodeTranspiled, encodeTranspiled } from './transpiled-component.ts';
+import { encodeTranspiled, openTranspiled, type TranspiledComponent } from './transpiled-component.ts';
 
 const component = {
   componentSha256: 'ab'.repeat(32),
@@ -15,9 +15,12 @@ const component = {
   ],
 };
 
+const none = new Uint8Array();
+const decoded = (file: Uint8Array): TranspiledComponent | null => openTranspiled(file)?.with(none) ?? null;
+
 describe('the file of a transpiled component', () => {
   it('gives back what was written', () => {
-    expect(decodeTranspiled(encodeTranspiled(component))).toEqual(component);
+    expect(decoded(encodeTranspiled(component))).toEqual(component);
   });
 
   it('is not read when any byte of it is missing or another', () => {
@@ -26,9 +29,42 @@ describe('the file of a transpiled component', () => {
       fc.property(fc.nat(file.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
         const altered = Uint8Array.from(file);
         altered[at] = (altered[at] ?? 0) ^ change;
-        expect(decodeTranspiled(altered)).toBeNull();
-        expect(decodeTranspiled(file.subarray(0, at))).toBeNull();
+        expect(openTranspiled(altered)).toBeNull();
+        expect(openTranspiled(file.subarray(0, at))).toBeNull();
       }),
     );
+  });
+});
+
+describe('the file of a transpiled component with its archive beside it', () => {
+  const modules = [
+    { name: 'a.wasm', bytes: Buffer.from('the first module') },
+    { name: 'own.wasm', bytes: Buffer.from('not in there') },
+    { name: 'b.wasm', bytes: Buffer.from('the second') },
+  ];
+  const archive = Buffer.from('PK.. the second, then the first module, then more');
+  const [from, to] = [5, 38];
+  const file = encodeTranspiled({ ...component, modules }, { name: 'x-1.0.0.zip', bytes: archive });
+
+  it('has no copy of what is in the archive, and gives all of it back', () => {
+    const opened = openTranspiled(file);
+    expect(opened?.slice).toMatchObject({ archive: 'x-1.0.0.zip', from, to });
+    expect(Buffer.from(file).includes('the first module')).toBe(false);
+    const { modules: given = [], ...rest } = opened?.with(archive.subarray(from, to)) ?? {};
+    expect({ ...rest, modules: [] }).toEqual({ ...component, modules: [] });
+    expect(given.map(({ name, bytes }) => [name, Buffer.from(bytes).toString()])).toEqual([
+      ['a.wasm', 'the first module'],
+      ['own.wasm', 'not in there'],
+      ['b.wasm', 'the second'],
+    ]);
+  });
+
+  it('is not used with other bytes of the archive, or with fewer', () => {
+    const opened = openTranspiled(file);
+    const other = Buffer.from(archive.subarray(from, to));
+    other[20] = (other[20] ?? 0) ^ 1;
+    expect(opened?.with(other)).toBeNull();
+    expect(opened?.with(archive.subarray(from, to - 1))).toBeNull();
+    expect(opened?.with(none)).toBeNull();
   });
 });

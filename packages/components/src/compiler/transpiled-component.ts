@@ -24,17 +24,35 @@ export interface CoreModule {
   readonly bytes: Uint8Array;
 }
 
+/** An archive in which core modules lie as they are, so that a file beside it needs no copy of them. */
+export interface ArchiveBeside {
+  /** Its name; it lies one folder above the file. */
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/** The part of an archive that has the core modules which a file leaves to it. */
+export interface ArchiveSlice {
+  readonly archive: string;
+  readonly from: number;
+  readonly to: number;
+  /** Of these bytes, in hex. */
+  readonly digest: string;
+}
+
 interface Header {
   readonly componentSha256: string;
   readonly imports: readonly string[];
   readonly interfaces: readonly string[];
   readonly glueBytes: number;
   readonly glueSha256: string;
-  readonly modules: readonly { readonly name: string; readonly size: number }[];
+  /** `at`: in the slice; a module without it lies in the file, behind the one before. */
+  readonly modules: readonly { readonly name: string; readonly size: number; readonly at?: number }[];
+  readonly slice?: ArchiveSlice;
 }
 
 /** Counts up with every change to the form of the file, the glue or the compiler's options. */
-export const transpiledFormat = 3;
+export const transpiledFormat = 4;
 
 const magic = Buffer.from(`svc transpiled component ${transpiledFormat}\n`);
 /** BLAKE2b finds damage about twice as fast as SHA-256 does on a processor without help for either. */
@@ -50,26 +68,64 @@ export function transpiledComponent(
   return { componentSha256, imports, interfaces, glue, glueSha256, modules };
 }
 
-/** The one file a transpiled component is kept in: magic, digest of the rest, length of the header, header, glue, modules. */
-export function encodeTranspiled(component: TranspiledComponent): Uint8Array {
+/**
+ * The one file a transpiled component is kept in: magic, digest of the rest, length of the header, header, glue, modules. Of an archive that will
+ * lie beside it, it names the place of every module that is in there as it is, and leaves it out.
+ */
+export function encodeTranspiled(component: TranspiledComponent, archive?: ArchiveBeside): Uint8Array {
   const glue = Buffer.from(component.glue);
+  const { places, slice } = placesIn(archive, component.modules);
   const header: Header = {
     componentSha256: component.componentSha256,
     imports: component.imports,
     interfaces: component.interfaces,
     glueBytes: glue.length,
     glueSha256: component.glueSha256,
-    modules: component.modules.map(({ name, bytes }) => ({ name, size: bytes.length })),
+    modules: component.modules.map(({ name, bytes }, index) => ({ name, size: bytes.length, ...places[index] })),
+    ...(slice === null ? {} : { slice }),
   };
   const headerText = Buffer.from(JSON.stringify(header));
   const headerLength = Buffer.alloc(lengthBytes);
   headerLength.writeUInt32LE(headerText.length);
-  const rest = Buffer.concat([headerLength, headerText, glue, ...component.modules.map(({ bytes }) => bytes)]);
+  const own = component.modules.filter((_module, index) => places[index] === undefined).map(({ bytes }) => bytes);
+  const rest = Buffer.concat([headerLength, headerText, glue, ...own]);
   return Buffer.concat([magic, digest(rest), rest]);
 }
 
+function placesIn(
+  archive: ArchiveBeside | undefined,
+  modules: readonly CoreModule[],
+): { readonly places: readonly ({ readonly at: number } | undefined)[]; readonly slice: ArchiveSlice | null } {
+  if (archive === undefined) return { places: [], slice: null };
+  const bytes = Buffer.from(archive.bytes);
+  const starts = modules.map((module) => bytes.indexOf(module.bytes));
+  const found = starts.flatMap((start, index) =>
+    start === -1 ? [] : [{ start, end: start + sizeOf(modules[index]) }],
+  );
+  if (found.length === 0) return { places: [], slice: null };
+  const from = Math.min(...found.map(({ start }) => start));
+  const to = Math.max(...found.map(({ end }) => end));
+  return {
+    places: starts.map((start) => (start === -1 ? undefined : { at: start - from })),
+    slice: { archive: archive.name, from, to, digest: digest(bytes.subarray(from, to)).toString('hex') },
+  };
+}
+
+function sizeOf(module: CoreModule | undefined): number {
+  return module?.bytes.length ?? 0;
+}
+
+/** A file whose bytes are whole; the core modules that it leaves to an archive are still to be read. */
+export interface OpenedTranspiled {
+  readonly component: Omit<TranspiledComponent, 'modules'>;
+  /** Null when it has every module itself. */
+  readonly slice: ArchiveSlice | null;
+  /** With the bytes of the slice, none where there is no slice. Null when they are not those that were encoded. */
+  with(slice: Uint8Array): TranspiledComponent | null;
+}
+
 /** Null when the bytes are not a whole file of this form: cut short, altered, or written by another version. */
-export function decodeTranspiled(file: Uint8Array): TranspiledComponent | null {
+export function openTranspiled(file: Uint8Array): OpenedTranspiled | null {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
   if (bytes.length < headerAt || !bytes.subarray(0, magic.length).equals(magic)) return null;
   const rest = bytes.subarray(magic.length + digestBytes);
@@ -77,14 +133,23 @@ export function decodeTranspiled(file: Uint8Array): TranspiledComponent | null {
   const glueAt = headerAt + rest.readUInt32LE(0);
   // The digest vouches for what follows: these are the bytes that were encoded.
   const header = JSON.parse(bytes.toString('utf8', headerAt, glueAt)) as Header;
-  let at = glueAt + header.glueBytes;
-  const modules = header.modules.map(({ name, size }) => {
-    at += size;
-    return { name, bytes: bytes.subarray(at - size, at) };
-  });
-  const { componentSha256, imports, interfaces, glueSha256 } = header;
-  const glue = bytes.toString('utf8', glueAt, glueAt + header.glueBytes);
-  return { componentSha256, imports, interfaces, glue, glueSha256, modules };
+  const { componentSha256, imports, interfaces, glueBytes, glueSha256, slice = null } = header;
+  const glue = bytes.toString('utf8', glueAt, glueAt + glueBytes);
+  const component = { componentSha256, imports, interfaces, glue, glueSha256 };
+  return {
+    component,
+    slice,
+    with(elsewhere) {
+      if (slice !== null && digest(elsewhere).toString('hex') !== slice.digest) return null;
+      let next = glueAt + glueBytes;
+      const modules = header.modules.map(({ name, size, at }) => {
+        if (at !== undefined) return { name, bytes: elsewhere.subarray(at, at + size) };
+        next += size;
+        return { name, bytes: bytes.subarray(next - size, next) };
+      });
+      return { ...component, modules };
+    },
+  };
 }
 
 function digest(bytes: Uint8Array): Buffer {

@@ -1,6 +1,6 @@
 /** Every record of a journal with its keys, and how a line that was read becomes one. */
 
-import { z } from 'zod';
+import * as z from 'zod';
 
 /**
  * The lines of `journal.jsonl` (docs/journal.md "Records"). The schemas are the published contract: who writes a journal uses only their

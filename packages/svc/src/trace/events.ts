@@ -1,6 +1,6 @@
 /** Every event of a trace with its fields, and the port that records them. */
 
-import { z } from 'zod';
+import * as z from 'zod';
 
 import type { TraceEventId } from '@svc/protocol/ids.ts';
 

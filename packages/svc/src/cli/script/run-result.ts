@@ -1,6 +1,6 @@
 /** The object that `svc -p --output json` ends with, and the lines that `stream-json` writes before it. */
 
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What `--output` may be. */
 export type OutputFormat = 'text' | 'json' | 'stream-json';

@@ -2,6 +2,7 @@
 
 import { tmpdir } from 'node:os';
 import * as z from 'zod/mini';
+import { $ZodError } from 'zod/v4/core';
 
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -79,7 +80,7 @@ function scopeOf({ grants, tools, settings }: Setup, label: string): ScopeObject
     settingsShape.parse(JSON.parse(settings));
     return scopeShape.parse(JSON.parse(grants)) as unknown as ScopeObject;
   } catch (error) {
-    if (!(error instanceof SyntaxError) && !(error instanceof z.core.$ZodError)) throw error;
+    if (!(error instanceof SyntaxError) && !(error instanceof $ZodError)) throw error;
     throw notRunnable(label, 'its journal does not say what it began with in the way of svc');
   }
 }
