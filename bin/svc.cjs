@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 'use strict';
-// Runs the bundle with its V8 code cache beside it: compiling it anew would be most of a start's time.
+// Runs the bundle with its V8 code cache: compiling it anew would be most of a start's time. The cache lies beside the bundle, and in the home of
+// the user where that may not be written.
 const { readFileSync, realpathSync, renameSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { Script } = require('node:vm');
@@ -21,23 +22,40 @@ let cachedData;
 try {
   cachedData = readFileSync(cacheFile);
 } catch {
-  // None yet: it is written below.
+  cachedData = cacheInHome();
 }
 
-const script = new Script(source, {
-  filename: bundle,
-  ...(cachedData === undefined ? {} : { cachedData }),
-});
+let script = compiled(cachedData);
+if (script.cachedDataRejected) {
+  // What is beside the bundle is of this build under other flags of the engine, and may not be ours to replace.
+  const other = cacheInHome();
+  if (other !== undefined) script = compiled(other);
+}
+
+function compiled(data) {
+  return new Script(source, { filename: bundle, ...(data === undefined ? {} : { cachedData: data }) });
+}
+
+function cacheInHome() {
+  return require('./home-code-cache.cjs').readCodeCache(process.env['HOME'], path.basename(cacheFile));
+}
 
 /** Right after a start, when what a start needs has been compiled and little else. */
 function keepCodeCache() {
   const temporary = `${cacheFile}.${process.pid}`;
+  const data = script.createCachedData();
   try {
     // Whole on the disk before it has its name: V8 does not survive a damaged one.
-    writeFileSync(temporary, script.createCachedData(), { flush: true });
+    writeFileSync(temporary, data, { flush: true });
     renameSync(temporary, cacheFile);
+    return;
   } catch {
-    // A directory that may not be written keeps none; every start works without it.
+    // Root installed it, or the file system is read-only.
+  }
+  try {
+    require('./home-code-cache.cjs').keepCodeCache(process.env['HOME'], path.basename(cacheFile), data);
+  } catch {
+    // Every start works without a cache.
   }
 }
 

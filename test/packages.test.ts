@@ -14,6 +14,9 @@ interface Manifest {
   readonly exports?: unknown;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: unknown;
+  readonly peerDependencies?: unknown;
+  readonly scripts?: Readonly<Record<string, string>>;
 }
 
 const root = new URL('../', import.meta.url);
@@ -42,7 +45,14 @@ function importedBy(name: string, isShipped: boolean): string[] {
     .filter((installed) => installed.startsWith(scope) || installed in versions);
   return [...new Set(imported)].sort();
 }
-const versions: Readonly<Record<string, string>> = { ...whole.devDependencies, ...whole.dependencies };
+const versions: Readonly<Record<string, string>> = whole.devDependencies ?? {};
+
+it('svc, installed, needs no other package and runs nothing', () => {
+  const { dependencies, optionalDependencies, peerDependencies, scripts } = whole;
+  expect([dependencies, optionalDependencies, peerDependencies]).toEqual([undefined, undefined, undefined]);
+  const ofInstall = /^(?:pre|post)?(?:install|prepare|publish|pack)$|^prepublishOnly$/;
+  expect(Object.keys(scripts ?? {}).filter((script) => ofInstall.test(script))).toEqual([]);
+});
 
 describe('the packages', () => {
   it('are those that the table of names has', () => {
@@ -62,20 +72,22 @@ describe('the packages', () => {
     ]);
   });
 
-  // What is bundled needs nothing any more once it is built.
   it.each(names)('%s depends on the packages that it imports, in the versions of all', (name) => {
     const { dependencies, devDependencies } = readManifest(`packages/${name}/`);
     const withVersion = (imported: string): [string, string | undefined] => [
       imported,
       imported.startsWith(scope) ? whole.version : versions[imported],
     ];
-    const isBuilt = (imported: string): boolean => name in bundledPackages || imported in (whole.devDependencies ?? {});
-    const shipped = importedBy(name, true);
-    const here = [...shipped.filter(isBuilt), ...importedBy(name, false)];
-    expect(Object.entries(dependencies ?? {})).toEqual(
-      shipped.filter((imported) => !isBuilt(imported)).map(withVersion),
-    );
-    expect(Object.entries(devDependencies ?? {})).toEqual(here.map(withVersion));
+    const shipped = importedBy(name, true).map(withVersion);
+    const here = importedBy(name, false).map(withVersion);
+    const [used, built] = [dependencies ?? {}, devDependencies ?? {}].map((each) => Object.entries(each));
+    // What a published package is bundled with is needed to build it, and not to use it.
+    if (name in bundledPackages) expect([used, built]).toEqual([[], [...shipped, ...here]]);
+    else if (publishedPackages.includes(name)) expect([used, built]).toEqual([shipped, here]);
+    else
+      expect(Object.fromEntries([...(used ?? []), ...(built ?? [])])).toEqual(
+        Object.fromEntries([...shipped, ...here]),
+      );
   });
 });
 

@@ -133,7 +133,8 @@ async function collect(name: string, collected: Collected): Promise<void> {
   }
 }
 
-async function npm(home: string, cwd: string, args: readonly string[]): Promise<{ readonly stdout: string }> {
+/** Runs npm with a home of its own, and what it says of updates and audits left out. */
+export async function npm(home: string, cwd: string, args: readonly string[]): Promise<{ readonly stdout: string }> {
   const env = { PATH: process.env['PATH'], HOME: home, NPM_CONFIG_UPDATE_NOTIFIER: 'false', NPM_CONFIG_AUDIT: 'false' };
   return await run('npm', args, { cwd, env });
 }

@@ -1,11 +1,11 @@
 /** The program `svc`: leads from the command line to a command and its exit code. */
 
-import { fstatSync } from 'node:fs';
+import { fstatSync, readFileSync } from 'node:fs';
 import { isatty } from 'node:tty';
 
 import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { renderFailure } from './render-failure.ts';
+import { render, renderFailure } from './render-failure.ts';
 import { version } from '../capsule/version.ts';
 import { redactHandles } from '../resources/handle-id.ts';
 import { homeDirectory } from '@svc/kit/files/home-directory.ts';
@@ -14,7 +14,7 @@ import { run } from './run.ts';
 import { plainRunOptions } from './run-options.ts';
 import { StandardStreams } from './standard-streams.ts';
 import { Output } from './terminal/output.ts';
-import { say, sayLines } from './terminal/shown.ts';
+import { say, sayLines, type Shown } from './terminal/shown.ts';
 
 /** Exit codes of `svc` (docs/cli.md "The command line"). */
 const usageError = 2;
@@ -98,7 +98,7 @@ function workingDirectory(): string {
 }
 
 function report(error: unknown, context: CommandContext): number {
-  const failure = renderFailure(error, context);
+  const failure = renderFailure(error, context) ?? renderReplaced(error, context);
   if (failure !== null) {
     context.stderr.write(failure);
     // A name that fits several sessions is a wrong command line.
@@ -106,6 +106,27 @@ function report(error: unknown, context: CommandContext): number {
   }
   reportBug(error, context);
   return bugInSvc;
+}
+
+/** What fails in a program whose files are those of another is no bug of it. Null while they are its own. */
+function renderReplaced(error: unknown, context: CommandContext): Shown | null {
+  if (context.build === undefined || isInstalled(context.build)) return null;
+  const [what = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+  const replaced = new Diagnostic('E-RUN-170', `svc was replaced or removed while it ran: ${what}`, {
+    hint: 'run the command again; a capsule that was running has to be started again',
+    cause: error,
+  });
+  return render([replaced], context);
+}
+
+/** Whether the start file, which begins with the name of its build, is still of this one. */
+function isInstalled(build: string): boolean {
+  try {
+    return readFileSync(import.meta.filename, 'latin1').startsWith(`/*${build}*/`);
+  } catch {
+    // Whatever the system's reason, this process has no more of it.
+    return false;
+  }
 }
 
 function reportBug(error: unknown, context: CommandContext): void {
