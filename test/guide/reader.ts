@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import {
   chmodSync,
   closeSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -41,16 +42,19 @@ export class Reader {
   readonly #terminals: OtherTerminal[] = [];
   #other: OtherTerminal | null = null;
 
-  constructor() {
+  /** `holds: 'as the host can'` leaves programs as contained as this machine has them; otherwise no page depends on what that is. */
+  constructor({ holds = 'nothing' }: { readonly holds?: 'nothing' | 'as the host can' } = {}) {
     const bin = join(this.#root, 'bin');
     for (const folder of [this.folder, bin, join(this.#root, 'home')]) mkdirSync(folder);
-    writeFileSync(join(bin, 'svc'), `#!/bin/sh\nexec "${process.execPath}" "${checkout}bin/svc.cjs" "$@"\n`);
-    chmodSync(join(bin, 'svc'), 0o755);
+    for (const name of ['svc', 'svc-referee']) {
+      writeFileSync(join(bin, name), `#!/bin/sh\nexec "${process.execPath}" "${checkout}bin/${name}.cjs" "$@"\n`);
+      chmodSync(join(bin, name), 0o755);
+    }
     this.#env = {
       PATH: `${bin}:${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
       HOME: join(this.#root, 'home'),
       NPM_CONFIG_UPDATE_NOTIFIER: 'false',
-      SVC_CONTAINMENT_CEILING: 'advisory',
+      ...(holds === 'nothing' ? { SVC_CONTAINMENT_CEILING: 'advisory' } : {}),
     };
   }
 
@@ -58,6 +62,11 @@ export class Reader {
     const target = join(this.folder, path);
     mkdirSync(dirname(target), { recursive: true });
     writeFileSync(target, text);
+  }
+
+  /** Copies what lies in a folder into the reader's. */
+  take(folder: string): void {
+    cpSync(folder, this.folder, { recursive: true });
   }
 
   /** Types commands and waits for their end; the folder they leave the reader in is that of the next ones. */
