@@ -1,4 +1,5 @@
 // Holds the bundled artifacts to artifacts/sums.json, which is committed: the hash of each archive, and so what a committed svc.lock records.
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -18,15 +19,29 @@ export function compareSums(recorded, built) {
 }
 
 /**
- * Records what was built. Where the package is published, bytes that went out under a version stay: other bytes need another version, and this
- * throws, naming them.
+ * What the last release recorded: the file at the newest tag `v…` that this commit follows. Null before the first release, and in a copy without git.
  */
+export function releasedSums(root) {
+  const git = (...args) => spawnSync('git', ['-C', root, ...args], { encoding: 'utf8' });
+  const tag = git('describe', '--tags', '--abbrev=0', '--match', 'v[0-9]*');
+  if (tag.status !== 0) return null;
+  const recorded = git('show', `${tag.stdout.trim()}:./${file}`);
+  return recorded.status === 0 ? JSON.parse(recorded.stdout) : null;
+}
+
+/** The bundled artifacts of which `sums`, or what is recorded, has other bytes than were released under their version. */
+export function releasedVersionsThatChanged(root, sums = readSums(root)) {
+  return compareSums(releasedSums(root) ?? {}, sums)
+    .filter(({ change }) => change === 'changed')
+    .map(({ ref }) => ref);
+}
+
+/** Records what was built. Bytes that went out under a version stay: other bytes need another version, and this throws, naming them. */
 export function acceptSums(root, built) {
-  const { private: isPrivate } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const changed = compareSums(readSums(root), built).filter(({ change }) => change === 'changed');
-  if (isPrivate !== true && changed.length > 0) {
-    const refs = changed.map(({ ref }) => ref).join(', ');
-    throw new Error(`published versions keep their bytes: give ${refs} another version in artifacts/<name>/svc.yaml`);
+  const changed = releasedVersionsThatChanged(root, built);
+  if (changed.length > 0) {
+    const refs = changed.join(', ');
+    throw new Error(`released versions keep their bytes: give ${refs} another version in artifacts/<name>/svc.yaml`);
   }
   const sorted = Object.fromEntries(Object.entries(built).sort(([one], [other]) => (one < other ? -1 : 1)));
   writeFileSync(join(root, file), `${JSON.stringify(sorted, null, 2)}\n`);

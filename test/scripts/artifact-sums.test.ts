@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +7,14 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { acceptSums, compareSums, readSums, renderDifferences } from '../../scripts/artifact-sums.mjs';
+import {
+  acceptSums,
+  compareSums,
+  readSums,
+  releasedSums,
+  releasedVersionsThatChanged,
+  renderDifferences,
+} from '../../scripts/artifact-sums.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -46,21 +54,47 @@ describe('the record of the bundled artifacts', () => {
     expect(renderDifferences([])).toBeNull();
   });
 
-  it('takes other bytes under a version until the package is published', () => {
-    writeFileSync(join(folder, 'package.json'), '{ "private": true }');
+  /** What is there is released under this tag. */
+  function release(tag: string): void {
+    const git = (...args: string[]): void => {
+      const identity = ['-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'commit.gpgsign=false'];
+      const { status, stderr } = spawnSync('git', ['-C', folder, ...identity, ...args], { encoding: 'utf8' });
+      expect(status, stderr).toBe(0);
+    };
+    git('init', '--quiet');
+    git('add', '.');
+    git('commit', '--quiet', '--message', tag);
+    git('tag', tag);
+  }
+
+  it('takes other bytes under a version until there is a release', () => {
     acceptSums(folder, { 'b@1.0.0': '2', 'a@1.0.0': '3' });
     expect(readFileSync(join(folder, 'artifacts', 'sums.json'), 'utf8')).toBe(
       '{\n  "a@1.0.0": "3",\n  "b@1.0.0": "2"\n}\n',
     );
+    expect(releasedSums(folder)).toBeNull();
   });
 
-  it('keeps the bytes of a published version, and takes another version beside or in place of it', () => {
-    writeFileSync(join(folder, 'package.json'), '{}');
+  it('keeps the bytes of a released version, and takes another version beside or in place of it', () => {
+    release('v0.1.0');
     expect(() => acceptSums(folder, { 'a@1.0.0': '3', 'b@1.0.0': '2' })).toThrow(
-      'published versions keep their bytes: give a@1.0.0 another version in artifacts/<name>/svc.yaml',
+      'released versions keep their bytes: give a@1.0.0 another version in artifacts/<name>/svc.yaml',
     );
     expect(readSums(folder)).toEqual({ 'a@1.0.0': '1', 'b@1.0.0': '2' });
     acceptSums(folder, { 'a@1.0.1': '3', 'b@1.0.0': '2' });
     expect(readSums(folder)).toEqual({ 'a@1.0.1': '3', 'b@1.0.0': '2' });
   });
+
+  it('holds what was not accepted but edited, too, and to the newest of releases', () => {
+    release('v0.1.0');
+    writeFileSync(join(folder, 'artifacts', 'sums.json'), '{ "a@1.0.1": "3", "b@1.0.0": "2" }');
+    release('v0.2.0');
+    writeFileSync(join(folder, 'artifacts', 'sums.json'), '{ "a@1.0.1": "3", "b@1.0.0": "9", "c@1.0.0": "4" }');
+    expect(releasedVersionsThatChanged(folder)).toEqual(['b@1.0.0']);
+  });
+});
+
+it('has other versions of bundled artifacts whose bytes are no more those of the last release', (context) => {
+  context.skip(releasedSums(root) === null, 'nothing has been released yet');
+  expect(releasedVersionsThatChanged(root)).toEqual([]);
 });

@@ -1,0 +1,226 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parse } from 'yaml';
+
+import { differingBuilds, packReleased } from '../../scripts/release-packages.mjs';
+import { makeAssets, publish, whyNotReleasable } from '../../scripts/release.mjs';
+import { whyMissing } from '../support/debian-program.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const repository = 'git+https://git.example.com/acme/svc.git';
+const created = '2026-01-02T03:04:05Z';
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly version: string };
+
+/** Asks no registry: nobody listens there. */
+const offline = { ...process.env, NPM_CONFIG_REGISTRY: 'http://127.0.0.1:9/', NPM_CONFIG_FETCH_RETRIES: '0' };
+
+function run(
+  program: string,
+  args: readonly string[],
+  cwd: string = root,
+): { readonly status: number | null; readonly said: string } {
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd, env: offline, encoding: 'utf8' });
+  return { status, said: stdout + stderr };
+}
+
+function folderOfTest(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-release-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+describe('a release of this checkout', { timeout: 240_000 }, () => {
+  const out = mkdtempSync(join(tmpdir(), 'svc-release-test-'));
+  let packages: ReturnType<typeof packReleased>;
+  beforeAll(() => {
+    packages = packReleased(root, { out, repository });
+  }, 240_000);
+  afterAll(() => rmSync(out, { recursive: true, force: true }));
+
+  const manifestOf = (file: string): Record<string, unknown> =>
+    JSON.parse(run('tar', ['-xzOf', join(out, file), 'package/package.json']).said) as Record<string, unknown>;
+
+  it('has every package, what others depend on first, under one scope', () => {
+    expect(packages.map(({ name }) => name)).toEqual([
+      '@svc/protocol',
+      '@svc/client',
+      '@svc/sandbox',
+      '@svc/guest',
+      '@svc/testing',
+      '@svc/svc',
+    ]);
+    expect(packages.at(-1)?.file).toBe(`svc-svc-${version}.tgz`);
+  });
+
+  it('opens each manifest while it is packed, and says where the sources are', () => {
+    for (const { name, file } of packages) {
+      const manifest = manifestOf(file);
+      expect(manifest).toMatchObject({ name, version, publishConfig: { access: 'public' } });
+      expect(manifest['repository']).toMatchObject({ type: 'git', url: repository });
+      for (const key of ['private', 'scripts', 'workspaces']) expect(manifest, name).not.toHaveProperty(key);
+    }
+    expect(manifestOf(`svc-client-${version}.tgz`)['repository']).toMatchObject({ directory: 'packages/client' });
+  });
+
+  it('is taken by npm as far as it can be tried, and a manifest of the checkout is not', () => {
+    publish(packages, { out, publishes: false, env: offline, stdio: 'pipe' });
+    const own = folderOfTest();
+    run('npm', ['pack', '--ignore-scripts', '--pack-destination', own], join(root, 'packages/protocol'));
+    const file = `svc-protocol-${version}.tgz`;
+    expect(() => publish([{ name: '@svc/protocol', file }], { out: own, publishes: false, env: offline })).toThrow(
+      `${file} is private`,
+    );
+  });
+
+  it('differs where a byte of a file in a tarball does, and names the file', () => {
+    const other = folderOfTest();
+    for (const { file } of packages) copyFileSync(join(out, file), join(other, file));
+    const files = packages.map(({ file }) => file);
+    expect(differingBuilds(out, other, files)).toEqual([]);
+    const [file = ''] = files;
+    run('tar', ['-xzf', join(other, file), '-C', other]);
+    writeFileSync(join(other, 'package', 'README.md'), 'another');
+    run('tar', ['-czf', join(other, file), '-C', other, 'package']);
+    expect(differingBuilds(out, other, files)).toEqual([
+      expect.stringMatching(/^svc-protocol-.*: .*package\/README\.md/),
+    ]);
+  });
+
+  it('has beside the packages what else is downloaded, with the hash of each', (context) => {
+    const missing = whyMissing('xz', 'xz-utils') ?? whyMissing('dpkg-deb', 'dpkg');
+    context.skip(missing !== null, missing ?? '');
+    const files = makeAssets({ out, packages, created, maintainer: 'Ada <ada@example.com>' });
+    expect(files).toEqual([
+      `svc-${version}.tgz`,
+      `svc-${version}.tar.xz`,
+      `svc_${version}_all.deb`,
+      `svc-${version}.spdx.json`,
+      ...packages.slice(0, -1).map(({ file }) => file),
+      'SHA256SUMS',
+    ]);
+    expect(run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], out).status).toBe(0);
+    expect(run('xz', ['--test', `svc-${version}.tar.xz`], out).status).toBe(0);
+  });
+
+  it('lists in SPDX what is built into it, each under its terms', (context) => {
+    context.skip(!readdirSync(out).includes(`svc-${version}.spdx.json`), 'needs what the test before makes');
+    const list = JSON.parse(readFileSync(join(out, `svc-${version}.spdx.json`), 'utf8')) as {
+      readonly packages: readonly Readonly<Record<string, unknown>>[];
+      readonly relationships: readonly unknown[];
+    };
+    const sha256 = createHash('sha256')
+      .update(readFileSync(join(out, `svc-${version}.tgz`)))
+      .digest('hex');
+    expect(list).toMatchObject({
+      spdxVersion: 'SPDX-2.3',
+      creationInfo: { created },
+      documentNamespace: `https://spdx.org/spdxdocs/svc-${version}-${sha256}`,
+    });
+    expect(list.packages[0]).toMatchObject({
+      name: 'svc',
+      checksums: [{ algorithm: 'SHA256', checksumValue: sha256 }],
+    });
+    const terms = new Map(list.packages.map(({ name, licenseDeclared }) => [name, licenseDeclared]));
+    expect(terms.get('zod')).toBe('MIT');
+    expect(terms.get('quickjs-ng, the JavaScript engine of the bundled components')).toBe('MIT AND Unicode-3.0');
+    const others = readFileSync(join(root, 'THIRD-PARTY-LICENSES'), 'utf8');
+    for (const name of terms.keys()) if (name !== 'svc') expect(others).toContain(String(name));
+    expect(list.relationships).toHaveLength(list.packages.length);
+    const ids = new Set(list.packages.map(({ SPDXID }) => SPDXID));
+    expect(ids.size).toBe(list.packages.length);
+  });
+});
+
+describe('a commit', () => {
+  /** A checkout of its own with what is looked at. */
+  function checkout(): { readonly folder: string; readonly git: (...args: string[]) => void } {
+    const folder = folderOfTest();
+    mkdirSync(join(folder, 'artifacts'));
+    writeFileSync(join(folder, 'package.json'), '{ "version": "1.2.3" }');
+    writeFileSync(join(folder, 'CHANGELOG.md'), '# Changes\n\n## 1.2.3\n\nAll is new.\n');
+    writeFileSync(join(folder, 'artifacts', 'sums.json'), '{ "a@1.0.0": "1" }');
+    const git = (...args: string[]): void => {
+      const identity = ['-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'commit.gpgsign=false'];
+      const { status, said } = run('git', ['-C', folder, ...identity, ...args]);
+      expect(status, said).toBe(0);
+    };
+    git('init', '--quiet');
+    git('add', '.');
+    git('commit', '--quiet', '--message', 'all');
+    return { folder, git };
+  }
+
+  it('is released once it is clean, told of and tagged', () => {
+    const { folder, git } = checkout();
+    expect(whyNotReleasable(folder, { publishes: false })).toBeNull();
+    expect(whyNotReleasable(folder, { publishes: true })).toBe('the commit has no tag v1.2.3');
+    git('tag', 'v1.2.3');
+    expect(whyNotReleasable(folder, { publishes: true })).toBeNull();
+  });
+
+  it('is refused with changes, without a word in the changelog, and with other bytes under a released version', () => {
+    const { folder, git } = checkout();
+    git('tag', 'v1.2.2');
+    writeFileSync(join(folder, 'artifacts', 'sums.json'), '{ "a@1.0.0": "2" }');
+    expect(whyNotReleasable(folder, { publishes: false })).toBe('there are changes that are not committed');
+    git('commit', '--quiet', '--all', '--message', 'other bytes');
+    expect(whyNotReleasable(folder, { publishes: false })).toBe(
+      'bundled artifacts changed under a version that was released: a@1.0.0',
+    );
+    writeFileSync(join(folder, 'artifacts', 'sums.json'), '{ "a@1.0.1": "2" }');
+    writeFileSync(join(folder, 'CHANGELOG.md'), '# Changes\n\n## 1.2.30\n');
+    git('commit', '--quiet', '--all', '--message', 'another version');
+    expect(whyNotReleasable(folder, { publishes: false })).toBe('CHANGELOG.md says nothing of 1.2.3');
+  });
+});
+
+interface Job {
+  readonly needs?: string;
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly steps: readonly {
+    readonly uses?: string;
+    readonly run?: string;
+    readonly with?: Readonly<Record<string, unknown>>;
+  }[];
+}
+
+describe('the workflow of a release', () => {
+  const workflow = parse(readFileSync(join(root, '.github/workflows/release.yml'), 'utf8')) as {
+    readonly on: unknown;
+    readonly permissions: unknown;
+    readonly jobs: { readonly test: Job; readonly release: Job };
+  };
+  const { test, release } = workflow.jobs;
+
+  it('runs for tags alone, and tests both architectures before it publishes', () => {
+    expect(workflow.on).toEqual({ push: { tags: ['v*'] } });
+    expect(release.needs).toBe('test');
+    expect(test).toMatchObject({ strategy: { matrix: { runner: ['ubuntu-24.04', 'ubuntu-24.04-arm'] } } });
+    expect(test.steps.at(-1)).toEqual({ run: '.ci/run' });
+  });
+
+  it('may write and prove who it is in the job that publishes alone', () => {
+    expect(workflow.permissions).toEqual({ contents: 'read' });
+    expect(test.permissions).toBeUndefined();
+    expect(release.permissions).toEqual({ contents: 'write', 'id-token': 'write' });
+  });
+
+  it('takes actions by their hash, and leaves no token in the checkout', () => {
+    const steps = [...test.steps, ...release.steps].filter(({ uses }) => uses !== undefined);
+    expect(steps).toHaveLength(4);
+    for (const { uses = '' } of steps) expect(uses).toMatch(/^actions\/(checkout|setup-node)@[0-9a-f]{40}$/);
+    for (const step of steps.filter(({ uses = '' }) => uses.includes('checkout'))) {
+      expect(step.with).toMatchObject({ 'persist-credentials': false });
+    }
+  });
+
+  it('puts no text of the event into a command', () => {
+    for (const { run: command = '' } of [...test.steps, ...release.steps]) expect(command).not.toContain('${{');
+  });
+});
