@@ -4,7 +4,6 @@ import { artifactCodes } from './artifact-codes.ts';
 import type { CatalogueEntry } from './catalogue-entry.ts';
 import { doorCodes } from './door-codes.ts';
 import { firstMinuteCodes } from './first-minute-codes.ts';
-import { installationCodes } from './installation-codes.ts';
 import { journalCodes } from './journal-codes.ts';
 import { serverCodes } from './server-codes.ts';
 import { sessionCodes } from './session-codes.ts';
@@ -392,7 +391,6 @@ export const catalogue = {
   ...commandCodes,
   ...doorCodes,
   ...firstMinuteCodes,
-  ...installationCodes,
   ...journalCodes,
   ...sessionCodes,
   ...serverCodes,

@@ -79,4 +79,9 @@ export const sessionCodes = {
     explanation:
       'svc view --open starts xdg-open, or open on macOS, with a file that leads on to the page. It is not installed, or found no browser. The page is served all the same: open the address that svc view printed.',
   },
+  'E-RUN-170': {
+    title: 'svc was replaced or removed while it ran',
+    explanation:
+      'svc reads parts of itself when they are first needed. A package manager or a build put another version in the place of the one that was running, or removed it, and the next part was not to be had. Run the command again. A capsule that was running has ended: start it again, its trace and journal are kept. To upgrade without that, end the capsules that svc ps lists first.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;
