@@ -123,7 +123,7 @@ export async function costPerTurn(tasks: number, hasJournal: boolean): Promise<T
         gate,
         clock,
         workdirSize: roomyWorkdir,
-        conversations: { history: () => [], save: () => {} },
+        conversations: { has: () => false, history: () => [], save: () => {} },
         inputTimeoutMs: null,
         writeResult: () => {},
       },

@@ -54,7 +54,7 @@ const session = new Session({
     gate,
     clock,
     workdirSize: roomyWorkdir,
-    conversations: { history: () => [], save: () => {} },
+    conversations: { has: () => false, history: () => [], save: () => {} },
     hooks: noHooks,
     inputTimeoutMs: null,
     writeResult: () => {},

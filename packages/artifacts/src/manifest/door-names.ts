@@ -5,7 +5,7 @@ export const doorNames = ['a2a', 'mcp', 'openai'] as const;
 export type DoorName = (typeof doorNames)[number];
 
 /** Those that this version has. */
-const built: readonly DoorName[] = ['a2a', 'mcp'];
+const built: readonly DoorName[] = ['a2a', 'mcp', 'openai'];
 
 /** Whether this version has the door. */
 export function isBuilt(name: DoorName): boolean {

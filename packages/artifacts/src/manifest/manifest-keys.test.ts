@@ -373,7 +373,7 @@ describe('doors', () => {
 
   it('are those that this version has unless the manifest names them', () => {
     const served = (text: string): readonly string[] => servedDoors(load(text).manifest);
-    expect(served(smallest)).toEqual(['a2a', 'mcp']);
+    expect(served(smallest)).toEqual(['a2a', 'mcp', 'openai']);
     expect(served(doored('{ serve: [] }'))).toEqual([]);
     expect(served(doored('{ serve: [mcp] }'))).toEqual(['mcp']);
     expect(served(`${smallest}lifecycle: { task_acceptance: none }\n`)).toEqual([]);

@@ -291,5 +291,5 @@ function hookOf({ name, ...declared }: HookSetup, components: ReplayedComponents
 const conversationsOf: Readonly<Record<KeptWhere, () => Conversations | null>> = {
   nowhere: () => null,
   'in the session': threadedConversations,
-  'between sessions': () => ({ isKept: true, history: () => [], save: () => {} }),
+  'between sessions': () => ({ isKept: true, has: () => false, history: () => [], save: () => {} }),
 };

@@ -48,6 +48,13 @@ export const mcpScopes: Needed = new Map<string, readonly Scope[]>([
   ['tasks/cancel', ['send', 'stop']],
 ]);
 
+/** Of the API of OpenAI. What answers a question needs `answer` as well; the list of models needs none. */
+export const openAiScopes: Needed = new Map<string, readonly Scope[]>([
+  ['create', ['send']],
+  ['retrieve', ['read']],
+  ['cancel', ['send', 'stop']],
+]);
+
 interface Scoped {
   readonly scopes: readonly Scope[];
 }

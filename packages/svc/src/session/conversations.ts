@@ -13,6 +13,8 @@ import { listUntilBad } from '@svc/kit/bounded-lists.ts';
 export interface Conversations {
   /** Whether they outlive the session, so that what `history` gives and `save` meets is not the session's own doing. */
   readonly isKept?: true;
+  /** Whether there is anything of this context. */
+  has(context: ContextId): boolean;
   history(context: ContextId): readonly Message[];
   save(context: ContextId, messages: readonly Message[]): void;
 }
@@ -153,6 +155,7 @@ export function threadedConversations(): Conversations {
     threads.delete(context);
   };
   return {
+    has: (context) => threads.has(context),
     history: (context) => threads.get(context)?.messages ?? [],
     save: (context, messages) => {
       const bytes = Buffer.byteLength(encodeConversation(context, messages, (text) => text));

@@ -45,6 +45,10 @@ export class KeptConversations implements Conversations {
     this.#names = new Set(namesIn(options.directory));
   }
 
+  has(context: ContextId): boolean {
+    return this.#names.has(fileName(context));
+  }
+
   history(context: ContextId): readonly Message[] {
     const path = this.#path(fileName(context));
     const text = readText(path);

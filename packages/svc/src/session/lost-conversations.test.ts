@@ -19,6 +19,7 @@ async function run(options: Omit<FixtureOptions, 'turns'>): Promise<SessionFixtu
 function taking(saves: number): Conversations {
   let left = saves;
   return {
+    has: () => false,
     history: () => [],
     save: () => {
       left -= 1;
@@ -32,6 +33,7 @@ describe('a conversation that cannot be had', () => {
     const broken = new Diagnostic('E-RUN-031', 'the kept conversation x cannot be used: it is damaged');
     const fixture = await run({
       conversations: {
+        has: () => true,
         history: () => {
           throw broken;
         },
@@ -53,7 +55,11 @@ describe('a conversation that cannot be kept', () => {
 
   it('does not hold a reply that could not be written', async () => {
     const saved: unknown[] = [];
-    const conversations = { history: () => [], save: (...kept: readonly unknown[]) => void saved.push(kept) };
+    const conversations = {
+      has: () => false,
+      history: () => [],
+      save: (...kept: readonly unknown[]) => void saved.push(kept),
+    };
     const fixture = await run({ conversations, resultRefused: true });
     expect(fixture.lines.at(-1)).toBe('1 status failed "session ended"');
     expect(saved).toEqual([]);

@@ -1,7 +1,7 @@
 /** Runs the tasks of a session one after another. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { SessionId } from '@svc/protocol/ids.ts';
+import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { Usage } from '../inference/driver.ts';
 import type { SessionActivity } from './activity.ts';
@@ -66,6 +66,11 @@ export class Session {
   /** Tokens so far. */
   get used(): Usage {
     return this.#runner.spend.used;
+  }
+
+  /** Whether a task that goes on this conversation would know what was said in it. */
+  keeps(conversation: ContextId): boolean {
+    return this.#runner.conversations?.has(conversation) ?? false;
   }
 
   /** Resolves when the session is over; the event stream is still open then. A rejection is a bug. */

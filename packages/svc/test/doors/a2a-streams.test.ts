@@ -2,47 +2,12 @@ import { once } from 'node:events';
 
 import { describe, expect, it } from 'vitest';
 
-import { calls, hangs, says, type Turn } from '../../../../test/support/fake-driver.ts';
+import { calls, hangs, says } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
 import { useA2aCapsules, userMessage, type A2aCapsule, type Json } from './a2a-capsule.ts';
+import { Speaker } from './speaker.ts';
 
 const open = useA2aCapsules();
-
-/** A turn that says chunks as they are handed to it, and then all of them together. */
-class Speaker {
-  #say: (text: string) => void = () => {};
-  #end: () => void = () => {};
-  readonly #ready: Promise<void>;
-  #text = '';
-  readonly turn: Turn;
-
-  constructor() {
-    let begin = (): void => {};
-    this.#ready = new Promise((resolve) => {
-      begin = resolve;
-    });
-    this.turn = async (_request, call) => {
-      this.#say = call.onText;
-      begin();
-      await new Promise<void>((resolve) => {
-        this.#end = resolve;
-        call.signal.addEventListener('abort', () => resolve(), { once: true });
-      });
-      return says(this.#text);
-    };
-  }
-
-  async say(text: string): Promise<void> {
-    await this.#ready;
-    this.#text += text;
-    this.#say(text);
-  }
-
-  async end(): Promise<void> {
-    await this.#ready;
-    this.#end();
-  }
-}
 
 const ask = fakeTool('ask', async (_args, context) => {
   const answer = await context.requestInput('Which?');

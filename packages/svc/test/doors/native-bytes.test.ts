@@ -60,12 +60,16 @@ async function conversation(options: A2aOptions, meanwhile: (capsule: A2aCapsule
 
 it('the capsule’s own protocol is the same to the byte with every door open and in use', async () => {
   const closed = await conversation({ serve: [] }, async () => {});
-  const used = await conversation({ serve: ['a2a', 'mcp'] }, async (capsule) => {
+  const used = await conversation({ serve: ['a2a', 'mcp', 'openai'] }, async (capsule) => {
     const client = await connectMcp(capsule, { revision: '2025-11-25' });
     await client.listTools();
     await client.close();
+    await fetch(`${capsule.url}/v1/models`);
     const { tasks } = await capsule.result('ListTasks', { includeArtifacts: true, historyLength: 10 });
-    for (const task of tasks) await capsule.result('GetTask', { id: task.id });
+    for (const task of tasks) {
+      await fetch(`${capsule.url}/v1/responses/resp_${task.id}`);
+      await capsule.result('GetTask', { id: task.id });
+    }
   });
   expect(used).toEqual(closed);
   expect(closed.join('')).toContain('"state":"completed"');

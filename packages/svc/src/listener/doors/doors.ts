@@ -33,6 +33,10 @@ export function doorRoutes(
     routes.push({ method: 'POST', path: mcpPath, body: 'whole', maxBytes: maxBodyBytes, handle });
     for (const method of ['GET', 'DELETE']) routes.push({ method, path: mcpPath, body: 'unread', handle });
   }
+  if (serve.includes('openai')) {
+    const handle = (request: HttpRequest): Answer => use((doors) => doors.use((open) => open.openAi(request)));
+    routes.push({ method: '*', path: '/v1/', prefix: true, body: 'whole', maxBytes: maxBodyBytes, handle });
+  }
   return routes;
 }
 

@@ -6,6 +6,7 @@ import type { A2aDoor } from './a2a/a2a-door.ts';
 import { cardReplies } from './a2a/card.ts';
 import type { McpDoor } from './mcp/mcp-door.ts';
 import type { DoorFacts, DoorCore, DoorSession } from './door-core.ts';
+import type { OpenAiDoor } from './openai/openai-door.ts';
 
 /** What answers at the doors of one session. */
 export class OpenDoors {
@@ -17,6 +18,8 @@ export class OpenDoors {
   #a2aOpening: Promise<A2aDoor> | null = null;
   #a2a: A2aDoor | null = null;
   #mcp: Promise<McpDoor> | null = null;
+  #openAiOpening: Promise<OpenAiDoor> | null = null;
+  #openAi: OpenAiDoor | null = null;
 
   constructor(session: DoorSession, facts: DoorFacts) {
     this.card = cardReplies({ card: session.card, facts });
@@ -45,6 +48,18 @@ export class OpenDoors {
     const [{ A2aDoor }, core] = await Promise.all([import('./a2a/a2a-door.ts'), this.#shared()]);
     this.#a2a = new A2aDoor(core);
     return this.#a2a;
+  }
+
+  openAi(request: HttpRequest): Reply | Promise<Reply> {
+    if (this.#openAi !== null) return this.#openAi.handle(request);
+    this.#openAiOpening ??= this.#openOpenAi();
+    return this.#openAiOpening.then((door) => door.handle(request));
+  }
+
+  async #openOpenAi(): Promise<OpenAiDoor> {
+    const [{ OpenAiDoor }, core] = await Promise.all([import('./openai/openai-door.ts'), this.#shared()]);
+    this.#openAi = new OpenAiDoor(core);
+    return this.#openAi;
   }
 
   /** What all doors share is made once, by the first that is used. */
