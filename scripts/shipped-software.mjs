@@ -26,6 +26,7 @@ const embeddedPackages = [
   'balanced-match',
   'debug',
   'ms',
+  'semver',
 ];
 
 /** What comes inside those, under terms that they do not repeat. */

@@ -259,3 +259,45 @@ describe('svc install <name>@<version> from a GitHub source', () => {
     }
   });
 });
+
+describe('svc add github:<owner>/<repo>@<tag>', () => {
+  const releases = async (): Promise<FakeReleases> => ({
+    v7: [await skillAsset('tone-1.0.0.zip', 'Be calm.', 'tone')],
+    latest: [await skillAsset('tone-1.0.0.zip', 'Be loud.', 'tone')],
+  });
+  const row = `{ name: tone, version: 1.0.0, runtime: skill, from: "github:${repo}@v7" }`;
+  const manifest = (): string => readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+
+  it('writes where it comes from, and what is missing later is fetched from there, whatever registry is in use', async () => {
+    workspace = capsule({ manifest: 'artifacts: []\n', files: { 'task.md': 'Begin.\n' } });
+    const github = await FakeGithub.open({ repo, releases: await releases() });
+    const other = await StandInServer.open(json(404, { error: 'not_found' }));
+    const env = { SVC_GITHUB_API_URL: github.api.url, SVC_REGISTRY_URL: other.url };
+    const planned = await svc(workspace, ['add', `github:${repo}@v7`, '--dry-run', '--json'], { env });
+    expect(JSON.parse(planned.stdout)).toMatchObject({ name: 'tone', after: '1.0.0', outcome: 'planned' });
+    expect(existsSync(store())).toBe(false);
+    const added = await svc(workspace, ['add', `github:${repo}@v7`], { env });
+    expect([added.code, added.stderr]).toEqual([0, '']);
+    expect(manifest()).toContain(`artifacts: [${row}]\n`);
+    expect(textOf('tone')).toContain('Be calm.');
+    for (const command of ['install', 'run']) {
+      rmSync(join(workspace.folder, '.svc'), { recursive: true });
+      expect(await svc(workspace, [command], { env })).toMatchObject({ code: 0, stderr: '' });
+      expect(textOf('tone')).toContain('Be calm.');
+    }
+    const updated = await svc(workspace, ['update', 'tone'], { env });
+    expect(updated.stderr).toContain('tone stays at 1.0.0: it comes from the place in its entry (from)');
+    expect(other.lines).toEqual([]);
+  });
+
+  it('refuses files that name no artifact', async () => {
+    const assets = [await skillAsset('tools.zip', 'Be calm.', 'tone')];
+    const github = await FakeGithub.open({ repo, releases: { v7: assets } });
+    const env = { SVC_GITHUB_API_URL: github.api.url };
+    const { code, stderr } = await svc(workspace, ['add', `github:${repo}@v7`], { env });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('error[E-ART-008]: "tools.zip" in the release') as string,
+    ]);
+  });
+});

@@ -9,6 +9,8 @@ import { commandsBelow } from '@svc/svc/cli/placed-commands.ts';
 import { Output } from '@svc/svc/cli/terminal/output.ts';
 import { MetadataMirror } from '../../packages/artifacts/test/trust/metadata-mirror.ts';
 import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
+import { temporaryDirectory } from '../../packages/artifacts/test/store/artifacts.ts';
+import { SkillRegistry } from '../support/published-skills.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { asks, says, script } from '../support/scripted-turns.ts';
 import { type RunLine, startCapsule, svc, SvcProcess } from '../support/svc-process.ts';
@@ -31,7 +33,7 @@ const shapes: Readonly<Record<string, string>> = {
   'key new': 'private_key public_key fingerprint encrypted',
   'trust update': 'path changed version expires',
   run: 'url pid session_id name version workdir',
-  search: 'name version kind platforms description tags registry',
+  search: 'name version kind platforms description tags state registry',
   sessions:
     'session_id capsule version folder started_at_ms status tasks tokens task steps journal journal_removed_at_ms',
   'trace diff': 'step before messages same_messages misses',
@@ -50,6 +52,15 @@ const shapes: Readonly<Record<string, string>> = {
   stop: 'session canceled residue ended',
   test: 'test outcome duration_ms',
   install: 'name version origin platform sha256',
+  add: 'name before after range bytes sha256 lines outcome',
+  remove: 'name before after range bytes sha256 lines outcome',
+  update: 'name before after range bytes sha256 lines outcome',
+  outdated: 'name current wanted latest range state reason',
+  info: 'name version state reason archives',
+  deprecate: 'name version state reason registry',
+  yank: 'name version state reason registry',
+  block: 'name version state reason registry',
+  restore: 'name version state reason registry',
   list: 'name version kind origin platform sha256 location',
   'token add': 'name scopes capsule created_at_ms expires_at_ms token',
   'token ls': 'name scopes capsule created_at_ms expires_at_ms has_expired',
@@ -232,6 +243,24 @@ artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
     await note('trust update', ['--mirror', mirror.url, '--initial', 'root.json']);
     const asked = ['new', 'build', 'publish', 'search', 'install', 'list', 'key new', 'sign', 'verify', 'trust update'];
     expect([...seen.keys()]).toEqual(expect.arrayContaining(asked));
+  }, 60_000);
+
+  it('writes of what a project uses how it changes', async () => {
+    const registry = await SkillRegistry.start(temporaryDirectory());
+    for (const version of ['1.0.0', '1.1.0']) await registry.publish('tone', version);
+    const source = `{ name: team, type: registry, url: "${registry.url}", token: ${registry.env['REGISTRY_API_KEY'] ?? ''} }`;
+    mkdirSync(join(workspace.home, '.svc'), { recursive: true });
+    writeFileSync(join(workspace.home, '.svc', 'config.yaml'), `registry: { default: team, sources: [${source}] }\n`);
+    expect((await svc(workspace, ['add', 'tone@1.0.0'])).code).toBe(0);
+    await note('outdated', []);
+    await note('update', ['--latest', '--dry-run']);
+    await note('add', ['tone@^1.0.0']);
+    await note('info', ['tone']);
+    for (const command of ['deprecate', 'yank', 'block']) await note(command, ['tone@1.0.0', '--reason', 'old']);
+    await note('restore', ['tone@1.0.0']);
+    await note('remove', ['tone']);
+    const changing = ['add', 'remove', 'update', 'outdated', 'info', 'deprecate', 'yank', 'block', 'restore'];
+    expect([...seen.keys()]).toEqual(expect.arrayContaining(changing));
   }, 60_000);
 
   it('writes of svc itself what there is to say', async () => {

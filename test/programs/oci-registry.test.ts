@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -151,4 +151,22 @@ ${auth}`,
       stderr: expect.stringContaining('docker-credential-safe, which keeps the login'),
     });
   }, 120_000);
+
+  it('is the place of an artifact that svc add takes from it, whatever registry is in use', async () => {
+    await start();
+    await done(['publish', 'style', '--registry', `oci://${host}/acme`]);
+    workspace.write(
+      'svc.yaml',
+      readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8').replace(/^artifacts: .*$/m, 'artifacts: []'),
+    );
+    await done(['add', `oci://${host}/acme/style:1.0.0`]);
+    const row = `{ name: style, version: 1.0.0, runtime: skill, from: "oci://${host}/acme/style" }`;
+    expect(readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8')).toContain(`artifacts: [${row}]\n`);
+    rmSync(join(workspace.folder, '.svc'), { recursive: true });
+    await done(['install', '--frozen'], { SVC_REGISTRY_URL: 'local' });
+    rmSync(join(workspace.folder, '.svc'), { recursive: true });
+    expect((await run(['run', '--task', 'Begin.'])).code).toBe(0);
+    const wrong = await run(['add', `oci://${host}/acme/style:2.0.0`]);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('error[E-REG-001]')]);
+  });
 });

@@ -71,8 +71,16 @@ describe('svc search', () => {
       platforms: [],
       description: 'How to write Prose.',
       tags: ['text', 'english'],
+      state: 'active',
       registry: env['SVC_REGISTRY_URL'],
     });
+  });
+
+  it('says of a version that it was taken back', async () => {
+    const body = Buffer.from('{"state":"yanked","reason":"old"}');
+    expect((await registry.ask('PUT /v1/artifacts/style/1.0.0/state', { body })).status).toBe(200);
+    expect((await search('style')).stdout).toMatch(/\nstyle {2}1\.0\.0 \(yanked\) {2}skill /);
+    expect(JSON.parse((await search('style', '--json')).stdout)).toMatchObject({ state: 'yanked' });
   });
 });
 

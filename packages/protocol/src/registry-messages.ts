@@ -36,6 +36,10 @@ export type Packaging = (typeof packagings)[number];
 export const roles = ['tool', 'hook', 'driver', 'skill'] as const;
 export type Role = (typeof roles)[number];
 
+/** What may become of a published version (docs/registry.md "States of a version"). */
+export const versionStates = ['active', 'deprecated', 'yanked', 'blocked'] as const;
+export type VersionState = (typeof versionStates)[number];
+
 /** The path and query of an archive; null for `platform` asks for the generic file. */
 export function encodeArchiveTarget(name: string, version: string, platform: string | null): string {
   const path = `${artifactsPath}/${encodeURIComponent(name)}/${encodeURIComponent(version)}`;
@@ -120,6 +124,8 @@ export interface IndexObject {
   readonly platforms: readonly (readonly [string, string])[];
   readonly description: string | null;
   readonly tags: readonly string[];
+  /** Absent for an active version. */
+  readonly state?: VersionState;
 }
 
 export function encodeIndex(objects: readonly IndexObject[]): string {
@@ -162,7 +168,10 @@ function indexObject(value: unknown): IndexObject | string {
   const tags = asStrings(words);
   if (tags === null) return '.tags';
   const platforms = pairs as (readonly [string, string])[];
-  return { name, version, runtime, artifact_runtime: role, platforms, description, tags };
+  const object = { name, version, runtime, artifact_runtime: role, platforms, description, tags };
+  // A field beyond D3's, which other registries may use otherwise.
+  const state = oneOf(fields['state'], versionStates);
+  return state === null || state === 'active' ? object : { ...object, state };
 }
 
 function isPair(value: unknown): value is readonly [string, string] {

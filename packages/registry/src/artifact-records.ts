@@ -1,14 +1,14 @@
-/** Keeps what is known of each published version, as a log of records in the object store, and lists all of them as the index of the registry. */
+/** Keeps what is known of each published version, as a log of records in the object store. */
 
 import * as z from 'zod/mini';
 
 import { artifactName, exactVersion } from '@svc/artifacts/manifest/name-schemas.ts';
 import { type ArtifactRef, platformShape } from '@svc/artifacts/store/artifact-ref.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { sha256Shape, sha256Hex } from '@svc/kit/sha256.ts';
-import { systemClock } from '@svc/kit/system-clock.ts';
+import { sha256Shape } from '@svc/kit/sha256.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
-import { packagings, roles, encodeIndex, type IndexObject } from '@svc/protocol/registry-messages.ts';
+import { packagings, roles } from '@svc/protocol/registry-messages.ts';
+import { logName, objectKey, parseKey } from './log-keys.ts';
 import type { ObjectStore, StagedArchive } from './object-store.ts';
 import { badInput } from './refusals.ts';
 
@@ -130,20 +130,6 @@ function unreadable(key: string): Diagnostic {
   return new Diagnostic('E-REG-023', `the record of ${key} is missing or cannot be understood`);
 }
 
-/** Versions that differ in case alone share a log: on some file systems they would share its objects. */
-function logName({ name, version }: ArtifactRef): string {
-  return `${name}@${version.toLowerCase()}`;
-}
-
-function objectKey(logged: string, number: number): string {
-  return `${logged}@${number}`;
-}
-
-function parseKey(key: string): { readonly name: string | null; readonly number: number } {
-  const [, name = null, number = '0'] = /^([^@]+@[^@]+)@([1-9]\d{0,5})$/.exec(key) ?? [];
-  return { name, number: Number(number) };
-}
-
 const recordVersion = 1;
 
 const shape = z.object({
@@ -158,6 +144,10 @@ const shape = z.object({
   bytes: z.int().check(z.minimum(0)),
   description: z.nullable(z.string()),
   tags: z.array(z.string()),
+  /** ISO 8601. Records of before have neither. */
+  published_at: z._default(z.nullable(z.string()), null),
+  /** The id of the key. */
+  published_by: z._default(z.nullable(z.string()), null),
 });
 
 /** What one publish brought, as it is kept beside the archive. */
@@ -173,92 +163,4 @@ export function decodeRecord(text: string): ArtifactRecord | null {
   if (!parsed.success) return null;
   const { record_version: _, ...record } = parsed.data;
   return record;
-}
-
-interface EncodedIndex {
-  readonly json: Buffer;
-  readonly sha256: string;
-}
-
-/** What other servers published is looked for at most so often. */
-const freshMs = 2_000;
-
-/** The index, derived from the records and kept until one is added. What this server published is in it at once. */
-export class ArtifactIndex {
-  readonly #records: ArtifactRecords;
-  readonly #onDamaged: (error: Diagnostic) => void;
-  #reading: Promise<void> | null = null;
-  #readAtMs = Number.NEGATIVE_INFINITY;
-  #encoded: (EncodedIndex & { readonly count: number }) | null = null;
-
-  constructor(records: ArtifactRecords, onDamaged: (error: Diagnostic) => void) {
-    this.#records = records;
-    this.#onDamaged = onDamaged;
-  }
-
-  async current(): Promise<EncodedIndex> {
-    if (systemClock.monotonicMs() - this.#readAtMs > freshMs) await this.#readOnce();
-    const { count } = this.#records;
-    if (this.#encoded?.count === count) return this.#encoded;
-    const json = Buffer.from(encodeIndex(indexOf(this.#records.all())));
-    this.#encoded = { json, count, sha256: sha256Hex(json) };
-    return this.#encoded;
-  }
-
-  /** Those who ask meanwhile wait for the same reading. */
-  async #readOnce(): Promise<void> {
-    const startedMs = systemClock.monotonicMs();
-    this.#reading ??= this.#records
-      .readAll(this.#onDamaged)
-      .then(() => {
-        this.#readAtMs = startedMs;
-      })
-      .finally(() => {
-        this.#reading = null;
-      });
-    await this.#reading;
-  }
-}
-
-/** One object for each version, sorted by name and version; what the first publish said of it, and the platforms of all. */
-function indexOf(records: Iterable<KeptRecord>): IndexObject[] {
-  const versions = new Map<string, KeptRecord[]>();
-  for (const record of records) {
-    const id = `${record.name}@${record.version}`;
-    const same = versions.get(id);
-    if (same === undefined) versions.set(id, [record]);
-    else same.push(record);
-  }
-  return [...versions.values()].map(indexObject).sort(byIdentity);
-}
-
-function indexObject(records: readonly KeptRecord[]): IndexObject {
-  const [first] = records;
-  if (first === undefined) throw new Error('a version has no record');
-  const { name, version, runtime, artifact_runtime, description, tags } = first;
-  const platforms = records.flatMap((record) => record.platforms).sort();
-  return {
-    name,
-    version,
-    runtime,
-    artifact_runtime,
-    platforms: platforms.map(pairOf),
-    description,
-    tags,
-  };
-}
-
-/** A platform is `os-arch`. */
-function pairOf(platform: string): readonly [string, string] {
-  const [system = '', architecture = ''] = platform.split('-');
-  return [system, architecture];
-}
-
-function byIdentity(left: IndexObject, right: IndexObject): number {
-  return compare(left.name, right.name) || compare(left.version, right.version);
-}
-
-function compare(left: string, right: string): number {
-  if (left === right) return 0;
-  return left < right ? -1 : 1;
 }

@@ -5,27 +5,41 @@ import { Readable } from 'node:stream';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { emptyReply, type Reply, type ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
-import { isArtifactName, isExactVersion } from '@svc/artifacts/manifest/names.ts';
 import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
 import { encodeEntityTag, namesTag } from '@svc/protocol/entity-tag.ts';
-import { artifactsPath, decodeArchivePath, sha256Header } from '@svc/protocol/registry-messages.ts';
+import { artifactsPath, sha256Header } from '@svc/protocol/registry-messages.ts';
+import { stateHeader } from '@svc/protocol/version-states.ts';
+import type { NamePatterns } from './name-patterns.ts';
+import { parseArchivePath } from './paths.ts';
 import type { ByteSpan, ObjectStore } from './object-store.ts';
 import { parsePlatform, parseQuery } from './publish-query.ts';
-import { badInput, notFound } from './refusals.ts';
+import { badInput, blocked, notFound } from './refusals.ts';
+import type { VersionStates } from './version-states.ts';
 
 export const downloadPrefix = `${artifactsPath}/`;
 
-/** `GET /v1/artifacts/{name}/{version}`: the variant for the platform, else the generic file (D3 "Registry" download). */
-export async function download(head: RequestHead, records: ArtifactRecords, store: ObjectStore): Promise<Reply> {
-  const ref = parsePath(head.path);
+interface Shelves {
+  readonly store: ObjectStore;
+  readonly records: ArtifactRecords;
+  readonly states: VersionStates;
+  /** The names that whoever asks may know of. */
+  readonly read: NamePatterns;
+}
+
+/** `GET /v1/artifacts/{name}/{version}`: the variant for the platform, else the generic file (D3 "Registry" download). `410` for a blocked version. */
+export async function download(head: RequestHead, { store, records, states, read }: Shelves): Promise<Reply> {
+  const ref = parseArchivePath(head.path);
   const platform = askedPlatform(head.query);
   if (ref === null) throw notFound('no artifact has this path', platform);
-  const record = await find(records, ref, platform);
+  const record = read.allows(ref.name) ? await find(records, ref, platform) : null;
   if (record === null) throw notFound(spell(ref), platform);
+  const { state, reason } = await states.of(ref);
+  if (state === 'blocked') throw blocked(ref, reason);
   const { sha256, bytes, key } = record;
   const tag = encodeEntityTag(sha256);
-  const headers = { etag: tag, [sha256Header]: sha256, 'accept-ranges': 'bytes' };
+  const told = state === 'active' ? {} : { [stateHeader]: state };
+  const headers = { etag: tag, [sha256Header]: sha256, 'accept-ranges': 'bytes', ...told };
   const known = head.headers['if-none-match'];
   if (known !== undefined && namesTag(known, tag)) return emptyReply(304, headers);
 
@@ -59,13 +73,6 @@ async function openedReply(
   return opened instanceof Readable
     ? { kind: 'readable', ...reply, source: opened }
     : { kind: 'file', ...reply, ...opened };
-}
-
-/** Decoded once and then held to the shapes, so that nothing that leads anywhere else gets through; null for such a path. */
-function parsePath(path: string): ArtifactRef | null {
-  const ref = decodeArchivePath(path);
-  const isSound = isArtifactName(ref?.name) && isExactVersion(ref?.version);
-  return isSound ? ref : null;
 }
 
 function askedPlatform(query: string): string | null {

@@ -1,7 +1,7 @@
 /** Stores archives and records in directories of this machine. */
 
 import { existsSync, fstatSync, statSync } from 'node:fs';
-import { open, readdir, readFile } from 'node:fs/promises';
+import { open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
@@ -9,8 +9,9 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { readFlags } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { syncDirectory } from '@svc/kit/files/replace-file.ts';
+import { syncDirectory, writeTemporary } from '@svc/kit/files/replace-file.ts';
 import { placeFolder } from '@svc/kit/files/scratch-folder.ts';
+import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import {
   objectKeyShape,
   type ByteSpan,
@@ -32,19 +33,23 @@ const recordFile = 'record.json';
 export class FileStore implements ObjectStore {
   readonly signatures: FileSignatures;
   readonly #objects: string;
+  readonly #states: string;
 
-  private constructor(root: string, objects: string) {
+  private constructor(root: string) {
     this.signatures = new FileSignatures(root);
-    this.#objects = objects;
+    this.#objects = join(root, 'objects');
+    this.#states = join(root, 'states');
   }
 
   /** `E-IO-001` when the directory cannot be made. */
   static async open(root: string): Promise<FileStore> {
-    const objects = join(root, 'objects');
-    const changed = parentsUntilThere(objects);
-    await makeDirectory(objects);
+    const store = new FileStore(root);
+    const changed = parentsUntilThere(store.#objects);
+    await makeDirectory(store.#objects);
+    await makeDirectory(store.#states);
     for (const directory of changed) await syncDirectory(directory);
-    return new FileStore(root, objects);
+    await sweepStates(store.#states);
+    return store;
   }
 
   async put(key: string, { record, archive }: NewObject): Promise<'stored' | 'taken'> {
@@ -90,10 +95,60 @@ export class FileStore implements ObjectStore {
     }
   }
 
+  async putState(key: string, text: string): Promise<'stored' | 'taken'> {
+    const file = await writeTemporary(this.#states, [Buffer.from(text)]);
+    try {
+      file.keepAsNew(join(this.#states, checked(key)));
+      await syncDirectory(this.#states);
+      return 'stored';
+    } catch (error) {
+      if (isErrno(error, 'EEXIST')) return 'taken';
+      throw ioFault(error, `cannot write to ${this.#states}`);
+    } finally {
+      file.close();
+    }
+  }
+
+  async readState(key: string): Promise<string | null> {
+    const path = join(this.#states, checked(key));
+    try {
+      // Each download asks for a state that is usually absent, which is told without a thread.
+      if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
+      return await readFile(path, 'utf8');
+    } catch (error) {
+      if (isErrno(error, 'ENOENT')) return null;
+      throw ioFault(error, `cannot read the state ${key}`);
+    }
+  }
+
+  async listStateKeys(): Promise<readonly string[]> {
+    try {
+      return (await readdir(this.#states)).filter((name) => objectKeyShape.test(name));
+    } catch (error) {
+      throw ioFault(error, `cannot list ${this.#states}`);
+    }
+  }
+
   #directory(key: string): string {
-    // It becomes a path: its maker has to have checked what it is made of.
-    if (!objectKeyShape.test(key)) throw new Error('the key of an object was not checked');
-    return join(this.#objects, key);
+    return join(this.#objects, checked(key));
+  }
+}
+
+/** It becomes a path: its maker has to have checked what it is made of. */
+function checked(key: string): string {
+  if (!objectKeyShape.test(key)) throw new Error('the key of an object was not checked');
+  return key;
+}
+
+const leftoverAgeMs = 24 * 60 * 60_000;
+
+/** Removes what servers that were killed have left; ages are told by the clock of the file system itself. */
+async function sweepStates(states: string): Promise<void> {
+  const { mtimeMs: now } = await stat(states);
+  for (const name of (await readdir(states)).filter(isTemporaryName)) {
+    const path = join(states, name);
+    const { mtimeMs = now } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    if (now - mtimeMs > leftoverAgeMs) await rm(path, { force: true });
   }
 }
 

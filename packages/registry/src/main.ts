@@ -19,6 +19,7 @@ import { StagingArea } from './staging.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 
 const help = `Usage: svc-registry [options]
+       svc-registry key new --id <id> [--read <names>] [--publish <names>] [--state <names>] [--expires <day>]
 
 Stores artifacts and serves them to svc publish and svc install.
 
@@ -27,11 +28,13 @@ Options:
   --store <address>   a bucket to keep them in instead: s3://bucket/prefix (REGISTRY_STORE)
   --max-bytes <size>  the largest archive that is taken (REGISTRY_MAX_BYTES; default 512Mi)
   --health <address>  where GET /healthz is answered without the key: 127.0.0.1:7801 (REGISTRY_HEALTH; default nowhere)
+  --anonymous-read    whoever shows no key may read everything
   --version           print the version
   --help              print this
 
 Environment:
-  REGISTRY_API_KEY    required: the key that clients present
+  REGISTRY_API_KEY    the key that clients present, for everything; required without REGISTRY_KEYS
+  REGISTRY_KEYS       a file of more keys, each for some names; read again when it changes
   REGISTRY_BIND       address to listen on (default 127.0.0.1:7800; [::1]:7800 for IPv6)
   S3_ENDPOINT         the S3 service (default Amazon's); AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
                       AWS_SESSION_TOKEN and AWS_REGION as everywhere
@@ -42,6 +45,7 @@ const flags = {
   store: { type: 'string' },
   'max-bytes': { type: 'string' },
   health: { type: 'string' },
+  'anonymous-read': { type: 'boolean' },
   version: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const;
@@ -72,6 +76,13 @@ export async function main(args: readonly string[]): Promise<void> {
 }
 
 async function start(args: readonly string[]): Promise<void> {
+  if (args[0] === 'key') {
+    const { keyCommand } = await import('./new-key.ts');
+    const { key, said } = keyCommand(args.slice(1), process.env['REGISTRY_KEYS'] || null);
+    process.stderr.write(said);
+    process.stdout.write(`${key}\n`);
+    return;
+  }
   const asked = parseFlags(args);
   if (asked === null) return;
   const settings = readSettings({
@@ -82,7 +93,7 @@ async function start(args: readonly string[]): Promise<void> {
     },
     cwd: process.cwd(),
   });
-  redactor.register(settings.key);
+  if (settings.key !== null) redactor.register(settings.key);
   registerCredentials(settings);
   settings.warnings.forEach(tell);
   await serve(settings);
@@ -91,13 +102,14 @@ async function start(args: readonly string[]): Promise<void> {
 function parseFlags(args: readonly string[]): SettingSources['flags'] | null {
   try {
     const { values } = parseArgs({ args: [...args], options: flags });
-    const { data, store, health, 'max-bytes': maxBytes } = values;
+    const { data, store, health, 'max-bytes': maxBytes, 'anonymous-read': anonymousRead } = values;
     if (values.help !== true && values.version !== true) {
       return {
         ...(data === undefined ? {} : { data }),
         ...(store === undefined ? {} : { store }),
         ...(maxBytes === undefined ? {} : { maxBytes }),
         ...(health === undefined ? {} : { health }),
+        ...(anonymousRead === undefined ? {} : { anonymousRead }),
       };
     }
     process.stdout.write(values.help === true ? help : `${packageJson.version}\n`);
@@ -131,15 +143,17 @@ interface OpenedStore {
 }
 
 async function serve(settings: Settings): Promise<void> {
-  const { data, key, maxBytes, bind, health } = settings;
+  const { data, key, keysFile, anonymousRead, maxBytes, bind, health } = settings;
   const { store, place, sweep } = await openStore(settings);
   const server = new RegistryServer({
     store,
     staging: await StagingArea.open(data),
     key,
+    keysFile,
+    anonymousRead,
     maxBytes,
     hostname: hostname(),
-    onAnswered: (answered) => process.stdout.write(redactor.redact(accessLine(answered, new Date()))),
+    onAnswered: (answered, keyId) => process.stdout.write(redactor.redact(accessLine(answered, keyId, new Date()))),
     onFault: tell,
     onBug: reportBug,
   });
@@ -194,8 +208,12 @@ function reportBug(error: unknown): void {
 
 const longestTarget = 500;
 
-/** One line for one request: when it ended, what was asked, the status (`-` when the client left first), bytes sent and milliseconds. */
-function accessLine({ method, target, status, sentBytes, ms }: Answered, at: Date): string {
+/**
+ * One line for one request: when it ended, what was asked, the status (`-` when the client left first), bytes sent and milliseconds; then the id of
+ * the key, where it is one of the file.
+ */
+function accessLine({ method, target, status, sentBytes, ms }: Answered, keyId: string | null, at: Date): string {
   const shown = shortened(target, longestTarget);
-  return `${at.toISOString()} ${method} ${printable(shown)} ${status ?? '-'} ${sentBytes} B ${Math.round(ms)} ms\n`;
+  const key = keyId === null ? '' : ` key ${keyId}`;
+  return `${at.toISOString()} ${method} ${printable(shown)} ${status ?? '-'} ${sentBytes} B ${Math.round(ms)} ms${key}\n`;
 }

@@ -53,6 +53,12 @@ export interface ObjectStore {
   readonly signatures: SignatureStore;
   /** The keys of all objects that were stored before the call, in no order. */
   listKeys(): Promise<readonly string[]>;
+  /** Keeps the text of a state under a key of its own, apart from objects: with all that `put` promises. */
+  putState(key: string, text: string): Promise<'stored' | 'taken'>;
+  /** The text of a state that was stored before the call; null when there is none. */
+  readState(key: string): Promise<string | null>;
+  /** The keys of all states that were stored before the call, in no order. */
+  listStateKeys(): Promise<readonly string[]>;
 }
 
 /** What a key looks like. There are no two that differ in case alone, so that they are file names everywhere. */

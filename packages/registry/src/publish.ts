@@ -7,6 +7,7 @@ import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { StreamedRequest } from '@svc/kit/http/route.ts';
 import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { encodeReceipt, roles, type Role } from '@svc/protocol/registry-messages.ts';
+import { type Access, forbidden } from './access.ts';
 import type { ArtifactRecord, ArtifactRecords } from './artifact-records.ts';
 import { parsePublishQuery, type PublishQuery } from './publish-query.ts';
 import { alreadyThere, badInput, tooSlow } from './refusals.ts';
@@ -21,6 +22,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 
 export interface Publishing {
   readonly records: ArtifactRecords;
+  readonly access: Access;
   readonly staging: StagingArea;
   readonly maxBytes: number;
   readonly slowest: SlowestPace;
@@ -31,8 +33,10 @@ export interface Publishing {
  * refused by the query alone is refused before the body is asked for.
  */
 export async function publish(request: StreamedRequest, publishing: Publishing): Promise<Reply> {
-  const { records, staging, maxBytes, slowest } = publishing;
+  const { records, access, staging, maxBytes, slowest } = publishing;
   const query = parsePublishQuery(request.query);
+  const caller = access.callerOf(request.headers);
+  if (!caller.publish.allows(query.ref.name)) throw forbidden(caller, `publish ${query.ref.name}`);
   refuseTaken(query, await records.read(query.ref));
   const archive = await staging.receive(pacedBody(request.body, slowest));
   try {
@@ -47,6 +51,8 @@ export async function publish(request: StreamedRequest, publishing: Publishing):
       bytes,
       description,
       tags: [...tags],
+      published_at: new Date(systemClock.now()).toISOString(),
+      published_by: caller.id,
     };
     await records.add(record, archive, (present) => refuseBeside(record, present));
     return jsonReply(encodeReceipt(query.ref.name, query.ref.version, sha256), 201);

@@ -1,6 +1,7 @@
 /** The refusals of the registry, with their status codes and words. */
 
-import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import { HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
+import { parseStatePath } from './paths.ts';
 import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 
 /** The registry's refusals in D3's words: `error` is what a client shows or recognises, `message` says what to do (D3 "Registry"). */
@@ -37,6 +38,17 @@ export function notFound(asked: string, platform: string | null): HttpRefusal {
 export function signaturesNotFound(): HttpRefusal {
   const message = 'Signatures are at /v1/signatures/ and the SHA-256 of the archive in lowercase hex.';
   return new HttpRefusal(404, 'no signature for this archive', message);
+}
+
+/** `reason` is what was said when it was blocked. */
+export function blocked(ref: ArtifactRef, reason: string | null): HttpRefusal {
+  return new HttpRefusal(410, `artifact is blocked: ${spell(ref)}`, reason ?? 'The registry gives no reason.');
+}
+
+/** A method that is not for this path. */
+export function notServed(path: string): HttpRefusal {
+  const allow = parseStatePath(path) === null ? 'GET, HEAD' : 'PUT';
+  return kitRefusal('method_not_allowed', `This path takes ${allow}.`, { allow });
 }
 
 export function tooSlow(message: string): HttpRefusal {

@@ -6,26 +6,41 @@ import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { emptyReply, jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { Handler, RequestHead, Route } from '@svc/kit/http/route.ts';
 import { HttpServer, type Answered, type BindAddress, type BindOutcome } from '@svc/kit/http/server.ts';
-import { ArtifactRecords, ArtifactIndex } from './artifact-records.ts';
+import { Access, forbidden } from './access.ts';
+import { ArtifactIndex } from './artifact-index.ts';
+import { ArtifactRecords } from './artifact-records.ts';
+import { changeState } from './change-state.ts';
 import { renderAddress } from './settings.ts';
 import { download, downloadPrefix } from './download.ts';
+import { everyName } from './name-patterns.ts';
+import { parseQuery } from './publish-query.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { encodeEntityTag, namesTag } from '@svc/protocol/entity-tag.ts';
 import { artifactsPath, signatureLimits } from '@svc/protocol/registry-messages.ts';
+import { encodeVersions } from '@svc/protocol/version-states.ts';
+import { nameOfVersions } from './paths.ts';
 import type { ObjectStore } from './object-store.ts';
 import { type SlowestPace, publish, type Publishing } from './publish.ts';
-import { diskFull, ioError, storeUnavailable } from './refusals.ts';
+import { diskFull, ioError, notFound, notServed, storeUnavailable } from './refusals.ts';
 import { addSignature, readSignatures, signaturesPrefix } from './signatures.ts';
 import type { StagingArea } from './staging.ts';
+import { VersionStates } from './version-states.ts';
 
 export interface RegistryOptions {
   readonly store: ObjectStore;
   readonly staging: StagingArea;
-  readonly key: Secret;
+  /** The key for everything; null where there are only those of `keysFile`. */
+  readonly key: Secret | null;
+  /** A file of more keys, read again when it changes. */
+  readonly keysFile?: string | null;
+  /** Lets everybody read who shows no key. */
+  readonly anonymousRead?: boolean;
   readonly maxBytes: number;
   /** Tells staging areas of several servers apart, together with the address. */
   readonly hostname: string;
   readonly slowest?: SlowestPace;
-  readonly onAnswered?: (answered: Answered) => void;
+  /** `keyId` names the key of the file that the request showed. */
+  readonly onAnswered?: (answered: Answered, keyId: string | null) => void;
   /** Called with what the operator can act on: a store that fails, a damaged record. Each damaged record is reported once. */
   readonly onFault: (fault: Diagnostic) => void;
   readonly onBug: (error: unknown) => void;
@@ -33,35 +48,48 @@ export interface RegistryOptions {
 
 const health: Route = { method: 'GET', path: '/healthz', body: 'unread', handle: () => jsonReply({ status: 'ok' }) };
 
+/** Of the body of a change of state. */
+const mostStateBytes = 16 * 1024;
+
 /** 1 KiB a second: slower than any line, and the longest a dead sender is waited for. */
 const slowestPace: SlowestPace = { bytes: 32 * 1024, ms: 32_000 };
 
 /**
- * The artifact registry (D3 "Registry"): every endpoint asks for the key, and so does every path that is not served (D3 "Authentication" 1). Who has
- * no key asks after its health on an address of its own, which serves nothing else.
+ * The artifact registry (D3 "Registry"): every endpoint asks for a key, and so does every path that is not served (D3 "Authentication" 1), unless
+ * everybody may read. Who has no key asks after its health on an address of its own, which serves nothing else.
  */
 export class RegistryServer {
   readonly #server: HttpServer;
   readonly #options: RegistryOptions;
+  readonly #access: Access;
+  readonly #states: VersionStates;
   readonly #records: ArtifactRecords;
   readonly #index: ArtifactIndex;
   readonly #running = new Set<Promise<unknown>>();
   readonly #told = new Set<string>();
   #health: HttpServer | null = null;
 
+  /** `E-REG-021` when the file of the keys cannot be used. */
   constructor(options: RegistryOptions) {
+    const { key, keysFile = null, anonymousRead = false, onFault, onAnswered } = options;
     this.#options = options;
+    this.#access = new Access({ key, keysFile, anonymousRead, onFault });
     this.#records = new ArtifactRecords(options.store);
-    this.#index = new ArtifactIndex(this.#records, (fault) => this.#tellOnce(fault));
+    this.#states = new VersionStates(options.store);
+    this.#index = new ArtifactIndex(this.#records, this.#states, (fault) => this.#tellOnce(fault));
     this.#server = new HttpServer({
       routes: this.#routes(),
-      token: options.key,
+      // Keys differ in what they are for: the server's own single token cannot say that.
+      token: null,
+      admit: (request) => this.#access.admit(request),
       onBug: options.onBug,
       // A publish may take its time as long as its body keeps coming; nothing else reads one.
       requestTimeoutMs: 0,
       // What a foreign page could do by another name of this address, it cannot do without the key.
       anyHost: true,
-      ...(options.onAnswered === undefined ? {} : { onAnswered: options.onAnswered }),
+      ...(onAnswered === undefined
+        ? {}
+        : { onAnswered: (answered, headers) => onAnswered(answered, this.#access.idOf(headers)) }),
     });
   }
 
@@ -71,7 +99,7 @@ export class RegistryServer {
     if (outcome.kind !== 'bound') return outcome;
     // Nobody has staged anything yet: no connection is looked at before this function waits.
     await this.#options.staging.claim(`${this.#options.hostname}_${renderAddress(outcome)}`);
-    void this.#index.current().catch((error: unknown) => {
+    void this.#index.current(everyName).catch((error: unknown) => {
       if (this.#failed(error) === error) this.#options.onBug(error);
     });
     return outcome;
@@ -85,7 +113,7 @@ export class RegistryServer {
 
   /** Removes signatures of a day ago whose archives were never published. */
   async sweepSignatures(): Promise<void> {
-    await this.#index.current();
+    await this.#index.current(everyName);
     const published = new Set(Array.from(this.#records.all(), ({ sha256 }) => sha256));
     await this.#options.store.signatures.sweep((sha256) => published.has(sha256));
   }
@@ -98,7 +126,8 @@ export class RegistryServer {
 
   #routes(): Route[] {
     const { store, staging, maxBytes, slowest = slowestPace } = this.#options;
-    const publishing: Publishing = { records: this.#records, staging, maxBytes, slowest };
+    const [records, states, access] = [this.#records, this.#states, this.#access];
+    const publishing: Publishing = { records, access, staging, maxBytes, slowest };
     return [
       health,
       {
@@ -119,7 +148,25 @@ export class RegistryServer {
         path: downloadPrefix,
         prefix: true,
         body: 'unread',
-        handle: this.#guarded((head) => download(head, this.#records, store)),
+        handle: this.#guarded((head) => this.#archiveOrVersions(head, store)),
+      },
+      {
+        method: 'PUT',
+        path: downloadPrefix,
+        prefix: true,
+        body: 'whole',
+        maxBytes: mostStateBytes,
+        handle: this.#guarded((request) => changeState(request, { records, states, access })),
+      },
+      {
+        method: '*',
+        path: downloadPrefix,
+        prefix: true,
+        body: 'unread',
+        handle: this.#guarded(async (head) => {
+          if (head.method === 'HEAD') return await this.#archiveOrVersions(head, store);
+          throw notServed(head.path);
+        }),
       },
       {
         method: 'GET',
@@ -134,13 +181,34 @@ export class RegistryServer {
         prefix: true,
         body: 'whole',
         maxBytes: signatureLimits.maxBundleBytes,
-        handle: this.#guarded((request) => addSignature(request, store.signatures)),
+        handle: this.#guarded(async (request) => {
+          const caller = access.callerOf(request.headers);
+          // A signature comes before its archive: there is no name yet that it could be for.
+          if (caller.publish.text === '') throw forbidden(caller, 'bring signatures');
+          return await addSignature(request, store.signatures);
+        }),
       },
     ];
   }
 
+  async #archiveOrVersions(head: RequestHead, store: ObjectStore): Promise<Reply> {
+    const { read } = this.#access.callerOf(head.headers);
+    const name = nameOfVersions(head.path);
+    if (name === null) return await download(head, { store, records: this.#records, states: this.#states, read });
+    parseQuery(head.query, []);
+    const versions = read.allows(name) ? await this.#index.versionsOf(name) : [];
+    if (versions.length === 0) throw notFound(name, null);
+    const bytes = Buffer.from(encodeVersions(name, versions));
+    // Weak: a state may be told in other words some day.
+    const tag = encodeEntityTag(sha256Hex(bytes));
+    const headers = { etag: `W/${tag}` };
+    const known = head.headers['if-none-match'];
+    if (known !== undefined && namesTag(known, tag)) return emptyReply(304, headers);
+    return { kind: 'bytes', status: 200, headers, contentType: 'application/json', bytes };
+  }
+
   async #listing({ headers }: RequestHead): Promise<Reply> {
-    const { json, sha256 } = await this.#index.current();
+    const { json, sha256 } = await this.#index.current(this.#access.callerOf(headers).read);
     const tag = { etag: encodeEntityTag(sha256) };
     const known = headers['if-none-match'];
     if (known !== undefined && namesTag(known, tag.etag)) return emptyReply(304, tag);

@@ -9,6 +9,7 @@ import { parseJson } from '@svc/protocol/json-object.ts';
 const recordsFolder = 'records/';
 const archivesFolder = 'archives/';
 const signaturesFolder = 'signatures/';
+const statesFolder = 'states/';
 const archiveIdShape = /^[0-9a-f]{32}$/;
 
 const shape = z.object({
@@ -68,6 +69,14 @@ export class S3Layout {
     return sha256Shape.test(sha256) && sha256Shape.test(bundle) && more.length === 0 ? sha256 : null;
   }
 
+  get states(): string {
+    return `${this.#prefix}${statesFolder}`;
+  }
+
+  state(key: string): string {
+    return `${this.states}${checked(key)}`;
+  }
+
   record(key: string): string {
     return `${this.records}${checked(key)}`;
   }
@@ -79,8 +88,12 @@ export class S3Layout {
 
   /** Null for an object that is no record. */
   keyOfRecord(name: string): string | null {
-    const key = name.startsWith(this.records) ? name.slice(this.records.length) : '';
-    return objectKeyShape.test(key) ? key : null;
+    return keyBelow(this.records, name);
+  }
+
+  /** Null for an object that is no state. */
+  keyOfState(name: string): string | null {
+    return keyBelow(this.states, name);
   }
 
   /** Null for an object that is no archive. */
@@ -90,6 +103,11 @@ export class S3Layout {
       : [];
     return objectKeyShape.test(key) && archiveIdShape.test(id) && more.length === 0 ? { key, id } : null;
   }
+}
+
+function keyBelow(folder: string, name: string): string | null {
+  const key = name.startsWith(folder) ? name.slice(folder.length) : '';
+  return objectKeyShape.test(key) ? key : null;
 }
 
 function checked(key: string): string {

@@ -64,7 +64,7 @@ export class S3Store implements ObjectStore {
     await this.#client.ask({ attempt, method: 'PUT', name, body, expected: [200] });
     // A machine that slept in between would commit what others may have swept.
     if (this.#options.now().getTime() - startedMs > longestPutMs) throw notAnswering(attempt, 'it took too long');
-    const outcome = await this.#commit(key, encodeCommitted(committed));
+    const outcome = await this.#commit(attempt, this.#layout.record(key), encodeCommitted(committed));
     // Somebody else's record is there for ever, so that this archive can never be referred to.
     if (outcome === 'taken') await this.#remove(name);
     return outcome;
@@ -97,14 +97,19 @@ export class S3Store implements ObjectStore {
   }
 
   async listKeys(): Promise<readonly string[]> {
-    const keys: string[] = [];
-    for await (const { objects } of listObjects(this.#client, this.#layout.records)) {
-      for (const { name } of objects) {
-        const key = this.#layout.keyOfRecord(name);
-        if (key !== null) keys.push(key);
-      }
-    }
-    return keys;
+    return await this.#keysBelow(this.#layout.records, (name) => this.#layout.keyOfRecord(name));
+  }
+
+  async putState(key: string, text: string): Promise<'stored' | 'taken'> {
+    return await this.#commit(`store the state ${key}`, this.#layout.state(key), text);
+  }
+
+  async readState(key: string): Promise<string | null> {
+    return await this.#readText(`read the state ${key}`, this.#layout.state(key));
+  }
+
+  async listStateKeys(): Promise<readonly string[]> {
+    return await this.#keysBelow(this.#layout.states, (name) => this.#layout.keyOfState(name));
   }
 
   /** Removes archives that nothing refers to and nothing ever will. */
@@ -116,25 +121,36 @@ export class S3Store implements ObjectStore {
     this.#client.close();
   }
 
-  async #commit(key: string, text: string): Promise<'stored' | 'taken'> {
-    const attempt = `store ${key}`;
+  async #keysBelow(folder: string, keyOf: (name: string) => string | null): Promise<readonly string[]> {
+    const keys: string[] = [];
+    for await (const { objects } of listObjects(this.#client, folder)) {
+      for (const { name } of objects) {
+        const key = keyOf(name);
+        if (key !== null) keys.push(key);
+      }
+    }
+    return keys;
+  }
+
+  /** Puts a text under a name that nothing has. */
+  async #commit(attempt: string, name: string, text: string): Promise<'stored' | 'taken'> {
     const { status } = await this.#client.ask({
       attempt,
       method: 'PUT',
-      name: this.#layout.record(key),
+      name,
       headers: { 'if-none-match': '*' },
       body: { kind: 'text', text },
       expected: [200, 412],
     });
     if (status === 200) return 'stored';
-    // It may be this very record, of an attempt whose answer was lost.
-    const present = await this.#readText(key);
+    // It may be this very text, of an attempt whose answer was lost.
+    const present = await this.#readText(`${attempt}: read what is there`, name);
     if (present === null) throw notAnswering(attempt, 'the record is said to be there and is not');
     return present === text ? 'stored' : 'taken';
   }
 
   async #read(key: string): Promise<CommittedObject | null> {
-    const text = await this.#readText(key);
+    const text = await this.#readText(`read the record of ${key}`, this.#layout.record(key));
     if (text === null) return null;
     const committed = decodeCommitted(text);
     if (committed === null)
@@ -144,9 +160,8 @@ export class S3Store implements ObjectStore {
     return committed;
   }
 
-  async #readText(key: string): Promise<string | null> {
-    const name = this.#layout.record(key);
-    const call = { attempt: `read the record of ${key}`, method: 'GET', name, expected: [200, 404] } as const;
+  async #readText(attempt: string, name: string): Promise<string | null> {
+    const call = { attempt, method: 'GET', name, expected: [200, 404] } as const;
     const { status, content } = await this.#client.ask(call);
     return status === 404 ? null : content;
   }

@@ -10,7 +10,11 @@ import { byteSize } from '@svc/artifacts/manifest/units.ts';
 import { archiveLimits } from '@svc/artifacts/store/archive-entry.ts';
 
 export interface Settings {
-  readonly key: Secret;
+  /** The key for everything; null where there are only those of `keysFile`. */
+  readonly key: Secret | null;
+  /** Absolute path of the file of more keys. */
+  readonly keysFile: string | null;
+  readonly anonymousRead: boolean;
   readonly bind: BindAddress;
   /** Where its health is told without the key; null for nowhere. */
   readonly health: BindAddress | null;
@@ -29,6 +33,7 @@ export interface SettingSources {
     readonly store?: string;
     readonly maxBytes?: string;
     readonly health?: string;
+    readonly anonymousRead?: boolean;
   };
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Read only where nothing else says where the artifacts are. */
@@ -42,12 +47,15 @@ const shortKey = 16;
 /** What the server runs with: flags before variables before defaults; an empty one counts as absent. `E-REG-020`, `E-REG-021`. */
 export function readSettings(sources: SettingSources): Settings {
   const { flags, env, cwd } = sources;
-  const { key, warnings } = readKey(env['REGISTRY_API_KEY']);
+  const keysFile = env['REGISTRY_KEYS'] || null;
+  const { key, warnings } = readKey(env['REGISTRY_API_KEY'], keysFile !== null);
   const maxBytes = readMaxBytes(flags.maxBytes || env['REGISTRY_MAX_BYTES']);
   const data = flags.data || env['REGISTRY_DATA'] || join(sources.home, '.svc', 'registry');
   const store = flags.store || env['REGISTRY_STORE'] || null;
   return {
     key,
+    keysFile: keysFile === null ? null : resolve(cwd, keysFile),
+    anonymousRead: flags.anonymousRead ?? false,
     warnings: [...warnings, ...uselessSize(maxBytes)],
     bind: readBind(env['REGISTRY_BIND']),
     health: readHealth(flags.health || env['REGISTRY_HEALTH']),
@@ -57,7 +65,8 @@ export function readSettings(sources: SettingSources): Settings {
   };
 }
 
-function readKey(text = ''): Pick<Settings, 'key' | 'warnings'> {
+function readKey(text = '', hasOthers: boolean): Pick<Settings, 'key' | 'warnings'> {
+  if (text.trim() === '' && hasOthers) return { key: null, warnings: [] };
   if (text.trim() === '') throw unusableKey('REGISTRY_API_KEY is not set');
   // A header carries neither, so that no client could ever present the key.
   if (/\p{Cc}/u.test(text)) throw unusableKey('REGISTRY_API_KEY holds a control character, such as a line end');

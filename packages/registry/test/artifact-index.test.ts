@@ -145,7 +145,14 @@ describe('the index', () => {
         artifact_runtime: 'tool' as const,
         platforms: [],
       };
-      const rest = { sha256: '0'.repeat(64), bytes: 1, description: null, tags: [] };
+      const rest = {
+        sha256: '0'.repeat(64),
+        bytes: 1,
+        description: null,
+        tags: [],
+        published_at: null,
+        published_by: null,
+      };
       writeFileSync(join(directory, 'record.json'), encodeRecord({ ...record, ...rest }));
     }
     const kit = await RegistryKit.open({ data });

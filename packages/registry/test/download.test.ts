@@ -84,7 +84,6 @@ describe('a download', () => {
     '/v1/artifacts/echo/latest',
     '/v1/artifacts/echo/1.0.0@1',
     '/v1/artifacts/ECHO/1.0.0',
-    '/v1/artifacts/echo',
     '/v1/artifacts/',
     `/v1/artifacts/${'e'.repeat(5_000)}/1.0.0`,
   ])('of %s is 404: a path is held to the shapes and never normalised', async (path) => {
@@ -114,6 +113,10 @@ describe('a download', () => {
     for (const method of ['PUT', 'DELETE', 'POST', 'PATCH']) {
       const response = await kit.ask(`${method} /v1/artifacts/echo/1.0.0`);
       expect([response.status, response.headers['allow']]).toEqual([405, 'GET, HEAD']);
+    }
+    for (const method of ['DELETE', 'POST', 'PATCH']) {
+      const response = await kit.ask(`${method} /v1/artifacts/echo/1.0.0/state`);
+      expect([response.status, response.headers['allow']]).toEqual([405, 'PUT']);
     }
   });
 

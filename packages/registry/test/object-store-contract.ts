@@ -118,6 +118,29 @@ export function objectStoreContract(name: string, open: () => Promise<StoreUnder
       expect([...(await store.listKeys())].sort()).toEqual([...keys].sort());
     });
 
+    it('keeps states apart from objects, byte for byte, also for another opening', async () => {
+      expect([await store.readState('a@1@1'), await store.listStateKeys()]).toEqual([null, []]);
+      expect(await store.putState('a@1@1', '{"ä":"\\n"}\n')).toBe('stored');
+      const other = await under.store();
+      for (const each of [store, other]) {
+        expect([await each.readState('a@1@1'), await each.listStateKeys()]).toEqual(['{"ä":"\\n"}\n', ['a@1@1']]);
+        expect([await each.readRecord('a@1@1'), await each.listKeys()]).toEqual([null, []]);
+      }
+    });
+
+    it('tells one of many writers of a state that it has stored, and never replaces one', async () => {
+      const other = await under.store();
+      for (let round = 1; round <= 10; round += 1) {
+        const key = `race@1@${round}`;
+        const outcomes = await Promise.all(
+          Array.from({ length: 8 }, (_, writer) => (writer % 2 === 0 ? store : other).putState(key, `state ${writer}`)),
+        );
+        expect(outcomes.filter((outcome) => outcome === 'stored')).toHaveLength(1);
+        expect(await store.readState(key)).toBe(`state ${outcomes.indexOf('stored')}`);
+        expect(await store.putState(key, 'later')).toBe('taken');
+      }
+    });
+
     it('takes an archive of any size, an empty one too', async () => {
       await store.put('empty@1@1', await staged(''));
       expect(await bytesOf(await store.openArchive('empty@1@1'))).toHaveLength(0);

@@ -94,6 +94,10 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].name': 'Name of the artifact, once in the list.',
   'artifacts[].version': 'Exact version. latest, stable and edge are reserved.',
   'artifacts[].runtime': 'The part the artifact plays.',
+  'artifacts[].range':
+    'The versions that svc update chooses from, such as ^1.2.0. Nothing else looks at it: what runs is version.',
+  'artifacts[].from':
+    'Where it comes from instead of the registry in use: github:<owner>/<repo>@<tag> or oci://<host>/<repository>.',
   'artifacts[].source': 'A local directory or archive to take it from instead of the registry.',
   'artifacts[].capabilities': 'Narrows what the capsule grants; a hook has only what is listed here. Not for skills.',
   'artifacts[].capabilities.filesystem': 'The part of the workdir this artifact sees.',

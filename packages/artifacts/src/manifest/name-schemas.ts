@@ -2,7 +2,9 @@
 
 import * as z from 'zod/mini';
 
+import { parseArtifactPlace } from './artifact-place.ts';
 import { artifactNamePattern, artifactVersionPattern, isReservedVersion, longestName } from './names.ts';
+import { isVersionRange } from './version-range.ts';
 
 export const artifactName: z.ZodMiniType<string, string> = z
   .string()
@@ -15,6 +17,21 @@ export const exactVersion: z.ZodMiniType<string, string> = z.string().check(
   z.refine((version) => !version.includes('..'), 'must not contain ".."'),
   z.refine((version) => !isReservedVersion(version), 'is a reserved version, name an exact one'),
 );
+
+/** Which versions `svc update` may choose from. */
+export const versionRange: z.ZodMiniType<string, string> = z
+  .string()
+  .check(z.refine(isVersionRange, 'must be a range of versions, such as ^1.2.0, ">=1.2.0 <2.0.0" or 1.x'));
+
+/** Where an artifact comes from that is not in the registry in use. */
+export const artifactPlace: z.ZodMiniType<string, string> = z
+  .string()
+  .check(
+    z.refine(
+      (text) => parseArtifactPlace(text) !== null,
+      'must be github:<owner>/<repo>@<tag> or oci://<host>/<repository>',
+    ),
+  );
 
 export const variableName: z.ZodMiniType<string, string> = z
   .string()

@@ -3,7 +3,7 @@
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { doorNames, isBuilt } from './door-names.ts';
-import { Draft, type KeyPath } from './key-path.ts';
+import { Draft, type KeyPath, renderKeyPath } from './key-path.ts';
 import type { Findings } from './checked-document.ts';
 import { bundledDrivers, runtimeTools } from './names.ts';
 import { lifetimeSecs } from './units.ts';
@@ -114,6 +114,7 @@ function checkArtifacts(draft: Draft, findings: Findings): void {
         hint: 'remove the block',
       });
     }
+    checkPlace(draft, path, findings);
     if (typeof name !== 'string') return;
     if (seen.has(name)) {
       const message = `artifacts[${index}].name repeats ${quoted(name)}, a name names one artifact`;
@@ -131,6 +132,17 @@ function checkArtifacts(draft: Draft, findings: Findings): void {
       findings.add('E-MAN-003', message, { path: [...path, 'name'] });
     }
   });
+}
+
+/** One place answers for an artifact, and a folder on this machine has one version. */
+function checkPlace(draft: Draft, entry: KeyPath, findings: Findings): void {
+  if (!draft.has(...entry, 'source')) return;
+  for (const key of ['range', 'from']) {
+    if (!draft.has(...entry, key)) continue;
+    const path = [...entry, key];
+    const message = `${renderKeyPath(path)} cannot stand beside source`;
+    findings.add('E-MAN-003', message, { path, part: 'key', hint: 'keep one of the two' });
+  }
 }
 
 function checkLifecycle(draft: Draft, findings: Findings): void {

@@ -8,7 +8,7 @@ import { artifactCapabilities, capsuleCapabilities, mebibyte } from './capabilit
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { longestWaitSecs } from '@svc/kit/units.ts';
 import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
-import { artifactName, exactVersion, commandName } from './name-schemas.ts';
+import { artifactName, artifactPlace, exactVersion, commandName, versionRange } from './name-schemas.ts';
 import { ageSecs, byteSize, lifetimeSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
@@ -29,7 +29,9 @@ const artifactEntry = z.strictObject({
   name: artifactName,
   version: exactVersion,
   runtime: z._default(z.enum(['driver', 'tool', 'hook', 'skill']), 'tool'),
+  range: z.optional(versionRange),
   source: z.optional(someText),
+  from: z.optional(artifactPlace),
   capabilities: z.optional(artifactCapabilities),
   config: z.optional(freeForm),
 });

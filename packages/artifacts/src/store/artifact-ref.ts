@@ -1,6 +1,7 @@
 /** Names one version of an artifact, and the platform it is for. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { parseArtifactPlace } from '../manifest/artifact-place.ts';
 import { type OciReference, ociPrefix, parseOciReference } from '../manifest/oci-reference.ts';
 import { isArtifactName, isArtifactVersion, isReservedVersion } from '../manifest/names.ts';
 
@@ -23,8 +24,6 @@ export type InstallTarget =
   | { readonly kind: 'oci'; readonly reference: OciReference }
   | { readonly kind: 'path'; readonly path: string };
 
-const releaseShape = /^github:([A-Za-z0-9][A-Za-z0-9-]{0,38})\/([A-Za-z0-9._-]{1,100})@([^\s@]{1,200})$/;
-
 export function spell(ref: ArtifactRef): string {
   return `${ref.name}@${ref.version}`;
 }
@@ -32,8 +31,9 @@ export function spell(ref: ArtifactRef): string {
 /** What `svc install <argument>` names. `E-ART-008` when it names nothing, `E-REG-004` for a reserved version (D1 "Versioning" 2). */
 export function parseInstallTarget(argument: string): InstallTarget {
   if (argument.startsWith('github:')) {
-    const [, owner, repo, tag] = releaseShape.exec(argument) ?? [];
-    if (owner === undefined || repo === undefined || tag === undefined) throw malformed(argument);
+    const place = parseArtifactPlace(argument);
+    if (place?.kind !== 'github') throw malformed(argument);
+    const { owner, repo, tag } = place;
     return { kind: 'github', release: { owner, repo, tag } };
   }
   if (argument.startsWith(ociPrefix)) return { kind: 'oci', reference: parseOciReference(argument) };

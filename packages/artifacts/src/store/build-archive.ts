@@ -96,7 +96,7 @@ async function lastChange(path: string): Promise<number | null> {
   }
 }
 
-const ofEntry = new Set(['name', 'version', 'runtime', 'source']);
+const ofEntry = new Set(['name', 'version', 'runtime', 'range', 'source', 'from']);
 const ofInference = new Set(['transport', 'system_prompt_file', 'driver.artifact', 'driver.config.script']);
 
 /** Whether an install or a package depends on the value at this path. */

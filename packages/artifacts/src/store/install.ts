@@ -3,10 +3,10 @@
 import { stat } from 'node:fs/promises';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { ArtifactEntry } from '../manifest/schema.ts';
+import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import { type ArtifactRef, type ReleaseRef, spell } from './artifact-ref.ts';
 import type { ArtifactOrigin, FetchedArchive, FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
-import { type Location, type StorePlaces, targetRoot } from './locate.ts';
+import { type Location, type StorePlaces, targetRoot, type WantedArtifact } from './locate.ts';
 import { type LockedArtifact, readLock, upsertLock } from './lockfile.ts';
 import { commandWith, usualManifest } from './lock-faults.ts';
 import { inspectStored } from './open-stored.ts';
@@ -23,6 +23,7 @@ import {
   resolveEach,
   signedBy,
 } from './resolve.ts';
+import { holdToStates } from './stored-states.ts';
 import { type Admitted, putArchive, receive } from './store-put.ts';
 import { admit } from './trust/admit.ts';
 import { signaturesBeside } from './trust/signature-bundle.ts';
@@ -48,11 +49,16 @@ export interface InstallRequest extends StorePlaces {
 }
 
 /** Where an artifact was found that is now in a store. */
-interface InstalledRef extends ArtifactRef {
+export interface InstalledRef extends ArtifactRef {
   readonly platform: string | null;
   readonly sha256: string;
   readonly origin: ArtifactOrigin;
   readonly admission: Location['admission'];
+}
+
+/** The same with what it is for; null for a capsule. */
+interface BroughtRef extends InstalledRef {
+  readonly runtime: ArtifactManifest['runtime'] | null;
 }
 
 /**
@@ -62,6 +68,7 @@ interface InstalledRef extends ArtifactRef {
  */
 export async function installEntries(request: InstallRequest): Promise<readonly InstalledArtifact[]> {
   const { into = 'project', isFrozen = false } = request.fetching ?? {};
+  await holdToStates(request.entries, request);
   const artifacts = await resolveArtifacts({ ...request, lock: isFrozen ? 'frozen' : 'ignore' });
   for (const warning of admissionWarnings(artifacts)) request.onWarning(warning);
   for (const artifact of artifacts) await request.prepare(artifact);
@@ -89,7 +96,17 @@ export async function installEntries(request: InstallRequest): Promise<readonly 
  * lists it and takes it from no `source:` (`record`).
  */
 export async function installRef(ref: ArtifactRef, request: InstallRequest): Promise<InstalledRef> {
-  const { origin, stored, artifact, admission } = await findRef(ref, request);
+  const from = request.entries.find((entry) => isSame(entry, ref))?.from;
+  const installed = await bringRef({ ...ref, from }, request);
+  await record([installed], request);
+  return installed;
+}
+
+/** The same, and nothing of it in `svc.lock`. */
+export async function bringRef({ name, version, from }: WantedArtifact, request: InstallRequest): Promise<BroughtRef> {
+  const ref = { name, version };
+  await holdToStates([{ ...ref, from }], request);
+  const { origin, stored, artifact, admission } = await findRef({ ...ref, from }, request);
   const { platform, path, sha256 } = stored;
   if (artifact !== null) await request.prepare(artifact);
   if (origin !== (request.fetching?.into ?? 'project')) {
@@ -97,9 +114,7 @@ export async function installRef(ref: ArtifactRef, request: InstallRequest): Pro
     const signatures = signaturesBeside(path);
     await putArchive({ root: targetRoot(request), chunks, platform, from: path, expected: ref, sha256, signatures });
   }
-  const installed: InstalledRef = { ...ref, platform, sha256, origin, admission };
-  await record([installed], request);
-  return installed;
+  return { ...ref, platform, sha256, origin, admission, runtime: artifact?.manifest.runtime ?? null };
 }
 
 /** A capsule is stored like any artifact; the artifacts that it needs in turn are installed when it is run. */
@@ -110,16 +125,20 @@ async function prepareStored(location: Location, request: InstallRequest): Promi
 
 /**
  * Records what is in the store of the project now in `svc.lock`, as far as the manifest lists it. A lock that does not exist yet is made whole
- * or not at all (ADR 0059): of what is on this machine, else `W-REG-002` says what it would lack.
+ * or not at all (ADR 0059): of what is on this machine, else `W-REG-002` says what it would lack. `write` changes a lock that is there.
  */
-async function record(installed: readonly InstalledRef[], request: InstallRequest): Promise<void> {
+export async function record(
+  installed: readonly InstalledRef[],
+  request: InstallRequest,
+  write: typeof upsertLock = upsertLock,
+): Promise<void> {
   for (const warning of admissionWarnings(installed)) request.onWarning(warning);
   for (const ref of installed) request.onStored(ref);
   const { manifestDir, entries, fetching } = request;
   const needed = installed.filter((ref) => entries.some((entry) => isSame(entry, ref)));
   if (needed.length === 0 || fetching?.into === 'user') return;
   if (readLock(manifestDir) !== null) {
-    await upsertLock(manifestDir, needed.map(lockedRef));
+    await write(manifestDir, needed.map(lockedRef));
     return;
   }
   const resolutions = await resolveEach(entries, { ...request, sources: () => [] });

@@ -2,6 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
+import type { PublishedVersion } from '@svc/protocol/version-states.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import type { LockedArtifact } from './lockfile.ts';
@@ -48,6 +49,8 @@ export interface FetchedArchive {
   /** How many bytes are announced; null when nothing is. */
   readonly size: number | null;
   readonly bytes: AsyncIterable<Uint8Array>;
+  /** Where the source says that this version should not be used any more. */
+  readonly state?: 'deprecated' | 'yanked';
   /** Lets go of the connection. */
   discard(): void;
 }
@@ -60,6 +63,8 @@ export interface ArtifactSource {
   fetch(ref: ArtifactRef, platform: string): Promise<FetchedArchive | null>;
   /** The bundles that it has for an archive of its; none where it keeps none. Absent for a source that never does. */
   signatures?(archive: LockedArtifact): Promise<readonly string[]>;
+  /** Every version of an artifact, with its state; null where the source has none, or keeps no such list. Absent where no source of its kind does. */
+  versions?(name: string): Promise<readonly PublishedVersion[] | null>;
 }
 
 /** Hears of downloads while they go on; `what` is an artifact as it is spelt, or the name of a file. */

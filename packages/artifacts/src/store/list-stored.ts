@@ -14,7 +14,7 @@ import { readArchive } from './archive.ts';
 import { localPlaces, type StorePlaces } from './locate.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
-import type { IndexObject } from '@svc/protocol/registry-messages.ts';
+import type { IndexObject, VersionState } from '@svc/protocol/registry-messages.ts';
 
 interface ListedArchive extends StoredArchive {
   /** Null when the store does not say. */
@@ -66,6 +66,8 @@ export interface SearchEntry extends ArtifactRef {
   readonly platforms: readonly string[];
   readonly description: string;
   readonly tags: readonly string[];
+  /** What a registry says of it; `active` where none was asked. */
+  readonly state: VersionState;
 }
 
 /** The entries in whose name, description or tags every one of the words occurs, in any case. */
@@ -78,7 +80,7 @@ export function search<Entry extends SearchEntry>(entries: readonly Entry[], wor
 }
 
 export function entryOfIndex(object: IndexObject): SearchEntry {
-  const { name, version, artifact_runtime: kind, platforms, description, tags } = object;
+  const { name, version, artifact_runtime: kind, platforms, description, tags, state = 'active' } = object;
   return {
     name,
     version,
@@ -86,6 +88,7 @@ export function entryOfIndex(object: IndexObject): SearchEntry {
     platforms: platforms.map((pair) => pair.join('-')),
     description: description ?? '',
     tags,
+    state,
   };
 }
 
@@ -117,10 +120,10 @@ async function described(
     try {
       const text = await readManifestText(await readArchive(file));
       if (archiveKind(text, path) === 'capsule') {
-        return { name, version, kind: 'capsule', platforms: [], description: '', tags: [] };
+        return { name, version, kind: 'capsule', platforms: [], description: '', tags: [], state: 'active' };
       }
       const { runtime: kind, description, tags } = parseArtifactManifest(text, `${path}/${manifestFile}`).manifest;
-      return { name, version, kind, platforms: [], description, tags };
+      return { name, version, kind, platforms: [], description, tags, state: 'active' };
     } finally {
       await file.close();
     }

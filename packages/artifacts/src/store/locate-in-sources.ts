@@ -2,12 +2,14 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
-import type { ArtifactSource } from './installed-artifact.ts';
+import { refuseBlocked } from './blocked-copies.ts';
+import type { ArtifactSource, FetchedArchive } from './installed-artifact.ts';
 import { storedVersions } from './list-stored.ts';
 import type { LocalPlace, Location, StorePlaces } from './locate.ts';
 import { type LockedArtifact, readLock } from './lockfile.ts';
 import { receive, type Receipt } from './store-put.ts';
 import { trustPlacesOf } from './trust/admit-stored.ts';
+import { judgeState, strictRules } from './version-state-rules.ts';
 
 /**
  * Asks the sources for what is in none of `local`, and takes what the first of them gives into the store at `root`. Throws `E-REG-001` naming
@@ -19,12 +21,14 @@ export async function locateInSources(
   local: readonly LocalPlace[],
   root: string,
 ): Promise<Location> {
+  for (const place of local) refuseBlocked(place.root, ref, [places.platform, null]);
   const sources = await places.sources();
   const receipt = receiptOf(places, root);
   for (const source of sources) {
     const fetched = await source.fetch(ref, places.platform);
     if (fetched === null) continue;
     try {
+      if (fetched.state !== undefined) await holdToState(ref, { fetched, source, receipt }, places);
       const signatures = async (archive: LockedArtifact): Promise<readonly string[]> =>
         (await source.signatures?.(archive)) ?? [];
       const download = { source: source.name, what: spell(ref), expected: ref, signatures };
@@ -35,6 +39,27 @@ export async function locateInSources(
     }
   }
   throw foundNowhere(ref, places.platform, local, sources);
+}
+
+interface Arriving {
+  readonly fetched: FetchedArchive;
+  readonly source: ArtifactSource;
+  readonly receipt: Receipt;
+}
+
+/** What a source says of a version that it advises against is asked for where it has a list of versions; the state alone decides. */
+async function holdToState(
+  ref: ArtifactRef,
+  { fetched, source, receipt }: Arriving,
+  { fetching }: StorePlaces,
+): Promise<void> {
+  const { platform, sha256, state = 'deprecated' } = fetched;
+  const listed = (await source.versions?.(ref.name))?.find(({ version }) => version === ref.version);
+  const isLocked = receipt.lock?.some((locked) => {
+    return spell(locked) === spell(ref) && locked.platform === platform && locked.sha256 === sha256;
+  });
+  const judged = { by: source.name, isLocked: isLocked ?? false };
+  judgeState(ref, { state, reason: listed?.reason ?? null }, judged, fetching?.states ?? strictRules);
 }
 
 /** How a download is taken into the store at `root`: the user's has nothing to do with the lock file of a project. */

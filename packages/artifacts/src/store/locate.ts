@@ -3,6 +3,7 @@
 import type { ArtifactRef } from './artifact-ref.ts';
 import type { ArtifactSource, FetchObserver, ArtifactOrigin } from './installed-artifact.ts';
 import type { Admission } from './trust/admit.ts';
+import type { StateRules } from './version-state-rules.ts';
 import { bundledRoot, findStored, readVariant, type StoredArchive, storeRoot } from './store-layout.ts';
 
 /** Where artifacts are looked for. */
@@ -12,8 +13,11 @@ export interface StorePlaces {
   readonly packageRoot: string;
   /** `<os>-<arch>` of this machine. */
   readonly platform: string;
-  /** Asked in this order for what no local place has; none with `--offline`. Called only then: it may read the configuration. */
-  readonly sources: () => readonly ArtifactSource[] | Promise<readonly ArtifactSource[]>;
+  /**
+   * Asked in this order for what no local place has; none with `--offline`. Called only then: it may read the configuration. `from` is that of the
+   * entry, which names the one place to ask.
+   */
+  readonly sources: (from?: string) => readonly ArtifactSource[] | Promise<readonly ArtifactSource[]>;
   readonly fetching?: Fetching;
 }
 
@@ -28,10 +32,17 @@ interface Fetching {
   readonly renewsSignatures?: boolean;
   /** Lets a signer take the place of the one that `svc.lock` records. */
   readonly acceptSigner?: boolean;
+  /** How versions are taken that somebody advises against; strictly when absent. */
+  readonly states?: StateRules;
 }
 
 /** The stores that can be written to. */
 type StoreOrigin = 'project' | 'user';
+
+/** An artifact, and where it comes from where that is not the registry in use. */
+export interface WantedArtifact extends ArtifactRef {
+  readonly from?: string | undefined;
+}
 
 /** The local places in the order of looking. */
 export interface LocalPlace {
@@ -57,7 +68,9 @@ export function localPlaces(places: StorePlaces): readonly LocalPlace[] {
  * The first local place that has the artifact. When none has, the sources are asked, and what one gives goes into a store. Throws
  * `E-REG-001` when it is nowhere, naming every place, what a download is refused with (`receive`), and what the trust policy refuses (`admit`).
  */
-export async function locate(ref: ArtifactRef, places: StorePlaces): Promise<Location> {
+export async function locate({ from, ...ref }: WantedArtifact, wherever: StorePlaces): Promise<Location> {
+  // Its archive and its signatures are asked for there, and nowhere else.
+  const places = from === undefined ? wherever : { ...wherever, sources: () => wherever.sources(from) };
   const local = localPlaces(places);
   for (const place of local) {
     // What comes with the package runs everywhere: it has no variants to look for.

@@ -79,11 +79,35 @@ export async function createLock(
 
 /** Records these artifacts in place of what the lock said of them before; the others stay (docs/installing.md "What svc.lock does"). */
 export async function upsertLock(manifestDir: string, artifacts: readonly LockedArtifact[]): Promise<void> {
+  await rewriteLock(manifestDir, (before) => [
+    ...before.filter((old) => !artifacts.some((artifact) => replaces(artifact, old))),
+    ...artifacts.map((artifact) => withKnownSigner(artifact, before)),
+  ]);
+}
+
+/** Records these beside what the lock says of other versions of them: a manifest that still names the old ones agrees with it, too. */
+export async function addToLock(manifestDir: string, artifacts: readonly LockedArtifact[]): Promise<void> {
+  const added = new Set(artifacts.map(lockKey));
+  await rewriteLock(manifestDir, (before) => [
+    ...before.filter((old) => !added.has(lockKey(old))),
+    ...artifacts.map((artifact) => withKnownSigner(artifact, before)),
+  ]);
+}
+
+/** Takes out of the lock what no manifest needs any more; a lock that does not exist stays so. */
+export async function dropFromLock(manifestDir: string, isStale: (old: LockedArtifact) => boolean): Promise<void> {
+  if (readLock(manifestDir) === null) return;
+  await rewriteLock(manifestDir, (before) => before.filter((old) => !isStale(old)));
+}
+
+async function rewriteLock(
+  manifestDir: string,
+  change: (before: readonly LockedArtifact[]) => readonly LockedArtifact[],
+): Promise<void> {
   await withGuard(lockPath(manifestDir), async () => {
-    const before = readLock(manifestDir) ?? [];
-    const kept = before.filter((old) => !artifacts.some((artifact) => replaces(artifact, old)));
-    const text = encodeLock([...kept, ...artifacts.map((artifact) => withKnownSigner(artifact, before))]);
-    if (before.length > 0 && text === encodeLock(before)) return;
+    const before = readLock(manifestDir);
+    const text = encodeLock(change(before ?? []));
+    if (before !== null && text === encodeLock(before)) return;
     await replaceFile(lockPath(manifestDir), [Buffer.from(text)]);
   });
 }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
-import { type ArtifactRef, spell } from './artifact-ref.ts';
+import { spell } from './artifact-ref.ts';
 import {
   capsuleAt,
   checkIdentity,
@@ -13,7 +13,7 @@ import {
   type InstalledArtifact,
   skillFile,
 } from './installed-artifact.ts';
-import { locate, type Location, type StorePlaces } from './locate.ts';
+import { locate, type Location, type StorePlaces, type WantedArtifact } from './locate.ts';
 import { createLock, type LockedArtifact, readLock, recordsAll } from './lockfile.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArchivedFiles } from './open-stored.ts';
@@ -146,7 +146,7 @@ export function admissionOf({ stored, admission }: Location, opened: StoredArchi
 }
 
 /** What a reference names, found as `locate` does. A capsule is no artifact that another uses, and is null. */
-export async function findRef(ref: ArtifactRef, places: StorePlaces): Promise<FoundRef> {
+export async function findRef(ref: WantedArtifact, places: StorePlaces): Promise<FoundRef> {
   const location = await locate(ref, places);
   const { inspectStored } = await import('./open-stored.ts');
   const { stored, artifact } = await inspectStored(location, location.stored.platform ?? '');

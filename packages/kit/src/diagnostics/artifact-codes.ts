@@ -142,6 +142,46 @@ export const artifactCodes = {
     explanation:
       'svc trust update follows the signed metadata of the public Sigstore instance, or of the mirror that --mirror names. They could not be fetched, are expired, or are not signed by those whom the last ones name. The list of before stays.',
   },
+  'E-REG-008': {
+    title: 'the version is yanked',
+    explanation:
+      'Whoever published the version has taken it back, and says why. It is not installed anew unless it is named by its exact version together with --allow-yanked. A project whose svc.lock records it keeps it, with the warning W-REG-005. Choose another version: svc info <name> lists them.',
+  },
+  'E-REG-010': {
+    title: 'the version is blocked',
+    explanation:
+      'The registry serves the version to nobody any more, for example because it is malicious, and says why. svc install and svc update also refuse a copy that is on this machine, and from then on so does svc run. Choose another version: svc info <name> lists them.',
+  },
+  'E-REG-028': {
+    title: 'no version is what was asked for',
+    explanation:
+      'The registry has no version that the range allows, or none that may be chosen: yanked and blocked versions are not, and pre-releases only where the range names one of the same three numbers. svc info <name> lists the versions and their states.',
+  },
+  'E-REG-029': {
+    title: 'svc.yaml cannot be changed by svc',
+    explanation:
+      'svc add, remove and update change the few characters of svc.yaml that are concerned and leave the rest, comments included, as it is. Where the list of artifacts is written in a way that this is not sure to work, such as with anchors and aliases, nothing is changed. Make the change by hand, then run svc install.',
+  },
+  'E-REG-030': {
+    title: 'an artifact is still used',
+    explanation:
+      'svc remove takes an artifact out of artifacts of svc.yaml. Another part of the manifest names it, such as inference.driver.artifact, and would be without it. Change that part first.',
+  },
+  'W-REG-004': {
+    title: 'the version is deprecated',
+    explanation:
+      'Whoever published the version advises against it, and says why. It works and is installed as before. svc outdated shows what there is instead.',
+  },
+  'W-REG-005': {
+    title: 'a version in use is yanked',
+    explanation:
+      'Whoever published the version has taken it back, and says why. It is still served to projects whose svc.lock records it, and to those who allow it with --allow-yanked; nobody else gets it. svc update <name> moves to another version.',
+  },
+  'W-REG-007': {
+    title: 'whether versions are yanked or blocked is not known',
+    explanation:
+      'Everything that is needed is on this machine, and the registry in use does not answer the question in which state the versions are. They are used as they are. Run the command again when the registry can be reached.',
+  },
   'E-REG-027': {
     title: 'a registry redirects to where nobody may be led',
     explanation:

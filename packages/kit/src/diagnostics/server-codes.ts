@@ -17,12 +17,12 @@ export const serverCodes = {
   'E-REG-020': {
     title: 'svc-registry has no key that clients could present',
     explanation:
-      'REGISTRY_API_KEY is required: every request to the registry presents it. It is printable ASCII without spaces around it, such as the output of openssl rand -hex 32.',
+      'REGISTRY_API_KEY is required where REGISTRY_KEYS names no file of keys: every request to the registry presents one. It is printable ASCII without spaces around it, such as the output of openssl rand -hex 32.',
   },
   'E-REG-021': {
     title: 'a setting of svc-registry cannot be understood',
     explanation:
-      'REGISTRY_BIND is <address>:<port> with an IPv6 address in brackets, --data or REGISTRY_DATA a directory, --max-bytes or REGISTRY_MAX_BYTES whole bytes or a number with Ki, Mi or Gi.',
+      'REGISTRY_BIND is <address>:<port> with an IPv6 address in brackets, --data or REGISTRY_DATA a directory, --max-bytes or REGISTRY_MAX_BYTES whole bytes or a number with Ki, Mi or Gi, REGISTRY_KEYS a file as docs/registry.md "Several keys" shows it. Where such a file cannot be used while the server runs, the keys of before stay in force.',
   },
   'E-REG-022': {
     title: 'svc-registry cannot bind its address',

@@ -54,6 +54,11 @@ export const sessionCodes = {
     explanation:
       'svc prune asks before it removes something, and standard input is no terminal on which somebody could answer. Nothing was removed. Look at what --dry-run lists, then give --yes.',
   },
+  'E-RUN-129': {
+    title: 'svc prune does not know which artifacts are needed',
+    explanation:
+      'svc prune --artifacts removes what no svc.lock names, so it needs one: that of the project, or with -g those of the projects that svc install, add and update have recorded in ~/.svc/projects.json. Without any, everything would look as if nobody needed it. Nothing was removed.',
+  },
   'W-RUN-127': {
     title: 'the cache stays while sessions run',
     explanation:

@@ -1,6 +1,7 @@
 /** The HTTP server under a capsule, the referee and the registry. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Secret } from '../diagnostics/secret.ts';
@@ -47,8 +48,8 @@ export interface HttpServerOptions {
   readonly mostConnections?: number;
   /** The answer of a refusal, the server's own included; `{ "error": code, "message": text }` when absent. */
   readonly renderRefusal?: (refusal: HttpRefusal) => Reply;
-  /** Told of every request that came as far as a handler or a refusal, once its answer is written or its connection gone. */
-  readonly onAnswered?: (answered: Answered) => void;
+  /** Told of every request that came as far as a handler or a refusal, once its answer is written or its connection gone; `headers` as handlers see them. */
+  readonly onAnswered?: (answered: Answered, headers: IncomingHttpHeaders) => void;
 }
 
 /** How a request ended. */
@@ -107,7 +108,7 @@ export class HttpServer {
   readonly #anyHost: boolean;
   readonly #options: Pick<HttpServerOptions, 'admit' | 'onWrongToken'>;
   readonly #renderRefusal: (refusal: HttpRefusal) => Reply;
-  readonly #onAnswered: ((answered: Answered) => void) | undefined;
+  readonly #onAnswered: HttpServerOptions['onAnswered'];
   readonly #reply: SendOptions;
   readonly #lastReply: SendOptions;
   readonly #bodies = new ByteBudget(bodiesBytes);
@@ -259,13 +260,13 @@ export class HttpServer {
   #watch(request: IncomingMessage, response: ServerResponse): void {
     const tell = this.#onAnswered;
     if (tell === undefined) return;
-    const { socket, method = '', url: target = '' } = request;
+    const { socket, method = '', url: target = '', headers } = request;
     const startedMs = systemClock.monotonicMs();
     const sentBefore = socket.bytesWritten;
     response.once('close', () => {
       const sentBytes = socket.bytesWritten - sentBefore;
       const status = response.headersSent ? response.statusCode : null;
-      tell({ method, target, status, sentBytes, ms: systemClock.monotonicMs() - startedMs });
+      tell({ method, target, status, sentBytes, ms: systemClock.monotonicMs() - startedMs }, headers);
     });
   }
 

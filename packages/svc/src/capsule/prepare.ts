@@ -51,7 +51,11 @@ export async function scopeLaunch(
     packageRoot: findPackageRoot(import.meta.filename),
     platform: platformOf({ platform, arch }),
     sources,
-    ...(fetchObserver === null ? {} : { fetching: { observer: fetchObserver } }),
+    fetching: {
+      ...(fetchObserver === null ? {} : { observer: fetchObserver }),
+      // Who begins a session did not choose the versions: what was advised against since is news to those who did.
+      states: { allowsYanked: false, tellsDeprecated: false, onWarning },
+    },
   };
   const { refusals, warnings, captureCeiling, ...scope } = await scopeOfLaunch(request, places);
   const launch = { ...scope, loaded: settled(scope.loaded, request) };

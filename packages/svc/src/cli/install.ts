@@ -21,6 +21,7 @@ import type { CommandContext } from './command-context.ts';
 import { DownloadView } from './transfer-view.ts';
 import { spellOci } from '@svc/artifacts/manifest/oci-reference.ts';
 import { interruptible } from './stop-signals.ts';
+import { rememberOwn } from './known-projects.ts';
 import { openProject, placesOf, type Project, lazySources, registryChoice } from './project.ts';
 import { render } from './render-failure.ts';
 import { type Column, renderTable } from './table.ts';
@@ -39,6 +40,7 @@ interface InstallOptions {
   readonly frozen?: boolean;
   readonly offline?: boolean;
   readonly acceptSigner?: boolean;
+  readonly allowYanked?: boolean;
   readonly json?: boolean;
 }
 
@@ -69,6 +71,7 @@ export function installCommand(context: CommandContext): Command {
     .option('--frozen', 'hold everything to svc.lock as it is, and write nothing to it')
     .option('--offline', 'never fetch an artifact')
     .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
+    .option('--allow-yanked', 'take versions too that were yanked and that svc.lock does not record')
     .option('--json', 'write one JSON object per line')
     .action(async (what: string | undefined, options: InstallOptions, command: Command) => {
       if (options.frozen === true && (what !== undefined || options.global === true)) {
@@ -81,6 +84,7 @@ export function installCommand(context: CommandContext): Command {
       const target = what === undefined ? null : parseInstallTarget(what);
       await interruptible(context, async (signal) => {
         write(await install(target, { options, context, signal }), options, context);
+        if (options.global !== true) await rememberOwn(context, options.manifest);
       });
     });
 }
@@ -118,6 +122,8 @@ function requestOf(target: InstallTarget | null, { run, choice, view }: InstallP
       ? { ...placesOf(context, options.manifest), entries: [], manifestFile: options.manifest }
       : openProject(context, options.manifest);
   const compile = createCompileAhead(project);
+  const onWarning = (warning: Diagnostic): void => void context.stderr.write(render([warning], context));
+  const states = { allowsYanked: options.allowYanked === true, tellsDeprecated: true, onWarning };
   return {
     ...project,
     sources: options.offline === true ? () => [] : lazySources(choice),
@@ -127,6 +133,7 @@ function requestOf(target: InstallTarget | null, { run, choice, view }: InstallP
       isFrozen: options.frozen === true,
       renewsSignatures: options.offline !== true,
       acceptSigner: options.acceptSigner === true,
+      states,
     },
     prepare: async (artifact: FoundArtifact) => {
       if (run.signal.aborted) throw new Diagnostic('E-IO-003', 'the install was interrupted');
@@ -134,7 +141,7 @@ function requestOf(target: InstallTarget | null, { run, choice, view }: InstallP
       await compile(artifact);
     },
     onStored: (stored) => view.say(`installed ${spell(stored)}`),
-    onWarning: (warning) => void context.stderr.write(render([warning], context)),
+    onWarning,
   };
 }
 
@@ -194,7 +201,7 @@ function write(rows: readonly InstalledRow[], options: InstallOptions, context: 
  * artifact without a component or with one that is shipped compiled. `E-ART-004` for one that cannot be compiled, `E-ART-016` for one that is built for
  * interfaces which this `svc` does not have.
  */
-function createCompileAhead({ userHome, packageRoot }: StorePlaces): (artifact: FoundArtifact) => Promise<void> {
+export function createCompileAhead({ userHome, packageRoot }: StorePlaces): (artifact: FoundArtifact) => Promise<void> {
   const cache = new CompileCache(join(userHome, '.svc', 'cache'), new Compiler(packageRoot));
   return async (artifact) => {
     const { manifest, compiledDir } = artifact;

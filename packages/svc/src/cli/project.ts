@@ -17,7 +17,12 @@ import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
-import { type RegistryChoice, registryInUse, sourcesOf } from '@svc/artifacts/store/sources/registry-in-use.ts';
+import {
+  type RegistryChoice,
+  registryInUse,
+  sourceAt,
+  sourcesOf,
+} from '@svc/artifacts/store/sources/registry-in-use.ts';
 
 /** The artifacts that a manifest needs, and where to look for them. */
 export interface Project extends StorePlaces {
@@ -61,8 +66,8 @@ export function registryChoice(
   return { flag, env, home, http: new HttpClient({ signal, proxyFor: (url) => proxyFor(url, env) }), onWarning };
 }
 
-/** The sources of the registry in use, found out when they are first needed. */
-export function lazySources(choice: RegistryChoice): () => readonly ArtifactSource[] {
+/** The sources of the registry in use, found out when they are first needed, or the one that an entry names with `from`. */
+export function lazySources(choice: RegistryChoice): (from?: string) => readonly ArtifactSource[] {
   let sources: readonly ArtifactSource[] | null = null;
-  return () => (sources ??= sourcesOf(registryInUse(choice)));
+  return (from) => (from === undefined ? (sources ??= sourcesOf(registryInUse(choice))) : [sourceAt(from, choice)]);
 }

@@ -243,11 +243,11 @@ function exitCodeOf({ status, stoppedIdle }: RunOutcome): number {
 function lateSources(
   context: CommandContext,
   choice: { readonly flag: string | undefined; readonly signal: AbortSignal },
-): () => Promise<readonly ArtifactSource[]> {
-  const open = async (): Promise<readonly ArtifactSource[]> => {
+): (from?: string) => Promise<readonly ArtifactSource[]> {
+  const open = async (): Promise<(from?: string) => readonly ArtifactSource[]> => {
     const { lazySources, registryChoice } = await import('./project.ts');
-    return lazySources(registryChoice(context, choice))();
+    return lazySources(registryChoice(context, choice));
   };
-  let sources: Promise<readonly ArtifactSource[]> | null = null;
-  return async () => await (sources ??= open());
+  let sources: ReturnType<typeof open> | null = null;
+  return async (from) => (await (sources ??= open()))(from);
 }

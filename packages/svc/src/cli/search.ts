@@ -97,8 +97,8 @@ function write(
   context: CommandContext,
 ): void {
   if (isJson) {
-    for (const { name, version, kind, platforms, description, tags } of found) {
-      context.stdout.write(jsonLine({ name, version, kind, platforms, description, tags, registry }));
+    for (const { name, version, kind, platforms, description, tags, state } of found) {
+      context.stdout.write(jsonLine({ name, version, kind, platforms, description, tags, state, registry }));
     }
     return;
   }
@@ -106,9 +106,9 @@ function write(
     context.stderr.write(say`nothing is found\n`);
     return;
   }
-  const cells = found.map(({ name, version, kind, platforms, description, tags }) => [
+  const cells = found.map(({ name, version, kind, platforms, description, tags, state }) => [
     name,
-    version,
+    state === 'active' ? version : `${version} (${state})`,
     kind,
     platforms.length === 0 ? '-' : platforms.join(' '),
     tags.length === 0 ? '-' : tags.join(' '),

@@ -19,10 +19,13 @@ import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 export class GithubSource implements ArtifactSource {
   readonly name: string;
   readonly #api: GithubApi;
+  readonly #tag: string | null;
 
-  constructor(api: GithubApi, name = api.label) {
+  /** `tag` names the one release that is looked into. */
+  constructor(api: GithubApi, name = api.label, tag: string | null = null) {
     this.name = name;
     this.#api = api;
+    this.#tag = tag;
   }
 
   /** Looks in the release tagged `<version>`, then `v<version>`, then the latest, and takes the first that has a file of this name and version. */
@@ -48,11 +51,15 @@ export class GithubSource implements ArtifactSource {
   }
 
   async *#releases({ version }: ArtifactRef): AsyncGenerator<GithubRelease> {
-    const lookups = [
-      () => this.#api.releaseOf(version),
-      () => this.#api.releaseOf(`v${version}`),
-      () => this.#api.latestRelease(),
-    ];
+    const tag = this.#tag;
+    const lookups =
+      tag !== null
+        ? [() => this.#api.releaseOf(tag)]
+        : [
+            () => this.#api.releaseOf(version),
+            () => this.#api.releaseOf(`v${version}`),
+            () => this.#api.latestRelease(),
+          ];
     for (const lookup of lookups) {
       const found = await lookup();
       if (found !== null) yield found;

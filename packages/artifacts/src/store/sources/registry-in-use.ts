@@ -3,6 +3,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { parseArtifactPlace } from '../../manifest/artifact-place.ts';
 import { loadUserConfig, type ConfiguredSource, registryAddressFault } from '../../manifest/config.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { Environment } from '@svc/kit/environment.ts';
@@ -10,7 +11,7 @@ import type { ArtifactSource } from '../installed-artifact.ts';
 import { GithubApi, GithubSource } from './github-source.ts';
 import type { HttpClient } from '@svc/kit/net/http-client.ts';
 import { findLogin, loginOfToken } from './oci/logins.ts';
-import { type OciAccess, OciSource } from './oci/oci-source.ts';
+import { type OciAccess, OciPlaceSource, OciSource } from './oci/oci-source.ts';
 import { ociAddress, ociAddressFault, ociPrefix, type OciRepositoryName } from '../../manifest/oci-reference.ts';
 import { RegistrySource } from './registry-source.ts';
 
@@ -62,6 +63,14 @@ export function sourcesOf(registry: RegistryInUse): readonly ArtifactSource[] {
     case 'oci':
       return [registry.source];
   }
+}
+
+/** What `from` of an entry names: a place of its own, whatever registry is in use. */
+export function sourceAt(from: string, choice: RegistryChoice): ArtifactSource {
+  const place = parseArtifactPlace(from);
+  if (place === null) throw new Error('the place of an artifact was not checked');
+  if (place.kind === 'oci') return new OciPlaceSource(place.at, ociAccessOf(choice));
+  return new GithubSource(githubApiOf(`${place.owner}/${place.repo}`, choice), from, place.tag);
 }
 
 /** The releases of a repository that a reference names, with the token of a configured source of the same repository if there is one. */

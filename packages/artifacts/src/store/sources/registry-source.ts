@@ -23,7 +23,20 @@ import {
   type Packaging,
   sha256Header,
   signatureLimits,
+  type VersionState,
+  versionStates,
 } from '@svc/protocol/registry-messages.ts';
+import {
+  decodeVersions,
+  encodeStateChange,
+  encodeStateTarget,
+  encodeVersionsTarget,
+  type PublishedVersion,
+  stateHeader,
+  type StateOfVersion,
+} from '@svc/protocol/version-states.ts';
+import { isExactVersion } from '../../manifest/names.ts';
+import { blockedFault } from '../version-state-rules.ts';
 import { decodeRefusal } from '@svc/protocol/refusal.ts';
 
 interface RegistryAddress {
@@ -43,6 +56,7 @@ export interface Publication extends ArtifactRef {
 }
 
 const maxIndexBytes = 64 * 1024 * 1024;
+const maxVersionsBytes = 16 * 1024 * 1024;
 const maxReceiptBytes = 64 * 1024;
 const maxSignaturesBytes = signatureLimits.mostBundles * (signatureLimits.maxBundleBytes + 1);
 /** The client knows a reserved version by this text alone (D3 "Registry" publish, `422`). */
@@ -71,6 +85,8 @@ export class RegistrySource implements ArtifactSource {
         answer.discard();
         return null;
       }
+      const state = this.#announcedState(answer, ref);
+      if (answer.status === 410 || state === 'blocked') throw await this.#blocked(answer, ref);
       if (answer.status !== 200) throw await this.#refusal(answer, `does not give ${spell(ref)}`);
       const sha256 = this.#announcedHash(answer, ref);
       if ((answer.size ?? 0) > archiveLimits.maxArchiveBytes) {
@@ -78,11 +94,56 @@ export class RegistrySource implements ArtifactSource {
       }
       const isVariant = await this.#isVariant(ref, { sha256, etag: answer.headers.etag });
       const discard = (): void => answer.discard();
-      return { platform: isVariant ? platform : null, sha256, size: answer.size, bytes: answer.body(), discard };
+      const told = state === 'active' ? {} : { state };
+      return {
+        platform: isVariant ? platform : null,
+        sha256,
+        size: answer.size,
+        bytes: answer.body(),
+        ...told,
+        discard,
+      };
     } catch (error) {
       answer.discard();
       throw error;
     }
+  }
+
+  /** docs/registry.md "Requests"; null for `404`, which is also the answer of a registry without such lists. `E-IO-003` for a list that is none. */
+  async versions(name: string): Promise<readonly PublishedVersion[] | null> {
+    const answer = await this.#get(encodeVersionsTarget(name));
+    if (answer.status === 404) {
+      answer.discard();
+      return null;
+    }
+    if (answer.status !== 200) throw await this.#refusal(answer, `does not list the versions of ${name}`);
+    const text = await answer.text(maxVersionsBytes);
+    const tooLarge = { kind: 'unparsable', reason: 'it is too large' } as const;
+    const reading = text === null ? tooLarge : decodeVersions(text, name);
+    // A version that no artifact can have is nothing that could be asked for.
+    if (reading.kind === 'versions') return reading.versions.filter(({ version }) => isExactVersion(version));
+    const message = `the list of versions of ${name} from ${this.#label} cannot be understood: ${reading.reason}`;
+    throw new Diagnostic('E-IO-003', message);
+  }
+
+  /** Deprecates, yanks, blocks or restores a version. `E-REG-001` when the registry has none, or knows no states. */
+  async changeState(ref: ArtifactRef, change: StateOfVersion): Promise<void> {
+    const text = Buffer.from(encodeStateChange(change));
+    const answer = await this.#http.send({
+      label: this.#label,
+      url: new URL(`${this.#address.url}${encodeStateTarget(ref.name, ref.version)}`),
+      headers: { 'content-type': 'application/json' },
+      key: this.#address.key,
+      method: 'PUT',
+      body: { bytes: text.length, chunks: () => [text] },
+    });
+    if (answer.status === 200) {
+      answer.discard();
+      return;
+    }
+    const refusal = await this.#refusal(answer, `does not change the state of ${spell(ref)}`);
+    if (answer.status !== 404) throw refusal;
+    throw new Diagnostic('E-REG-001', refusal.message, { hint: `svc info ${ref.name} lists the versions that it has` });
   }
 
   /** D3 "Registry" index; `E-IO-003` when any object of it is not as it should be. */
@@ -154,6 +215,20 @@ export class RegistrySource implements ArtifactSource {
     return await this.#http.send({ label: this.#label, url, headers, key: this.#address.key });
   }
 
+  /** `E-IO-003` for a word that is no state. */
+  #announcedState(answer: HttpAnswer, ref: ArtifactRef): VersionState {
+    const { [stateHeader]: announced = 'active' } = answer.headers;
+    const state = versionStates.find((known) => known === announced);
+    if (state !== undefined) return state;
+    const message = `${this.#label} gives ${spell(ref)} in a state that cannot be understood (header ${stateHeader})`;
+    throw new Diagnostic('E-IO-003', message);
+  }
+
+  async #blocked(answer: HttpAnswer, ref: ArtifactRef): Promise<Diagnostic> {
+    const { message: reason } = await readErrorText(answer, this.#address.key);
+    return blockedFault(ref, { by: this.#label, reason: reason === '' ? null : reason });
+  }
+
   #announcedHash(answer: HttpAnswer, ref: ArtifactRef): string {
     const announced = answer.headers[sha256Header];
     const sha256 = decodeSha256(typeof announced === 'string' ? announced : undefined);
@@ -220,6 +295,8 @@ const longestShown = 300;
 interface ErrorText {
   /** `error` of its JSON body as the registry wrote it; empty when the body has no such text. */
   readonly error: string;
+  /** `message` as a person is shown it; empty when the body has none. */
+  readonly message: string;
   /** `error` and `message` as a person is shown them, behind a colon; empty when it says nothing. */
   readonly shown: string;
 }
@@ -228,8 +305,11 @@ interface ErrorText {
 export async function readErrorText(answer: HttpAnswer, key: Secret | null): Promise<ErrorText> {
   const { error, message } = decodeRefusal(parseJson((await textOf(answer)) ?? '')) ?? { error: null, message: null };
   const both = [error ?? '', message ?? ''].filter((text) => text !== '').join('. ');
-  const safe = key === null ? both : both.replaceAll(key.reveal(), '[secret]');
-  return { error: error ?? '', shown: safe === '' ? '' : `: ${printable(safe.slice(0, longestShown))}` };
+  const shown = (text: string): string => {
+    const safe = key === null ? text : text.replaceAll(key.reveal(), '[secret]');
+    return printable(safe.slice(0, longestShown));
+  };
+  return { error: error ?? '', message: shown(message ?? ''), shown: both === '' ? '' : `: ${shown(both)}` };
 }
 
 async function textOf(answer: HttpAnswer): Promise<string | null> {

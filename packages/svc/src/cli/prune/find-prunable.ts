@@ -27,7 +27,7 @@ export interface Place {
 
 /** Something that can go. `rest` is what a removal that was broken off has left. */
 export interface Prunable {
-  readonly kind: 'session' | 'workdir' | 'capsule' | 'cache' | 'rest';
+  readonly kind: 'session' | 'workdir' | 'capsule' | 'cache' | 'artifact' | 'rest';
   /** Of a session its id. */
   readonly name: string;
   /** The first goes first: who reads what is left finds none. */

@@ -1,4 +1,4 @@
-/** The command `svc prune`: removes what is kept of sessions that have ended. */
+/** The command `svc prune`: removes what is kept of sessions that have ended, or artifacts that no project needs. */
 
 import { createInterface } from 'node:readline';
 import { dirname } from 'node:path';
@@ -8,9 +8,11 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { readRunningRecords } from '../../capsule/running-record.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
 import { ageOf } from '../age.ts';
 import type { CommandContext } from '../command-context.ts';
+import { placesOf } from '../project.ts';
 import { render } from '../render-failure.ts';
 import { type Column, renderTable } from '../table.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
@@ -20,11 +22,14 @@ import { ProgressLine } from '../transfer-view.ts';
 import { findPrunable, openPlace, type Prunable, type PruneRequest, workdirFolder } from './find-prunable.ts';
 import { mayRun } from './live-sessions.ts';
 import { removeAside, setAside } from './remove-aside.ts';
+import { findUnneeded } from './unneeded-artifacts.ts';
 
 interface PruneOptions extends WorkspaceOption {
   readonly keep: number;
   readonly older?: string;
   readonly caches?: boolean;
+  readonly artifacts?: boolean;
+  readonly global?: boolean;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
@@ -45,27 +50,40 @@ const usuallyKept = 20;
 /** `svc prune`: lists what can go, asks, and removes it. What runs, what `--workdir` named and recorded tests stay. */
 export function pruneCommand(context: CommandContext): Command {
   return new Command('prune')
-    .description('Remove what is kept of sessions that have ended.')
+    .description('Remove what is kept of sessions that have ended, or artifacts that are not needed any more.')
     .option('--keep <n>', 'how many of the newest sessions stay', wholeNumber, usuallyKept)
     .option('--older <age>', 'remove only what is older: 12h, 30d, 8w')
     .option('--caches', 'remove ~/.svc/cache of the user too')
+    .option('--artifacts', "instead: artifacts in the project's store that svc.lock does not name")
+    .option('-g, --global', "with --artifacts: those in the user's store that no svc.lock of your projects names")
     .option('--dry-run', 'list what would be removed, and remove nothing')
     .option('--yes', 'do not ask')
     .option(manifestFlag, manifestHelp, './svc.yaml')
     .option('--json', 'write one JSON object per thing')
-    .action(async (options: PruneOptions) => {
+    .action(async (options: PruneOptions, command: Command) => {
+      refuseMixed(options, command);
       const line = new ProgressLine(context, context.stderr.isTerminal);
       const request = requestOf(context, options, line);
-      const found = await findPrunable(request);
+      const isGlobal = options.global === true;
+      const found = options.artifacts === true ? await findUnneeded(request, isGlobal) : await findPrunable(request);
       line.show('');
       if (found.length === 0) {
-        context.stderr.write(say`there is nothing to remove in ${request.root}\n`);
+        context.stderr.write(say`there is nothing to remove in ${isGlobal ? '~/.svc/artifacts' : request.root}\n`);
       } else if (options.dryRun === true) {
         list(found, context, options);
       } else if (await isWanted(found, request.root, { context, options })) {
         await remove(found, request, { context, line, isJson: options.json === true });
       }
     });
+}
+
+/** What is about sessions says nothing of artifacts. */
+function refuseMixed({ artifacts, global, caches }: PruneOptions, command: Command): void {
+  if (artifacts !== true && global === true) command.error('error: --global is for --artifacts');
+  const isKept = command.getOptionValueSource('keep') === 'cli';
+  if (artifacts === true && (caches === true || isKept)) {
+    command.error('error: --artifacts cannot stand beside --keep and --caches, which are about sessions');
+  }
 }
 
 function wholeNumber(text: string): number {
@@ -77,7 +95,10 @@ function requestOf(context: CommandContext, options: PruneOptions, line: Progres
   const nowMs = systemClock.now();
   return {
     // In a folder that is no workspace, that of tasks without a manifest, as svc sessions lists them.
-    root: dirname(dirname(sessionsFolder(context, options))),
+    root:
+      options.artifacts === true
+        ? placesOf(context, options.manifest).manifestDir
+        : dirname(dirname(sessionsFolder(context, options))),
     home: context.home,
     keep: options.keep,
     beforeMs: options.older === undefined ? Infinity : nowMs - ageOf('--older', options.older),
@@ -172,6 +193,8 @@ async function remove(
 function hasBegun({ kind, name, places }: Prunable, request: PruneRequest): boolean {
   if (kind === 'rest') return false;
   const records = readRunningRecords(request.home);
+  // A session reads its archives late.
+  if (kind === 'artifact') return records.some((record) => mayRead(record, places, request));
   if (kind === 'cache') return records.length > 0;
   if (kind === 'capsule') return records.some((record) => name.startsWith(`${record.name}-${record.version}-`));
   const running = new Set<string>(records.map(({ session_id: id }) => id));
@@ -186,6 +209,14 @@ function hasBegun({ kind, name, places }: Prunable, request: PruneRequest): bool
   } finally {
     folder.close();
   }
+}
+
+function mayRead(
+  { session_directory: directory }: RunningRecord,
+  [place]: Prunable['places'],
+  { root }: PruneRequest,
+): boolean {
+  return typeof directory !== 'string' || place?.folder.startsWith('~/') === true || isBeneath(root, directory);
 }
 
 function mayRunIn(sessions: HeldDirectory, id: string, running: ReadonlySet<string>): boolean {

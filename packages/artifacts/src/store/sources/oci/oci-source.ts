@@ -128,6 +128,25 @@ export class OciSource implements ArtifactSource {
   }
 }
 
+/** One repository, whatever it is called: its tags are the versions of the one artifact in it. */
+export class OciPlaceSource implements ArtifactSource {
+  readonly name: string;
+  readonly #repository: OciRepository;
+
+  constructor(at: OciRepositoryName, access: OciAccess) {
+    this.name = `oci://${at.host}/${at.repository}`;
+    this.#repository = openRepository(at, access);
+  }
+
+  async fetch({ version }: ArtifactRef, platform: string): Promise<FetchedArchive | null> {
+    return await fetchFrom(this.#repository, tagOfVersion(version), platform);
+  }
+
+  async signatures({ version, sha256 }: ArtifactRef & { readonly sha256: string }): Promise<readonly string[]> {
+    return await signaturesIn(this.#repository, tagOfVersion(version), sha256);
+  }
+}
+
 function openRepository(at: OciRepositoryName, { http, login }: OciAccess): OciRepository {
   return new OciRepository({ ...at, http, login: async () => await login(at) });
 }

@@ -1,0 +1,21 @@
+/** Says which texts are a wish for versions of an artifact; `store/version-ranges.ts` says which versions such a wish allows. */
+
+import { isExactVersion, longestName } from './names.ts';
+
+const number = String.raw`(?:0|[1-9]\d{0,14})`;
+const part = `(?:${number}|[xX*])`;
+const identifiers = String.raw`[0-9A-Za-z-]{1,100}(?:\.[0-9A-Za-z-]{1,100}){0,20}`;
+const prerelease = String.raw`(?:0|[1-9]\d{0,14}|\d{0,100}[A-Za-z-][0-9A-Za-z-]{0,100})`;
+const version = String.raw`${part}(?:\.${part}(?:\.${part}(?:-${prerelease}(?:\.${prerelease}){0,20})?(?:\+${identifiers})?)?)?`;
+// The blanks belong to the operator: two repetitions beside each other could share a run of them in many ways.
+const comparator = `(?:(?:[~^=]|[<>]=?) {0,4})?${version}`;
+const comparators = `${comparator}(?: {1,4}${comparator}){0,20}`;
+const rangeShape = new RegExp(`^${comparators}(?: {0,4}\\|\\| {0,4}${comparators}){0,20}$`);
+
+/**
+ * Whether a text is a wish for versions (docs/cli.md "Ranges"): an exact version, or comparators `1.2.3 ^ ~ >= <= < > =` over versions whose last
+ * parts may be absent or `x`, with blanks for "and" and `||` for "or".
+ */
+export function isVersionRange(text: string): boolean {
+  return text.length <= longestName && (isExactVersion(text) || rangeShape.test(text));
+}

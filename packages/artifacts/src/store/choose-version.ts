@@ -1,0 +1,116 @@
+/** Chooses a version of an artifact among those that a registry, or this machine, has. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { PublishedVersion } from '@svc/protocol/version-states.ts';
+import type { ArtifactSource, FetchedArchive } from './installed-artifact.ts';
+import { storedVersions } from './list-stored.ts';
+import { localPlaces, type StorePlaces } from './locate.ts';
+import { allows, compareVersions, highest } from './version-ranges.ts';
+
+/** A version that can be chosen. `listed` is null where only this machine was asked. */
+export interface Candidate {
+  readonly version: string;
+  readonly listed: PublishedVersion | null;
+}
+
+/** What there is of an artifact, and who said so. */
+export interface Candidates {
+  /** For messages: `the registry https://…`, or the stores of this machine. */
+  readonly where: string;
+  readonly all: readonly Candidate[];
+}
+
+/** What a source lists of an artifact; null when it has none, or keeps no list. */
+export async function listedBy(source: ArtifactSource, name: string): Promise<Candidates | null> {
+  const versions = (await source.versions?.(name)) ?? null;
+  if (versions === null) return null;
+  return { where: source.name, all: versions.map((listed) => ({ version: listed.version, listed })) };
+}
+
+/** What is bundled and in the stores of project and user. */
+export function storedHere(places: StorePlaces, name: string): Candidates {
+  const versions = new Set(localPlaces(places).flatMap(({ root }) => storedVersions(root, name)));
+  return { where: 'this machine', all: [...versions].map((version) => ({ version, listed: null })) };
+}
+
+/** Whether a version may be chosen anew on this platform: it is neither yanked nor blocked, and there is an archive for it. */
+export function isOffered({ listed }: Candidate, platform: string): boolean {
+  if (listed === null) return true;
+  const isFree = listed.state === 'active' || listed.state === 'deprecated';
+  return isFree && listed.archives.some(({ platforms }) => platforms.length === 0 || hasPlatform(platforms, platform));
+}
+
+function hasPlatform(pairs: readonly (readonly [string, string])[], platform: string): boolean {
+  return pairs.some((pair) => pair.join('-') === platform);
+}
+
+/** The highest version that is offered and that a range allows, active ones before deprecated ones of the same; null when there is none. */
+export function chooseVersion({ all }: Candidates, range: string, platform: string): Candidate | null {
+  const offered = all.filter((candidate) => isOffered(candidate, platform));
+  const best = highest(
+    range,
+    offered.map(({ version }) => version),
+  );
+  return offered.find(({ version }) => version === best) ?? null;
+}
+
+const mostNamed = 5;
+
+/** `E-REG-028`, or `E-REG-001` for an artifact that is not there at all. */
+export function noVersion(name: string, range: string, { where, all }: Candidates, platform: string): Diagnostic {
+  if (all.length === 0) {
+    return new Diagnostic('E-REG-001', `${where} has no artifact ${name}`, {
+      hint: 'check the name; svc search lists what there is',
+    });
+  }
+  const allowed = all.filter(({ version }) => allows(range, version));
+  const unfit = allowed.map(({ version, listed }) => `${version} is ${whyNot(listed, platform)}`);
+  const newest = all
+    .map(({ version }) => version)
+    .toSorted((one, other) => compareVersions(other, one))
+    .slice(0, mostNamed);
+  const what = unfit.length === 0 ? '' : `: ${unfit.slice(0, mostNamed).join(', ')}`;
+  return new Diagnostic('E-REG-028', `${where} has no version of ${name} to choose for ${range}${what}`, {
+    hint: `the newest versions are ${newest.join(', ')}; svc info ${name} lists all`,
+  });
+}
+
+function whyNot(listed: PublishedVersion | null, platform: string): string {
+  if (listed === null || listed.state === 'active' || listed.state === 'deprecated') return `not for ${platform}`;
+  return listed.state;
+}
+
+/**
+ * A source whose downloads have to be what its list of versions says: `E-REG-002` before anything is stored where a registry lists one hash or size
+ * and serves another.
+ */
+export function heldToList(source: ArtifactSource, { version, listed }: Candidate): ArtifactSource {
+  if (listed === null) return source;
+  return {
+    name: source.name,
+    ...(source.versions === undefined ? {} : { versions: async (name) => (await source.versions?.(name)) ?? null }),
+    ...(source.signatures === undefined
+      ? {}
+      : { signatures: async (archive) => (await source.signatures?.(archive)) ?? [] }),
+    fetch: async (ref, platform) => {
+      const fetched = await source.fetch(ref, platform);
+      if (fetched === null || ref.version !== version) return fetched;
+      const fault = unlisted(fetched, listed, source.name);
+      if (fault === null) return fetched;
+      fetched.discard();
+      throw fault;
+    },
+  };
+}
+
+function unlisted(
+  { sha256, size }: FetchedArchive,
+  { version, archives }: PublishedVersion,
+  by: string,
+): Diagnostic | null {
+  const same = archives.find((archive) => archive.sha256 === sha256);
+  if (same !== undefined && (size === null || size === same.size)) return null;
+  const served = same === undefined ? `sha256 ${sha256 ?? 'of no name'}` : `${size} bytes`;
+  const message = `${by} serves ${version} with ${served}, which its own list of versions does not have`;
+  return new Diagnostic('E-REG-002', message, { hint: 'ask who runs the registry; nothing was stored' });
+}

@@ -1,0 +1,145 @@
+/** Lists all published versions as the index of the registry, and those of one artifact. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { encodeIndex, type IndexObject } from '@svc/protocol/registry-messages.ts';
+import type { PublishedVersion } from '@svc/protocol/version-states.ts';
+import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
+import type { NamePatterns } from './name-patterns.ts';
+import type { VersionStates } from './version-states.ts';
+
+interface EncodedIndex {
+  readonly json: Buffer;
+  readonly sha256: string;
+}
+
+/** What other servers published is looked for at most so often. */
+const freshMs = 2_000;
+
+/** Lists for readers of different names that are kept encoded. */
+const mostEncoded = 32;
+
+/** The index, derived from the records and states and kept until one is added. What this server was told is in it at once. */
+export class ArtifactIndex {
+  readonly #records: ArtifactRecords;
+  readonly #states: VersionStates;
+  readonly #onDamaged: (error: Diagnostic) => void;
+  #reading: Promise<void> | null = null;
+  #readAtMs = Number.NEGATIVE_INFINITY;
+  #versions: { readonly byName: ReadonlyMap<string, readonly KeptRecord[][]>; readonly count: number } | null = null;
+  #encoded: { readonly lists: Map<string, EncodedIndex>; readonly count: number } | null = null;
+
+  constructor(records: ArtifactRecords, states: VersionStates, onDamaged: (error: Diagnostic) => void) {
+    this.#records = records;
+    this.#states = states;
+    this.#onDamaged = onDamaged;
+  }
+
+  /** What those may know who may read these names. */
+  async current(readable: NamePatterns): Promise<EncodedIndex> {
+    await this.#refresh();
+    const count = this.#records.count + this.#states.count;
+    if (this.#encoded?.count !== count || this.#encoded.lists.size >= mostEncoded) {
+      this.#encoded = { lists: new Map(), count };
+    }
+    const { lists } = this.#encoded;
+    const known = lists.get(readable.text);
+    if (known !== undefined) return known;
+    const json = Buffer.from(encodeIndex(this.#indexObjects(readable)));
+    const encoded = { json, sha256: sha256Hex(json) };
+    lists.set(readable.text, encoded);
+    return encoded;
+  }
+
+  /** Every version of an artifact, in the order of their text; none for a name that is not there. */
+  async versionsOf(name: string): Promise<readonly PublishedVersion[]> {
+    await this.#refresh();
+    const versions = this.#byName().get(name) ?? [];
+    return versions.map((records) => this.#publishedVersion(records));
+  }
+
+  #indexObjects(readable: NamePatterns): IndexObject[] {
+    const objects: IndexObject[] = [];
+    for (const [name, versions] of this.#byName()) {
+      if (readable.allows(name)) objects.push(...versions.map((records) => this.#indexObject(records)));
+    }
+    return objects;
+  }
+
+  /** All records by artifact and version, both sorted. */
+  #byName(): ReadonlyMap<string, readonly KeptRecord[][]> {
+    const { count } = this.#records;
+    if (this.#versions?.count !== count) this.#versions = { byName: sortedVersions(this.#records.all()), count };
+    return this.#versions.byName;
+  }
+
+  /** One object for each version; what the first publish said of it, and the platforms of all. */
+  #indexObject(records: readonly KeptRecord[]): IndexObject {
+    const { name, version, runtime, artifact_runtime, description, tags } = firstOf(records);
+    const platforms = records.flatMap((record) => record.platforms).sort();
+    const object = { name, version, runtime, artifact_runtime, platforms: platforms.map(pairOf), description, tags };
+    const { state } = this.#states.known({ name, version });
+    return state === 'active' ? object : { ...object, state };
+  }
+
+  #publishedVersion(records: readonly KeptRecord[]): PublishedVersion {
+    const { name, version, runtime, artifact_runtime, description } = firstOf(records);
+    const archives = records.map(({ platforms, sha256, bytes: size, published_at, published_by }) => {
+      return { platforms: platforms.map(pairOf), sha256, size, published_at, published_by };
+    });
+    return { version, ...this.#states.known({ name, version }), runtime, artifact_runtime, description, archives };
+  }
+
+  async #refresh(): Promise<void> {
+    if (systemClock.monotonicMs() - this.#readAtMs > freshMs) await this.#readOnce();
+  }
+
+  /** Those who ask meanwhile wait for the same reading. */
+  async #readOnce(): Promise<void> {
+    const startedMs = systemClock.monotonicMs();
+    this.#reading ??= Promise.all([this.#records.readAll(this.#onDamaged), this.#states.readAll(this.#onDamaged)])
+      .then(() => {
+        this.#readAtMs = startedMs;
+      })
+      .finally(() => {
+        this.#reading = null;
+      });
+    await this.#reading;
+  }
+}
+
+function sortedVersions(records: Iterable<KeptRecord>): ReadonlyMap<string, readonly KeptRecord[][]> {
+  const names = new Map<string, Map<string, KeptRecord[]>>();
+  for (const record of records) {
+    const versions = names.get(record.name) ?? new Map<string, KeptRecord[]>();
+    const same = versions.get(record.version);
+    if (same === undefined) versions.set(record.version, [record]);
+    else same.push(record);
+    names.set(record.name, versions);
+  }
+  const sorted = [...names].sort(([one], [other]) => compare(one, other));
+  return new Map(
+    sorted.map(([name, versions]) => {
+      const inOrder = [...versions].sort(([one], [other]) => compare(one, other));
+      return [name, inOrder.map(([, same]) => same)] as const;
+    }),
+  );
+}
+
+function firstOf(records: readonly KeptRecord[]): KeptRecord {
+  const [first] = records;
+  if (first === undefined) throw new Error('a version has no record');
+  return first;
+}
+
+/** A platform is `os-arch`. */
+function pairOf(platform: string): readonly [string, string] {
+  const [system = '', architecture = ''] = platform.split('-');
+  return [system, architecture];
+}
+
+function compare(left: string, right: string): number {
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}

@@ -1,0 +1,132 @@
+/** The command `svc update`: moves artifacts of a project to the highest versions that their ranges allow. */
+
+import { Command } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import type { ArtifactEdit } from '@svc/artifacts/manifest/edit-artifacts.ts';
+import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
+import { type Candidate, heldToList, noVersion } from '@svc/artifacts/store/choose-version.ts';
+import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
+import type { CommandContext } from '../command-context.ts';
+import { interruptible } from '../stop-signals.ts';
+import { say } from '../terminal/shown.ts';
+import { replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
+import {
+  carryOut,
+  type ChangeOptions,
+  openForChange,
+  type OpenedProject,
+  type PlannedChange,
+} from './project-change.ts';
+
+interface UpdateOptions extends ChangeOptions {
+  readonly latest?: boolean;
+}
+
+/** `svc update [name…]` (docs/cli.md "svc update"). */
+export function updateCommand(context: CommandContext): Command {
+  return new Command('update')
+    .description('Move artifacts to the highest versions that their ranges in svc.yaml allow.')
+    .argument('[name...]', 'as artifacts lists them; all that have a range when absent')
+    .option('--latest', 'to the highest version of all, whatever the range; the range moves along')
+    .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
+    .option('--registry <which>', 'the address of a registry, or the name of a configured source')
+    .option('--dry-run', 'say what would change, and change nothing')
+    .option('--json', 'write one JSON object for each artifact that changes')
+    .action(async (names: string[], options: UpdateOptions) => {
+      await interruptible(context, async (signal) => {
+        const opened = openForChange(context, options, signal);
+        refuseUnlisted(opened);
+        const standings = await standingsOf(entriesNamed(names, opened), opened);
+        const plan = standings.flatMap((standing) => {
+          const planned = planOf(standing, { isNamed: names.length > 0, isLatest: options.latest === true, opened });
+          return planned === null ? [] : [planned];
+        });
+        await carryOut(plan, opened);
+      });
+    });
+}
+
+/** Only a registry lists versions. */
+function refuseUnlisted(opened: OpenedProject): void {
+  const registry = opened.registry();
+  if (registry.kind === 'registry') return;
+  const what = registry.kind === 'local' ? 'no registry is in use' : `${registry.source.name} lists no versions`;
+  throw new Diagnostic('E-REG-006', `${what}: there is nothing to update from`, {
+    hint: 'name a registry with --registry, SVC_REGISTRY_URL or registry.default of ~/.svc/config.yaml',
+  });
+}
+
+function entriesNamed(names: readonly string[], { listed, options }: OpenedProject): readonly ArtifactEntry[] {
+  if (names.length === 0) return listed;
+  return [...new Set(names)].map((name) => {
+    const entry = listed.find((each) => each.name === name);
+    if (entry !== undefined) return entry;
+    const all = listed.map((each) => each.name);
+    const meant = closestName(name, all);
+    throw new Diagnostic('E-REG-001', `${options.manifest} lists no artifact ${quoted(name)}`, {
+      hint: meant === undefined ? `it lists ${all.join(', ') || 'none'}` : `did you mean ${meant}?`,
+    });
+  });
+}
+
+interface Planning {
+  readonly isNamed: boolean;
+  readonly isLatest: boolean;
+  readonly opened: OpenedProject;
+}
+
+/** Null where the version stays, which is said of what was named. */
+function planOf(standing: Standing, { isNamed, isLatest, opened }: Planning): PlannedChange | null {
+  const { entry, apart, candidates } = standing;
+  const { name, range } = entry;
+  const stays = (why: string): null => {
+    if (isNamed) opened.context.stderr.write(say`${name} stays at ${entry.version}: ${why}\n`);
+    return null;
+  };
+  if (apart !== null) return stays(whyApart[apart]);
+  if (range === undefined && !isLatest) return stays('its entry has no range; --latest moves it all the same');
+  const { platform } = opened.request;
+  const best = isLatest ? standing.latest : standing.wanted;
+  if (best === null) {
+    const among = candidates ?? { where: 'the registry in use', all: [] };
+    throw noVersion(name, isLatest ? '*' : (range ?? entry.version), among, platform);
+  }
+  if (!replacesInUse(standing, best)) return stays('there is no newer one to choose');
+  return changeTo(best, entry, { isLatest, opened });
+}
+
+const whyApart = {
+  source: 'it is taken from a path of this machine (source)',
+  from: 'it comes from the place in its entry (from); svc add names another release',
+  bundled: 'it comes with svc',
+} as const;
+
+function changeTo(
+  best: Candidate,
+  { name, version: before, range }: ArtifactEntry,
+  { isLatest, opened }: Omit<Planning, 'isNamed'>,
+): PlannedChange {
+  const { version } = best;
+  const moved = isLatest && range !== undefined ? compatibleRange(version) : undefined;
+  const edit: ArtifactEdit = { kind: 'change', name, version, ...(moved === undefined ? {} : { range: moved }) };
+  const registry = opened.registry();
+  return {
+    name,
+    before,
+    after: version,
+    range: moved === undefined ? (range ?? null) : moved,
+    candidate: best,
+    wanted: { name, version },
+    ...(registry.kind === 'registry' ? { source: heldToList(registry.client, best) } : {}),
+    expectedEdit: edit,
+    edit: (runtime) => {
+      const present = opened.listed.find((entry) => entry.name === name);
+      if (runtime === null || runtime === present?.runtime) return edit;
+      const message = `${name}@${version} is a ${runtime}, but the manifest lists ${name} as a ${present?.runtime ?? 'tool'}`;
+      throw new Diagnostic('E-ART-005', message, { hint: `svc remove ${name} takes it out first` });
+    },
+  };
+}

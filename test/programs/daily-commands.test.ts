@@ -1,0 +1,310 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { beforeEach, describe, expect, it } from 'vitest';
+
+import { temporaryDirectory } from '../../packages/artifacts/test/store/artifacts.ts';
+import { taskFile, useCapsules } from '../support/capsule-folders.ts';
+import { SkillRegistry } from '../support/published-skills.ts';
+import { svc, type SvcEnd } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const capsule = useCapsules();
+
+const manifest = `# what it works with
+artifacts:
+  - { name: tone, version: 1.0.0, runtime: skill } # how it speaks
+`;
+
+let registry: SkillRegistry;
+let workspace: Workspace;
+beforeEach(async () => {
+  registry = await SkillRegistry.start(temporaryDirectory());
+  workspace = capsule({ manifest, files: taskFile });
+  await registry.publish('tone', '1.0.0');
+  for (const version of ['1.0.0', '1.2.0', '1.3.0-beta.1', '2.0.0', '10.0.0-rc.1'])
+    await registry.publish('style', version);
+});
+
+async function run(...args: string[]): Promise<SvcEnd> {
+  return await svc(workspace, args, { env: registry.env });
+}
+
+const manifestText = (): string => readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+const locked = (): string[] =>
+  (
+    JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')) as {
+      artifacts: { name: string; version: string }[];
+    }
+  ).artifacts.map(({ name, version }) => `${name}@${version}`);
+
+function rows({ stdout }: SvcEnd): Record<string, unknown>[] {
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+describe('svc add', () => {
+  it('takes the highest version, writes its range, and keeps every comment', async () => {
+    const before = manifestText();
+    const end = await run('add', 'style', '--json');
+    expect(end).toMatchObject({ code: 0, stderr: expect.stringContaining('W-REG-002') as string });
+    expect(rows(end)).toMatchObject([
+      { name: 'style', before: null, after: '2.0.0', range: '^2.0.0', outcome: 'changed' },
+    ]);
+    expect(manifestText()).toBe(
+      before.replace(
+        '# how it speaks\n',
+        '# how it speaks\n  - { name: style, version: 2.0.0, runtime: skill, range: ^2.0.0 }\n',
+      ),
+    );
+    expect(existsSync(join(workspace.folder, 'svc.lock'))).toBe(false);
+    expect((await run('install')).code).toBe(0);
+    expect(locked()).toEqual(['style@2.0.0', 'svc-driver-script@1.0.0', 'tone@1.0.0']);
+    expect(await run('run', '--offline')).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it.each([
+    ['style@^1.0.0', '1.2.0', '^1.0.0'],
+    ['style@>=1.0.0 <1.2.0', '1.0.0', '>=1.0.0 <1.2.0'],
+    ['style@1.x || 2.x', '2.0.0', '1.x || 2.x'],
+    ['style@^1.3.0-alpha', '1.3.0-beta.1', '^1.3.0-alpha'],
+    ['style@1.2.0', '1.2.0', null],
+  ])('of %s takes %s', async (what, version, range) => {
+    expect((await run('install')).code).toBe(0);
+    const end = await run('add', what, '--json');
+    expect([end.code, end.stderr]).toEqual([0, '']);
+    expect(rows(end)).toMatchObject([{ after: version, range }]);
+    expect(locked()).toEqual([`style@${version}`, 'svc-driver-script@1.0.0', 'tone@1.0.0']);
+    expect(await run('run', '--offline')).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('moves an artifact that is there, and takes its range away with an exact version', async () => {
+    await run('install');
+    await run('add', 'style@^1.0.0');
+    const end = await run('add', 'style@2.0.0', '--json');
+    expect(rows(end)).toMatchObject([{ before: '1.2.0', after: '2.0.0', range: null }]);
+    expect(manifestText()).toContain('- { name: style, version: 2.0.0, runtime: skill }\n');
+    expect(locked()).toEqual(['style@2.0.0', 'svc-driver-script@1.0.0', 'tone@1.0.0']);
+  });
+
+  it('with --dry-run says exactly what would change, and changes nothing', async () => {
+    await run('install');
+    const snapshot = [manifestText(), locked(), readdirSync(join(workspace.folder, '.svc', 'artifacts'))];
+    const end = await run('add', 'style@^1.0.0', '--dry-run');
+    expect(end).toMatchObject({ code: 0, stderr: '' });
+    expect(end.stdout.replaceAll(/\d+ B/g, 'N B').replaceAll(/[0-9a-f]{12}/g, 'HASH')).toBe(
+      'NAME   BEFORE  AFTER  RANGE   SIZE   SHA256\n' +
+        'style  -       1.2.0  ^1.0.0  N B  HASH\n'.replace('N B  ', 'N B  ') +
+        '\n./svc.yaml would change:\n+   - { name: style, version: 1.2.0, runtime: skill, range: ^1.0.0 }\n',
+    );
+    const planned = rows(await run('add', 'style@^1.0.0', '--dry-run', '--json'));
+    expect(planned).toMatchObject([
+      { outcome: 'planned', lines: ['+   - { name: style, version: 1.2.0, runtime: skill, range: ^1.0.0 }'] },
+    ]);
+    expect([manifestText(), locked(), readdirSync(join(workspace.folder, '.svc', 'artifacts'))]).toEqual(snapshot);
+  });
+
+  it.each<[string, string, string]>([
+    ['style@^3.0.0', 'E-REG-028', 'has no version of style to choose for ^3.0.0'],
+    ['style@10.x', 'E-REG-028', 'has no version of style to choose for 10.x'],
+    ['ghost', 'E-REG-001', 'has no artifact ghost'],
+    ['style@latest', 'E-REG-004', 'the reserved artifact version latest is not allowed'],
+    ['Style', 'E-ART-008', '"Style" does not name an artifact'],
+    ['style@1..2', 'E-ART-008', '"style@1..2" does not name an artifact'],
+    ['oci://registry.example.com/style', 'E-ART-008', 'does not name an artifact'],
+    [`oci://registry.example.com/style:1.0.0@sha256:${'0'.repeat(64)}`, 'E-ART-008', 'by its name and version'],
+  ])('refuses %s, and changes nothing', async (what, code, message) => {
+    const before = manifestText();
+    const { code: exit, stderr } = await run('add', what);
+    expect([exit, stderr]).toEqual([1, expect.stringContaining(`error[${code}]: `) as string]);
+    expect(stderr).toContain(message);
+    expect(manifestText()).toBe(before);
+    expect(existsSync(join(workspace.folder, '.svc', 'artifacts'))).toBe(false);
+  });
+
+  it('refuses a manifest that it cannot edit before anything is fetched', async () => {
+    workspace.write('svc.yaml', `${manifestText().replace('artifacts:\n  - {', 'artifacts:\n  - &a {')}x-again: *a\n`);
+    const before = manifestText();
+    const end = await run('update', 'tone', '--latest');
+    expect(end.code).toBe(0);
+    await registry.publish('tone', '2.0.0');
+    const refused = await run('update', 'tone', '--latest');
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('error[E-REG-029]') as string]);
+    expect(manifestText()).toBe(before);
+    expect(existsSync(join(workspace.folder, '.svc', 'artifacts'))).toBe(false);
+  });
+
+  it('takes what is on this machine where no registry is in use', async () => {
+    const end = await svc(workspace, ['add', 'svc-tool-editor', '--json', '--registry', 'local'], { env: {} });
+    expect(rows(end)).toMatchObject([{ name: 'svc-tool-editor', after: '1.0.0', range: '^1.0.0' }]);
+    expect(manifestText()).toContain('- { name: svc-tool-editor, version: 1.0.0, range: ^1.0.0 }\n');
+  });
+});
+
+describe('svc update', () => {
+  beforeEach(async () => {
+    await run('install');
+    await run('add', 'style@^1.0.0');
+    await registry.publish('style', '1.4.0');
+    await registry.publish('style', '2.1.0');
+  });
+
+  it('moves what has a range to the highest version in it, and leaves the rest', async () => {
+    await registry.publish('tone', '1.1.0');
+    const end = await run('update', '--json');
+    expect(rows(end)).toMatchObject([{ name: 'style', before: '1.2.0', after: '1.4.0', range: '^1.0.0' }]);
+    expect(manifestText()).toContain('- { name: style, version: 1.4.0, runtime: skill, range: ^1.0.0 }\n');
+    expect(locked()).toEqual(['style@1.4.0', 'svc-driver-script@1.0.0', 'tone@1.0.0']);
+    expect(await run('run', '--offline')).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('update')).toMatchObject({ code: 0, stdout: '', stderr: 'nothing changes\n' });
+    const named = await run('update', 'tone');
+    expect(named.stderr).toBe(
+      'tone stays at 1.0.0: its entry has no range; --latest moves it all the same\nnothing changes\n',
+    );
+  });
+
+  it('with --latest leaves the range, which moves along', async () => {
+    const end = await run('update', 'style', '--latest', '--json');
+    expect(rows(end)).toMatchObject([{ before: '1.2.0', after: '2.1.0', range: '^2.1.0' }]);
+    expect(manifestText()).toContain('- { name: style, version: 2.1.0, runtime: skill, range: ^2.1.0 }\n');
+  });
+
+  it('passes over what is yanked or blocked, and goes back from it', async () => {
+    await registry.state('style@1.4.0', 'yanked', 'broken');
+    expect(await run('update')).toMatchObject({ stdout: '', stderr: 'nothing changes\n' });
+    await registry.state('style@1.4.0', 'active');
+    await run('update');
+    await registry.state('style@1.4.0', 'blocked', 'malware');
+    const end = await run('update', '--json');
+    expect(rows(end)).toMatchObject([{ before: '1.4.0', after: '1.2.0' }]);
+    expect(locked()).toEqual(['style@1.2.0', 'svc-driver-script@1.0.0', 'tone@1.0.0']);
+  });
+
+  it('refuses a range that nothing meets, and names what there is', async () => {
+    workspace.write('svc.yaml', manifestText().replace('range: ^1.0.0', 'range: ^7.0.0'));
+    const before = manifestText();
+    const { code, stderr } = await run('update');
+    expect([code, manifestText()]).toEqual([1, before]);
+    expect(stderr).toBe(
+      `error[E-REG-028]: ${registry.url} has no version of style to choose for ^7.0.0\n` +
+        'hint: the newest versions are 10.0.0-rc.1, 2.1.0, 2.0.0, 1.4.0, 1.3.0-beta.1; svc info style lists all\n',
+    );
+  });
+
+  it('says so of a name that the manifest does not list, and without a registry', async () => {
+    const { stderr } = await run('update', 'styl');
+    expect(stderr).toContain('error[E-REG-001]: ./svc.yaml lists no artifact "styl"\nhint: did you mean style?\n');
+    const local = await svc(workspace, ['update', '--registry', 'local'], { env: {} });
+    expect([local.code, local.stderr]).toEqual([
+      1,
+      expect.stringContaining('error[E-REG-006]: no registry is in use') as string,
+    ]);
+  });
+});
+
+describe('svc outdated', () => {
+  it('lists what is newer or advised against, and ends with 1 only when asked to', async () => {
+    await run('install');
+    await run('add', 'style@^1.0.0');
+    expect(await run('outdated', '--exit-code')).toMatchObject({ code: 1 });
+    await registry.publish('style', '1.4.0');
+    await registry.state('tone@1.0.0', 'deprecated', 'use style');
+    const end = await run('outdated', '--json');
+    expect([end.code, end.stderr]).toEqual([0, '']);
+    expect(rows(end)).toEqual([
+      {
+        name: 'tone',
+        current: '1.0.0',
+        wanted: '1.0.0',
+        latest: '1.0.0',
+        range: null,
+        state: 'deprecated',
+        reason: 'use style',
+      },
+      {
+        name: 'style',
+        current: '1.2.0',
+        wanted: '1.4.0',
+        latest: '2.0.0',
+        range: '^1.0.0',
+        state: 'active',
+        reason: null,
+      },
+    ]);
+    const table = await run('outdated');
+    expect(table.stdout).toMatch(/^NAME +CURRENT +WANTED +LATEST +STATE +REASON\ntone +1\.0\.0/);
+  });
+});
+
+describe('svc remove', () => {
+  it('takes an artifact out of both files', async () => {
+    await run('install');
+    await run('add', 'style');
+    const end = await run('remove', 'style', '--json');
+    expect(rows(end)).toMatchObject([{ name: 'style', before: '2.0.0', after: null, outcome: 'changed' }]);
+    expect(manifestText()).not.toContain('style');
+    expect(manifestText()).toContain('# how it speaks');
+    expect(locked()).toEqual(['svc-driver-script@1.0.0', 'tone@1.0.0']);
+    expect(await run('run', '--offline')).toMatchObject({ code: 0, stderr: '' });
+    const again = await run('remove', 'style');
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('error[E-REG-001]') as string]);
+  });
+
+  it('refuses the driver that the manifest names, with the place', async () => {
+    const own = manifestText()
+      .replace('  - { name: tone', '  - { name: own, version: 1.0.0, runtime: driver }\n  - { name: tone')
+      .replace('artifact: svc-driver-script', 'artifact: own');
+    workspace.write('svc.yaml', own);
+    const { code, stderr } = await run('remove', 'own');
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      'error[E-REG-030]: own cannot be removed: inference.driver.artifact of ./svc.yaml names it\n',
+    );
+    expect(stderr).toMatch(/svc\.yaml:\d+:\d+/);
+    expect(manifestText()).toBe(own);
+  });
+});
+
+describe('svc info', () => {
+  it('lists the versions, the highest first, with their states', async () => {
+    await registry.state('style@1.0.0', 'yanked', 'loses data');
+    const end = await run('info', 'style');
+    expect(end.stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 2).join(' '))).toEqual([
+      'VERSION STATE',
+      '10.0.0-rc.1 active',
+      '2.0.0 active',
+      '1.3.0-beta.1 active',
+      '1.2.0 active',
+      '1.0.0 yanked',
+      '',
+    ]);
+    expect(rows(await run('info', 'style', '--json')).at(-1)).toMatchObject({
+      version: '1.0.0',
+      state: 'yanked',
+      reason: 'loses data',
+      archives: [{ platforms: [], published_by: 'REGISTRY_API_KEY' }],
+    });
+    expect((await run('info', 'ghost')).stderr).toContain('error[E-REG-001]');
+  });
+
+  it('tells what is in a version, and installs nothing', async () => {
+    const { sha256 } = await registry.publish('maps', '1.0.0');
+    expect(rows(await run('info', 'maps@1.0.0', '--json'))).toMatchObject([
+      { name: 'maps', version: '1.0.0', state: 'active', kind: 'skill', interfaces: null, platform: null, sha256 },
+    ]);
+    expect(existsSync(join(workspace.folder, '.svc'))).toBe(false);
+    const editor = await svc(workspace, ['info', 'svc-tool-editor@1.0.0'], { env: {} });
+    expect(editor.stdout).toMatch(/^artifact {5}svc-tool-editor@1\.0\.0\nkind {9}tool\n/);
+    expect(editor.stdout).toMatch(/^uses {9}svc:tool\/run@/m);
+    expect(editor.stdout).toMatch(/^input {8}\{"type":"object"/m);
+  });
+});
+
+it('a manifest whose lines end in carriage returns keeps them', async () => {
+  writeFileSync(join(workspace.folder, 'svc.yaml'), manifestText().replaceAll('\n', '\r\n'));
+  expect((await run('add', 'style')).code).toBe(0);
+  expect(manifestText().replaceAll('\r\n', '')).not.toContain('\n');
+  expect((await run('install')).code).toBe(0);
+});
