@@ -23,6 +23,7 @@ import { longMessage } from './long-message.mjs';
 import { refereeCycles, refereeSpawn } from './referee-cycles.mjs';
 import { registryDownload, registryMemory, registryNginx, registryPublish } from './registry.mjs';
 import { resourceReads } from './resource-reads.mjs';
+import { signatureVerify, signedInstall } from './signatures.mjs';
 import { startUp } from './start-up.mjs';
 import { streamRows } from './stream.mjs';
 import { streamP99, streamStalled } from './stream-latency.mjs';
@@ -41,6 +42,8 @@ const rows = [
   idleMemory,
   jsonRpc,
   ...resourceReads,
+  signatureVerify,
+  signedInstall,
   agentTurn,
   journalTurn,
   longConversation,

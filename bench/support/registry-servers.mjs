@@ -12,7 +12,7 @@ import { end, environment } from './capsule.mjs';
 
 const registry = fileURLToPath(new URL('../../bin/svc-registry.cjs', import.meta.url));
 const verdaccio = fileURLToPath(new URL('../node_modules/verdaccio/bin/verdaccio', import.meta.url));
-const key = 'bench-key-0123456789';
+export const key = 'bench-key-0123456789';
 
 /**
  * A registry in a process of its own, with its data in a temporary folder.

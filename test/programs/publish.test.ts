@@ -106,6 +106,7 @@ describe('svc publish', () => {
       platforms: ['linux-x86_64'],
       sha256,
       registry: server.url,
+      signed_by: null,
     });
     expect(server.lines).toEqual(['POST /v1/artifacts?name=worker&version=1.0.0&runtime=native&platform=linux-x86_64']);
     expect(server.asked[0]?.headers).toMatchObject({

@@ -66,16 +66,23 @@ export function loadTrustPolicy(home: string): TrustPolicy | null {
   if (reading.kind === 'unreadable') throw unreadableFile(file, reading);
   // Most configurations have no policy, and nothing is parsed for them. A key that is spelt with escapes has a backslash.
   if (reading.kind === 'absent' || !/trust|\\/.test(reading.text)) return null;
-  const document = readDocument({
-    file,
-    text: reading.text,
-    schema: fileSchema,
-    leave: () => true,
-    rules: checkRules,
-    refusal: 'E-REG-013',
-  });
+  const document = parsed(file, reading.text);
   const { trust } = document.value;
   return trust === undefined ? null : policyOf(trust, document);
+}
+
+type PolicyDocument = CheckedDocument<typeof fileSchema>;
+
+/** The last one that was read: each archive of an install asks for it. */
+let last: { readonly file: string; readonly text: string; readonly document: PolicyDocument } | null = null;
+
+function parsed(file: string, text: string): PolicyDocument {
+  if (last?.file !== file || last.text !== text) {
+    const leave = (): boolean => true;
+    const document = readDocument({ file, text, schema: fileSchema, leave, rules: checkRules, refusal: 'E-REG-013' });
+    last = { file, text, document };
+  }
+  return last.document;
 }
 
 /** The first rule that is for a name; null when there is none, and nothing is asked of it then. */
@@ -153,7 +160,7 @@ function checkSigner(draft: Draft, path: readonly (string | number)[], findings:
   });
 }
 
-function policyOf(written: Written, { source }: CheckedDocument<typeof fileSchema>): TrustPolicy {
+function policyOf(written: Written, { source }: PolicyDocument): TrustPolicy {
   const file = source.locate(['trust'], 'key').file;
   const place = dirname(file);
   const keys = Object.entries(written.keys).map(([name, path]) => {

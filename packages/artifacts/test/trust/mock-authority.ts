@@ -3,8 +3,6 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import { fulcioHandler, initializeCA, initializeCTLog, initializeTLog } from '@sigstore/mock';
-import { onTestFinished } from 'vitest';
-
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { signKeyless } from '../../src/store/trust/sign-keyless.ts';
@@ -64,6 +62,8 @@ export class MockAuthority {
 
   /** The same, gone after the test. */
   static async open(settings: MockSettings = {}): Promise<MockAuthority> {
+    // The benchmark starts one too, outside of any test.
+    const { onTestFinished } = await import('vitest');
     const mock = await MockAuthority.start(settings);
     onTestFinished(() => mock.stop());
     return mock;

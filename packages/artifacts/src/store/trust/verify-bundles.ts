@@ -4,7 +4,14 @@ import { createHash, createPublicKey, createVerify, type KeyObject, type Verify 
 
 import { type Bundle, bundleFromJSON } from '@sigstore/bundle';
 import { TrustedRoot } from '@sigstore/protobuf-specs';
-import { type KeyFinderFunc, type SignedEntity, toSignedEntity, toTrustMaterial, Verifier } from '@sigstore/verify';
+import {
+  type KeyFinderFunc,
+  type SignedEntity,
+  toSignedEntity,
+  toTrustMaterial,
+  type TrustMaterial,
+  Verifier,
+} from '@sigstore/verify';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
@@ -35,8 +42,7 @@ const longestReason = 200;
 
 /** What bundles are held to: authorities, logs, and the keys of the policy. */
 export class BundleVerifier {
-  readonly #root: TrustedRoot;
-  readonly #logs: ReadonlySet<string>;
+  readonly #root: ParsedRoot;
   readonly #keys: readonly TrustedKey[];
   #readings = 0;
 
@@ -44,11 +50,6 @@ export class BundleVerifier {
   constructor(root: TrustRoot, keys: readonly TrustedKey[]) {
     this.#root = parseRoot(root);
     this.#keys = keys;
-    this.#logs = new Set(
-      this.#root.tlogs.flatMap(({ logId, checkpointKeyId }) =>
-        [logId, checkpointKeyId].flatMap((id) => (id === undefined ? [] : [Buffer.from(id.keyId).toString('base64')])),
-      ),
-    );
   }
 
   /** The verdicts on all bundles of an archive, up to and with the first that is valid and `isEnough`. */
@@ -71,7 +72,7 @@ export class BundleVerifier {
     try {
       const bundle = bundleFromJSON(outline.json);
       isUnknownLog = bundle.verificationMaterial.tlogEntries.some(
-        ({ logId }) => logId !== undefined && !this.#logs.has(Buffer.from(logId.keyId).toString('base64')),
+        ({ logId }) => logId !== undefined && !this.#root.logs.has(Buffer.from(logId.keyId).toString('base64')),
       );
       return await this.#verified(bundle, outline, archive);
     } catch (error) {
@@ -93,7 +94,7 @@ export class BundleVerifier {
       };
       // A certificate is compared with the time of the signature: without one it would be compared with none.
       const thresholds = { tlogThreshold: 1, ctlogThreshold: 1, timestampThreshold: 1 };
-      const verifier = new Verifier(toTrustMaterial(this.#root, noKeys), thresholds);
+      const verifier = new Verifier({ ...this.#root.material, publicKey: noKeys }, thresholds);
       // Without a policy: the library takes an identity for a regular expression that may match anywhere in it.
       return certified(verifier.verify(entity).identity);
     }
@@ -103,7 +104,7 @@ export class BundleVerifier {
       const publicKey = createPublicKey({ key: key.spki, format: 'der', type: 'spki' });
       const found: KeyFinderFunc = () => ({ publicKey, validFor: () => true });
       const thresholds = { tlogThreshold: 0, ctlogThreshold: 0, timestampThreshold: 0 };
-      const verifier = new Verifier(toTrustMaterial(this.#root, found), thresholds);
+      const verifier = new Verifier({ ...this.#root.material, publicKey: found }, thresholds);
       if (holds(() => verifier.verify(entity)))
         return { kind: 'valid', signer: { kind: 'key', fingerprint: key.fingerprint } };
     }
@@ -194,7 +195,19 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? printable(shortened(error.message, longestReason)) : 'it cannot be verified';
 }
 
-function parseRoot({ text, file }: TrustRoot): TrustedRoot {
+/** A list of authorities, read. */
+interface ParsedRoot {
+  readonly text: string;
+  readonly material: TrustMaterial;
+  /** The logs that it knows, in base64. */
+  readonly logs: ReadonlySet<string>;
+}
+
+/** The last one that was read: an install verifies many archives by one list, and making its keys takes longer than using them. */
+let lastRoot: ParsedRoot | null = null;
+
+function parseRoot({ text, file }: TrustRoot): ParsedRoot {
+  if (lastRoot?.text === text) return lastRoot;
   const json = parseJsonObject(text);
   try {
     const root = TrustedRoot.fromJSON(json);
@@ -202,9 +215,11 @@ function parseRoot({ text, file }: TrustRoot): TrustedRoot {
     const isOpen = [...root.tlogs, ...root.ctlogs].some(({ publicKey }) => publicKey?.validFor?.start === undefined);
     if (isOpen) throw new Error('it has a log without the time from which it counts');
     if (json !== null && Array.isArray(json['tlogs']) && Array.isArray(json['certificateAuthorities'])) {
-      // Makes keys and certificates of everything in it.
-      toTrustMaterial(root);
-      return root;
+      const logs = root.tlogs.flatMap(({ logId, checkpointKeyId }) =>
+        [logId, checkpointKeyId].flatMap((id) => (id === undefined ? [] : [Buffer.from(id.keyId).toString('base64')])),
+      );
+      lastRoot = { text, material: toTrustMaterial(root), logs: new Set(logs) };
+      return lastRoot;
     }
   } catch (error) {
     throw notARoot(file, reasonOf(error));
