@@ -12,6 +12,7 @@ import { startObligingModel } from '../support/obliging-model.mjs';
 import { readTrace } from '../support/read-trace.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { calls, says, script } from '../support/scripted-turns.ts';
+import { message, rpc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 import { useEditors } from './editor.ts';
 
@@ -129,10 +130,32 @@ describe('an editor', () => {
       ({ event_type: type }) => type === 'task_received',
     );
     expect(received).toMatchObject([
-      { origin: 'user', trust: 'trusted', text: 'first of all', context_id: `ctx_${sessionId}` },
+      {
+        origin: 'user',
+        trust: 'trusted',
+        principal: 'acp',
+        text: 'first of all',
+        context_id: `ctx_${sessionId}`,
+      },
       { origin: 'user', trust: 'trusted', text: 'recall', context_id: `ctx_${sessionId}` },
     ]);
     expect(JSON.stringify(received[0])).toContain('0af7651916cd43dd8448eb211c80319c');
+  });
+
+  it('is told nothing of what others ask of the same capsule', async () => {
+    const workspace = await obliged();
+    const connected = await open(workspace);
+    const sessionId = await connected.newSession(projectOf(workspace));
+    const [record] = readRunningRecords(workspace.home);
+    const sent = await rpc(record?.url ?? '', 'message/send', message('of another', `ctx_${sessionId}`));
+    const { id } = sent['result'] as { id: string };
+    for (;;) {
+      const { result } = await rpc(record?.url ?? '', 'tasks/get', { id });
+      if ((result as { status: { state: string } }).status.state === 'completed') break;
+    }
+    expect(connected.updates).toEqual([]);
+    expect(await connected.prompt(sessionId, 'hello')).toBe('end_turn');
+    expect(connected.said).toBe('echo: hello');
   });
 
   it('has two conversations in one folder at the same time', async () => {
@@ -198,6 +221,9 @@ describe('an editor', () => {
     await connected.notify('session/cancel', { sessionId });
     expect(await slow).toBe('cancelled');
     expect(await connected.prompt(sessionId, 'again')).toBe('end_turn');
+    const [record] = readRunningRecords(workspace.home);
+    const trace = readTrace(tracePath(workspace, record?.session_id ?? ''));
+    expect(trace.find(({ event_type: type }) => type === 'task_canceled')).toMatchObject({ principal: 'acp' });
   });
 
   it('stops a long prompt that it has only just sent', async () => {

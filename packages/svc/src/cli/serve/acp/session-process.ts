@@ -191,9 +191,9 @@ class AcpSession {
     this.#say({ turn: this.#turn, ...end });
   }
 
-  /** Of tasks that other clients give to the capsule the editor is told nothing. */
-  #isOurs({ contextId }: Task): boolean {
-    return contextId === this.#parts.contextId;
+  /** Of tasks that other clients give to the capsule the editor is told nothing, whatever they say of their context. */
+  #isOurs({ contextId, sender }: Task): boolean {
+    return contextId === this.#parts.contextId && (sender === null || sender.principal === principal);
   }
 
   async #prompt({ turn, text, traceparent }: Extract<SessionOrder, { readonly kind: 'prompt' }>): Promise<void> {
@@ -220,11 +220,14 @@ class AcpSession {
   #cancel(): void {
     const task = this.#task;
     if (this.#arriving !== null) this.#arriving.isCanceled = true;
-    else if (task !== null) this.#guarded(async () => await this.#parts.door.session.board.cancel(task));
+    else if (task !== null) this.#guarded(async () => await this.#parts.door.session.board.cancel(task, principal));
   }
 }
 
+/** As whom the trace knows whoever uses the editor. */
+const principal = 'acp';
+
 /** Whoever uses the editor has started the capsule. */
 function editor(traceparent?: string): NonNullable<TaskSource['sender']> {
-  return { principal: 'acp', tags: traceparent === undefined ? {} : { traceparent } };
+  return { principal, tags: traceparent === undefined ? {} : { traceparent } };
 }
