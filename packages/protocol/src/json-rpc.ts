@@ -68,9 +68,14 @@ export function parseJsonRpcRequest(body: Uint8Array): JsonRpcRequest | JsonRpcR
  * 32,768 values; more of them than that took a second to make and to throw away, so it is an invalid request.
  */
 export function* readJsonRpcRequest(body: Uint8Array): Generator<void, JsonRpcRequest | JsonRpcRefusedRequest> {
-  const read = body.length <= briefBody ? parseBrief(body) : yield* readLongJson(body, mostValues);
-  if (read.kind === 'too-many') return invalid(null, `the body holds more than ${mostValues} values`);
+  const read = yield* readJsonBody(body);
+  if (read.kind === 'too-many') return invalid(null, `the body holds more than ${mostBodyValues} values`);
   return read.kind === 'json' ? requestOf(read.value) : refused(null, new JsonRpcFault('parse-error'));
+}
+
+/** The JSON of a body under the same limits, in the same steps. */
+export function* readJsonBody(body: Uint8Array): Generator<void, JsonText> {
+  return body.length <= briefBody ? parseBrief(body) : yield* readLongJson(body, mostBodyValues);
 }
 
 function requestOf(value: unknown): JsonRpcRequest | JsonRpcRefusedRequest {
@@ -136,7 +141,8 @@ export function faultText(answer: unknown): string | null {
 
 /** Shorter ones cannot nest so deep, or hold so much, that reading them would hold up anything else. */
 export const briefBody: number = 16 * 1024;
-const mostValues = 32_768;
+/** What a longer one may hold. */
+export const mostBodyValues = 32_768;
 
 function parseBrief(body: Uint8Array): JsonText {
   const text = decodeStrictUtf8(body);

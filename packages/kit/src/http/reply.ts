@@ -15,8 +15,8 @@ interface ReplyHead {
 /** What a handler answers with. The kit writes it, whole and once. */
 export type Reply =
   | (ReplyHead & { readonly kind: 'empty' })
-  /** JSON text, sent as `application/json`. */
-  | (ReplyHead & { readonly kind: 'json'; readonly text: string })
+  /** JSON text, sent as `application/json` where it names no other type. */
+  | (ReplyHead & { readonly kind: 'json'; readonly text: string; readonly contentType?: string })
   | (ReplyHead & {
       readonly kind: 'bytes';
       readonly contentType: string;

@@ -183,7 +183,7 @@ function discard(request: IncomingMessage, done: () => void): void {
 
 function headOf(reply: Sendable, last: boolean): string[] {
   const head: string[] = [];
-  if (reply.kind === 'json') head.push('content-type', 'application/json');
+  if (reply.kind === 'json') head.push('content-type', reply.contentType ?? 'application/json');
   else if (reply.kind !== 'empty') head.push('content-type', reply.contentType);
   const length = lengthOf(reply);
   if (length !== null) head.push('content-length', String(length));
