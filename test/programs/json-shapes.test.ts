@@ -30,6 +30,7 @@ const shapes: Readonly<Record<string, string>> = {
   publish: 'name version platforms sha256 registry signed_by',
   sign: 'path sha256 signed_by',
   verify: 'name version platform origin sha256 state signed_by code',
+  'key card': 'kid path is_new jwk',
   'key new': 'private_key public_key fingerprint encrypted',
   'trust update': 'path changed version expires',
   run: 'url pid session_id name version workdir',
@@ -264,6 +265,7 @@ artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
   }, 60_000);
 
   it('writes of svc itself what there is to say', async () => {
+    await note('key card', []);
     await note('doctor', []);
     await note('explain', ['E-MAN-003']);
     await note('help', ['trace']);
@@ -271,7 +273,7 @@ artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
     await note('token add', ['phone', '--scope', 'read']);
     await note('token ls', []);
     await note('token rm', ['phone']);
-    expect([...seen.keys()]).toEqual(expect.arrayContaining(['doctor', 'explain', 'help', 'completion']));
+    expect([...seen.keys()]).toEqual(expect.arrayContaining(['key card', 'doctor', 'explain', 'help', 'completion']));
   }, 60_000);
 
   it('does not change the exit code, and leaves standard output empty where a command fails', async () => {

@@ -13,7 +13,8 @@ export const mebibyte: number = 1024 ** 2;
 
 const positive = z.int().check(z.minimum(1));
 
-const destination = z.string().check(
+/** A place in a network, as a manifest writes it. */
+export const destination = z.string().check(
   z.refine((text) => parseDestination(text).kind === 'destination', {
     error: ({ input }) => {
       const reading = parseDestination(String(input));

@@ -204,6 +204,11 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   doors: 'Protocols beside its own that the capsule can be reached by.',
   'doors.serve':
     'Which of a2a, mcp and openai it serves; an empty list serves none. Left out, it serves all that this version has.',
+  'doors.push': 'Notifications of tasks, which clients of the A2A door ask for.',
+  'doors.push.allow':
+    'Where they may be sent: a host, host:port, or http(s)://host:port; with private: true also in a private network or on this machine. Without it none are.',
+  'doors.push.allow[].host': 'A host, host:port, or http(s)://host:port.',
+  'doors.push.allow[].private': 'Whether the host may be in a private network or on this machine.',
   exports: 'Files of the workdir that others may read.',
   'exports.files': 'Read by path by the operator’s own programs.',
   'exports.files.root': 'Path below the workdir. It need not exist yet.',

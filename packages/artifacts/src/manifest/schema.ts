@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 
 import { doorNames } from './door-names.ts';
 import { captureLevels } from './capture-levels.ts';
-import { artifactCapabilities, capsuleCapabilities, mebibyte } from './capabilities.ts';
+import { artifactCapabilities, capsuleCapabilities, destination, mebibyte } from './capabilities.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { longestWaitSecs } from '@svc/kit/units.ts';
 import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
@@ -124,6 +124,14 @@ const peerFileExport = z.strictObject({
   max_ttl: z.optional(lifetimeSecs),
 });
 
+/** A host that notifications may be pushed to; one that is in a private network says so. */
+const pushHost = z.union(
+  [destination, z.strictObject({ host: destination, private: z._default(z.boolean(), false) })],
+  'must be a host, or a block with host and private',
+);
+
+const push = z.strictObject({ allow: z._default(z.array(pushHost), []) });
+
 /** The manifest of a capsule. */
 export const capsuleManifest = z.strictObject({
   name: artifactName,
@@ -139,7 +147,7 @@ export const capsuleManifest = z.strictObject({
   ),
   capabilities: z._default(capsuleCapabilities, {}),
   exports: z._default(z.strictObject({ files: z.optional(fileExport), peer_files: z.optional(peerFileExport) }), {}),
-  doors: z._default(z.strictObject({ serve: z.optional(z.array(z.enum(doorNames))) }), {}),
+  doors: z._default(z.strictObject({ serve: z.optional(z.array(z.enum(doorNames))), push: z.optional(push) }), {}),
 });
 
 /** A name of `names`, or a list of them. */

@@ -33,6 +33,11 @@ export const doorCodes = {
     explanation:
       'svc token rm removes the token of exactly this name from ~/.svc/door-tokens.json, and it holds none. svc token ls lists those that there are. Nothing was removed.',
   },
+  'E-RUN-160': {
+    title: 'the key of agent cards cannot be used',
+    explanation:
+      'svc signs the agent card of a capsule with ~/.svc/keys/card.jwk, where that file is there (docs/doors.md). It must be a private Ed25519 key as a JSON Web Key, in a regular file of at most 4096 bytes that belongs to the user and that nobody else may read or write. svc does not start a capsule whose card clients would find unsigned or signed by somebody else: mend the file, or move it away, and make another with svc key card.',
+  },
   'W-SEC-033': {
     title: 'the card of a capsule names an address of this machine alone',
     explanation:

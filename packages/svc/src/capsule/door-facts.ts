@@ -3,8 +3,14 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import type { TokenCallers } from '../listener/callers.ts';
+import { parseDestination } from '@svc/kit/net/network-destination.ts';
+import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { DoorFacts } from '../listener/doors/door-core.ts';
+import type { CardKey } from '../listener/doors/a2a/card-signature.ts';
+import type { PushHost } from '../listener/doors/push/push-rule.ts';
+import { readCardKey } from './card-key.ts';
 import type { BoundListener } from './bind-listener.ts';
+import { type DoorsAround, DoorsOutside } from './door-outside.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RunObserver, RunRequest } from './running-capsule.ts';
 
@@ -40,22 +46,54 @@ function publicUrlOf(env: Environment): string | null {
   return url.href.replace(/\/+$/, '');
 }
 
-interface DescribedSession {
+/** A session as far as its doors tell of it. */
+export interface DescribedSession {
   readonly launch: PreparedLaunch;
-  readonly request: Pick<RunRequest, 'env'>;
+  readonly request: Pick<RunRequest, 'env' | 'home'>;
+  /** The `host:port` of the card. */
   readonly url: string;
   readonly callers: Pick<TokenCallers, 'asksForToken'>;
+  readonly around: DoorsAround;
+  readonly onWarning: (warning: Diagnostic) => void;
 }
 
-/** `advertised` is the `host:port` of the card. */
-export function doorFacts({ launch, request, url: advertised, callers }: DescribedSession): DoorFacts {
-  const { loaded, artifacts } = launch;
+export function doorFacts({ launch, request, url, callers, around, onWarning }: DescribedSession): DoorFacts {
+  const { loaded, artifacts, scope } = launch;
+  const cardKey = cardKeyOf(request.home, onWarning);
   return {
-    publicUrl: publicUrlOf(request.env) ?? `http://${advertised}`,
+    ...(cardKey === null ? {} : { cardKey }),
+    outside: new DoorsOutside({
+      ...around,
+      files: loaded.manifest.exports.files,
+      achieved: scope.containment.achieved,
+      onWarning,
+    }),
+    push: (loaded.manifest.doors.push?.allow ?? []).map(pushHost),
+    publicUrl: publicUrlOf(request.env) ?? `http://${url}`,
     description: loaded.manifest.description ?? null,
     asksForToken: callers.asksForToken,
     skills: artifacts
       .filter(({ manifest }) => manifest.runtime === 'skill')
       .map(({ manifest: { name, description } }) => ({ name, description })),
   };
+}
+
+/** It could be used when the capsule started. Where it cannot any more, the card is not signed, and the operator hears of it. */
+function cardKeyOf(home: string, onWarning: (warning: Diagnostic) => void): CardKey | null {
+  try {
+    return readCardKey(home);
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    onWarning(error);
+    return null;
+  }
+}
+
+type WrittenHost = NonNullable<CapsuleManifest['doors']['push']>['allow'][number];
+
+function pushHost(written: WrittenHost): PushHost {
+  const { host, private: isPrivate } = typeof written === 'string' ? { host: written, private: false } : written;
+  const reading = parseDestination(host);
+  if (reading.kind === 'malformed') throw new Error(`a manifest that was read holds ${host}`);
+  return { destination: reading.destination, isPrivate };
 }

@@ -8,6 +8,7 @@ import { callContent, inferenceContent } from '../telemetry/content.ts';
 import { type DeliveredSignals, Exporter } from '../telemetry/exporter.ts';
 import { lossOf } from '../telemetry/losses.ts';
 import type { Attribute } from '../telemetry/otlp-records.ts';
+import type { RequestSpans } from '../telemetry/request-spans.ts';
 import { readSettings, type TelemetrySettings } from '../telemetry/telemetry-settings.ts';
 import type { TraceLine } from '../trace/events.ts';
 import type { OpenSessionRequest } from './open-session.ts';
@@ -39,6 +40,11 @@ export class LiveTelemetry {
   /** `activity` is what the line was written of. */
   take(line: TraceLine, activity: Activity): void {
     this.#exporter?.take(line, this.#withContent ? this.#contentOf(line, activity) : undefined);
+  }
+
+  /** Null where nothing is sent. */
+  get requests(): RequestSpans | null {
+    return this.#exporter?.requests ?? null;
   }
 
   settled(taskId: string): void {

@@ -30,6 +30,7 @@ import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { cardOf } from './capsule-card.ts';
 import { closeAll } from './close-all.ts';
+import type { DoorsAround } from './door-outside.ts';
 import { LateEvidence } from './late-evidence.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
@@ -38,9 +39,8 @@ import type { KeptThreads } from './conversation-place.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import { initialSender } from './initial-task.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
-import type { ImportMode } from '@svc/components/import-log.ts';
 import { openSessionJournal, type SessionJournal } from './session-journal.ts';
-import { sessionSettings } from './session-settings.ts';
+import { importMode, sessionSettings } from './session-settings.ts';
 import { openRecord, type SessionEnd, type SessionRecord, trappedBy } from './session-record.ts';
 import type { SessionTelemetry } from './session-telemetry.ts';
 import type { SessionPeerFiles } from './stage-peer-files.ts';
@@ -76,6 +76,7 @@ export interface OpenSession {
   readonly hooks: CapsuleHooks;
   /** Begun once the listener is up, and ended before the last line; null where nothing is sent. */
   readonly telemetry: SessionTelemetry | null;
+  readonly doors: DoorsAround;
   /** Resolves once the last line can be written. */
   readonly readyToEnd: () => Promise<void>;
   /** The last line of the trace. Throws the Diagnostic of a line that cannot be written. */
@@ -120,7 +121,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
       stop: request.stop,
       gate,
       onWarning: open.onWarning,
-      imports: importModeOf(open),
+      imports: importMode(launch),
       evidence,
     });
     closing.push(() => staged.close());
@@ -155,15 +156,6 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     await close();
     throw error;
   }
-}
-
-/** What one call of a component is answered is kept up to this, and up to `trace.max_body`: the session reads the whole of it at once. */
-const longestImportLog = 2 * 1024 * 1024;
-
-function importModeOf({ launch }: OpenSessionRequest): ImportMode {
-  const { components, max_body: maxBody } = launch.loaded.manifest.trace;
-  if (!components || launch.capture !== 'content') return { kind: 'live' };
-  return { kind: 'recorded', maxBytes: Math.min(longestImportLog, maxBody) };
 }
 
 const noPeerFiles: SessionPeerFiles = { tools: [], served: null, close: () => {} };
@@ -242,6 +234,8 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     parts.logs.unobserve();
     recorded.end((end = how), { tasks: session.board.accepted, evidence: evidence.settle() });
   };
+  const { workdir } = directories;
+  const doors: DoorsAround = { workdir, record, onLost, telemetry: recorded.telemetry, ends: [] };
   try {
     await hooks.stage(inventory.definitions);
     submitFirst(session, open, parts.workdirFiles);
@@ -274,6 +268,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       journal.begin({ ...about, home, tools, conversations, onWarning, onRetained }, onLost);
     },
     telemetry: recorded.telemetry,
+    doors,
     readyToEnd: () => evidence.ready(),
     writeEnd,
   };

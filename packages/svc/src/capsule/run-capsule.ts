@@ -1,6 +1,8 @@
 /** Runs one session from its manifest to its end. */
 
+import { existsSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
+import { join } from 'node:path';
 
 import { processStart } from '@svc/kit/process-stat.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -98,6 +100,9 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
       const { checkPublicUrl } = await import('./door-facts.ts');
       checkPublicUrl(request, listener, observer);
     }
+    if (serve.includes('a2a') && existsSync(join(request.home, '.svc', 'keys'))) {
+      (await import('./card-key.ts')).readCardKey(request.home);
+    }
     const closeDoor = async (): Promise<void> => await server.close(closeGraceMs);
     return await runBound({ ...session, listener, callers, openDoor, closeDoor });
   } finally {
@@ -143,8 +148,10 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
   }
 }
 
-function doorOf({ request, launch, listener, callers }: BoundLaunch, { door }: OpenSession): CapsuleDoor {
-  const described = { launch, request, url: listener.advertised, callers };
+function doorOf(bound: BoundLaunch, { door, doors }: OpenSession): CapsuleDoor {
+  const { request, launch, listener, callers, observer } = bound;
+  const onWarning = observer.onWarning.bind(observer);
+  const described = { launch, request, url: listener.advertised, callers, around: doors, onWarning };
   const facts = async (): Promise<DoorFacts> => (await import('./door-facts.ts')).doorFacts(described);
   return { ...door, principal: callers.ownName, callers, facts };
 }
@@ -201,7 +208,11 @@ async function runSession(
   } finally {
     stop.removeEventListener('abort', onStop);
     session.events.end();
-    const [telemetry = null] = await Promise.all([open.telemetry?.end(), closeDoor()]);
+    const [telemetry = null] = await Promise.all([
+      open.telemetry?.end(),
+      closeDoor(),
+      ...open.doors.ends.map((end) => end()),
+    ]);
     await open.readyToEnd();
     // Without an outcome there was a bug: the trace says at least that the session is over.
     const reason = outcome === null ? 'internal error' : (outcome.trap?.message ?? null);

@@ -2,6 +2,7 @@
 
 import type { Activity } from '../session/activity.ts';
 import type { DeliveredSignals } from '../telemetry/exporter.ts';
+import type { RequestSpans } from '../telemetry/request-spans.ts';
 import type { TraceLine } from '../trace/events.ts';
 import type { LiveTelemetry } from './live-telemetry.ts';
 import type { OpenSessionRequest } from './open-session.ts';
@@ -39,6 +40,11 @@ export class SessionTelemetry {
     if (line !== null) this.#hear((live) => live.take(line, activity));
     if (activity.kind === 'task-settled') this.#hear((live) => live.settled(activity.task.id));
   };
+
+  /** Null before it is loaded, and where nothing is sent. */
+  get requests(): RequestSpans | null {
+    return this.#live?.requests ?? null;
+  }
 
   /** Called once the listener is up. */
   begin(): void {

@@ -36,6 +36,11 @@ export const a2aScopes: Needed = new Map<string, readonly Scope[]>([
   ['SubscribeToTask', ['read']],
   ['CancelTask', ['send', 'stop']],
   ['GetExtendedAgentCard', ['read']],
+  // Who is notified of a task reads it.
+  ['CreateTaskPushNotificationConfig', ['read']],
+  ['GetTaskPushNotificationConfig', ['read']],
+  ['ListTaskPushNotificationConfigs', ['read']],
+  ['DeleteTaskPushNotificationConfig', ['read']],
 ]);
 
 /** Of MCP. A call that answers a question needs `answer` as well. */

@@ -4,8 +4,11 @@ import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import type { DispatchedCall } from '../tools/tool.ts';
 import { isTerminal, type Task, type TaskState } from './task.ts';
 
-/** A part of a message: text, or plain JSON. */
-export type KeptPart = { readonly text: string; readonly mediaType?: string } | { readonly data: unknown };
+/** A part of a message: text, plain JSON, or a file in base64. */
+export type KeptPart =
+  | { readonly text: string; readonly mediaType?: string }
+  | { readonly data: unknown }
+  | { readonly raw: string; readonly mediaType?: string; readonly filename?: string };
 
 /** Something that was said in a task. */
 export interface KeptMessage {
@@ -14,11 +17,19 @@ export interface KeptMessage {
   readonly parts: readonly KeptPart[];
 }
 
-/** Something that a hook gave along with the result. */
+/** A file that a task has made or changed, for who may read it. */
+export interface KeptFile {
+  readonly url: string;
+  readonly filename: string;
+}
+
+/** Something that came out of a task beside its response: what a hook gave along, or files. */
 export interface KeptArtifact {
   readonly id: string;
   readonly name: string;
   readonly text: string;
+  /** In the place of the text. */
+  readonly files?: readonly KeptFile[];
 }
 
 /** What a follower of a task hears, in the order in which it happened. */
@@ -56,6 +67,8 @@ export class TaskRecord {
   response: string | null = null;
   /** A turn has begun since: its first word begins the response again. */
   isStale = false;
+  /** Unix milliseconds since which the task has worked on what it came to. */
+  workedFromMs: number;
   readonly followers: Set<TaskFollower> = new Set();
   #artifactsMade = 0;
   #messagesMade = 0;
@@ -67,6 +80,7 @@ export class TaskRecord {
     this.task = task;
     this.state = isTerminal(task.state) && !task.hasSettled ? 'working' : task.state;
     this.changedMs = changedMs;
+    this.workedFromMs = changedMs;
     if (this.state === 'completed') this.response = task.result;
   }
 
@@ -133,6 +147,11 @@ export class TaskRecord {
 /** What a message counts for. */
 export function bytesOf({ parts }: KeptMessage): number {
   let bytes = costOfOne;
-  for (const part of parts) bytes += 'text' in part ? part.text.length : JSON.stringify(part.data).length;
+  for (const part of parts) bytes += lengthOf(part);
   return bytes;
+}
+
+function lengthOf(part: KeptPart): number {
+  if ('text' in part) return part.text.length;
+  return 'raw' in part ? part.raw.length : JSON.stringify(part.data).length;
 }

@@ -6,7 +6,14 @@ import type { Activity } from './activity.ts';
 import type { Session } from './session.ts';
 import type { Task, TaskSource, TaskState } from './task.ts';
 import type { Submission } from './task-board.ts';
-import { bytesOf, type KeptMessage, type TaskFollower, TaskRecord } from './task-record.ts';
+import {
+  bytesOf,
+  type KeptArtifact,
+  type KeptFile,
+  type KeptMessage,
+  type TaskFollower,
+  TaskRecord,
+} from './task-record.ts';
 
 /** Of all messages and artifacts together. */
 const mostTogether = 16 * 1024 * 1024;
@@ -17,12 +24,16 @@ const longestPartial = 4 * 1024 * 1024;
 
 type RecordedSession = Pick<Session, 'activity' | 'board' | 'clock'>;
 
+/** The files that have changed since a moment, in Unix milliseconds, for those who are shown what a task came to. */
+export type FilesSince = (sinceMs: number) => readonly KeptFile[];
+
 /**
  * The records of a session's tasks. It listens from its making on: what was said before is not known, but where each task stands is. Of messages it
  * holds 64 KiB a task, of messages and artifacts 16 MiB together, the newest ones; a record goes with its task.
  */
 export class TaskRecords {
   readonly #session: RecordedSession;
+  readonly #filesSince: FilesSince;
   readonly #records = new WeakMap<Task, TaskRecord>();
   /** Everything that counts, the oldest first. */
   readonly #held: { readonly bytes: number; readonly drop: () => void }[] = [];
@@ -31,8 +42,9 @@ export class TaskRecords {
   /** The message that the task which is being submitted began as. */
   #arriving: KeptMessage | null = null;
 
-  constructor(session: RecordedSession) {
+  constructor(session: RecordedSession, filesSince: FilesSince = () => []) {
     this.#session = session;
+    this.#filesSince = filesSince;
     session.activity.subscribe((activity) => this.#hear(activity));
   }
 
@@ -106,6 +118,7 @@ export class TaskRecords {
       case 'task-settled':
         return this.#settled(this.of(activity.task));
       case 'attempt-started':
+        return this.#attempt(this.of(activity.task));
       case 'inference-started':
       case 'thinking':
       case 'inference-left':
@@ -128,6 +141,11 @@ export class TaskRecords {
     const record = new TaskRecord(task, this.#session.clock.now());
     this.#records.set(task, record);
     this.#keep(record, this.#arriving ?? record.newMessage('user', task.text));
+  }
+
+  /** One that was reopened has worked since its first attempt. */
+  #attempt(record: TaskRecord): void {
+    if (record.state === 'submitted') record.workedFromMs = this.#session.clock.now();
   }
 
   /** What the turn before said is a message now, and the response starts again. */
@@ -171,8 +189,23 @@ export class TaskRecords {
       record.response = result;
       record.tell({ kind: 'response' });
     }
+    if (state === 'completed') this.#files(record);
     record.state = state;
     this.#change(record, state, reasonOf(record));
+  }
+
+  #files(record: TaskRecord): void {
+    const files = this.#filesSince(record.workedFromMs);
+    if (files.length === 0) return;
+    const artifact: KeptArtifact = { id: 'files', name: 'files', text: '', files };
+    const bytes = files.reduce((sum, { url, filename }) => sum + url.length + filename.length, 0);
+    record.artifacts.push(artifact);
+    record.version += 1;
+    this.#hold(bytes, () => {
+      record.artifacts.splice(record.artifacts.indexOf(artifact), 1);
+      record.version += 1;
+    });
+    record.tell({ kind: 'artifact', artifact });
   }
 
   #change(record: TaskRecord, state: TaskState, text: string | null, isInputTimeout = false): void {

@@ -15,7 +15,7 @@ interface WorkdirFile {
   /** A directory directly below the workdir, or null for the workdir itself. */
   readonly directory: string | null;
   readonly name: string;
-  readonly text: string;
+  readonly text: string | Uint8Array;
 }
 
 /**

@@ -17,6 +17,7 @@ import {
   type SpanRecord,
 } from './otlp-records.ts';
 import { postBatch } from './post-batch.ts';
+import { RequestSpans } from './request-spans.ts';
 import type { SignalName, TelemetrySettings } from './telemetry-settings.ts';
 import { type TelemetrySink, TraceSpans } from './trace-spans.ts';
 
@@ -55,6 +56,7 @@ export class Exporter {
     readonly logs: BatchQueue<LogRecord> | null;
     readonly metrics: BatchQueue<MetricsSnapshot> | null;
   };
+  readonly #requests: RequestSpans;
   #takeBackMeasure: () => void = () => {};
 
   constructor({ settings, start, redact, clock, isLive }: ExporterRequest) {
@@ -74,6 +76,7 @@ export class Exporter {
       totals: this.#totals,
     };
     this.#spans = new TraceSpans(start, sink, { sampler: settings.sampler, redact });
+    this.#requests = new RequestSpans({ sampler: settings.sampler, clock, send: (span) => traces?.add(span) });
     if (isLive && this.#queues.metrics !== null) this.#measureLater();
   }
 
@@ -85,6 +88,11 @@ export class Exporter {
   /** The hooks of a task have spoken. */
   settled(taskId: string): void {
     this.#spans.settled(taskId);
+  }
+
+  /** The spans of requests at doors, which no line of the trace has. */
+  get requests(): RequestSpans {
+    return this.#requests;
   }
 
   /** Resolves once the queues have room for another batch, or after `withinMs`. Only who has all lines already waits for it. */

@@ -62,6 +62,8 @@ export const attributes = {
   ceiling: 'svc.spend.ceiling',
   spent: 'svc.spend.spent',
   signal: 'svc.telemetry.signal',
+  door: 'svc.door',
+  doorBinding: 'svc.door.binding',
 } as const;
 
 /** What tools are: those that run elsewhere, those that run here, and texts to be read. */

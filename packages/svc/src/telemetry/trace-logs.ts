@@ -50,6 +50,9 @@ export function logOf(line: TraceLine, { sessionId, span, shown }: LogPlace): Lo
     case 'resource_refusals':
       attributes.add(names.outcome, shown(line.outcome)).add(names.count, line.count);
       return log('files were refused');
+    case 'push_lost':
+      attributes.add(names.count, line.lost);
+      return log('notifications did not arrive');
     case 'logs_limit_reached':
       return log('the logs of the session are full');
     default:

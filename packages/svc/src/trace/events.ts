@@ -246,6 +246,8 @@ export const traceEventSchemas = {
   spend_ceiling_reached: z.object({ task_id: z.string(), ceiling: count, spent: count, estimate: count }),
   /** The logs have reached their limit: what commands, servers and hooks write from here on is no longer kept whole. */
   logs_limit_reached: z.object({ max_bytes: count }),
+  /** Notifications of a task that did not arrive where a client wanted them; one line of each receiver, when it is over. */
+  push_lost: z.object({ task_id: z.string(), host: z.string(), sent: count, lost: count, reason: z.string() }),
   session_end: z.object({
     status: z.enum(['ok', 'failed', 'trapped']),
     reason: z.string().optional(),

@@ -11,7 +11,9 @@ import { agentCard } from '@svc/protocol/agent-card.ts';
 import type { DoorName } from '@svc/artifacts/manifest/door-names.ts';
 import type { TokenCallers } from '../../src/listener/callers.ts';
 import { capsuleRoutes } from '../../src/listener/capsule-listener.ts';
-import type { DoorFacts } from '../../src/listener/doors/door-core.ts';
+import type { DoorFacts, DoorOutside } from '../../src/listener/doors/door-core.ts';
+import type { RequestSpans } from '../../src/telemetry/request-spans.ts';
+import type { TraceEvent } from '../../src/trace/events.ts';
 import { SessionFixture, type FixtureOptions } from '../../../../test/support/session-fixture.ts';
 
 // Answers are looked into at many places, and each test says what it expects of them.
@@ -26,11 +28,49 @@ export interface A2aOptions extends Partial<FixtureOptions> {
   readonly facts?: Partial<DoorFacts>;
 }
 
+/** What a door does around its session, for tests to look at. */
+export class FakeOutside implements DoorOutside {
+  readonly traced: TraceEvent[] = [];
+  readonly inputs = new Map<string, string>();
+  /** What `exports.files` is said to hold. */
+  files: readonly string[] = [];
+  spans: RequestSpans | null = null;
+  takesInput = true;
+  readonly #ends: (() => Promise<void>)[] = [];
+
+  record(event: TraceEvent): void {
+    this.traced.push(event);
+  }
+
+  onClose(close: () => Promise<void>): void {
+    this.#ends.push(close);
+  }
+
+  requests(): RequestSpans | null {
+    return this.spans;
+  }
+
+  saveInput(name: string, bytes: Uint8Array): boolean {
+    if (this.takesInput) this.inputs.set(name, Buffer.from(bytes).toString());
+    return this.takesInput;
+  }
+
+  filesSince(): readonly string[] {
+    return this.files;
+  }
+
+  /** The end of the session, as the doors hear of it. */
+  async end(): Promise<void> {
+    await Promise.all(this.#ends.map((end) => end()));
+  }
+}
+
 /** The door of a session whose tasks run, with a driver and a clock that a test has in hand. */
 export class A2aCapsule {
   readonly fixture: SessionFixture;
   readonly port: number;
   readonly bugs: unknown[];
+  readonly outside: FakeOutside;
   readonly #server: HttpServer;
   readonly #token: string | undefined;
   readonly #sockets: Socket[] = [];
@@ -39,8 +79,9 @@ export class A2aCapsule {
   private constructor(
     fixture: SessionFixture,
     token: string | undefined,
-    listening: { server: HttpServer; port: number; bugs: unknown[] },
+    listening: { server: HttpServer; port: number; bugs: unknown[]; outside: FakeOutside },
   ) {
+    this.outside = listening.outside;
     this.fixture = fixture;
     this.#token = token;
     this.#server = listening.server;
@@ -52,6 +93,7 @@ export class A2aCapsule {
     const acceptance = { afterTask: 'sleep', queueDepth: 10, ...options.acceptance } as const;
     const fixture = new SessionFixture({ turns: [], ...options, acceptance });
     const { serve = ['a2a'], token, callers, facts } = options;
+    const outside = new FakeOutside();
     const door = {
       session: fixture.session,
       principal: token === undefined ? 'local' : 'operator',
@@ -78,6 +120,7 @@ export class A2aCapsule {
         description: 'Writes.',
         asksForToken: callers?.asksForToken ?? token !== undefined,
         skills: [],
+        outside,
         ...facts,
       }),
     };
@@ -90,7 +133,7 @@ export class A2aCapsule {
     });
     const bound = await server.bind({ address: '127.0.0.1', port: 0 });
     if (bound.kind !== 'bound') throw new Error('no port');
-    return new A2aCapsule(fixture, token, { server, port: bound.port, bugs });
+    return new A2aCapsule(fixture, token, { server, port: bound.port, bugs, outside });
   }
 
   /** Runs the tasks that come. */
@@ -108,6 +151,16 @@ export class A2aCapsule {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'a2a-version': '1.0', ...this.#authorization, ...headers },
       body,
+    });
+  }
+
+  /** A request of the HTTP+JSON binding; a body that is no text is sent as JSON. */
+  async http(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/a2a+json' };
+    return await fetch(`${this.url}/a2a${path}`, {
+      method,
+      headers: { 'a2a-version': '1.0', ...type, ...this.#authorization, ...headers },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
   }
 

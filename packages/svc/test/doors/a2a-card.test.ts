@@ -39,7 +39,10 @@ describe('the card of a capsule with the A2A door', () => {
       },
       serves: expect.any(Object),
       description: 'Writes.',
-      supportedInterfaces: [{ url: 'http://localhost:1/a2a', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+      supportedInterfaces: [
+        { url: 'http://localhost:1/a2a', protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+        { url: 'http://localhost:1/a2a', protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+      ],
       defaultInputModes: ['text/plain', 'application/json'],
       defaultOutputModes: ['text/plain'],
       skills: [{ id: 'task', name: 'demo', description: 'Writes.', tags: ['agent'] }],
@@ -48,7 +51,8 @@ describe('the card of a capsule with the A2A door', () => {
 
   it('names the address that clients use', async () => {
     const { supportedInterfaces } = await cardOf({ facts: { publicUrl: 'https://agents.example.com/scribe' } });
-    expect(supportedInterfaces[0].url).toBe('https://agents.example.com/scribe/a2a');
+    const urls = supportedInterfaces.map(({ url }: Json) => url as string);
+    expect(urls).toEqual(['https://agents.example.com/scribe/a2a', 'https://agents.example.com/scribe/a2a']);
   });
 
   it.each([null, ''])('holds nothing empty that A2A reads, with the description %j', async (description) => {

@@ -186,7 +186,6 @@ describe('SendMessage', () => {
   });
 
   it.each([
-    ['a file', { raw: 'aGk=', mediaType: 'image/png' }, 'image/png'],
     ['a link', { url: 'https://example.com/x' }, 'application/octet-stream'],
     ['text of a type that is none', { text: 'x', mediaType: 'application/x-unknown' }, 'application/x-unknown'],
     ['data of a type that is no JSON', { data: {}, mediaType: 'application/xml' }, 'application/xml'],

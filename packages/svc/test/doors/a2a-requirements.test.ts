@@ -62,7 +62,7 @@ const rows: Readonly<Record<string, () => Promise<void>>> = {
     expect(await capsule.code('SendStreamingMessage', userMessage('more', { taskId: id }))).toBe(-32004);
   },
   'CORE-SEND-003 a media type that is not taken is refused': async () => {
-    const parts = [{ raw: 'dGNr', mediaType: 'application/x-unsupported-tck-type' }];
+    const parts = [{ text: 'tck', mediaType: 'application/x-unsupported-tck-type' }];
     expect(await (await open()).code('SendMessage', userMessage('', { parts }))).toBe(-32005);
   },
   'CORE-EXECUTION-MODE-001 CORE-EXECUTION-MODE-002 a call waits unless it says otherwise': async () => {

@@ -8,7 +8,7 @@ import { type A2aCapsule, useA2aCapsules } from './a2a-capsule.ts';
 
 const openCapsule = useA2aCapsules();
 /** Every path at which a door takes a body. */
-const paths = ['/a2a', '/a2a/', '/mcp', '/v1/responses', '/v1/chat/completions'];
+const paths = ['/a2a', '/mcp', '/v1/responses', '/v1/chat/completions'];
 const call = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,

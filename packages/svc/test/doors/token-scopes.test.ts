@@ -32,11 +32,22 @@ const calls: readonly (readonly [name: string, path: string, params: unknown, pa
   ['SubscribeToTask', '/a2a', { id: none }, ['read']],
   ['CancelTask', '/a2a', { id: none }, ['send', 'stop']],
   ['GetExtendedAgentCard', '/a2a', {}, ['read']],
-  ['CreateTaskPushNotificationConfig', '/a2a', {}, null],
-  ['GetTaskPushNotificationConfig', '/a2a', {}, null],
-  ['ListTaskPushNotificationConfigs', '/a2a', {}, null],
-  ['DeleteTaskPushNotificationConfig', '/a2a', {}, null],
+  ['CreateTaskPushNotificationConfig', '/a2a', {}, ['read']],
+  ['GetTaskPushNotificationConfig', '/a2a', {}, ['read']],
+  ['ListTaskPushNotificationConfigs', '/a2a', {}, ['read']],
+  ['DeleteTaskPushNotificationConfig', '/a2a', {}, ['read']],
   ['NoSuch', '/a2a', {}, null],
+  ['POST', '/a2a/message:send', {}, ['send']],
+  ['POST', '/a2a/message:stream', {}, ['send']],
+  ['GET', '/a2a/tasks', null, ['read']],
+  ['GET', '/a2a/tasks/x', null, ['read']],
+  ['POST', '/a2a/tasks/x:cancel', {}, ['send', 'stop']],
+  ['GET', '/a2a/tasks/x:subscribe', null, ['read']],
+  ['POST', '/a2a/tasks/x/pushNotificationConfigs', {}, ['read']],
+  ['GET', '/a2a/tasks/x/pushNotificationConfigs', null, ['read']],
+  ['GET', '/a2a/tasks/x/pushNotificationConfigs/y', null, ['read']],
+  ['GET', '/a2a/extendedAgentCard', null, ['read']],
+  ['GET', '/a2a/nothing', null, null],
 ];
 
 async function statusOf(
@@ -60,7 +71,10 @@ async function statusOf(
   });
   const text = response.headers.get('content-type') === 'text/event-stream' ? '' : await response.text();
   abort.abort();
-  if (response.status === 403) expect(JSON.parse(text)).toMatchObject({ error: 'scope_missing' });
+  if (response.status === 403) {
+    const error = path.startsWith('/a2a/') ? { code: 403, status: 'PERMISSION_DENIED' } : 'scope_missing';
+    expect(JSON.parse(text)).toMatchObject({ error });
+  }
   return response.status;
 }
 

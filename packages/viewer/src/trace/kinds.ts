@@ -40,6 +40,7 @@ const known: readonly Kind[] = [
   { type: 'plan_step', label: 'Plan step', lane: tools },
   { type: 'plan_end', label: 'Plan', lane: none },
   { type: 'logs_limit_reached', label: 'Logs', lane: none },
+  { type: 'push_lost', label: 'Notifications', lane: none },
   { type: 'session_end', label: 'Session end', lane: none },
   { type: 'refusal', label: 'Refusal', lane: none },
   { type: 'refusals', label: 'Refusals', lane: none },

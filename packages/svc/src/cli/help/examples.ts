@@ -47,6 +47,7 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   sign: ['svc sign weather-1.0.0.zip --key acme.key'],
   verify: ['svc verify', 'svc verify --all --json'],
   'key new': ['svc key new acme'],
+  'key card': ['svc key card'],
   'trust update': ['svc trust update'],
   list: ['svc list --all'],
   doctor: ['svc doctor --containment'],

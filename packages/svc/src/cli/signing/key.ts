@@ -1,4 +1,4 @@
-/** The command `svc key`: makes the keys that archives are signed with. */
+/** The command `svc key`: makes the keys that archives and agent cards are signed with. */
 
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -10,6 +10,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
 import type { CommandContext } from '../command-context.ts';
 import { exactLine, jsonLine, say } from '../terminal/shown.ts';
+import { cardKeyCommand } from './card-key-command.ts';
 import { keyPassword } from './make-signature.ts';
 
 interface NewOptions {
@@ -19,8 +20,9 @@ interface NewOptions {
 
 /** `svc key`: what is below it. */
 export function keyCommand(context: CommandContext): Command {
-  const command = new Command('key').description('Make the keys that archives are signed with.');
+  const command = new Command('key').description('Make the keys that archives and agent cards are signed with.');
   command.addCommand(newCommand(context));
+  command.addCommand(cardKeyCommand(context));
   return command;
 }
 

@@ -4,13 +4,19 @@ import { kitRefusal } from '@svc/kit/http/refusal.ts';
 import type { StreamReply } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import type { AgentCard } from '@svc/protocol/agent-card.ts';
+import { encodeResourcePath } from '@svc/protocol/resource-path.ts';
 import type { ResourceDoor } from '../../resources/resource-routes.ts';
 import type { Session } from '../../session/session.ts';
+import type { KeptFile } from '../../session/task-record.ts';
 import { TaskRecords } from '../../session/task-records.ts';
 import type { Callers } from '../callers.ts';
 import { Heartbeats } from '../event-streams.ts';
 import { DoorStream, type DoorStreamOptions } from './door-stream.ts';
 import { OpenStreams } from './open-streams.ts';
+import type { RequestSpans } from '../../telemetry/request-spans.ts';
+import type { TraceEvent } from '../../trace/events.ts';
+import type { CardKey } from './a2a/card-signature.ts';
+import type { PushHost } from './push/push-rule.ts';
 import type { Principal } from './principal.ts';
 
 /** An artifact that tells a model how something is done. */
@@ -28,6 +34,25 @@ export interface DoorFacts {
   /** Whether clients have to show a token. */
   readonly asksForToken: boolean;
   readonly skills: readonly OfferedSkill[];
+  /** Where notifications may be pushed to; absent where nothing is. */
+  readonly push?: readonly PushHost[];
+  /** Signs the agent card; absent where the user has none. */
+  readonly cardKey?: CardKey;
+  readonly outside?: DoorOutside;
+}
+
+/** What doors do around the session that they show. */
+export interface DoorOutside {
+  /** Writes a line of the trace; one that cannot be written ends the session. */
+  readonly record: (event: TraceEvent) => void;
+  /** `close` is called once, at the end of the session, which waits for it. */
+  readonly onClose: (close: () => Promise<void>) => void;
+  /** Makes spans of requests; null where no telemetry is sent. */
+  readonly requests: () => RequestSpans | null;
+  /** Puts a file that a client sent into `in/` of the workdir; false where it cannot be written. */
+  readonly saveInput: (name: string, bytes: Uint8Array) => boolean;
+  /** Paths below `exports.files.root` of files that have changed since then; none where the capsule exports none. */
+  readonly filesSince: (sinceMs: number) => readonly string[];
 }
 
 /** A session as its doors meet it. */
@@ -65,7 +90,7 @@ export class DoorCore {
     this.card = card;
     this.facts = facts;
     this.resources = resources;
-    this.records = new TaskRecords(session);
+    this.records = new TaskRecords(session, (sinceMs) => filesSince(facts, sinceMs));
     this.#heartbeats = new Heartbeats(session.clock);
     this.#callers = callers;
     session.events.onEnd(() => this.#endStreams());
@@ -75,9 +100,14 @@ export class DoorCore {
     return this.#callers.principalOf(request);
   }
 
+  /** Whether the token that the principal showed is still good. */
+  holds(principal: Principal): boolean | Promise<boolean> {
+    return this.#callers.holds(principal);
+  }
+
   /** Throws the refusal of a token that is not good any more: for an answer that was long in coming. */
   async demandHeld(principal: Principal): Promise<void> {
-    if (await this.#callers.holds(principal)) return;
+    if (await this.holds(principal)) return;
     throw kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': 'Bearer' });
   }
 
@@ -133,4 +163,10 @@ export class DoorCore {
   #endStreams(): void {
     for (const stream of this.#open) stream.end();
   }
+}
+
+/** By the addresses at which the capsule serves them. */
+function filesSince({ publicUrl, outside }: DoorFacts, sinceMs: number): readonly KeptFile[] {
+  const paths = outside?.filesSince(sinceMs) ?? [];
+  return paths.map((path) => ({ url: `${publicUrl}/resources/files/${encodeResourcePath(path)}`, filename: path }));
 }

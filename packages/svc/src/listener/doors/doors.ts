@@ -26,6 +26,7 @@ export function doorRoutes(
     for (const path of ['/a2a', '/a2a/']) {
       routes.push({ method: 'POST', path, body: 'whole', maxBytes: maxBodyBytes, handle });
     }
+    routes.push({ method: '*', path: '/a2a/', prefix: true, body: 'whole', maxBytes: maxBodyBytes, handle });
   }
   if (serve.includes('mcp')) {
     const handle = (request: RequestHead | HttpRequest): Answer =>

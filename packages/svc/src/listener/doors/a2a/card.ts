@@ -6,6 +6,7 @@ import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import type { AgentCard } from '@svc/protocol/agent-card.ts';
 import type { DoorCore, DoorFacts } from '../door-core.ts';
+import { signCard } from './card-signature.ts';
 import { callExtension, inputTimeoutExtension } from './objects.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -15,7 +16,7 @@ interface Described {
   readonly facts: DoorFacts;
 }
 
-/** Where the JSON-RPC binding answers, below the public address. */
+/** Where both bindings answer, below the public address. */
 export const a2aPath = '/a2a';
 export const a2aVersion = '1.0';
 
@@ -38,7 +39,13 @@ export function extendedCard({ card, facts }: Pick<DoorCore, 'card' | 'facts'>):
   return withSkills({ card, facts }, taught);
 }
 
-function withSkills({ card, facts }: Described, taught: readonly Json[]): Json {
+function withSkills(described: Described, taught: readonly Json[]): Json {
+  const { cardKey } = described.facts;
+  const card = unsignedCard(described, taught);
+  return cardKey === undefined ? card : { ...card, signatures: [signCard(card, cardKey)] };
+}
+
+function unsignedCard({ card, facts }: Described, taught: readonly Json[]): Json {
   const { publicUrl, asksForToken } = facts;
   const description = facts.description === null || facts.description === '' ? 'A svc capsule.' : facts.description;
   const guarded = {
@@ -49,7 +56,7 @@ function withSkills({ card, facts }: Described, taught: readonly Json[]): Json {
     ...card,
     capabilities: {
       ...card.capabilities,
-      pushNotifications: false,
+      pushNotifications: (facts.push ?? []).length > 0,
       extendedAgentCard: asksForToken,
       extensions: [
         { uri: callExtension, description: 'Tool calls that ended, in the metadata of a status.', required: false },
@@ -57,7 +64,11 @@ function withSkills({ card, facts }: Described, taught: readonly Json[]): Json {
       ],
     },
     description,
-    supportedInterfaces: [{ url: `${publicUrl}${a2aPath}`, protocolBinding: 'JSONRPC', protocolVersion: a2aVersion }],
+    supportedInterfaces: ['JSONRPC', 'HTTP+JSON'].map((protocolBinding) => ({
+      url: `${publicUrl}${a2aPath}`,
+      protocolBinding,
+      protocolVersion: a2aVersion,
+    })),
     ...(asksForToken ? guarded : {}),
     defaultInputModes: ['text/plain', 'application/json'],
     defaultOutputModes: ['text/plain'],

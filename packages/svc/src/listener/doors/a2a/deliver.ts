@@ -9,7 +9,7 @@ import type { Sender, Task, TaskSource } from '../../../session/task.ts';
 import type { DoorCore } from '../door-core.ts';
 import { demand } from '../../scopes.ts';
 import { maySee, type Principal } from '../principal.ts';
-import { faultOf, invalidField, taskNotFound } from './errors.ts';
+import { A2aFault, faultOf, invalidField, taskNotFound } from './errors.ts';
 import type { ReceivedA2aMessage } from './params.ts';
 
 /** Who sent a message, and what came with it. */
@@ -44,7 +44,16 @@ export function deliver(delivered: Delivered, core: DoorCore, ahead?: TaskSource
   const before = sentBefore(source, core);
   if (before !== null) return { kind: 'task', record: before };
   const { kind, task } = core.records.submit(source, keptOf(message));
-  return kind === 'accepted' ? { kind: 'task', record: core.records.of(task) } : { kind: 'rejected', task };
+  if (kind !== 'accepted') return { kind: 'rejected', task };
+  saveFiles(message, task, core);
+  return { kind: 'task', record: core.records.of(task) };
+}
+
+/** In the turn in which the task was accepted, before it begins. One whose files cannot be there is canceled. */
+function saveFiles({ files }: ReceivedA2aMessage, task: Task, { facts, session }: DoorCore): void {
+  if (files.every(({ name, bytes }) => facts.outside?.saveInput(name, bytes) === true)) return;
+  void session.board.cancel(task);
+  throw new A2aFault('INTERNAL', 'Internal error: a file that came with the message could not be kept');
 }
 
 function answered(delivered: Delivered, taskId: string, core: DoorCore): TaskRecord {
@@ -57,7 +66,10 @@ function answered(delivered: Delivered, taskId: string, core: DoorCore): TaskRec
   const source = { text: message.text, sender: senderOf(delivered), answers: record.id };
   const before = sentBefore(source, core);
   if (before !== null) return before;
-  if (core.records.answer(record, source, keptOf(message))) return record;
+  if (core.records.answer(record, source, keptOf(message))) {
+    saveFiles(message, record.task, core);
+    return record;
+  }
   const { state } = record;
   const why = record.isSettled ? `it is ${state} and takes no more messages` : `it is ${state} and waits for no input`;
   throw faultOf('UNSUPPORTED_OPERATION', `The task takes no message: ${why}`, { taskId: record.id });

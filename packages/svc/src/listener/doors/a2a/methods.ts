@@ -1,14 +1,14 @@
 /** The methods of A2A that answer once, whichever binding they are called through. */
 
-import type { TaskSource } from '../../../session/task.ts';
 import type { TaskRecord } from '../../../session/task-record.ts';
 import type { DoorCore } from '../door-core.ts';
 import type { Principal } from '../principal.ts';
 import { extendedCard } from './card.ts';
-import { deliver, type Delivered, type Delivery, visible } from './deliver.ts';
+import { type Delivery, visible } from './deliver.ts';
 import { A2aFault, faultOf } from './errors.ts';
 import { listTasks } from './list-tasks.ts';
 import { rejectedTask, taskObject, type TaskView } from './objects.ts';
+import type { PushConfigs } from './push-configs.ts';
 import { parseList, parseTaskRequest, type SendRequest } from './params.ts';
 import { rejectedMessage } from '@svc/protocol/frames.ts';
 
@@ -20,10 +20,10 @@ export const unaryMethods = {
   GetTask: getTask,
   ListTasks: (params, { principal, core }) => JSON.stringify(listTasks(parseList(params), principal, core.records)),
   CancelTask: cancelTask,
-  CreateTaskPushNotificationConfig: noPush,
-  GetTaskPushNotificationConfig: noPush,
-  ListTaskPushNotificationConfigs: noPush,
-  DeleteTaskPushNotificationConfig: noPush,
+  CreateTaskPushNotificationConfig: (params, { principal, push }) => JSON.stringify(push.create(params, principal)),
+  GetTaskPushNotificationConfig: (params, { principal, push }) => JSON.stringify(push.get(params, principal)),
+  ListTaskPushNotificationConfigs: (params, { principal, push }) => JSON.stringify(push.list(params, principal)),
+  DeleteTaskPushNotificationConfig: (params, { principal, push }) => JSON.stringify(push.delete(params, principal)),
   GetExtendedAgentCard: (_params, { core }) => {
     if (!core.facts.asksForToken) throw new A2aFault('UNSUPPORTED_OPERATION', 'This agent has no extended card');
     return JSON.stringify(extendedCard(core));
@@ -36,6 +36,7 @@ export type UnaryMethod = keyof typeof unaryMethods;
 export interface Caller {
   readonly principal: Principal;
   readonly core: DoorCore;
+  readonly push: PushConfigs;
 }
 
 export function isUnary(method: string): method is UnaryMethod {
@@ -43,20 +44,18 @@ export function isUnary(method: string): method is UnaryMethod {
 }
 
 /**
- * `SendMessage`: the task once it is over or asks for something, at once with `returnImmediately`. A client that leaves stops waiting; the task goes
- * on.
+ * `SendMessage`, once it is delivered: the task when it is over or asks for something, at once with `returnImmediately`. A client that leaves stops
+ * waiting; the task goes on.
  */
 export function sendMessage(
   request: SendRequest,
-  delivered: Delivered,
-  core: DoorCore,
-  ahead: TaskSource['prepared'],
+  delivery: Delivery,
+  { principal, core }: Pick<Caller, 'principal' | 'core'>,
 ): Answer | Promise<Answer> {
-  const delivery = deliver(delivered, core, ahead);
   const answer = (): Answer => answerOf(delivery, request, core);
   if (delivery.kind === 'rejected' || request.returnImmediately || isAtRest(delivery.record)) return answer();
   return untilAtRest(delivery.record, core)
-    .then(() => core.demandHeld(delivered.principal))
+    .then(() => core.demandHeld(principal))
     .then(answer);
 }
 
@@ -114,8 +113,4 @@ async function cancelTask(params: unknown, { principal, core }: Caller): Promise
   }
   await core.session.board.cancel(record.task, principal.name);
   return JSON.stringify(taskObject(record, whole));
-}
-
-function noPush(): never {
-  throw new A2aFault('PUSH_NOTIFICATION_NOT_SUPPORTED');
 }

@@ -72,8 +72,8 @@ function artifactsOf({ response, artifacts }: TaskRecord): Json[] {
   return response === null ? made : [artifactObject({ id: responseId, name: responseId, text: response }), ...made];
 }
 
-function artifactObject({ id, name, text }: KeptArtifact): Json {
-  return { artifactId: id, name, parts: [{ text: text.toWellFormed() }] };
+function artifactObject({ id, name, text, files }: KeptArtifact): Json {
+  return { artifactId: id, name, parts: files ?? [{ text: text.toWellFormed() }] };
 }
 
 /** A `StreamResponse` with the status as it is now. */

@@ -3,6 +3,7 @@
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import type { KeptPart } from '../../../session/task-record.ts';
 import { holdsWholeText } from '../bad-input.ts';
+import { describeFile, type InputFile, inputFile } from './input-files.ts';
 import { A2aFault, faultOf, invalidField } from './errors.ts';
 
 /** A message that starts a task, or answers one. */
@@ -12,8 +13,10 @@ export interface ReceivedA2aMessage {
   readonly contextId: string | null;
   readonly taskId: string | null;
   readonly parts: readonly KeptPart[];
-  /** What the model is told: the texts, and data as JSON, joined by newlines. */
+  /** What the model is told: the texts, data as JSON, and where files are, joined by newlines. */
   readonly text: string;
+  /** What belongs into `in/` of the workdir. */
+  readonly files: readonly InputFile[];
 }
 
 export interface SendRequest {
@@ -101,9 +104,20 @@ function parseMessage(given: unknown): ReceivedA2aMessage {
   if (!Array.isArray(listed)) throw invalidField('message.parts', 'must be a list');
   if (listed.length === 0) throw invalidField('message.parts', 'must hold at least one part');
   const parts = (listed as unknown[]).map((part, index) => parsePart(part, `message.parts[${index}]`));
-  const text = parts.map((part) => ('text' in part ? part.text : JSON.stringify(part.data))).join('\n');
-  return { messageId, contextId, taskId, parts, text };
+  const files: InputFile[] = [];
+  const texts = parts.map((part, index) => {
+    if ('text' in part) return part.text;
+    if (!('raw' in part)) return JSON.stringify(part.data);
+    if (files.length === mostFiles) throw invalidField('message.parts', `must hold at most ${mostFiles} files`);
+    const file = inputFile(part, `${messageId} ${index}`);
+    files.push(file);
+    return describeFile(file, part.mediaType);
+  });
+  return { messageId, contextId, taskId, parts, text: texts.join('\n'), files };
 }
+
+/** Of one message. */
+const mostFiles = 32;
 
 const contents = ['text', 'raw', 'url', 'data'] as const;
 
@@ -115,7 +129,8 @@ function parsePart(given: unknown, field: string): KeptPart {
   const mediaType = optionalText(part['mediaType'], `${field}.mediaType`, longestId);
   if (content === 'text') return textPart(part['text'], mediaType, field);
   if (content === 'data') return dataPart(part['data'], mediaType, field);
-  throw unsupported(mediaType ?? 'application/octet-stream', `${field}.${content} is not taken, send text or data`);
+  if (content === 'raw') return rawPart(part, mediaType, field);
+  throw unsupported(mediaType ?? 'application/octet-stream', `${field}.url is not taken, send the file itself`);
 }
 
 function textPart(text: unknown, mediaType: string | null, field: string): KeptPart {
@@ -134,6 +149,15 @@ function dataPart(data: unknown, mediaType: string | null, field: string): KeptP
   return { data };
 }
 
+const base64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
+
+function rawPart(part: JsonObject, mediaType: string | null, field: string): KeptPart {
+  const { raw } = part;
+  if (typeof raw !== 'string' || !base64.test(raw)) throw invalidField(`${field}.raw`, 'must be base64');
+  const filename = optionalText(part['filename'], `${field}.filename`, longestId);
+  return { raw, ...(mediaType === null ? {} : { mediaType }), ...(filename === null ? {} : { filename }) };
+}
+
 function unsupported(mediaType: string, message: string): A2aFault {
   return faultOf('CONTENT_TYPE_NOT_SUPPORTED', `Content type is not supported: ${message}`, { mediaType });
 }
@@ -150,7 +174,7 @@ function checkOutputModes(given: unknown): void {
   }
 }
 
-function objectOf(value: unknown, field: string): JsonObject {
+export function objectOf(value: unknown, field: string): JsonObject {
   if (value === undefined || value === null) throw invalidField(field, 'is required');
   if (!isJsonObject(value)) throw invalidField(field, 'must be an object');
   return withJsonNames(value);
@@ -166,7 +190,7 @@ function withJsonNames(value: JsonObject): JsonObject {
   return { ...(Object.fromEntries(renamed) as JsonObject), ...value };
 }
 
-function optionalObject(value: unknown, field: string): JsonObject | undefined {
+export function optionalObject(value: unknown, field: string): JsonObject | undefined {
   return value === undefined || value === null ? undefined : objectOf(value, field);
 }
 
