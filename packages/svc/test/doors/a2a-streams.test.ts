@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 
 import { calls, hangs, says } from '../../../../test/support/fake-driver.ts';
+import { RawSocket } from '../../../../test/support/raw-socket.ts';
 import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
 import { useA2aCapsules, userMessage, type A2aCapsule, type Json } from './a2a-capsule.ts';
 import { Speaker } from './speaker.ts';
@@ -243,6 +244,26 @@ describe('the streams of a client', () => {
     expect(capsule.fixture.session.board.live()).toHaveLength(1);
     await streams[0]?.response.body?.cancel().catch(() => {});
     await capsule.close();
+  });
+
+  it('are 256 of 10,000 that ask for one, and the others hold nothing', async () => {
+    const capsule = (await open({ turns: [hangs] })).run();
+    const id = await started(capsule);
+    const streams = await Promise.all(Array.from({ length: 256 }, () => capsule.stream('SubscribeToTask', { id })));
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask', params: { id } });
+    const ask = (lines: string): string =>
+      `POST /a2a HTTP/1.1\r\nhost: localhost\r\na2a-version: 1.0\r\ncontent-type: application/json\r\n${lines}content-length: ${body.length}\r\n\r\n${body}`;
+    let refused = 0;
+    for (let asked = 256; asked < 10_000; asked += 100) {
+      const socket = await RawSocket.open(capsule.port);
+      socket.send(ask('').repeat(99) + ask('connection: close\r\n'));
+      refused += (await socket.untilClosed()).split('HTTP/1.1 429 ').length - 1;
+    }
+    expect(refused).toBe(9800);
+    await capsule.result('CancelTask', { id });
+    const ends = await Promise.all(streams.map(async (stream) => (await stream.whole()).at(-1)));
+    expect(new Set(ends.map((end) => JSON.stringify(end))).size).toBe(1);
+    expect(ends[0]).toMatchObject({ statusUpdate: { status: { state: 'TASK_STATE_CANCELED' } } });
   });
 
   it('are cut when they stay more than 1 MiB behind, and nobody else notices', async () => {
