@@ -1,0 +1,99 @@
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { scriptCapsule } from '../support/script-capsule.ts';
+import { says, script } from '../support/scripted-turns.ts';
+import { staysUp } from '../support/streamed-capsule.ts';
+import { type SvcProcess, startCapsule, svc } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+let workspace: Workspace | null = null;
+let running: SvcProcess | null = null;
+
+afterEach(async () => {
+  running?.child.kill('SIGTERM');
+  await running?.ended;
+  running = null;
+  workspace?.remove();
+});
+
+function capsule(manifest = ''): Workspace {
+  workspace = scriptCapsule({ manifest: `${manifest}${staysUp}`, script: script(says('ok')) });
+  return workspace;
+}
+
+const token = { SVC_LISTENER_TOKEN: 'open-sesame-4711' };
+const toAll = ['--bind', '0.0.0.0'];
+
+interface Started {
+  readonly addresses: readonly string[];
+  readonly warned: boolean;
+}
+
+/** What the card of a capsule names, and whether its operator was warned of it. */
+async function started(
+  manifest: string,
+  { env = {}, args = [] }: { readonly env?: Record<string, string>; readonly args?: readonly string[] },
+): Promise<Started> {
+  const { process, line } = await startCapsule(capsule(manifest), args, { env });
+  running = process;
+  const port = line.url.split(':').at(-1);
+  const answer = await fetch(`http://127.0.0.1:${port}/.well-known/agent-card.json`);
+  const { supportedInterfaces = [] } = (await answer.json()) as { supportedInterfaces?: readonly { url: string }[] };
+  return {
+    addresses: [...new Set(supportedInterfaces.map(({ url }) => url.replace(/:\d+\//, ':<port>/')))],
+    warned: process.stderr.includes('warning[W-SEC-033]'),
+  };
+}
+
+describe('the address that a card names', () => {
+  it('is that of this machine, without a word', async () => {
+    expect(await started('', {})).toEqual({ addresses: ['http://localhost:<port>/a2a'], warned: false });
+  });
+
+  it('is one that others have, from SVC_PUBLIC_URL', async () => {
+    const env = { ...token, SVC_PUBLIC_URL: 'https://agents.example.com:8443/scribe/' };
+    expect(await started('', { env, args: toAll })).toEqual({
+      addresses: ['https://agents.example.com:<port>/scribe/a2a'],
+      warned: false,
+    });
+  });
+
+  it('is warned of where other machines are told one that is not theirs', async () => {
+    const { addresses, warned } = await started('', { env: token, args: toAll });
+    expect([addresses.length, warned]).toEqual([1, true]);
+    expect(running?.stderr).toContain('the card of the listener on 0.0.0.0 names an address of this machine');
+    expect(running?.stderr).toContain('SVC_PUBLIC_URL');
+  });
+
+  it('is none where no door is served, nor is there a warning', async () => {
+    expect(await started('doors: { serve: [] }\n', { env: token, args: toAll })).toEqual({
+      addresses: [],
+      warned: false,
+    });
+  });
+
+  it.each([
+    'agents.example.com',
+    'ftp://agents.example.com',
+    'https://user@agents.example.com',
+    'https://:pw@agents.example.com',
+    'https://agents.example.com/?a=b',
+    'https://agents.example.com/#a',
+    'https://',
+    ' ',
+  ])('is refused where it is none: %j', async (url) => {
+    const { code, stderr, stdout } = await svc(capsule(), ['run', '--json'], { env: { SVC_PUBLIC_URL: url } });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('error[E-RUN-130]: SVC_PUBLIC_URL is no http or https address');
+    expect(stderr).not.toContain('pw@');
+  });
+
+  it('is not looked at where no door is served, and counts as absent when it is empty', async () => {
+    const closed = await started('doors: { serve: [] }\n', { env: { SVC_PUBLIC_URL: 'nonsense' } });
+    expect(closed).toEqual({ addresses: [], warned: false });
+    running?.child.kill('SIGTERM');
+    await running?.ended;
+    workspace?.remove();
+    expect((await started('', { env: { SVC_PUBLIC_URL: '' } })).addresses).toEqual(['http://localhost:<port>/a2a']);
+  });
+});
