@@ -76,7 +76,7 @@ it('the capsule’s own protocol is the same to the byte with every door open an
   expect(closed.filter((text) => text.includes('-32601'))).toHaveLength(2);
 });
 
-it('the keys of the capsule’s own card come first, with the same bytes', async () => {
+it('the keys of the capsule’s own card come first, with the same bytes [D1-CARD-01, D1-CARD-03, D1-CARD-05]', async () => {
   const cardOf = async (serve: readonly DoorName[]): Promise<string> => {
     const capsule = await open({ serve });
     return await (await fetch(`${capsule.url}/.well-known/agent-card.json`)).text();
