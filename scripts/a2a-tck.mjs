@@ -24,26 +24,37 @@ if (checkout === undefined || python === undefined) {
 const plugin = `
 import uuid
 
+from tck.transport.http_json_client import HttpJsonClient
 from tck.transport.jsonrpc_client import JsonRpcClient
 
 WORDS = {"tck-input-required": "ask", "test-resubscribe": "pause", "tck-stream": "pause"}
 
+def changed(params):
+    message = params.get("message") if isinstance(params, dict) else None
+    if not isinstance(message, dict) or not isinstance(message.get("messageId"), str):
+        return params
+    wanted = [word for start, word in WORDS.items() if message["messageId"].startswith(start)]
+    parts = message.get("parts")
+    message = {**message, "messageId": message["messageId"] + "-" + str(uuid.uuid4())}
+    if wanted and isinstance(parts, list) and parts and "text" in parts[0]:
+        parts = [{**parts[0], "text": wanted[0] + " " + str(parts[0]["text"])}, *parts[1:]]
+        message = {**message, "parts": parts}
+    return {**params, "message": message}
+
 def told(method):
     def call(self, name, params):
-        message = params.get("message")
-        if isinstance(message, dict) and isinstance(message.get("messageId"), str):
-            wanted = [word for start, word in WORDS.items() if message["messageId"].startswith(start)]
-            parts = message.get("parts")
-            message = {**message, "messageId": message["messageId"] + "-" + str(uuid.uuid4())}
-            params = {**params, "message": message}
-            if wanted and isinstance(parts, list) and parts and "text" in parts[0]:
-                parts = [{**parts[0], "text": wanted[0] + " " + str(parts[0]["text"])}, *parts[1:]]
-                params = {**params, "message": {**message, "parts": parts}}
-        return method(self, name, params)
+        return method(self, name, changed(params))
     return call
+
+def told_over_http(method):
+    def request(self, verb, path, *, json_body=None, **more):
+        return method(self, verb, path, json_body=changed(json_body), **more)
+    return request
 
 JsonRpcClient._call = told(JsonRpcClient._call)
 JsonRpcClient._call_streaming = told(JsonRpcClient._call_streaming)
+HttpJsonClient._request = told_over_http(HttpJsonClient._request)
+HttpJsonClient._request_streaming = told_over_http(HttpJsonClient._request_streaming)
 `;
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-tck-'));
@@ -56,6 +67,7 @@ version: 1.0.0
 description: Is held to the kit of A2A.
 artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
 inference: { model: m, endpoint: "${model.endpoint}", driver: { artifact: svc-driver-openai } }
+doors: { push: { allow: [example.com, { host: localhost, private: true }] } }
 lifecycle: { task_acceptance: queue, after_task: sleep, queue_depth: 100, input_timeout_secs: 2 }
 `,
 );
