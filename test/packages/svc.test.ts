@@ -1,5 +1,16 @@
-import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -9,6 +20,7 @@ import { needsClass } from '../../packages/sandbox/test/needs-class.ts';
 import { InstalledSvc, type Packed, packSvc } from '../support/installed-svc.ts';
 
 const million = 1_000_000;
+const checkout = join(import.meta.dirname, '..', '..');
 
 describe('the package svc', { timeout: 240_000 }, () => {
   const place = mkdtempSync(join(tmpdir(), 'svc-pack-'));
@@ -66,7 +78,7 @@ describe('the package svc', { timeout: 240_000 }, () => {
   });
 
   it('is found by publint to be as packages are to be', () => {
-    const program = join(import.meta.dirname, '..', '..', 'node_modules', '.bin', 'publint');
+    const program = join(checkout, 'node_modules', '.bin', 'publint');
     const { status, stdout } = spawnSync(program, ['--strict', packed.path], { encoding: 'utf8' });
     expect(
       stdout.split('\n').filter((line) => /error|warning/i.test(line) && !/no (errors|warnings)/i.test(line)),
@@ -102,6 +114,19 @@ describe('the package svc', { timeout: 240_000 }, () => {
     );
   });
 
+  it('builds a component with the engine that it puts together', async () => {
+    await installed.svc(['new', 'tool', 'kettle']);
+    const modules = join(installed.project, 'kettle', 'node_modules');
+    mkdirSync(join(modules, '@svc'), { recursive: true });
+    for (const name of ['esbuild', 'componentize-qjs']) {
+      symlinkSync(join(checkout, 'node_modules', name), join(modules, name));
+    }
+    symlinkSync(join(checkout, 'packages', 'guest'), join(modules, '@svc', 'guest'));
+    await installed.svc(['build', 'kettle']);
+    expect(existsSync(join(installed.folder, 'packages', 'components', 'engine', 'engine.wasm'))).toBe(false);
+    expect(readdirSync(installed.project)).toContain('kettle-0.1.0.zip');
+  });
+
   it('serves a registry, publishes to it and installs from it', async () => {
     await installed.svc(['new', 'skill', 'tone']);
     const key = 'a-key-of-this-test-alone-0123456789';
@@ -133,23 +158,27 @@ describe('the package svc', { timeout: 240_000 }, () => {
     expect(stdout).toMatch(/report\.txt:\nTHE QUICK BROWN FOX!\nThe line has 4 words\.\n/);
   });
 
-  it('says that it was replaced when the files of a running session become those of another', async () => {
+  it('says that it was replaced when its files become those of another while it runs', async () => {
     const copy = join(place, 'replaced');
     cpSync(installed.folder, copy, { recursive: true });
-    const manifest = join(installed.project, 'hello', 'svc.yaml');
-    const waiting = join(installed.project, 'hello', 'waits.yaml');
-    writeFileSync(
-      waiting,
-      `${readFileSync(manifest, 'utf8')}lifecycle: { task_acceptance: queue, after_task: sleep }\n`,
-    );
-    const running = installed.startFrom(copy, ['run', '--json', '--manifest', waiting]);
-    await running.printed(/\n/);
+    const manifest = join(installed.folder, 'examples', 'hello', 'svc.yaml');
+    const args = [join(copy, 'bin', 'svc.cjs'), 'run', '-p', '--manifest', manifest];
+    const running = spawn(process.execPath, args, { cwd: installed.project, env: installed.env });
+    let said = '';
+    const waits = new Promise<void>((resolve) => {
+      running.stderr.on('data', (piece: Buffer) => {
+        said += piece.toString();
+        // It has what it needs to wait for the end of the task, and nothing yet of a session.
+        if (said.includes('W-RUN-065')) resolve();
+      });
+    });
+    await waits;
     const start = join(copy, 'dist', 'svc.cjs');
     writeFileSync(start, readFileSync(start, 'utf8').replace(/^\/\*[0-9a-f]+\*\//, '/*0000000000000000*/'));
     rmSync(join(copy, 'dist', 'late'), { recursive: true });
-    running.child.kill('SIGTERM');
-    const { code, stderr } = await running.ended;
-    expect(stderr).toMatch(/^error\[E-RUN-170\]: svc was replaced or removed while it ran: Cannot find module/m);
+    running.stdin.end('Greet me.');
+    const [code] = (await once(running, 'close')) as [number | null];
+    expect(said).toMatch(/^error\[E-RUN-170\]: svc was replaced or removed while it ran: Cannot find module/m);
     expect(code).toBe(1);
   });
 });

@@ -103,11 +103,6 @@ export class InstalledSvc {
     return new ProgramProcess(this.program(name), args, { cwd: this.project, env: { ...this.env, ...env } });
   }
 
-  /** Starts `svc` of a copy of its folder. */
-  startFrom(copy: string, args: readonly string[]): ProgramProcess {
-    return new ProgramProcess(join(copy, 'bin', 'svc.cjs'), args, { cwd: this.project, env: this.env });
-  }
-
   /** Takes from everybody the right to write to it, and gives home and project to a user whom that binds; null where there is none. */
   makeReadOnly(): { readonly uid: number } | null {
     const uid = process.getuid?.();
