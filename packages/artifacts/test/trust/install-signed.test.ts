@@ -13,6 +13,7 @@ import type { ArtifactSource } from '../../src/store/installed-artifact.ts';
 import { findStored, storeRoot, variantPaths } from '../../src/store/store-layout.ts';
 import type { StorePlaces } from '../../src/store/locate.ts';
 import { readLock } from '../../src/store/lockfile.ts';
+import { putArchive } from '../../src/store/store-put.ts';
 import { resolveArtifacts } from '../../src/store/resolve.ts';
 import { signaturesBeside } from '../../src/store/trust/signature-bundle.ts';
 import { archiveBytes, codesOf, temporaryDirectory, toolFiles } from '../store/artifacts.ts';
@@ -153,6 +154,22 @@ describe('an install', () => {
     await installEntries(request);
     expect(signaturesBeside(stored(request))).toEqual([bundle]);
   });
+});
+
+it('an archive in the place of a signed one does not inherit its signature', async () => {
+  const root = join(temporaryDirectory(), 'store');
+  const put = async (content: string, signatures: readonly string[]): Promise<string> => {
+    const chunks = [await bytesOf(content)];
+    return (await putArchive({ root, chunks, platform: null, from: 'x', signatures })).path;
+  };
+  const bundle = await signedBy(acme, await bytesOf('one'));
+  expect(signaturesBeside(await put('one', [bundle]))).toEqual([bundle]);
+  expect(signaturesBeside(await put('two', []))).toEqual([]);
+  expect(signaturesBeside(await put('one', [bundle]))).toEqual([bundle]);
+  // The same bytes again are as they were, and what comes with them is added.
+  const other = await signedBy(stranger, await bytesOf('one'));
+  expect(signaturesBeside(await put('one', []))).toEqual([bundle]);
+  expect(signaturesBeside(await put('one', [other, bundle]))).toEqual([other, bundle]);
 });
 
 describe('a run', () => {
