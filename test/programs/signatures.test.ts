@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -49,6 +49,10 @@ const byAcme = '{ names: ["*"], signed_by: { key: acme } }';
 
 async function run(...args: readonly string[]): Promise<SvcEnd> {
   return await svc(workspace, args, { env });
+}
+
+function isThere(program: string): boolean {
+  return (process.env['PATH'] ?? '').split(':').some((folder) => existsSync(join(folder, program)));
 }
 
 const signedLine = (pair: { readonly fingerprint: string }): object => ({ key: `sha256:${pair.fingerprint}` });
@@ -328,6 +332,24 @@ describe('svc key new', () => {
     expect((await run('key', 'new', 'mine')).stderr).toContain('E-IO-001');
     expect(readFileSync(made.private_key).equals(before)).toBe(true);
     expect((await run('key', 'new', '../x')).code).not.toBe(0);
+  });
+
+  it('makes keys and signatures that OpenSSL knows', async (context) => {
+    const openssl = (...args: readonly string[]): string =>
+      execFileSync('openssl', args, { cwd: workspace.folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    context.skip(!isThere('openssl'), 'needs the program openssl');
+    env = { ...env, SVC_KEY_PASSWORD: 'correct horse' };
+    await run('key', 'new', 'mine');
+    const own = readFileSync(join(workspace.folder, 'mine.pub'), 'utf8');
+    expect(openssl('pkey', '-in', 'mine.key', '-passin', 'pass:correct horse', '-pubout')).toBe(own);
+    writeFileSync(join(workspace.folder, 'style.zip'), await archiveBytes(skillFiles('style', 'Be brief.')));
+    await run('sign', 'style.zip', '--key', 'mine.key');
+    const bundle = JSON.parse(readFileSync(join(workspace.folder, 'style.zip.sigstore.jsonl'), 'utf8')) as {
+      messageSignature: { signature: string };
+    };
+    writeFileSync(join(workspace.folder, 'sig'), Buffer.from(bundle.messageSignature.signature, 'base64'));
+    const verified = openssl('dgst', '-sha256', '-verify', 'mine.pub', '-signature', 'sig', 'style.zip');
+    expect(verified).toBe('Verified OK\n');
   });
 
   it('encrypts the private key with a password, without which nothing is signed', async () => {
