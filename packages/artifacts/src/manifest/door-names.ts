@@ -4,14 +4,6 @@ export const doorNames = ['a2a', 'mcp', 'openai'] as const;
 
 export type DoorName = (typeof doorNames)[number];
 
-/** Those that this version has. */
-const built: readonly DoorName[] = ['a2a', 'mcp', 'openai'];
-
-/** Whether this version has the door. */
-export function isBuilt(name: DoorName): boolean {
-  return built.includes(name);
-}
-
 interface Doored {
   readonly doors: { readonly serve?: readonly DoorName[] | undefined };
   readonly lifecycle: { readonly task_acceptance: 'none' | 'single' | 'queue' };
@@ -20,5 +12,5 @@ interface Doored {
 /** The doors that a capsule serves: all there are, unless its manifest names them or it takes no tasks (docs/manifest.md "Keys"). */
 export function servedDoors({ doors, lifecycle }: Doored): readonly DoorName[] {
   if (lifecycle.task_acceptance === 'none') return [];
-  return doors.serve ?? built;
+  return doors.serve ?? doorNames;
 }

@@ -2,7 +2,7 @@
 
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { doorNames, isBuilt } from './door-names.ts';
+import { doorNames } from './door-names.ts';
 import { Draft, type KeyPath, renderKeyPath } from './key-path.ts';
 import type { Findings } from './checked-document.ts';
 import { bundledDrivers, runtimeTools } from './names.ts';
@@ -27,14 +27,9 @@ function checkDoors(draft: Draft, findings: Findings): void {
   const named = draft.list('doors', 'serve');
   named.forEach((name, index) => {
     const known = doorNames.find((door) => door === name);
-    if (known === undefined) return;
+    if (known === undefined || named.indexOf(name) === index) return;
     const path = ['doors', 'serve', index];
-    if (named.indexOf(name) < index) {
-      findings.add('E-MAN-003', `doors.serve[${index}] repeats ${known}`, { path, hint: 'name each door once' });
-    } else if (!isBuilt(known)) {
-      const message = `doors.serve[${index}] names ${known}, which this version of svc does not have`;
-      findings.add('E-MAN-005', message, { path, hint: 'leave it out, or use a version that has it' });
-    }
+    findings.add('E-MAN-003', `doors.serve[${index}] repeats ${known}`, { path, hint: 'name each door once' });
   });
   if (named.length === 0 || draft.at('lifecycle', 'task_acceptance') !== 'none') return;
   findings.add('E-MAN-003', 'doors.serve names doors, but lifecycle.task_acceptance: none takes no tasks', {

@@ -3,11 +3,6 @@
 import type { CatalogueEntry } from './catalogue-entry.ts';
 
 export const doorCodes = {
-  'E-MAN-005': {
-    title: 'a door is named that this version does not have',
-    explanation:
-      'doors.serve of the manifest names a protocol that clients could not reach: this version of svc does not speak it. Leave it out of the list, or use a version that has it. Without the key a capsule serves every door that its version has (docs/doors.md).',
-  },
   'E-RUN-130': {
     title: 'SVC_PUBLIC_URL is no address of a capsule',
     explanation:

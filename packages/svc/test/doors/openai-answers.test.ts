@@ -39,7 +39,7 @@ describe('a response', () => {
     });
     expect(response['created_at']).toBe(Math.floor(client.capsule.fixture.clock.now() / 1000));
     expect(await client.retrieve(response['id'])).toEqual(response);
-    const [task] = client.capsule.fixture.traced.filter(({ event_type: type }) => type === 'task_received');
+    const task = client.capsule.fixture.traced.find(({ event_type: type }) => type === 'task_received');
     expect(task).toMatchObject({ origin: 'message', trust: 'untrusted', principal: 'local', text: 'Write.' });
   });
 

@@ -32,10 +32,11 @@ describe('the models', () => {
 describe('a path below /v1/', () => {
   it.each([
     ['POST', '/v1/models', 405, 'GET, HEAD'],
-    ['DELETE', '/v1/responses/resp_tsk_1', 405, 'GET, HEAD'],
+    ['PUT', '/v1/responses/resp_tsk_1', 405, 'GET, POST, HEAD'],
+    ['DELETE', '/v1/responses/resp_tsk_1', 405, 'GET, POST, HEAD'],
     ['GET', '/v1/responses', 405, 'POST'],
     ['GET', '/v1/chat/completions', 405, 'POST'],
-    ['GET', '/v1/responses/resp_tsk_1/cancel', 405, 'POST'],
+    ['GET', '/v1/responses/resp_tsk_1/cancel', 404, null],
     ['GET', '/v1/', 404, null],
     ['GET', '/v1/embeddings', 404, null],
     ['GET', '/v1/models/demo/x', 404, null],
@@ -44,6 +45,9 @@ describe('a path below /v1/', () => {
     ['POST', '/v1/constructor', 404, null],
     ['GET', '/v1', 404, null],
     ['GET', '/v1/responses/..%2f..', 404, null],
+    ['GET', '/v1/responses/', 404, null],
+    ['POST', '/v1/responses/resp_tsk_1', 404, null],
+    ['POST', '/v1/responses/resp_tsk_1/cancel/x', 404, null],
   ])('is answered as what it is: %s %s is %i', async (method, path, status, allow) => {
     const client = await open();
     const response = await fetch(`${client.capsule.url}${path}`, { method });
@@ -223,7 +227,7 @@ describe('a capsule that has no room', () => {
 it('a request behind another one on its connection has its answer behind that one', async () => {
   const client = await open();
   const socket = await RawSocket.open(client.capsule.port);
-  const bad = postBytes('{', []).toString().replace('POST / ', 'POST /v1/responses ');
+  const bad = postBytes('{', []).replace('POST / ', 'POST /v1/responses ');
   socket.send(`${bad}GET /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
   const received = await socket.untilClosed();
   expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400', 'HTTP/1.1 200']);

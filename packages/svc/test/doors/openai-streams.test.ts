@@ -38,6 +38,13 @@ function lines(events: readonly SentEvent[]): string[] {
   });
 }
 
+/** The object that an event brings, counted from the end. */
+function dataAt(events: readonly SentEvent[], index: number): Json {
+  const data = events.at(index)?.data;
+  if (typeof data !== 'object') throw new Error('there is no such event');
+  return data;
+}
+
 /** What the chunks of a chat say, and how it ends. */
 function chatLines(events: readonly SentEvent[]): string[] {
   return events.map(({ data }) => {
@@ -72,7 +79,7 @@ describe('the stream of a response', () => {
     for (const [at, { event, data }] of events.entries()) {
       expect(data).toMatchObject({ type: event, sequence_number: at });
     }
-    const { response } = events.at(-1)?.data as Json;
+    const { response } = dataAt(events, -1);
     expect(await client.retrieve(response.id)).toEqual(response);
   });
 
@@ -97,7 +104,7 @@ describe('the stream of a response', () => {
       'completed completed Found.',
     ]);
     const ids = events.flatMap(({ data }) => (typeof data === 'string' ? [] : [data['item_id'] as string]));
-    const { response } = events.at(-1)?.data as Json;
+    const { response } = dataAt(events, -1);
     expect(response.output[0].id).toBe(ids.findLast((id) => id !== undefined));
   });
 
@@ -132,7 +139,7 @@ describe('the stream of a response', () => {
       ...itemEnd,
       'completed completed Which colour?',
     ]);
-    const { response } = asked.at(-1)?.data as Json;
+    const { response } = dataAt(asked, -1);
     const told = await client.stream('/v1/responses', { input: 'blue', previous_response_id: response.id });
     expect(lines(told)).toEqual([
       'created in_progress',
@@ -151,14 +158,14 @@ describe('the stream of a response', () => {
     const client = (await open({ turns: [fails, speaker.turn] })).run();
     const failed = await client.stream('/v1/responses', { input: 'x' });
     expect(lines(failed)).toEqual(['created queued', 'in_progress in_progress', 'failed failed']);
-    expect((failed.at(-1)?.data as Json)['response'].error.message).toBe('the model is on holiday');
+    expect(dataAt(failed, -1)['response'].error.message).toBe('the model is on holiday');
     const streaming = client.stream('/v1/responses', { input: 'y' });
     await speaker.say('rain');
     const [task] = client.capsule.fixture.session.board.live();
     await client.cancel(`resp_${task?.id}`);
     const canceled = await streaming;
     expect(lines(canceled).slice(-4)).toEqual(['0 =rain', ...itemEnd, 'failed cancelled']);
-    expect((canceled.at(-2)?.data as Json)['item'].status).toBe('incomplete');
+    expect(dataAt(canceled, -2)['item'].status).toBe('incomplete');
   });
 
   it('says nothing of an end before the hooks have spoken', async () => {

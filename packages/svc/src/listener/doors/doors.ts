@@ -35,10 +35,27 @@ export function doorRoutes(
     for (const method of ['GET', 'DELETE']) routes.push({ method, path: mcpPath, body: 'unread', handle });
   }
   if (serve.includes('openai')) {
-    const handle = (request: HttpRequest): Answer => use((doors) => doors.use((open) => open.openAi(request)));
-    routes.push({ method: '*', path: '/v1/', prefix: true, body: 'whole', maxBytes: maxBodyBytes, handle });
+    const handle = (request: RequestHead | HttpRequest): Answer =>
+      use((doors) => doors.use((open) => open.openAi(request)));
+    routes.push(...openAiRoutes(handle));
   }
   return routes;
+}
+
+/** What is taken to cancel a response says nothing. */
+const maxCancelBytes = 16 * 1024;
+
+function openAiRoutes(handle: (request: RequestHead | HttpRequest) => Answer): readonly Route[] {
+  const whole = { method: 'POST', body: 'whole', maxBytes: maxBodyBytes, handle } as const;
+  const unread = { method: 'GET', body: 'unread', handle } as const;
+  return [
+    { ...unread, path: '/v1/models' },
+    { ...unread, path: '/v1/models/', prefix: true },
+    { ...whole, path: '/v1/chat/completions' },
+    { ...whole, path: '/v1/responses' },
+    { ...unread, path: '/v1/responses/', prefix: true },
+    { ...whole, path: '/v1/responses/', prefix: true, maxBytes: maxCancelBytes },
+  ];
 }
 
 /** The doors of one session, which are opened when somebody comes. */

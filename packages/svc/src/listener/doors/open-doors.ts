@@ -50,7 +50,7 @@ export class OpenDoors {
     return this.#a2a;
   }
 
-  openAi(request: HttpRequest): Reply | Promise<Reply> {
+  openAi(request: RequestHead | HttpRequest): Reply | Promise<Reply> {
     if (this.#openAi !== null) return this.#openAi.handle(request);
     this.#openAiOpening ??= this.#openOpenAi();
     return this.#openAiOpening.then((door) => door.handle(request));

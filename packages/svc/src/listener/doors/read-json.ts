@@ -7,16 +7,16 @@ import { readLongJson } from '@svc/protocol/long-json.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
 /** Of a body above 16 KiB; more of them take a second to make and to throw away. */
-const mostValues = 32_768;
+export const mostValues = 32_768;
 
 /** The value of a body, or why it has none. */
-export function readJson(body: Buffer): JsonText | Promise<JsonText> {
+export function readJson(body: Uint8Array): JsonText | Promise<JsonText> {
   if (body.length > briefBody) return readLong(body);
   const text = decodeStrictUtf8(body);
   return text === null ? { kind: 'not-json' } : parsedJson(text);
 }
 
-async function readLong(body: Buffer): Promise<JsonText> {
+async function readLong(body: Uint8Array): Promise<JsonText> {
   const reading = readLongJson(body, mostValues);
   for (;;) {
     const step = reading.next();

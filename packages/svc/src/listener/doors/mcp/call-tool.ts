@@ -5,6 +5,7 @@ import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/
 import { isLong } from '@svc/kit/own-turn.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import { may } from '../../scopes.ts';
+import { isAtRest } from '../at-rest.ts';
 import type { TaskNews, TaskRecord } from '../../../session/task-record.ts';
 import type { Submission } from '../../../session/task-board.ts';
 import { parseCallArguments, mistakenCall, rejectedResult, taskResult, type CallArguments } from './capsule-tool.ts';
@@ -117,8 +118,6 @@ function cancelWithQuestion(record: TaskRecord, questionId: string, { mcpReq }: 
     { once: true },
   );
 }
-
-const isAtRest = (record: TaskRecord): boolean => record.isSettled || record.state === 'input-required';
 
 /** Tells the client what happens meanwhile. A client that takes its call back cancels the task. */
 function untilAtRest(record: TaskRecord, { mcpReq }: Context, caller: Caller): Promise<void> {

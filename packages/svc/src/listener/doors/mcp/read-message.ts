@@ -1,15 +1,9 @@
 /** Reads one message of the Model Context Protocol from a body, and refuses what no revision of it allows. */
 
-import { briefBody } from '@svc/protocol/json-rpc.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
-import { type JsonText, parsedJson } from '@svc/protocol/json-text.ts';
-import { readLongJson } from '@svc/protocol/long-json.ts';
-import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
 import { holdsWholeText, nestsTooDeep } from '../bad-input.ts';
+import { mostValues, readJson } from '../read-json.ts';
 
-/** A long body holds at most so many values. */
-const mostValues = 32_768;
 const longestId = 256;
 
 /** A request, a notification or an answer; `fault` says why a body is none. */
@@ -19,7 +13,7 @@ export type ReadMessage =
 
 /** A body of megabytes is read in turns of the event loop of its own, so that nothing waits for it. */
 export async function readMessage(body: Uint8Array): Promise<ReadMessage> {
-  const read = body.length <= briefBody ? parseBrief(body) : await parseLong(body);
+  const read = await readJson(body);
   if (read.kind === 'too-many') return fault(-32_600, `the body holds more than ${mostValues} values`);
   if (read.kind !== 'json') return fault(-32_700, 'Parse error');
   if (Array.isArray(read.value)) return fault(-32_600, 'batches are not served');
@@ -35,20 +29,6 @@ export async function readMessage(body: Uint8Array): Promise<ReadMessage> {
   if (nestsTooDeep(message)) return fault(-32_600, 'the message must not nest deeper than 64');
   if (!holdsWholeText(message)) return fault(-32_602, 'texts must hold whole characters');
   return { kind: 'message', message };
-}
-
-function parseBrief(body: Uint8Array): JsonText {
-  const text = decodeStrictUtf8(body);
-  return text === null ? { kind: 'not-json' } : parsedJson(text);
-}
-
-async function parseLong(body: Uint8Array): Promise<JsonText> {
-  const reading = readLongJson(body, mostValues);
-  for (;;) {
-    const step = reading.next();
-    if (step.done === true) return step.value;
-    await ownTurn();
-  }
 }
 
 function fault(code: number, why: string): ReadMessage {

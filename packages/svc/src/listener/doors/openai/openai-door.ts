@@ -4,7 +4,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { isJsonMediaType, singleHeader } from '@svc/kit/http/hygiene.ts';
 import { jsonReply, type Reply, type StreamReply } from '@svc/kit/http/reply.ts';
-import type { HttpRequest } from '@svc/kit/http/route.ts';
+import type { HttpRequest, RequestHead } from '@svc/kit/http/route.ts';
 import type { JsonText } from '@svc/protocol/json-text.ts';
 import { decodeMessageTags } from '@svc/protocol/message-tags.ts';
 import type { TaskRecord } from '../../../session/task-record.ts';
@@ -50,8 +50,8 @@ export class OpenAiDoor {
     this.#openedMs = core.session.clock.now();
   }
 
-  /** Answers every path below `/v1/`. */
-  handle(request: HttpRequest): Answer {
+  /** Answers what comes to one of the paths of the door; there is a body where it was posted. */
+  handle(request: RequestHead | HttpRequest): Answer {
     try {
       const answer = this.#route(request);
       return answer instanceof Promise ? answer.catch((error: unknown) => this.#failed(error)) : answer;
@@ -60,29 +60,26 @@ export class OpenAiDoor {
     }
   }
 
-  #route(request: HttpRequest): Answer {
-    const [first = '', ...rest] = request.path.slice('/v1/'.length).replace(/\/$/, '').split('/');
-    if (first === 'models' && rest.length <= 1) return this.#models(request, rest[0]);
-    if (first === 'responses' && rest.length === 0) return this.#post(request, (body) => this.#respond(body, request));
-    if (first === 'chat' && rest[0] === 'completions' && rest.length === 1) {
-      return this.#post(request, (body) => this.#chat(body, request));
-    }
-    const [id = '', action] = rest;
-    if (first === 'responses' && rest.length === 1) return this.#retrieve(request, id);
-    if (first === 'responses' && action === 'cancel' && rest.length === 2) return this.#cancel(request, id);
+  #route(request: RequestHead | HttpRequest): Answer {
+    const [kind, name = '', action] = request.path.slice('/v1/'.length).split('/');
+    const isPosted = 'body' in request;
+    if (kind === 'models' && action === undefined) return this.#models(name);
+    if (kind === 'responses' && action === undefined && !isPosted) return this.#retrieve(request, name);
+    if (kind === 'responses' && action === 'cancel' && isPosted) return this.#cancel(request, name);
+    if (isPosted && request.path === '/v1/responses')
+      return this.#post(request, (body) => this.#respond(body, request));
+    if (isPosted && kind === 'chat') return this.#post(request, (body) => this.#chat(body, request));
     throw new OpenAiFault(404, 'Nothing is served at this path.', { code: 'not_found' });
   }
 
-  #models({ method }: HttpRequest, name?: string): Reply {
-    takesOnly(method, 'GET');
+  #models(name: string): Reply {
     const model = modelObject(this.#model, this.#openedMs);
-    if (name === undefined) return jsonReply({ object: 'list', data: [model] });
+    if (name === '') return jsonReply({ object: 'list', data: [model] });
     if (name === this.#model) return jsonReply(model);
     throw new OpenAiFault(404, `There is no such model; this capsule is ${this.#model}.`, { code: 'model_not_found' });
   }
 
-  #retrieve(request: HttpRequest, id: string): Reply {
-    takesOnly(request.method, 'GET');
+  #retrieve(request: RequestHead, id: string): Reply {
     const principal = this.#core.principalOf(request);
     demand(principal, openAiScopes.get('retrieve'));
     const record = visibleResponse(id, principal, this.#core);
@@ -92,8 +89,7 @@ export class OpenAiDoor {
     return this.#responseReply(record);
   }
 
-  async #cancel(request: HttpRequest, id: string): Promise<Reply> {
-    takesOnly(request.method, 'POST');
+  async #cancel(request: RequestHead, id: string): Promise<Reply> {
     const principal = this.#core.principalOf(request);
     demand(principal, openAiScopes.get('cancel'));
     const record = visibleResponse(id, principal, this.#core);
@@ -102,7 +98,6 @@ export class OpenAiDoor {
   }
 
   #post(request: HttpRequest, answer: (body: unknown) => Answer): Answer {
-    takesOnly(request.method, 'POST');
     if (!isJsonMediaType(request.headers['content-type'])) {
       throw new OpenAiFault(415, 'The body must be sent as application/json.', { code: 'unsupported_media_type' });
     }
@@ -225,13 +220,6 @@ type Writer = (stream: DoorStream, followed: Followed) => SpeechListener;
 
 function whenPrepared(ahead: Promise<Prepared> | undefined, answer: (ahead: Prepared) => Answer): Answer {
   return ahead === undefined ? answer(undefined) : ahead.then(answer);
-}
-
-/** A `HEAD` is answered as its `GET` is. */
-function takesOnly(method: string, taken: 'GET' | 'POST'): void {
-  if (method === taken || (method === 'HEAD' && taken === 'GET')) return;
-  const allow = taken === 'GET' ? 'GET, HEAD' : taken;
-  throw new OpenAiFault(405, `This path takes ${allow}.`, { code: 'method_not_allowed', headers: { allow } });
 }
 
 function valueOf(json: JsonText): unknown {
