@@ -409,3 +409,38 @@ describe('without a rule', () => {
     expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining('W-SEC-019')]);
   });
 });
+
+describe('svc update under a rule', () => {
+  const versioned = (version: string): void => {
+    workspace.write('style/svc.yaml', `name: style\nversion: ${version}\nruntime: skill\n`);
+  };
+
+  it('moves to what the signer of before has signed, and to nobody else until that is accepted', async () => {
+    workspace.write(
+      'svc.yaml',
+      readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8').replace(
+        'runtime: skill',
+        'runtime: skill, range: ^1.0.0',
+      ),
+    );
+    trust('{ names: ["*"], signed_by: { any: [{ key: acme }, { key: stranger }] } }');
+    await run('publish', 'style', '--sign', '--key', 'acme.key');
+    expect((await run('install')).code).toBe(0);
+    versioned('1.1.0');
+    await run('publish', 'style', '--sign', '--key', 'acme.key');
+    const moved = await run('update', '--json');
+    expect(JSON.parse(moved.stdout)).toMatchObject({ after: '1.1.0', signed_by: signedLine(acme) });
+    versioned('1.2.0');
+    await run('publish', 'style', '--sign', '--key', 'stranger.key');
+    const before = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    const refused = await run('update');
+    expect([refused.code, refused.stderr.slice(0, 18)]).toEqual([1, 'error[E-REG-009]: ']);
+    expect(readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8')).toBe(before);
+    const accepted = await run('update', '--accept-signer');
+    expect(accepted.stdout).toContain('style is signed by ');
+    const lock = JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')) as { artifacts: object[] };
+    expect(lock.artifacts).toContainEqual(
+      expect.objectContaining({ name: 'style', version: '1.2.0', signed_by: signedLine(stranger) }),
+    );
+  });
+});

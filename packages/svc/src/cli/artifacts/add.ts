@@ -55,6 +55,7 @@ export function addCommand(context: CommandContext): Command {
     .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
     .option('--exact', 'write no range: svc update leaves the version as it is')
     .option('--allow-yanked', 'take a version that was yanked')
+    .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
     .option('--dry-run', 'say what would change, and change nothing')
     .option('--json', 'write one JSON object for each artifact')
     .action(async (what: string, options: AddOptions) => {

@@ -18,6 +18,9 @@ import {
 } from '@svc/artifacts/store/change-artifacts.ts';
 import type { Candidate } from '@svc/artifacts/store/choose-version.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { InstalledRef } from '@svc/artifacts/store/install.ts';
+import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
+import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
 import { type RegistryInUse, registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import type { RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -34,6 +37,7 @@ export interface ChangeOptions {
   readonly manifest: string;
   readonly registry?: string;
   readonly allowYanked?: boolean;
+  readonly acceptSigner?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
 }
@@ -80,6 +84,8 @@ export function openForChange(context: CommandContext, options: ChangeOptions, s
       sources: lazySources(choice),
       fetching: {
         observer: view,
+        renewsSignatures: true,
+        acceptSigner: options.acceptSigner === true,
         states: { allowsYanked: options.allowYanked === true, tellsDeprecated: true, onWarning },
       },
       prepare: async (artifact: FoundArtifact) => {
@@ -142,8 +148,7 @@ export async function carryOut(plan: readonly PlannedChange[], opened: OpenedPro
   }
   const brought = await changeArtifacts(plan, request);
   await rememberOwn(context, options.manifest);
-  const hashes = new Map(brought.map((each) => [spell(each), each.sha256]));
-  show(rows, 'changed', opened, hashes);
+  show(rows, 'changed', opened, new Map(brought.map((each) => [spell(each), each])));
   if (context.stderr.isTerminal) context.stderr.write(say`changed ${options.manifest} and svc.lock\n`);
 }
 
@@ -181,19 +186,22 @@ function changedLines(before: string, after: string): readonly string[] {
   return [...gone, ...now.slice(first, now.length - last).map((line) => `+ ${line}`)];
 }
 
-/** `hashes` are those of what was brought, by its spelling. */
+/** `brought` is what was fetched for it, by its spelling. */
 function show(
   rows: readonly ChangeRow[],
   outcome: 'planned' | 'changed',
   { options, context }: OpenedProject,
-  hashes: ReadonlyMap<string, string> = new Map(),
+  brought: ReadonlyMap<string, InstalledRef> = new Map(),
 ): void {
-  const hashOf = ({ name, after, sha256 }: ChangeRow): string | null =>
-    (after === null ? undefined : hashes.get(spell({ name, version: after }))) ?? sha256;
+  const broughtFor = ({ name, after }: ChangeRow): InstalledRef | undefined =>
+    after === null ? undefined : brought.get(spell({ name, version: after }));
   if (options.json === true) {
     for (const row of rows) {
       const { name, before, after, range, bytes, lines } = row;
-      context.stdout.write(jsonLine({ name, before, after, range, bytes, sha256: hashOf(row), lines, outcome }));
+      const sha256 = broughtFor(row)?.sha256 ?? row.sha256;
+      const signer = signerOf(broughtFor(row));
+      const signed_by = signer === null ? null : encodeSigner(signer);
+      context.stdout.write(jsonLine({ name, before, after, range, bytes, sha256, signed_by, lines, outcome }));
     }
     return;
   }
@@ -207,10 +215,19 @@ function show(
     row.after ?? '-',
     row.range ?? '-',
     row.bytes === null ? '-' : shownBytes(row.bytes),
-    hashOf(row)?.slice(0, 12) ?? '-',
+    (broughtFor(row)?.sha256 ?? row.sha256)?.slice(0, 12) ?? '-',
   ]);
   context.stdout.write(renderTable(columns, cells, context.stdout));
+  for (const row of rows) {
+    const signer = signerOf(broughtFor(row));
+    if (signer !== null) context.stdout.write(say`${row.name} is signed by ${renderSigner(signer)}\n`);
+  }
   if (outcome === 'changed') return;
   context.stdout.write(say`\n${options.manifest} would change:\n`);
   for (const line of rows.flatMap(({ lines }) => lines)) context.stdout.write(exactLine`${line}\n`);
+}
+
+/** Null where nobody has signed, or no policy wants to know. */
+function signerOf(brought: InstalledRef | undefined): Signer | null {
+  return brought?.admission?.kind === 'signed' ? brought.admission.signer : null;
 }

@@ -33,6 +33,7 @@ export function updateCommand(context: CommandContext): Command {
     .option('--latest', 'to the highest version of all, whatever the range; the range moves along')
     .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
     .option('--registry <which>', 'the address of a registry, or the name of a configured source')
+    .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
     .option('--dry-run', 'say what would change, and change nothing')
     .option('--json', 'write one JSON object for each artifact that changes')
     .action(async (names: string[], options: UpdateOptions) => {
