@@ -94,6 +94,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'svc/listener/doors/a2a/push-configs.ts': { chance: 'unseen' },
   'svc/listener/doors/mcp/client-sessions.ts': { duration: 'around', chance: 'around' },
   'svc/listener/doors/mcp/mcp-door.ts': { chance: 'around' },
+  'svc/listener/doors/openai/openai-door.ts': { clock: 'around' },
   'svc/listener/doors/door-stream.ts': { timer: 'around' },
   'svc/listener/doors/push/post-notification.ts': { timer: 'around' },
   'svc/listener/doors/push/push-queue.ts': { clock: 'around', chance: 'unseen', timer: 'around' },

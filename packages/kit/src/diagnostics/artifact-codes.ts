@@ -115,7 +115,7 @@ export const artifactCodes = {
   'E-REG-009': {
     title: 'an artifact is signed by somebody else',
     explanation:
-      'The signature is valid, but by another signer than the trust policy in ~/.svc/config.yaml accepts for this name, or than svc.lock records for the artifact. Find out who it is first: whoever takes over a name publishes under another identity. A policy is changed in ~/.svc/config.yaml alone; svc install --accept-signer records another signer in svc.lock, as far as the policy accepts that one.',
+      'The signature is valid, but by another signer than the trust policy in ~/.svc/config.yaml accepts for this name, or than svc.lock records for the artifact. Find out who it is first: whoever takes over a name publishes under another identity. A policy is changed in ~/.svc/config.yaml alone; --accept-signer of svc install, add and update records another signer in svc.lock, as far as the policy accepts that one.',
   },
   'E-REG-011': {
     title: 'an artifact has no signature, and the trust policy wants one',

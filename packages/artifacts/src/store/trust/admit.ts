@@ -126,7 +126,8 @@ interface SignerChange {
 
 function changedSigner({ ref }: Candidate, { now, recorded }: SignerChange, { rule, policy }: AppliedRule): Diagnostic {
   const message = `${spell(ref)} is signed by ${renderSigner(now, policy)}, but svc.lock records ${renderSigner(recorded, policy)}`;
-  const hint = 'find out why its signer has changed; svc install --accept-signer records the new one';
+  const hint =
+    'find out why its signer has changed; --accept-signer of svc install, add and update records the new one';
   return fault('E-REG-009', message, { rule, hint });
 }
 
