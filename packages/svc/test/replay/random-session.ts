@@ -10,7 +10,8 @@ import { FakeHooks } from '../../../../test/support/fake-hooks.ts';
 import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
 import type { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import type { SessionId } from '@svc/protocol/ids.ts';
+import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
+import type { TaskSource } from '../../src/session/task.ts';
 import { callHook } from '../../src/hooks/hook.ts';
 import type { InferenceRequest, InferenceResponse } from '../../src/inference/driver.ts';
 import { type Crossing, type Gate, RecordingGate } from '../../src/session/gate.ts';
@@ -127,6 +128,13 @@ async function aWhile(): Promise<void> {
   else if (ms > 1) await setImmediate();
 }
 
+/** Two clients with a conversation each, of one and the same name, and some that begin one of their own. */
+function from(): Pick<TaskSource, 'contextId' | 'sender'> {
+  if (chance(3)) return {};
+  const principal = chance(2) ? 'token:ann' : 'token:bob';
+  return { contextId: 'main' as ContextId, sender: { principal, tags: {} } };
+}
+
 class World {
   readonly #directory = mkdtempSync(join(tmpdir(), 'svc-replay-'));
   readonly #fixture: SessionFixture;
@@ -205,7 +213,9 @@ class World {
       await aWhile();
       this.#answerMaybe();
       if (chance(12)) this.#fixture.clock.advance(500);
-      if (chance(15)) board.submit({ text: `And ${Math.random()}?`, origin: 'message', trust: 'untrusted' });
+      if (chance(15)) {
+        board.submit({ text: `And ${Math.random()}?`, origin: 'message', trust: 'untrusted', ...from() });
+      }
       if (chance(25)) this.#endOfWork();
       if (chance(40)) void board.cancelAll();
       const current = board.current();
@@ -255,7 +265,10 @@ class World {
       duration_ms: 1,
     };
     this.#gate.arrive({ what: 'note', event }, () => this.#fixture.activity.emit({ kind: 'noted', task: null, event }));
-    this.#fixture.session.board.deliver({ text: 'It has ended.', origin: 'completion', trust: 'untrusted' });
+    const { board } = this.#fixture.session;
+    const begun = board.current();
+    const place = begun === null ? {} : { contextId: begun.contextId, conversation: begun.conversation };
+    board.deliver({ text: 'It has ended.', origin: 'completion', trust: 'untrusted', ...place });
   }
 }
 
