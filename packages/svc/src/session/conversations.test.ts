@@ -23,6 +23,7 @@ describe('conversations in memory', () => {
     expect(kept.history(context(0))).toEqual(said('again'));
     expect(kept.history(context(1))).toEqual([]);
     expect(kept.history(context(2))).toEqual(said('2'));
+    expect([kept.has(context(1)), kept.has(context(2))]).toEqual([false, true]);
   });
 
   it('of more than 16 MiB are refused, and what was kept stays', () => {

@@ -144,6 +144,7 @@ describe('conversations on disk', () => {
     expect(kept.history('ctx-0' as ContextId)).toEqual(said('again'));
     expect(kept.history('ctx-1' as ContextId)).toEqual([]);
     expect(kept.history('ctx-2' as ContextId)).toEqual(said('2'));
+    expect([open().has('ctx-1' as ContextId), open().has('ctx-2' as ContextId)]).toEqual([false, true]);
   });
 
   it('of more than 16 MiB are refused, and what was kept stays', () => {
