@@ -1,6 +1,7 @@
 /** The methods of A2A that answer once, whichever binding they are called through. */
 
 import type { TaskRecord } from '../../../session/task-record.ts';
+import { isAtRest, untilAtRest } from '../at-rest.ts';
 import type { DoorCore } from '../door-core.ts';
 import type { Principal } from '../principal.ts';
 import { extendedCard } from './card.ts';
@@ -54,7 +55,7 @@ export function sendMessage(
 ): Answer | Promise<Answer> {
   const answer = (): Answer => answerOf(delivery, request, core);
   if (delivery.kind === 'rejected' || request.returnImmediately || isAtRest(delivery.record)) return answer();
-  return untilAtRest(delivery.record, core)
+  return untilAtRest(delivery.record, core.records)
     .then(() => core.demandHeld(principal))
     .then(answer);
 }
@@ -71,20 +72,6 @@ export function deliveredTask(
 ): Readonly<Record<string, unknown>> {
   if (delivery.kind === 'task') return taskObject(delivery.record, view);
   return rejectedTask(delivery.task, session.clock.now(), rejectedMessage);
-}
-
-function isAtRest(record: TaskRecord): boolean {
-  return record.isSettled || record.state === 'input-required';
-}
-
-function untilAtRest(record: TaskRecord, { records }: DoorCore): Promise<void> {
-  return new Promise((resolve) => {
-    const unfollow = records.follow(record, (news) => {
-      if (news.kind !== 'state' || !isAtRest(record)) return;
-      unfollow();
-      resolve();
-    });
-  });
 }
 
 /** Longer answers are encoded each time rather than held twice. */
