@@ -27,7 +27,7 @@ export async function bundleStart(request) {
   const places = new Map(ofStart.map((path) => [path, inStart(request, path)]));
 
   const bundleParts = async () =>
-    await bundleLate(Object.fromEntries([...parts.paths].map((path) => [lateName(path), path])), [elsewhere(places)]);
+    await bundleLate(Object.fromEntries(parts.sorted().map((path) => [lateName(path), path])), [elsewhere(places)]);
   let known = -1;
   let apart;
   while (known < parts.paths.size) {
@@ -53,7 +53,7 @@ export async function bundleStart(request) {
   const shared = ofStart.filter((path) => asked.has(path));
   const whole = await bundleWhole(shared, entry);
   const files = [whole, ...lateFiles].flatMap(({ outputFiles }) => outputFiles);
-  return { files, plan: { parts: [...parts.paths], ofStart, groups, shared, places: [...places] } };
+  return { files, plan: { parts: parts.sorted(), ofStart, groups, shared, places: [...places] } };
 }
 
 /**
@@ -115,9 +115,14 @@ function bundlersOf({ name, options, packagesOnDemand }) {
   return { parts, bundleFirst, bundleLate, bundleWhole };
 }
 
-/** Own modules that are imported on demand, as they are met. */
+/** Own modules that are imported on demand, as they are met: esbuild reads at once, so that is in another order each time. */
 class PartsOnDemand {
   paths = new Set();
+
+  /** In the same order for each build. */
+  sorted() {
+    return [...this.paths].sort((one, other) => (one < other ? -1 : 1));
+  }
 
   /** Makes of each such import one of a file in `directory`. */
   plugin(directory) {
@@ -298,7 +303,8 @@ function groupsByUsers({ metafile }) {
     const key = files.join();
     if (files.length > 1) groups.set(key, [...(groups.get(key) ?? []), path]);
   }
-  return [...groups.values()];
+  // Their files are named by their place here.
+  return [...groups].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, paths]) => paths.sort());
 }
 
 function modulesElsewhere({ metafile }) {

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -87,6 +88,22 @@ function archivesOf(checkout: string): Record<string, string> {
   );
 }
 
+/** The hash of every file that the programs are made of. */
+function programsOf(checkout: string): Record<string, string> {
+  const dist = join(checkout, 'dist');
+  const names = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter(
+    (name) =>
+      /^(?:[\w-]+\.cjs|(?:late|packages|viewer|compiler)\/.*)$/.test(name) && statSync(join(dist, name)).isFile(),
+  );
+  const hashOf = (name: string): string => {
+    const code = readFileSync(join(dist, name), 'latin1');
+    // The packages of the other checkout are links to those of this one, whose paths esbuild writes; the first line is a hash of them.
+    const settled = code.replaceAll(/"[^"\n]*?node_modules\//g, '"node_modules/').replace(/^\/\*[0-9a-f]{16}\*\//, '');
+    return createHash('sha256').update(settled).digest('hex');
+  };
+  return Object.fromEntries(names.sort().map((name) => [name, hashOf(name)]));
+}
+
 const manifest = `name: c
 version: 1.0.0
 artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]
@@ -95,13 +112,14 @@ inference: { model: script, driver: { artifact: svc-driver-script, config: { scr
 const script = '- content: [{ type: text, text: Done. }]\n  stop_reason: end_turn\n';
 
 describe('another checkout of the same commit', { timeout: 1_200_000 }, () => {
-  it('has bundled artifacts and a tarball of the guest of the same bytes, and takes a svc.lock that this one made', async () => {
+  it('has programs, bundled artifacts and a tarball of the guest of the same bytes, and takes a svc.lock that this one made', async () => {
     const recorded = JSON.parse(readFileSync(join(root, 'artifacts', 'sums.json'), 'utf8')) as Record<string, string>;
     const names = Object.keys(recorded).filter((ref) => isWhole || few.has(ref.split('@')[0] ?? ''));
     const wanted = Object.fromEntries(names.map((ref) => [ref, recorded[ref]]));
     for (let round = 1; round <= rounds; round += 1) {
       const checkout = otherCheckout(round);
       expect(archivesOf(checkout), `round ${round}`).toEqual(wanted);
+      expect(programsOf(checkout), `round ${round}`).toEqual(programsOf(root));
       expect(readdirSync(join(checkout, 'dist', 'guest'))).toEqual(readdirSync(join(root, 'dist', 'guest')));
       for (const tarball of readdirSync(join(root, 'dist', 'guest'))) {
         expect(readFileSync(join(checkout, 'dist', 'guest', tarball))).toEqual(
