@@ -28,18 +28,40 @@ process.chdir(root);
 
 /** Packages that are imported on demand, by their files in `dist/packages/`. */
 const latePackages = new Map();
+/** Large packages of which no part has a copy, however it imports them: by each of their names, the name of the file that has all of it. */
+const wholePackages = new Map([
+  ['@modelcontextprotocol/client', '@modelcontextprotocol/client'],
+  ['@modelcontextprotocol/server', '@modelcontextprotocol/server'],
+  ['@modelcontextprotocol/server/stdio', '@modelcontextprotocol/server'],
+]);
 /** Makes of such an import one of that file, `directory` being the way to `dist/`. */
 const packagesOnDemand = (directory) => ({
   name: 'packages-on-demand',
   setup({ onResolve }) {
     onResolve({ filter: /^[^.]/ }, ({ kind, path }) => {
-      if (kind !== 'dynamic-import' || path.startsWith('node:') || ownPath(path) !== null) return undefined;
-      const file = `${path.replaceAll(/[^a-z0-9]+/gi, '-')}.cjs`;
-      latePackages.set(file, path);
+      const isLate = kind === 'dynamic-import' && !path.startsWith('node:') && ownPath(path) === null;
+      const name = wholePackages.get(path) ?? (isLate ? path : undefined);
+      if (name === undefined) return undefined;
+      const file = `${name.replaceAll(/[^a-z0-9]+/gi, '-')}.cjs`;
+      latePackages.set(file, name);
       return { path: `${directory}/packages/${file}`, external: true };
     });
   },
 });
+
+/** The entry of the file of a package that has several names: all that it exports under any of them. */
+const allNames = {
+  name: 'all-names',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^/ }, ({ kind, path }) =>
+      kind === 'entry-point' && wholePackages.has(path) ? { path, namespace: 'all-names' } : undefined,
+    );
+    onLoad({ filter: /^/, namespace: 'all-names' }, ({ path }) => {
+      const names = [...wholePackages].filter(([, whole]) => whole === path).map(([name]) => name);
+      return { contents: names.map((name) => `export * from '${name}';`).join('\n'), resolveDir: root };
+    });
+  },
+};
 
 /** @type {import('esbuild').BuildOptions} */
 const options = {
@@ -176,6 +198,7 @@ function writeChanged(path, code) {
 
 async function bundlePackages() {
   await build({
+    plugins: [allNames],
     absWorkingDir: root,
     entryPoints: [...latePackages].map(([file, path]) => ({ in: path, out: file.slice(0, -'.cjs'.length) })),
     outdir: 'dist/packages',
