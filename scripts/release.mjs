@@ -83,12 +83,11 @@ export function publish(packages, { out, publishes, env = process.env, stdio = '
 }
 
 /**
- * A clean clone of the commit, built.
+ * A clean clone of a commit, built.
  * @param {string} folder
- * @param {NodeJS.ProcessEnv} env
+ * @param {{ commit: string, env: NodeJS.ProcessEnv }} of
  */
-function buildClone(folder, env) {
-  const commit = gitIn(root)('rev-parse', 'HEAD');
+function buildClone(folder, { commit, env }) {
   mkdirSync(join(folder, '..'), { recursive: true });
   execFileSync('git', ['clone', '--quiet', '--no-hardlinks', root, folder], { stdio: 'inherit' });
   execFileSync('git', ['-C', folder, 'checkout', '--quiet', '--detach', commit], { stdio: 'inherit' });
@@ -107,11 +106,13 @@ function gitIn(checkout) {
 function release({ out, repository, maintainer, publishes }) {
   const obstacle = whyNotReleasable(root, { publishes });
   if (obstacle !== null) throw new Error(obstacle);
+  // What is checked out meanwhile is another matter.
+  const commit = gitIn(root)('rev-parse', 'HEAD');
   const work = mkdtempSync(join(tmpdir(), 'svc-release-'));
   try {
     const builds = surroundings.map(({ folder, env }, index) => {
       const clone = join(work, folder);
-      buildClone(clone, env);
+      buildClone(clone, { commit, env });
       const packed = join(work, `packed-${index}`);
       return { packed, packages: packReleased(clone, { out: packed, repository }) };
     });
@@ -122,7 +123,7 @@ function release({ out, repository, maintainer, publishes }) {
     if (differing.length > 0) throw new Error(`two builds of the commit differ:\n${differing.join('\n')}`);
     mkdirSync(out, { recursive: true });
     for (const file of files) copyFileSync(join(first.packed, file), join(out, file));
-    const created = gitIn(root)('show', '-s', '--format=%cd', '--date=format-local:%Y-%m-%dT%H:%M:%SZ', 'HEAD');
+    const created = gitIn(root)('show', '-s', '--format=%cd', '--date=format-local:%Y-%m-%dT%H:%M:%SZ', commit);
     const assets = makeAssets({
       out,
       packages: first.packages,
