@@ -28,7 +28,8 @@ function makeShop(folder: string): void {
 function settled(row: string): string {
   return row
     .replaceAll(/ses_[0-9a-f]+|(?<=trace show )[0-9a-f]+/g, 'id')
-    .replaceAll(/\d[\d.,]*(?= (?:m?s|tokens)\b)|(?<=localhost:)\d+/g, '#')
+    .replaceAll(/\d[\d.,]* m?s\b/g, '# ms')
+    .replaceAll(/\d[\d.,]*(?= tokens\b)|(?<=localhost:)\d+/g, '#')
     .replaceAll(/ +/g, ' ');
 }
 
