@@ -58,7 +58,7 @@ export async function bindListener(server: HttpServer, address: ListenerAddress)
 
 function openDoor(bind: string): Diagnostic {
   return new Diagnostic('W-SEC-031', `the listener on ${bind} accepts other machines without a token`, {
-    hint: 'set SVC_LISTENER_TOKEN to require a bearer token',
+    hint: 'set SVC_LISTENER_TOKEN to require a bearer token, or give each client its own with svc token add',
   });
 }
 
