@@ -381,7 +381,8 @@ export const catalogue = {
   },
   'W-SEC-031': {
     title: 'the listener accepts other machines without a token',
-    explanation: 'The listener is bound to an address that is not loopback, SVC_LISTENER_TOKEN is not set, and there are no door tokens (svc token).',
+    explanation:
+      'The listener is bound to an address that is not loopback, SVC_LISTENER_TOKEN is not set, and there are no door tokens (svc token).',
   },
   'W-SEC-032': {
     title: 'a declared limit is not enforced on commands and programs',
