@@ -37,7 +37,7 @@ describe('a message of megabytes', () => {
     expect(received.map((each) => String(each['text'])).toSorted()).toEqual(recorded.toSorted());
     const keys = new Set(received.map((each) => Object.keys(each).join()));
     expect([...keys]).toEqual([
-      'event_type,event_id,parent_id,session_id,timestamp,task_id,context_id,origin,trust,lane,text',
+      'event_type,event_id,parent_id,session_id,timestamp,task_id,context_id,origin,trust,lane,principal,text',
     ]);
   });
 });
