@@ -12,5 +12,6 @@ it('explains each code in one place', () => {
       ([, code]) => code,
     ),
   );
-  expect(codes.toSorted()).toEqual(Object.keys(catalogue).toSorted());
+  expect(new Set(codes)).toEqual(new Set(Object.keys(catalogue)));
+  expect(codes.filter((code, index) => codes.indexOf(code) !== index)).toEqual([]);
 });
