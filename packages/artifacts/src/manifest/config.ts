@@ -46,7 +46,7 @@ export type ConfiguredSource =
   /** `url` is `oci://<host>/<path>`. */
   | (SourceBase & { readonly type: 'oci'; readonly url: string });
 
-interface UserConfig {
+export interface UserConfig {
   /** The source named by `registry.default`. */
   readonly defaultSource?: ConfiguredSource;
   readonly sources: readonly ConfiguredSource[];

@@ -4,7 +4,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { parseArtifactPlace } from '../../manifest/artifact-place.ts';
-import { loadUserConfig, type ConfiguredSource, registryAddressFault } from '../../manifest/config.ts';
+import { loadUserConfig, type ConfiguredSource, registryAddressFault, type UserConfig } from '../../manifest/config.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import type { ArtifactSource } from '../installed-artifact.ts';
@@ -42,14 +42,14 @@ export function registryInUse(choice: RegistryChoice): RegistryInUse {
   if (named === 'local') return { kind: 'local' };
   const config = configOf(choice);
   if (named === undefined) {
-    return config.defaultSource === undefined ? { kind: 'local' } : openSource(config.defaultSource, choice);
+    return config.defaultSource === undefined ? { kind: 'local' } : openSource(config.defaultSource, config, choice);
   }
   const byName = config.sources.find(({ name }) => name === named);
-  if (byName !== undefined) return openSource(byName, choice);
+  if (byName !== undefined) return openSource(byName, config, choice);
   if (named.startsWith(ociPrefix)) return openOci(named, config, choice);
   const url = parseAddress(named, choice.flag === undefined ? 'SVC_REGISTRY_URL' : '--registry');
   const byUrl = config.sources.find((source) => source.type === 'registry' && source.url === url);
-  return openSource(byUrl ?? { type: 'registry', name: url, url, token: () => undefined }, choice);
+  return openSource(byUrl ?? { type: 'registry', name: url, url, token: () => undefined }, config, choice);
 }
 
 /** What a launch or an install asks for what it does not find on this machine. */
@@ -84,16 +84,16 @@ export function ociAccessOf(choice: RegistryChoice): OciAccess {
   return accessOf(configOf(choice), choice);
 }
 
-function accessOf({ sources }: ReturnType<typeof loadUserConfig>, { http, env, home }: RegistryChoice): OciAccess {
+function accessOf({ sources }: UserConfig, { http, env, home }: RegistryChoice): OciAccess {
   return {
     http,
     login: async (at) => {
-      const own = sources.find(
-        (source) =>
-          source.type === 'oci' && spellsBeginning(ociAddress(source.url), at) && source.token() !== undefined,
-      );
-      const token = own?.token();
-      return token === undefined ? await findLogin(at, { env, home }) : loginOfToken(token);
+      for (const source of sources) {
+        const isOfHost = source.type === 'oci' && spellsBeginning(ociAddress(source.url), at);
+        const token = isOfHost ? source.token() : undefined;
+        if (token !== undefined) return loginOfToken(token);
+      }
+      return await findLogin(at, { env, home });
     },
   };
 }
@@ -102,7 +102,7 @@ function spellsBeginning(source: OciRepositoryName, { host, repository }: OciRep
   return source.host === host && `${repository}/`.startsWith(`${source.repository}/`);
 }
 
-function openOci(named: string, config: ReturnType<typeof loadUserConfig>, choice: RegistryChoice): RegistryInUse {
+function openOci(named: string, config: UserConfig, choice: RegistryChoice): RegistryInUse {
   const address = named.replace(/\/+$/, '');
   const fault = ociAddressFault(address);
   if (fault !== undefined) {
@@ -114,9 +114,9 @@ function openOci(named: string, config: ReturnType<typeof loadUserConfig>, choic
   return { kind: 'oci', source: new OciSource(ociAddress(address), accessOf(config, choice)) };
 }
 
-function openSource(source: ConfiguredSource, choice: RegistryChoice): RegistryInUse {
+function openSource(source: ConfiguredSource, config: UserConfig, choice: RegistryChoice): RegistryInUse {
   if (source.type === 'oci') {
-    const access = ociAccessOf(choice);
+    const access = accessOf(config, choice);
     return { kind: 'oci', source: new OciSource(ociAddress(source.url), access, `${source.name} (${source.url})`) };
   }
   if (source.type === 'github') {
@@ -145,7 +145,7 @@ function openGithub(
   return new GithubApi(access, http);
 }
 
-function configOf({ home, env, onWarning }: RegistryChoice): ReturnType<typeof loadUserConfig> {
+function configOf({ home, env, onWarning }: RegistryChoice): UserConfig {
   const config = loadUserConfig({ home, env });
   for (const warning of config.warnings) onWarning(warning);
   return config;
