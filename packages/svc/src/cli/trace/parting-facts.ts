@@ -135,15 +135,21 @@ export function fixedDifference(
 export function isToldAlike(stepA: number, stepB: number, readers: Readers): boolean {
   const [a, b] = [startOf(readers[0], stepA), startOf(readers[1], stepB)];
   if (a?.port !== 'hook' || b?.port !== 'hook' || a.name !== b.name) return false;
-  const [textA, textB] = [textOf(a.in, readers[0]), textOf(b.in, readers[1])];
-  return textA !== null && textB !== null && firstDifference(withoutIds(textA), withoutIds(textB)) === null;
+  const told = toldIn([a.in, b.in], readers);
+  return told !== null && firstDifference(...told) === null;
 }
 
 function inputDifference(a: StartRecord | null, b: StartRecord | null, readers: Readers): Difference | null {
   const hashes = [inputOf(a), inputOf(b)] as const;
   if (a?.port !== 'hook' || b?.port !== 'hook') return textDifference(hashes, readers);
-  const [textA, textB] = [textOf(hashes[0], readers[0]), textOf(hashes[1], readers[1])];
-  return textA === null || textB === null ? null : firstDifference(withoutIds(textA), withoutIds(textB));
+  const told = toldIn(hashes, readers);
+  return told === null ? null : firstDifference(...told);
+}
+
+/** What hooks were told, without ids; null where a text is not kept. */
+function toldIn([a, b]: Hashes, readers: Readers): readonly [a: string, b: string] | null {
+  const [textA, textB] = [textOf(a, readers[0]), textOf(b, readers[1])];
+  return textA === null || textB === null ? null : [withoutIds(textA), withoutIds(textB)];
 }
 
 /** What a hook is told (`svc:hook/types`), without the ids that are other ones in each session. */
