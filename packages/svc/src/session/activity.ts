@@ -150,8 +150,8 @@ export class SessionActivity {
 
   /** Hears what commands write for all who listen; null while nobody does: it is then not looked at. */
   get output(): OutputListener | null {
-    const [only = null, ...more] = this.#outputListeners;
-    return more.length === 0 ? only : this.#everyOutput;
+    const [first = null] = this.#outputListeners;
+    return this.#outputListeners.length > 1 ? this.#everyOutput : first;
   }
 
   readonly #everyOutput: OutputListener = {
