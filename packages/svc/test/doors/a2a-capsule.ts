@@ -28,6 +28,19 @@ export interface A2aOptions extends Partial<FixtureOptions> {
   readonly facts?: Partial<DoorFacts>;
 }
 
+/** Hooks that reopen a task at its first end, and accept the next. */
+export function reopenOnce(): NonNullable<FixtureOptions['hooks']> {
+  let isFirst = true;
+  return {
+    mayReopen: true,
+    taskEnded: async () => {
+      const end = isFirst ? ({ kind: 'reopen', feedback: 'Again.' } as const) : ({ kind: 'accepted' } as const);
+      isFirst = false;
+      return end;
+    },
+  };
+}
+
 /** What a door does around its session, for tests to look at. */
 export class FakeOutside implements DoorOutside {
   readonly traced: TraceEvent[] = [];

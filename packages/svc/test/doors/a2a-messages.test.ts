@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { calls, hangs, says } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
-import { useA2aCapsules, userMessage, type Json } from './a2a-capsule.ts';
+import { reopenOnce, useA2aCapsules, userMessage, type Json } from './a2a-capsule.ts';
 
 const open = useA2aCapsules();
 
@@ -52,16 +52,7 @@ describe('SendMessage', () => {
   });
 
   it('waits for the hooks of the end: a task that they reopen has not ended', async () => {
-    let asked = 0;
-    const capsule = (
-      await open({
-        turns: [says('first'), says('second')],
-        hooks: {
-          mayReopen: true,
-          taskEnded: async () => (asked++ === 0 ? { kind: 'reopen', feedback: 'Again.' } : { kind: 'accepted' }),
-        },
-      })
-    ).run();
+    const capsule = (await open({ turns: [says('first'), says('second')], hooks: reopenOnce() })).run();
     const { task } = await capsule.result('SendMessage', userMessage('Write.'));
     expect(task.status.state).toBe('TASK_STATE_COMPLETED');
     expect(responseOf(task)).toEqual([{ text: 'second' }]);

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { calls, hangs, says, type Turn } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
 import { TaskRecords } from '../../src/session/task-records.ts';
-import type { Json } from './a2a-capsule.ts';
+import { type Json, reopenOnce } from './a2a-capsule.ts';
 import { assistant, eventsOf, saidIn, type SentEvent, textOf, useOpenAiCapsules, user } from './openai-calls.ts';
 import { Speaker } from './speaker.ts';
 import { TokenHome } from './token-home.ts';
@@ -169,16 +169,7 @@ describe('the stream of a response', () => {
   });
 
   it('says nothing of an end before the hooks have spoken', async () => {
-    let asked = 0;
-    const client = (
-      await open({
-        turns: [says('first'), says('second')],
-        hooks: {
-          mayReopen: true,
-          taskEnded: async () => (asked++ === 0 ? { kind: 'reopen', feedback: 'Again.' } : { kind: 'accepted' }),
-        },
-      })
-    ).run();
+    const client = (await open({ turns: [says('first'), says('second')], hooks: reopenOnce() })).run();
     const events = lines(await client.stream('/v1/responses', { input: 'x' }));
     expect(events.filter((line) => /^\d \+/.test(line))).toEqual(['0 +first', '1 +second']);
     expect(events.filter((line) => line.startsWith('completed'))).toEqual(['completed completed second']);
