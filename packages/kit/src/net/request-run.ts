@@ -134,6 +134,11 @@ export interface OutgoingBody {
   chunks(): Chunks;
 }
 
+/** A body that is held whole. */
+export function bodyOf(bytes: Uint8Array): OutgoingBody {
+  return { bytes: bytes.length, chunks: () => [bytes] };
+}
+
 export type HttpMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH';
 
 interface Exchange {

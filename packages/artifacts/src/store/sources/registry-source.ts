@@ -10,7 +10,7 @@ import type { LockedArtifact } from '../lockfile.ts';
 import { decodeSignatures } from '../trust/signature-bundle.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
-import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
+import { bodyOf, type OutgoingBody } from '@svc/kit/net/request-run.ts';
 import {
   artifactsPath,
   decodeIndex,
@@ -128,14 +128,13 @@ export class RegistrySource implements ArtifactSource {
 
   /** Deprecates, yanks, blocks or restores a version. `E-REG-001` when the registry has none, or knows no states. */
   async changeState(ref: ArtifactRef, change: StateOfVersion): Promise<void> {
-    const text = Buffer.from(encodeStateChange(change));
     const answer = await this.#http.send({
       label: this.#label,
       url: new URL(`${this.#address.url}${encodeStateTarget(ref.name, ref.version)}`),
       headers: { 'content-type': 'application/json' },
       key: this.#address.key,
       method: 'PUT',
-      body: { bytes: text.length, chunks: () => [text] },
+      body: bodyOf(Buffer.from(encodeStateChange(change))),
     });
     if (answer.status === 200) {
       answer.discard();
@@ -189,13 +188,12 @@ export class RegistrySource implements ArtifactSource {
 
   /** Brings a bundle for an archive, which need not be there yet. Harmless when it is there already. */
   async sign(sha256: string, bundle: string): Promise<void> {
-    const bytes = Buffer.from(bundle);
     const answer = await this.#http.send({
       label: `sending a signature to ${this.#label}`,
       url: new URL(`${this.#address.url}${encodeSignaturesTarget(sha256)}`),
       headers: { 'content-type': 'application/json' },
       key: this.#address.key,
-      body: { bytes: bytes.length, chunks: () => [bytes] },
+      body: bodyOf(Buffer.from(bundle)),
     });
     if (answer.status === 200 || answer.status === 201) answer.discard();
     else if (answer.status === 404) {

@@ -5,6 +5,7 @@ import { generateKeyPairSync, sign, X509Certificate } from 'node:crypto';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { HttpClient } from '@svc/kit/net/http-client.ts';
+import { bodyOf } from '@svc/kit/net/request-run.ts';
 import { asJsonObject, asStrings, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { readErrorText } from '../sources/registry-source.ts';
 import type { IdentityToken, Predicate } from './ci-identity.ts';
@@ -160,13 +161,12 @@ const largestAnswer = 1024 * 1024;
 
 /** The object that a service answers a POST with. */
 async function ask({ http }: SigningServices, { label, url, body, secret }: Question): Promise<JsonObject> {
-  const bytes = Buffer.from(JSON.stringify(body));
   const answer = await http.send({
     label,
     url: new URL(url),
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     key: null,
-    body: { bytes: bytes.length, chunks: () => [bytes] },
+    body: bodyOf(Buffer.from(JSON.stringify(body))),
   });
   if (answer.status !== 200 && answer.status !== 201) {
     const { shown } = await readErrorText(answer, secret);

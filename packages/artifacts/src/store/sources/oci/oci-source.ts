@@ -3,7 +3,8 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HttpClient } from '@svc/kit/net/http-client.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
-import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
+import { bodyOf, type OutgoingBody } from '@svc/kit/net/request-run.ts';
+import { signatureLimits } from '@svc/protocol/registry-messages.ts';
 import { archiveLimits } from '../../archive-entry.ts';
 import { type ArtifactRef, spell } from '../../artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from '../../installed-artifact.ts';
@@ -42,9 +43,6 @@ export interface OciPublication extends ArtifactFacts {
   readonly signatures: readonly string[];
 }
 
-/** Of one archive; more and longer ones are not looked at. */
-const mostSignatures = 16;
-const mostBundleBytes = 64 * 1024;
 /** Of one version. */
 const mostVariants = 32;
 
@@ -76,7 +74,7 @@ export class OciSource implements ArtifactSource {
     const others = before === null ? [] : besides(before, publication, repository.label);
     const config = encodeConfig(publication);
     const archive = { mediaType: archiveType, digest: `sha256:${sha256}`, size: body.bytes };
-    await repository.pushBlob(config.descriptor, { bytes: config.bytes.length, chunks: () => [config.bytes] });
+    await repository.pushBlob(config.descriptor, bodyOf(config.bytes));
     await repository.pushBlob(archive, body);
     const manifest = encodeManifest(publication, config.descriptor, archive);
     if (publication.signatures.length > 0) await repository.pushDocument(manifest, null);
@@ -209,11 +207,11 @@ async function signaturesIn(repository: OciRepository, at: string, sha256: strin
   if (manifest === null) return [];
   const referrers = await repository.referrers(manifest);
   const bundles: string[] = [];
-  for (const { digest } of referrers.filter(isSignature).slice(0, mostSignatures)) {
+  for (const { digest } of referrers.filter(isSignature).slice(0, signatureLimits.mostBundles)) {
     const document = await repository.document(digest);
     const bundle = document === null ? null : decodeSignature(document.bytes);
-    if (bundle === null || bundle.size > mostBundleBytes) continue;
-    const bytes = await readUpTo(repository.openBlob(bundle).bytes, mostBundleBytes);
+    if (bundle === null || bundle.size > signatureLimits.maxBundleBytes) continue;
+    const bytes = await readUpTo(repository.openBlob(bundle).bytes, signatureLimits.maxBundleBytes);
     if (bytes !== undefined) bundles.push(bytes.toString('utf8'));
   }
   return bundles;

@@ -2,9 +2,10 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
-import type { HttpMethod, OutgoingBody } from '@svc/kit/net/request-run.ts';
+import { bodyOf, type HttpMethod, type OutgoingBody } from '@svc/kit/net/request-run.ts';
 import { redirectTarget, type RedirectSource } from '@svc/kit/net/redirect-rule.ts';
 import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
 import {
@@ -81,9 +82,10 @@ export class OciRepository {
       return null;
     }
     if (answer.status !== 200) throw await this.#refusal(answer, `does not give ${at}`);
-    const bytes = await bytesOf(answer);
+    const bytes = await readUpTo(answer.body(), mostDocumentBytes);
     const mediaType = mediaTypeOf(answer);
-    if (bytes === null) throw new Diagnostic('E-ART-003', `${at} of ${this.label} is described in more than 4 MiB`);
+    if (bytes === undefined)
+      throw new Diagnostic('E-ART-003', `${at} of ${this.label} is described in more than 4 MiB`);
     const digest = digestOf(bytes);
     if (isDigest(at) && at !== digest)
       throw new Diagnostic('E-REG-002', `${this.label} gives a document of ${digest} for ${at}`);
@@ -188,7 +190,7 @@ export class OciRepository {
   async referrers(digest: string, actions: Actions = 'pull'): Promise<readonly Descriptor[]> {
     const answer = await this.#ask(`/referrers/${digest}`, { actions });
     const isList = answer.status === 200 && mediaTypeOf(answer) === indexType;
-    if (isList) return listedIn(await bytesOf(answer));
+    if (isList) return listedIn(await readUpTo(answer.body(), mostDocumentBytes));
     answer.discard();
     if (answer.status >= 500 || answer.status === 401 || answer.status === 403)
       throw await this.#refusal(answer, 'does not say what refers to an archive');
@@ -324,8 +326,8 @@ function tagOfReferrers(digest: string): string {
   return digest.replace(':', '-');
 }
 
-function listedIn(bytes: Buffer | null): readonly Descriptor[] {
-  const document = bytes === null ? null : decodeDocument(bytes, indexType);
+function listedIn(bytes: Buffer | undefined): readonly Descriptor[] {
+  const document = bytes === undefined ? null : decodeDocument(bytes, indexType);
   return document?.kind === 'index' ? document.manifests : [];
 }
 
@@ -339,21 +341,6 @@ interface UploadPlace {
 }
 
 const nothing: OutgoingBody = bodyOf(Buffer.alloc(0));
-
-function bodyOf(bytes: Buffer): OutgoingBody {
-  return { bytes: bytes.length, chunks: () => [bytes] };
-}
-
-async function bytesOf(answer: HttpAnswer): Promise<Buffer | null> {
-  const pieces: Buffer[] = [];
-  let size = 0;
-  for await (const piece of answer.body()) {
-    size += piece.length;
-    if (size > mostDocumentBytes) return null;
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
-}
 
 /** `Bearer realm="…",service="…"`: the texts in quotes, by their names in small letters. */
 function challengeFields(challenge: string): ReadonlyMap<string, string> {
