@@ -1,21 +1,15 @@
-import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 import { build } from 'esbuild';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
+import { chromium, startChromium } from '../support/chromium.ts';
 import { asks, says, script } from '../support/scripted-turns.ts';
 import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
 
 const capsules = useStreamedCapsules();
-const chromium = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'].find(
-  (name) => spawnSync(name, ['--version']).status === 0,
-);
 
 /** What runs in the page: it says in the end what it saw. */
 const page = `
@@ -52,7 +46,7 @@ describe.skipIf(chromium === undefined)('a page in Chromium (skipped without it)
     const site = new Site(bundled.outputFiles[0]?.text ?? '', capsule.line.url);
     onTestFinished(() => site.close());
     const seen = site.seen();
-    openBrowser(await site.listen());
+    startChromium(['--remote-debugging-port=0', await site.listen()]);
     expect(JSON.parse(await seen)).toEqual([
       'working',
       'input-required',
@@ -66,25 +60,6 @@ describe.skipIf(chromium === undefined)('a page in Chromium (skipped without it)
     ]);
   });
 });
-
-function openBrowser(url: string): void {
-  const profile = mkdtempSync(join(tmpdir(), 'svc-browser-'));
-  // The tests may run as root, where Chromium has no sandbox of its own.
-  const args = [
-    '--headless',
-    '--no-sandbox',
-    '--disable-gpu',
-    '--remote-debugging-port=0',
-    `--user-data-dir=${profile}`,
-  ];
-  const browser = spawn(chromium ?? '', [...args, url], { stdio: 'ignore' });
-  onTestFinished(async () => {
-    const ended = once(browser, 'exit');
-    browser.kill('SIGKILL');
-    await ended;
-    rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
-  });
-}
 
 /** Serves the page, and hands `/capsule/…` on as a proxy before a capsule does: without what says which page asks. */
 class Site {

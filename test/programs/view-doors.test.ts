@@ -1,22 +1,11 @@
-import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
+import { chromium, startChromium } from '../support/chromium.ts';
 import { RawSocket } from '../support/raw-socket.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { staysUp, type StreamedCapsule, useStreamedCapsules } from '../support/streamed-capsule.ts';
@@ -26,9 +15,6 @@ import type { Workspace } from '../support/workspace.ts';
 
 const patience = { timeout: 60_000 };
 const capsules = useStreamedCapsules();
-const chromium = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'].find(
-  (name) => spawnSync(name, ['--version']).status === 0,
-);
 
 function emptyWorkspace(): Workspace {
   const workspace = scriptCapsule();
@@ -315,29 +301,15 @@ async function inPage(code: string): Promise<unknown> {
     site.close();
     site.closeAllConnections();
   });
-  startBrowser(['--remote-debugging-port=0', `http://127.0.0.1:${(site.address() as AddressInfo).port}/`]);
+  startChromium(['--remote-debugging-port=0', `http://127.0.0.1:${(site.address() as AddressInfo).port}/`]);
   return JSON.parse(await seen);
 }
 
 /** The document that an address leads to. */
 async function dumped(url: string, more: readonly string[] = []): Promise<string> {
-  const browser = startBrowser([...more, '--dump-dom', url]);
+  const browser = startChromium([...more, '--dump-dom', url]);
   let text = '';
   browser.stdout?.on('data', (piece: Buffer) => (text += String(piece)));
   await once(browser, 'close');
   return text;
-}
-
-function startBrowser(args: readonly string[]): ReturnType<typeof spawn> {
-  const profile = mkdtempSync(join(tmpdir(), 'svc-browser-'));
-  // The tests may run as root, where Chromium has no sandbox of its own.
-  const usual = ['--headless', '--no-sandbox', '--disable-gpu', `--user-data-dir=${profile}`];
-  const browser = spawn(chromium ?? '', [...usual, ...args], { stdio: ['ignore', 'pipe', 'ignore'] });
-  const ended = once(browser, 'exit');
-  onTestFinished(async () => {
-    browser.kill('SIGKILL');
-    await ended;
-    rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
-  });
-  return browser;
 }

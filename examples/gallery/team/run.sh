@@ -6,7 +6,8 @@ for capsule in editor fact-finder headline-writer; do
   svc publish "$capsule" --registry local > published.txt
 done
 
-svc-referee --port 0 --spawn-allow editor > referee.txt &
+: > referee.txt
+svc-referee --port 0 --spawn-allow editor >> referee.txt &
 referee=$!
 trap 'kill "$referee" 2> /dev/null || true' EXIT
 for _ in $(seq 600); do
