@@ -1,4 +1,4 @@
-/** The codes of manifests, artifacts, the store and the registry clients. */
+/** The codes of artifacts, the store, svc.lock and the sources of artifacts. */
 
 import type { CatalogueEntry } from './catalogue-entry.ts';
 
@@ -191,5 +191,25 @@ export const artifactCodes = {
     title: 'an artifact does not meet a rule of the trust policy that only warns',
     explanation:
       'The rule has mode: warn in ~/.svc/config.yaml. The artifact is used all the same. Without that line the rule would refuse it: with E-REG-011 when it has no signature, E-REG-012 when the signature does not hold, E-REG-009 when somebody else has signed it.',
+  },
+  'E-RUN-003': {
+    title: 'an artifact differs from svc.lock',
+    explanation:
+      'The bytes found for an artifact do not have the hash that svc.lock records. Run svc install to accept a change.',
+  },
+  'W-ART-001': {
+    title: 'a component is older than its source',
+    explanation:
+      'component.wasm is packed as it is, and component.ts beside it has been changed after it was built. svc build builds it anew.',
+  },
+  'W-ART-002': {
+    title: 'a component cannot be built again with the same bytes',
+    explanation:
+      'svc brings an engine for one version of componentize-qjs, with which the same source gives the same bytes on every machine. Another version is installed beside component.ts, and was used with an engine of its own. Such a component works; but nobody can build it again and compare. Install the version that the hint names.',
+  },
+  'W-REG-002': {
+    title: 'svc.lock is not written yet',
+    explanation:
+      'One artifact was installed by its name, and the project has no svc.lock. It would hold every artifact of the manifest or be refused by svc run, and some are not on this machine. svc install without an argument installs them and writes it; so does svc run.',
   },
 } as const satisfies Record<string, CatalogueEntry>;

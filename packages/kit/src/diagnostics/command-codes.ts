@@ -1,8 +1,7 @@
-/** The codes of tasks, and of the commands that talk to a running capsule. */
+/** The codes of commands that look at sessions, talk to them or show them. */
 
 import type { CatalogueEntry } from './catalogue-entry.ts';
 
-/** Codes of what `svc run` says of its tasks, and of the commands that talk to a running capsule; a part of the catalogue. */
 export const commandCodes = {
   'E-IO-004': {
     title: 'something else answers where a session is to listen',
@@ -14,54 +13,103 @@ export const commandCodes = {
     explanation:
       'SVC_LISTENER_TOKEN goes by itself only to sessions of this user, at the very address they bound: any other program that listens at a host:port could keep it. --send-token sends it there all the same.',
   },
-  'E-RUN-059': {
-    title: 'a task failed',
-    explanation:
-      'The message says why. "provider answered" and a number is what the provider of the model said: 401 it does not take the key, 403 the key may not do this, 404 there is no such model or address, 429 too many requests or a quota that is used up, 500 and more a failure of its own. "without an event stream" is a web page or a proxy that answers in its place, "cannot reach" a network or an address that does not work, "the connection broke" an answer that was cut off. inference.model, inference.endpoint and inference.api_key of svc.yaml say which model is asked, where and with which key. svc trace steps shows how far the task came. Clients of the capsule are told no more than that it failed.',
+  'E-RUN-026': {
+    title: 'no such running capsule',
+    explanation: 'The session named is not running on this machine for this user, or the name fits several.',
   },
-  'E-RUN-054': {
-    title: 'a question that nobody can answer',
+  'E-RUN-027': {
+    title: 'a capsule did not stop in time',
     explanation:
-      'A tool asked whoever gave the task, and the task came from svc -p, where nobody is there to answer. The task was ended at once instead of waiting until lifecycle.input_timeout_secs has passed. Put the answer into the task, or start the capsule with svc run and answer with a message.',
+      'The process did not end within 20 seconds of being asked to. It can be killed; its trace stays readable.',
   },
-  'E-RUN-055': {
-    title: 'the time of --timeout is over',
+  'E-RUN-057': {
+    title: 'a capsule does not serve what a command needs',
     explanation:
-      'The time counts from the start of svc -p. The task was canceled, and what it started has been ended. Its trace and journal are kept: svc trace steps shows how far it came.',
+      'The agent card of the capsule lists the methods that it answers, and the one that the command calls is not among them: it runs under another version of svc. Nothing was asked of it. Of svc serve mcp: its manifest closes the door that is wanted (doors.serve), or its version has none.',
   },
-  'E-RUN-056': {
-    title: 'a task was canceled',
+  'E-RUN-090': {
+    title: 'a length of time cannot be read',
     explanation:
-      'The task of svc -p did not come to its end: a signal or svc stop ended the capsule, or a client canceled the task. There is no answer.',
+      'Ages are a whole number and a unit without a blank between them: m for minutes, h for hours, d for days, w for weeks.',
   },
-  'E-RUN-080': {
-    title: 'svc ended before its session did',
+  'E-RUN-091': {
+    title: 'a name fits several sessions',
     explanation:
-      'A second signal ended it at once, a stop took more than 18 seconds, or svc has a bug, which it then says too. The last lines of the trace and the journal may be missing.',
+      'The last characters that were given are those of more than one session; the message lists them. Nothing was done, and the exit code is 2. Give more characters, or the whole id.',
   },
-  'E-RUN-081': {
-    title: 'the tokens of a session are used up',
+  'E-RUN-092': {
+    title: 'a capsule took no task',
     explanation:
-      'The next call of the model could pass --max-tokens, or inference.max_session_tokens of the manifest, whichever is lower: its input as estimated, and its answer at its longest (inference.max_tokens). It was not made, and the task failed.',
+      'The capsule answered with a task in the state rejected: it works on one and has no room for more (lifecycle.queue_depth), takes one task ever (task_acceptance: single), or is ending. Nothing was started.',
   },
-  'E-RUN-082': {
-    title: 'a component of a session broke off',
+  'E-RUN-093': {
+    title: 'there is no question to answer',
     explanation:
-      'The driver or a hook is a WebAssembly component and trapped. The session went on, but cannot be relied on; status says trapped. The trace names the component.',
+      'svc answer sends its text only while a task of the capsule waits for input: at any other time it would start another task. Somebody else may have answered meanwhile, or the time to answer has passed (lifecycle.input_timeout_secs). Nothing was sent.',
   },
-  'E-RUN-060': {
-    title: 'the task cannot be read from standard input',
+  'E-RUN-094': {
+    title: 'a task waits for an answer',
     explanation:
-      'With --task -, all of standard input is the task: UTF-8 text of at most 10 MiB. It was longer, was no text, could not be read, or svc run was stopped before its end. Nothing has been run.',
+      'svc send --wait waits for the end of the task, and the task has asked for input, which the command has none of. The task goes on waiting: svc answer gives it one, svc cancel ends it.',
   },
-  'E-RUN-061': {
-    title: 'no more files can be opened',
+  'E-RUN-095': {
+    title: 'no task was canceled',
     explanation:
-      'svc met the limit of open files, its own or that of the whole machine, where it cannot go on without one. Raise it (ulimit -n); a session needs 64 and more with each component, command and connection.',
+      'The session has no such task, its name fits several, or it had come to its end already. Nothing was changed.',
   },
-  'W-RUN-059': {
-    title: 'programs run with less than scoped containment',
+  'E-RUN-120': {
+    title: 'the capsule for a chat did not start',
     explanation:
-      'Shell commands, native tools and a driver that is a process get the strongest class that the host offers, and this one offers no more than advisory: they read and write what the user who runs svc can. The message has the reason. svc doctor says what the host offers; --containment scoped refuses to run without.',
+      'svc chat without a session starts svc run, and waits up to three minutes for the line with which that says where it listens. Start the capsule with svc run, which shows what it does, and join it: svc chat <session>.',
+  },
+  'E-RUN-121': {
+    title: 'a chat needs a terminal',
+    explanation:
+      'svc chat reads keys and draws while a model answers, so that standard input and standard output have to be a terminal. Scripts ask with svc -p, or with svc send --wait of a capsule that runs.',
+  },
+  'E-RUN-125': {
+    title: 'a step has no log',
+    explanation:
+      'Commands have logs of what they wrote beyond the 16 KiB that their result holds, and so have answers of MCP servers of more than 64 KiB. What was shorter is whole in the result of the step, which svc trace show has.',
+  },
+  'E-RUN-126': {
+    title: 'svc prune was not told to remove anything',
+    explanation:
+      'svc prune asks before it removes something, and standard input is no terminal on which somebody could answer. Nothing was removed. Look at what --dry-run lists, then give --yes.',
+  },
+  'E-RUN-129': {
+    title: 'svc prune does not know which artifacts are needed',
+    explanation:
+      'svc prune --artifacts removes what no svc.lock names, so it needs one: that of the project, or with -g those of the projects that svc install, add and update have recorded in ~/.svc/projects.json. Without any, everything would look as if nobody needed it. Nothing was removed.',
+  },
+  'E-RUN-140': {
+    title: 'somebody has guessed at the token of a page',
+    explanation:
+      'svc view takes requests of its page by a token of 256 bits, which stands in the address that it prints. Five others were shown to it, all different, so its server has ended: some program of this machine, perhaps of another user, has tried to guess it. Run svc view again, which makes a new token.',
+  },
+  'E-RUN-141': {
+    title: 'the port for a page cannot be had',
+    explanation:
+      'svc view listens on a port of 127.0.0.1 until Ctrl+C. Another program has the one that --port names, or the system does not give it to this user. Without --port the system chooses a free one.',
+  },
+  'E-RUN-170': {
+    title: 'svc was replaced or removed while it ran',
+    explanation:
+      'svc reads parts of itself when they are first needed. A package manager or a build put another version in the place of the one that was running, or removed it, and the next part was not to be had. Run the command again. A capsule that was running has ended: start it again, its trace and journal are kept. To upgrade without that, end the capsules that svc ps lists first.',
+  },
+  'W-RUN-127': {
+    title: 'the cache stays while sessions run',
+    explanation:
+      'Processes that the components of a session run in read from ~/.svc/cache when they are started, so svc prune --caches removes nothing of it while a session of this user runs. Everything else was looked at as ever.',
+  },
+  'W-RUN-128': {
+    title: 'the history of what was typed is not kept, or only in part',
+    explanation:
+      'svc chat keeps the last 1,000 texts that were typed in ~/.svc/history, one string of JSON a line, for this user alone. The file, or ~/.svc, is of another user, is no file or no directory, cannot be read or written, has lines that are no such strings, or is longer than 4 MiB. A link is never followed. The chat goes on; the message says what is missing. Mend or remove the file, or start the chat with --no-history.',
+  },
+  'W-RUN-142': {
+    title: 'no browser was started',
+    explanation:
+      'svc view --open starts xdg-open, or open on macOS, with a file that leads on to the page. It is not installed, or found no browser. The page is served all the same: open the address that svc view printed.',
   },
 } as const satisfies Record<string, CatalogueEntry>;

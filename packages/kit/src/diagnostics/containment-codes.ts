@@ -1,0 +1,61 @@
+/** The codes of containment: its class, its limits, and svc-sandbox. */
+
+import type { CatalogueEntry } from './catalogue-entry.ts';
+
+export const containmentCodes = {
+  'E-CAP-003': {
+    title: 'the containment floor cannot be met on this host',
+    explanation:
+      'The declared containment class is stronger than what the host achieves. Lower the floor or run on another host.',
+  },
+  'E-CAP-004': {
+    title: 'SVC_CONTAINMENT_CEILING is not a containment class',
+    explanation:
+      'SVC_CONTAINMENT_CEILING limits the containment class that is used. It takes advisory, scoped or sealed; unset, the strongest the host offers is used.',
+  },
+  'E-CAP-015': {
+    title: 'what makes the attempts of svc doctor is not there',
+    explanation:
+      'svc doctor --containment makes its attempts with the program svc-attempts, which is installed beside the helper svc-launch. Install svc anew; in a checkout, npm run build:native puts both there, or says what it needs for that.',
+  },
+  'E-CAP-017': {
+    title: 'a state store is not a directory of its own',
+    explanation:
+      'A store is the directory ~/.svc/state/<name>. A link or a file stands in its place, or in that of ~/.svc/state: what it leads to could be anything. Remove it, or move the directory there.',
+  },
+  'E-CAP-018': {
+    title: 'a limit that is required is not held here',
+    explanation:
+      'capabilities.resources.enforce is required, and on this host nothing holds one of the limits, or only svc itself by looking, which is too late for a fast program. svc run --explain-scope says by what each is held, and docs/containment.md what to change.',
+  },
+  'E-CAP-019': {
+    title: 'a request to the sandbox cannot be used',
+    explanation:
+      'The library and svc-sandbox take paths that are there and are no links, whole numbers above 0 as limits, and a command. The message says what was given and what is wrong with it.',
+  },
+  'E-CAP-020': {
+    title: 'the containment class cannot hold a grant of the sandbox',
+    explanation:
+      'Hosts of the network, and a part of a writable directory that may be read only, are held in class sealed alone. In another class the command would get more than was granted, so nothing is started.',
+  },
+  'E-CAP-021': {
+    title: 'the sandbox did not start a command',
+    explanation:
+      'The program is not there, cannot be run, or a step of its containment failed; the message says which. Nothing ran. svc-sandbox exits with 127, 126 or 125 for these.',
+  },
+  'W-RUN-003': {
+    title: 'a command that is listed cannot be run on this host',
+    explanation:
+      'capabilities.shell.allow names a command that is not in PATH or not executable, or that needs a file that is not there. Its tool answers every call with that.',
+  },
+  'W-RUN-059': {
+    title: 'programs run with less than scoped containment',
+    explanation:
+      'Shell commands, native tools and a driver that is a process get the strongest class that the host offers, and this one offers no more than advisory: they read and write what the user who runs svc can. The message has the reason. svc doctor says what the host offers; --containment scoped refuses to run without.',
+  },
+  'W-SEC-032': {
+    title: 'a declared limit is not enforced on commands and programs',
+    explanation:
+      'Components are held to every grant by svc itself; commands, native tools and process drivers by the kernel, and this host, or its operator, offers less than the manifest declares. Declare capabilities.containment to refuse such a host.',
+  },
+} as const satisfies Record<string, CatalogueEntry>;

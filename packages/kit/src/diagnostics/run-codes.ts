@@ -1,0 +1,198 @@
+/** The codes of svc run and svc -p: what a session begins with, what it keeps, how its tasks end. */
+
+import type { CatalogueEntry } from './catalogue-entry.ts';
+
+export const runCodes = {
+  'E-IO-001': {
+    title: 'a file cannot be read or written',
+    explanation: 'The operating system refused a file operation. The message names the path and the reason.',
+  },
+  'E-IO-002': {
+    title: 'the trace cannot be written',
+    explanation:
+      'A session never goes on without its trace. The disk is full, read-only or failing; the message gives the reason.',
+  },
+  'E-IO-003': {
+    title: 'a remote side failed: registry authentication or parsing, or a lost watch connection',
+    explanation:
+      'The registry refused the key or answered something unreadable, or the connection to a capsule was lost.',
+  },
+  'E-RUN-010': {
+    title: 'the listener port is taken',
+    explanation:
+      'network.internal_port is already bound by another process. Choose another port, or leave the key out.',
+  },
+  'E-RUN-011': {
+    title: 'the listener cannot bind its address',
+    explanation:
+      'The address given with --bind does not belong to this machine, or the port may not be bound by this user.',
+  },
+  'E-RUN-019': {
+    title: 'a capsule that delegates knows no referee',
+    explanation:
+      'capabilities.spawn.allow is declared, and SVC_REFEREE_URL is not set or is no address of a referee. Start svc-referee and set the variable to the address it prints, such as http://127.0.0.1:7700.',
+  },
+  'E-RUN-020': {
+    title: 'SVC_SPAWNER cannot be read',
+    explanation:
+      'A parent capsule hands its child a spawner handle in SVC_SPAWNER, as JSON. The variable holds something else. Unset it to run the capsule by hand.',
+  },
+  'E-RUN-024': {
+    title: 'there is nothing to run',
+    explanation: 'lifecycle.task_acceptance is none and neither --task nor a task.md beside the manifest was given.',
+  },
+  'E-RUN-028': {
+    title: 'the workdir has outgrown its limit, or cannot be held to it',
+    explanation:
+      'The files of the workdir hold more than capabilities.resources.workdir_max_bytes, files included that were removed and that a program still holds; or a part of the workdir cannot be looked at, so that nobody knows. The session ends, because its task could not be trusted to stop.',
+  },
+  'E-RUN-029': {
+    title: 'the workdir holds the workspace or what svc keeps',
+    explanation:
+      'The agent could alter the manifest, the trace or the artifact store. Give it a directory of its own, outside the .svc directories of the workspace and of the user. The workdir of a child is to be the very directory that its parent made: a link on the way there could lead to any of these.',
+  },
+  'E-RUN-030': {
+    title: 'the script of a scripted model cannot be read',
+    explanation: 'inference.driver.config.script names a file below the manifest that is missing or cannot be read.',
+  },
+  'E-RUN-031': {
+    title: 'a kept conversation cannot be read',
+    explanation:
+      'With --workdir, threaded conversations are kept below .svc/conversations. The file named is damaged, or was written by another version. A task of its context fails rather than start from nothing. Restore the file, or remove it to let the context begin anew.',
+  },
+  'E-RUN-032': {
+    title: 'a conversation is too long to be kept',
+    explanation:
+      'A threaded conversation of more than 16 MiB is not kept, and the task that made it so long fails; what was kept before stays. Set inference.context.max_tokens to have it compacted, or begin another context.',
+  },
+  'E-RUN-033': {
+    title: 'another session has the conversations of this workdir',
+    explanation:
+      'Threaded conversations belong to the workdir given with --workdir, and one session of a capsule at a time has them. Stop the other session, or give this one a workdir of its own.',
+  },
+  'E-RUN-036': {
+    title: 'an MCP server did not tell its tools',
+    explanation:
+      'The server of an artifact with implementation: mcp has to be asked for its tools before the first session with it. It could not be started, ended, broke the protocol or did not answer in time; the message has its last words.',
+  },
+  'E-RUN-037': {
+    title: 'the referee does not admit this session',
+    explanation:
+      'The session has to be registered with the referee, and it refused. A capsule that is started by hand must be named by --spawn-allow of svc-referee and be in its artifact store in the same version; an approval is good for one launch within 60 seconds.',
+  },
+  'E-RUN-038': {
+    title: 'the referee cannot be asked',
+    explanation:
+      'Nothing answers at SVC_REFEREE_URL, or what answers is no referee. Start svc-referee, or correct the variable.',
+  },
+  'E-RUN-039': {
+    title: 'the approval of a delegated launch cannot be read',
+    explanation:
+      'With --spawn-approval-stdin, which only a parent capsule gives, the approval of the referee is read from standard input up to its end. It was empty, too long, or did not end in time.',
+  },
+  'E-RUN-053': {
+    title: 'the workdir holds what svc would replace',
+    explanation:
+      'A session writes its first task to task.md in the workdir and results to out/result.txt, and keeps files of peers in peer-in. Something stands there that svc did not write, and nothing has been run. svc remembers what it wrote in .svc/workdirs beside the manifest and in the home directory; where both are lost, its own files are taken for yours. A file that svc wrote and that was changed since is moved aside instead (W-RUN-053).',
+  },
+  'E-RUN-054': {
+    title: 'a question that nobody can answer',
+    explanation:
+      'A tool asked whoever gave the task, and the task came from svc -p, where nobody is there to answer. The task was ended at once instead of waiting until lifecycle.input_timeout_secs has passed. Put the answer into the task, or start the capsule with svc run and answer with a message.',
+  },
+  'E-RUN-055': {
+    title: 'the time of --timeout is over',
+    explanation:
+      'The time counts from the start of svc -p. The task was canceled, and what it started has been ended. Its trace and journal are kept: svc trace steps shows how far it came.',
+  },
+  'E-RUN-056': {
+    title: 'a task was canceled',
+    explanation:
+      'The task of svc -p did not come to its end: a signal or svc stop ended the capsule, or a client canceled the task. There is no answer.',
+  },
+  'E-RUN-058': {
+    title: 'the event stream of a session cannot be kept',
+    explanation:
+      'Frames longer than 64 KiB, such as the whole result of a tool, are kept in a nameless file of the session directory until 512 newer ones have come. It could not be written or read, mostly because the disk is full, more than 16 MiB were held in memory already, and the session ended.',
+  },
+  'E-RUN-059': {
+    title: 'a task failed',
+    explanation:
+      'The message says why. "provider answered" and a number is what the provider of the model said: 401 it does not take the key, 403 the key may not do this, 404 there is no such model or address, 429 too many requests or a quota that is used up, 500 and more a failure of its own. "without an event stream" is a web page or a proxy that answers in its place, "cannot reach" a network or an address that does not work, "the connection broke" an answer that was cut off. inference.model, inference.endpoint and inference.api_key of svc.yaml say which model is asked, where and with which key. svc trace steps shows how far the task came. Clients of the capsule are told no more than that it failed.',
+  },
+  'E-RUN-060': {
+    title: 'the task cannot be read from standard input',
+    explanation:
+      'With --task -, all of standard input is the task: UTF-8 text of at most 10 MiB. It was longer, was no text, could not be read, or svc run was stopped before its end. Nothing has been run.',
+  },
+  'E-RUN-061': {
+    title: 'no more files can be opened',
+    explanation:
+      'svc met the limit of open files, its own or that of the whole machine, where it cannot go on without one. Raise it (ulimit -n); a session needs 64 and more with each component, command and connection.',
+  },
+  'E-RUN-064': {
+    title: 'the model did not answer in time',
+    explanation:
+      'A model that gives no sign of life for inference.timeout_secs.idle seconds, or does not end its response within inference.timeout_secs.total, fails its task. Any byte of a response counts as a sign of life, and so does any line of a program. Raise the limit for a slow model. The driver of inference.transport: http is held to capabilities.limits.deadline besides.',
+  },
+  'E-RUN-080': {
+    title: 'svc ended before its session did',
+    explanation:
+      'A second signal ended it at once, a stop took more than 18 seconds, or svc has a bug, which it then says too. The last lines of the trace and the journal may be missing.',
+  },
+  'E-RUN-081': {
+    title: 'the tokens of a session are used up',
+    explanation:
+      'The next call of the model could pass --max-tokens, or inference.max_session_tokens of the manifest, whichever is lower: its input as estimated, and its answer at its longest (inference.max_tokens). It was not made, and the task failed.',
+  },
+  'E-RUN-082': {
+    title: 'a component of a session broke off',
+    explanation:
+      'The driver or a hook is a WebAssembly component and trapped. The session went on, but cannot be relied on; status says trapped. The trace names the component.',
+  },
+  'W-RUN-001': {
+    title: 'a task that looks like a path was taken as text',
+    explanation:
+      '--task names an existing file, or is the task itself. The value looks like a path but no such file exists.',
+  },
+  'W-RUN-004': {
+    title: 'nothing compacts the conversation',
+    explanation:
+      'inference.context.max_tokens says when a conversation is too long, but no hook of the capsule is bound to on-compaction with commit_policy: replace-context. It goes to the model as it is. svc-hook-compact is one that compacts.',
+  },
+  'W-RUN-006': {
+    title: 'not all tools of an MCP server are offered',
+    explanation:
+      'A server may list at most 128 tools, with names of the protocol, each name once, and with input schemas that can be used and are not too large. The message says what was left out.',
+  },
+  'W-RUN-007': {
+    title: 'the tools of an MCP server are not those it listed before',
+    explanation:
+      'A session offers the tools that the server listed when it was last asked. The next session with this artifact offers what it lists now.',
+  },
+  'W-RUN-008': {
+    title: 'the end of a delegation was not told to the parent',
+    explanation:
+      'A delegated session posts one completion to the capsule that delegated to it. That capsule has ended, or refused it; completion.json in the workdir has the reason. The session itself is not failed by it.',
+  },
+  'W-RUN-053': {
+    title: 'a changed file of an earlier session was moved aside',
+    explanation:
+      'svc wrote a file into the workdir in an earlier session, and it has been changed since, by the agent or by you. This session writes to that place again, so that what stood there has got the name in the message.',
+  },
+  'W-RUN-060': {
+    title: 'two sessions work in one directory',
+    explanation:
+      'The directory of --workdir, or one around it or below it, is the workdir of another live session of this user. Both go on. Each replaces what the other wrote to task.md and out/result.txt, their agents change the same files, and workdir_max_bytes counts what both write. svc ps --json lists the live sessions with their workdirs.',
+  },
+  'W-RUN-065': {
+    title: 'svc waits for the end of standard input',
+    explanation:
+      'What is piped into svc -p is part of the task, so all of it is read before anything runs. For three seconds it has not ended. A program that starts svc with a pipe and never closes it should give it /dev/null.',
+  },
+  'W-SEC-031': {
+    title: 'the listener accepts other machines without a token',
+    explanation:
+      'The listener is bound to an address that is not loopback, SVC_LISTENER_TOKEN is not set, and there are no door tokens (svc token).',
+  },
+} as const satisfies Record<string, CatalogueEntry>;
