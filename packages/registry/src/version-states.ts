@@ -83,7 +83,11 @@ export class VersionStates {
       const now = this.known(ref);
       if (now.state === state && now.reason === reason) return;
       const next = this.#log(name).records.length + 1;
-      if (next > mostChanges) throw badInput('too many changes', `A version takes at most ${mostChanges} of them.`);
+      if (next > mostChanges)
+        throw badInput(
+          'too many changes',
+          `The state of a version changes at most ${mostChanges} times: publish a new version.`,
+        );
       // Taken and still not to be read.
       if (next === number) throw unreadable(objectKey(name, number));
       number = next;

@@ -49,8 +49,7 @@ function editOnce(file: string, text: string, edit: ArtifactEdit): string {
 
 function notEditable(file: string, edit: ArtifactEdit): Diagnostic {
   const name = edit.kind === 'add' ? edit.row.name : edit.name;
-  const verb = { add: 'add', remove: 'remove', change: 'change' }[edit.kind];
-  return new Diagnostic('E-REG-029', `the way ${file} is written, svc cannot ${verb} the entry of ${name} in it`, {
+  return new Diagnostic('E-REG-029', `the way ${file} is written, svc cannot ${edit.kind} the entry of ${name} in it`, {
     hint: 'change artifacts by hand, then run svc install',
   });
 }

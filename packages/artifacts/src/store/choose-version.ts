@@ -44,7 +44,7 @@ function hasPlatform(pairs: readonly (readonly [string, string])[], platform: st
   return pairs.some((pair) => pair.join('-') === platform);
 }
 
-/** The highest version that is offered and that a range allows, active ones before deprecated ones of the same; null when there is none. */
+/** The highest version that is offered and that a range allows, deprecated or not; null when there is none. */
 export function chooseVersion({ all }: Candidates, range: string, platform: string): Candidate | null {
   const offered = all.filter((candidate) => isOffered(candidate, platform));
   const best = highest(

@@ -15,7 +15,7 @@ export const runCodes = {
   'E-IO-003': {
     title: 'a remote side failed: registry authentication or parsing, or a lost watch connection',
     explanation:
-      'The registry refused the key or answered something unreadable, or the connection to a capsule was lost.',
+      'A registry, a referee, a capsule, a proxy or another server refused the key, could not be reached, took too long, broke off or answered something unreadable: the message names it and says why. Look at its address, its key and whether it runs, then try again; nothing was left half done.',
   },
   'E-RUN-010': {
     title: 'the listener port is taken',

@@ -55,7 +55,7 @@ export class DoorsOutside implements DoorOutside {
 
   saveInput(name: string, bytes: Uint8Array): boolean {
     const { workdir, onWarning } = this.#options;
-    const refused = diagnosticOf(() => writeWorkdirFile({ workdir, directory: 'in', name, text: bytes }));
+    const refused = diagnosticOf(() => writeWorkdirFile({ workdir, directory: 'in', name, content: bytes }));
     if (refused !== null) onWarning(refused);
     return refused === null;
   }

@@ -64,7 +64,8 @@ export async function reportToSpawner(report: SpawnerReport): Promise<void> {
     },
     isEndedByParent: () => isEndedByLauncher(workdir, { delegationId: spawner.delegation_id, sessionId }),
     write: (text) =>
-      diagnosticOf(() => writeWorkdirFile({ workdir, directory: null, name: completionFile, text }))?.message ?? null,
+      diagnosticOf(() => writeWorkdirFile({ workdir, directory: null, name: completionFile, content: text }))
+        ?.message ?? null,
     warn: (line) => onWarning(new Diagnostic('W-RUN-008', scoped.redactor.redact(line))),
   });
 }

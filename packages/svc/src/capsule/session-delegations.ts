@@ -174,7 +174,7 @@ function placesOf({ workdir, session }: SessionDirectories): Places {
       return root;
     },
     writeChildFile: (childDirectory, name, text) =>
-      writeWorkdirFile({ workdir: childDirectory, directory: null, name, text }),
+      writeWorkdirFile({ workdir: childDirectory, directory: null, name, content: text }),
   };
 }
 

@@ -102,7 +102,7 @@ export class WorkdirFiles {
 
   #write(directory: string | null, name: string, text: string): void {
     this.#written?.remember(directory === null ? name : `${directory}/${name}`, text);
-    writeWorkdirFile({ workdir: this.#workdir, directory, name, text });
+    writeWorkdirFile({ workdir: this.#workdir, directory, name, content: text });
   }
 
   #refusal(path: string): Diagnostic {

@@ -87,7 +87,7 @@ export function capsuleRoutes(door: Promise<CapsuleDoor>, serve: readonly DoorNa
     }),
     ...doorRoutes(serve, (answer) =>
       ready.use(({ doors }) => {
-        if (doors === null) throw new Error('a capsule that serves doors says what it is');
+        if (doors === null) throw new Error('a capsule that serves doors opens them');
         return answer(doors);
       }),
     ),

@@ -1,10 +1,11 @@
 /** What a client of a capsule may do, and what each method asks for (docs/doors.md "Tokens"). */
 
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import type { ServedMethod } from '@svc/protocol/agent-card.ts';
 
 /**
  * `read` sees tasks, streams and exported files; `send` gives tasks and cancels its own; `answer` answers questions of tasks; `stop` cancels every
- * task. Approvals will ask for the `answer` of a door token, which the listener token never has.
+ * task.
  */
 export const scopes = ['read', 'send', 'answer', 'stop'] as const;
 
@@ -16,16 +17,18 @@ export function isScope(text: string): text is Scope {
 
 type Needed = ReadonlyMap<string, readonly Scope[]>;
 
-/** Of `POST /`: one of these is enough. A method that is not here needs none. */
-export const methodScopes: Needed = new Map<string, readonly Scope[]>([
-  ['message/send', ['send']],
-  ['message/stream', ['send']],
-  ['stream/watch', ['read']],
-  ['tasks/get', ['read']],
-  ['tasks/cancel', ['send', 'stop']],
-  ['tasks/answer', ['answer']],
-  ['session/stop', ['stop']],
-]);
+const ofServed: Readonly<Record<ServedMethod | 'tasks/answer', readonly Scope[]>> = {
+  'message/send': ['send'],
+  'message/stream': ['send'],
+  'stream/watch': ['read'],
+  'tasks/get': ['read'],
+  'tasks/cancel': ['send', 'stop'],
+  'tasks/answer': ['answer'],
+  'session/stop': ['stop'],
+};
+
+/** Of `POST /`: one of these is enough. A method that is not here is not served. */
+export const methodScopes: Needed = new Map(Object.entries(ofServed));
 
 /** Of A2A. A message that names a task answers its question: that needs `answer` as well. */
 export const a2aScopes: Needed = new Map<string, readonly Scope[]>([

@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, utimesSync, 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { changedFiles } from './changed-files.ts';
 import { ExportRoot } from './export-root.ts';
 
@@ -56,5 +57,8 @@ it('is empty where there is nothing yet', () => {
 
 it('names a hundred at the most, and does not look at thousands', () => {
   for (let index = 0; index < 2500; index += 1) write(`out/f${String(index).padStart(4, '0')}`, startMs + 1);
+  const looked = vi.spyOn(HeldDirectory.prototype, 'entry');
   expect(found()).toHaveLength(100);
+  expect(looked.mock.calls.filter(([name]) => name.startsWith('f'))).toHaveLength(2000);
+  looked.mockRestore();
 });

@@ -35,30 +35,30 @@ describe('a file of the runtime in the workdir', () => {
   replacementContract('of a session', {
     path: 'out/result.txt',
     mode: 0o644,
-    write: (directory, variant) => writeWorkdirFile({ workdir: realpathSync(directory), ...result, text: variant }),
+    write: (directory, variant) => writeWorkdirFile({ workdir: realpathSync(directory), ...result, content: variant }),
   });
 
   it('is written into a directory made for it, and nothing else is left there', () => {
-    writeWorkdirFile({ workdir, ...result, text: 'done' });
+    writeWorkdirFile({ workdir, ...result, content: 'done' });
     expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
     expect(readdirSync(join(workdir, 'out'))).toEqual(['result.txt']);
   });
 
   it('replaces what was there', () => {
-    writeWorkdirFile({ workdir, ...result, text: 'one' });
-    writeWorkdirFile({ workdir, ...result, text: 'two' });
+    writeWorkdirFile({ workdir, ...result, content: 'one' });
+    writeWorkdirFile({ workdir, ...result, content: 'two' });
     expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('two');
   });
 
   it('goes into the workdir itself', () => {
-    writeWorkdirFile({ workdir, directory: null, name: 'task.md', text: 'Count.' });
+    writeWorkdirFile({ workdir, directory: null, name: 'task.md', content: 'Count.' });
     expect(readFileSync(join(workdir, 'task.md'), 'utf8')).toBe('Count.');
   });
 
   it('never follows a link planted in place of its directory', () => {
     mkdirSync(join(folder, 'outside'));
     symlinkSync(join(folder, 'outside'), join(workdir, 'out'));
-    writeWorkdirFile({ workdir, ...result, text: 'done' });
+    writeWorkdirFile({ workdir, ...result, content: 'done' });
     expect(readdirSync(join(folder, 'outside'))).toEqual([]);
     expect(lstatSync(join(workdir, 'out')).isDirectory()).toBe(true);
     expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
@@ -69,20 +69,20 @@ describe('a file of the runtime in the workdir', () => {
     writeFileSync(victim, 'untouched');
     mkdirSync(join(workdir, 'out'));
     symlinkSync(victim, join(workdir, 'out', 'result.txt'));
-    writeWorkdirFile({ workdir, ...result, text: 'done' });
+    writeWorkdirFile({ workdir, ...result, content: 'done' });
     expect(readFileSync(victim, 'utf8')).toBe('untouched');
     expect(lstatSync(join(workdir, 'out', 'result.txt')).isFile()).toBe(true);
   });
 
   it('takes the place of a file where its directory belongs', () => {
     writeFileSync(join(workdir, 'out'), 'a file');
-    writeWorkdirFile({ workdir, ...result, text: 'done' });
+    writeWorkdirFile({ workdir, ...result, content: 'done' });
     expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
   });
 
   it('moves a directory aside that stands in its place', () => {
     mkdirSync(join(workdir, 'out', 'result.txt', 'kept'), { recursive: true });
-    writeWorkdirFile({ workdir, ...result, text: 'done' });
+    writeWorkdirFile({ workdir, ...result, content: 'done' });
     expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
     const aside = readdirSync(join(workdir, 'out')).filter((name) => name.endsWith('.displaced'));
     expect(aside.map((name) => readdirSync(join(workdir, 'out', name)))).toEqual([['kept']]);
@@ -90,7 +90,7 @@ describe('a file of the runtime in the workdir', () => {
 
   it('says why it cannot be written, and leaves nothing', () => {
     const name = 'x'.repeat(300);
-    expect(() => writeWorkdirFile({ workdir, directory: 'out', name, text: 'done' })).toThrow(
+    expect(() => writeWorkdirFile({ workdir, directory: 'out', name, content: 'done' })).toThrow(
       `out/${name} cannot be written in ${workdir}: the path is too long`,
     );
     expect(readdirSync(join(workdir, 'out'))).toEqual([]);

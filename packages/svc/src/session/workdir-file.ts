@@ -15,7 +15,7 @@ interface WorkdirFile {
   /** A directory directly below the workdir, or null for the workdir itself. */
   readonly directory: string | null;
   readonly name: string;
-  readonly text: string | Uint8Array;
+  readonly content: string | Uint8Array;
 }
 
 /**
@@ -38,10 +38,10 @@ export function writeWorkdirFile(file: WorkdirFile): void {
   }
 }
 
-function replaceIn(base: HeldDirectory, { name, text }: WorkdirFile): void {
+function replaceIn(base: HeldDirectory, { name, content }: WorkdirFile): void {
   const temporary = new TemporaryFile(base.path);
   try {
-    writeFileSync(temporary.fd, text);
+    writeFileSync(temporary.fd, content);
     fsyncSync(temporary.fd);
     keepInPlaceOf(temporary, base.entry(name));
   } finally {

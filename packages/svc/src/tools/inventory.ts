@@ -82,7 +82,7 @@ const runtimeToolNames: ReadonlySet<string> = new Set([
   'submit-plan',
 ]);
 
-/** Each warm component is a thread that holds some 20 MB. */
+/** Each warm component is a process that holds some 20 MB. */
 const mostWarmed = 4;
 
 /** Everything the model of a session can call, by name. */

@@ -362,6 +362,20 @@ describe('a client with a token of its own', () => {
     ]);
   });
 
+  it('has a config of its own where another has asked for the same address', async () => {
+    const home = new TokenHome();
+    const token = await home.add('ann', { scopes: ['read', 'send'] });
+    const capsule = (await open({ turns: [hangs], callers: home.callers() })).run();
+    const url = 'http://127.0.0.1:9/hook';
+    const sent = await capsule.answer('SendMessage', notified('x', { url }, quick), bearer(token));
+    const taskId = sent['result'].task.id as string;
+    const create = async (headers: Record<string, string>): Promise<string> =>
+      (await capsule.answer('CreateTaskPushNotificationConfig', { taskId, url }, headers))['result'].id;
+    const [hers, again] = [await create(bearer(token)), await create(bearer(token))];
+    const ours = await create(bearer('operator-token'));
+    expect([again === hers, ours === hers]).toEqual([true, false]);
+  });
+
   it('is notified of nothing more once the token is removed', async () => {
     const receiver = await Receiver.open(200);
     const home = new TokenHome();

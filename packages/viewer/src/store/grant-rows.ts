@@ -181,7 +181,7 @@ function flagRows(grants: GrantedScope, uses: Uses): readonly GrantRow[] {
     rows.push({
       kind: 'Programs',
       what: 'those that the agent writes may run',
-      asked: { section: 'filesystem', value: 'exec' },
+      asked: { section: 'filesystem', value: 'workdir_exec' },
       use: null,
     });
   if (grants.hasUnixSockets)

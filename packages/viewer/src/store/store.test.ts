@@ -322,6 +322,12 @@ describe('files and manifests', () => {
     expect(manifestLine(manifest, { section: 'shell', value: 'git' })).toBe(6);
     expect(manifestLine(manifest, { section: 'env', value: 'CI' })).toBe(7);
     expect(manifestLine(manifest, { section: 'spawn', value: 'git' })).toBe(null);
+    expect(
+      manifestLine('capabilities:\n  filesystem:\n    scope: .\n    workdir_exec: true\n', {
+        section: 'filesystem',
+        value: 'workdir_exec',
+      }),
+    ).toBe(4);
     expect(manifestLine('shell: { allow: [sh] }', { section: 'shell', value: 'sh' })).toBe(1);
   });
 });

@@ -27,9 +27,6 @@ const isScope = isObjectOf({
   network_allow: isNames,
   unix_sockets: isFlag,
   shell_allow: isNames,
-  spawn_allow: isNames,
-  env_allow: isNames,
-  plan_submit: isFlag,
   interpreter_runtime: isNames,
   staged_runtime: isNames,
   limits: isShortListOf(

@@ -105,11 +105,11 @@ export class PushConfigs {
 
   /** It takes the place of the one of its owner that has its id. */
   #add(record: TaskRecord, request: PushRequest, owner: Principal): JsonObject {
-    const own = this.#configsOf(record, owner);
+    const own = this.#configsOf(record, owner).filter((config) => config.owner.name === owner.name);
     const same = own.find((config) => isSame(config, request));
     if (same !== undefined) return shownPush(request, same.id, record.id);
     const id = request.id ?? `cfg_${Buffer.from(this.#core.session.clock.randomBytes(16)).toString('hex')}`;
-    const before = own.find((config) => config.id === id && config.owner.name === owner.name);
+    const before = own.find((config) => config.id === id);
     if (before === undefined) this.#checkRoom(record);
     else this.#remove(record, before);
     const queue = this.#queueFor(record, { request, owner });

@@ -6,7 +6,7 @@ import type { Clock } from '@svc/kit/clock.ts';
 import type { Posted } from './post-notification.ts';
 import type { PushBudget } from './push-budget.ts';
 
-/** How long each try waits for the one before it to be forgiven. */
+/** How long each further try waits after the one before it has failed. */
 const pausesMs: readonly number[] = [1_000, 4_000, 16_000, 64_000, 256_000];
 
 /** Of one receiver. The oldest that is not on its way gives way to a new one. */
