@@ -21,6 +21,7 @@ import {
 } from './documents.ts';
 import type { OciLogin } from './logins.ts';
 import { type OciRepositoryName, ociPrefix, originOf } from '../../../manifest/oci-reference.ts';
+import { challengeFields, identityForm, withQuery } from './challenges.ts';
 import { BodyPieces, mostAttempts, resumed } from './transfers.ts';
 
 const mostDocumentBytes = 4 * 1024 * 1024;
@@ -341,24 +342,3 @@ interface UploadPlace {
 }
 
 const nothing: OutgoingBody = bodyOf(Buffer.alloc(0));
-
-/** `Bearer realm="…",service="…"`: the texts in quotes, by their names in small letters. */
-function challengeFields(challenge: string): ReadonlyMap<string, string> {
-  return new Map(
-    [...challenge.slice(0, 8192).matchAll(/([A-Za-z_]{1,40})="([^"]*)"/g)].map(([, key = '', value = '']) => [
-      key.toLowerCase(),
-      value,
-    ]),
-  );
-}
-
-function withQuery(realm: URL, query: Readonly<Record<string, string>>): URL {
-  const url = new URL(realm);
-  for (const [name, value] of Object.entries(query)) if (value !== '') url.searchParams.set(name, value);
-  return url;
-}
-
-function identityForm({ service, scope, token }: { service: string; scope: string; token: Secret }): string {
-  const fields = { grant_type: 'refresh_token', service, scope, refresh_token: token.reveal(), client_id: 'svc' };
-  return new URLSearchParams(fields).toString();
-}
