@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { acme } from '../../packages/artifacts/test/trust/trust-kit.ts';
 import { whyMissing } from '../support/debian-program.ts';
+import { dockerRegistry, type OciServer } from '../support/oci-server.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 
@@ -13,7 +14,7 @@ const missing = whyMissing('docker-registry') ?? whyMissing('skopeo') ?? whyMiss
 
 describe.skipIf(missing !== null)(`a registry of Debian's docker-registry (skipped without it: ${missing})`, () => {
   let workspace: Workspace;
-  let registry: ChildProcess | null = null;
+  let registry: OciServer | null = null;
   let host = '';
 
   beforeEach(() => {
@@ -30,29 +31,13 @@ inference: { model: m, driver: { artifact: svc-driver-script, config: { script: 
   });
 
   afterEach(() => {
-    registry?.kill('SIGKILL');
+    registry?.stop();
     workspace.remove();
   });
 
   async function start(auth = ''): Promise<void> {
-    workspace.write(
-      'registry.yml',
-      `version: 0.1
-log: { level: info, accesslog: { disabled: true } }
-storage: { filesystem: { rootdirectory: ${join(workspace.home, 'registry')} } }
-http: { addr: "127.0.0.1:0" }
-${auth}`,
-    );
-    const config = join(workspace.folder, 'registry.yml');
-    registry = spawn('docker-registry', ['serve', config], { stdio: ['ignore', 'ignore', 'pipe'] });
-    const { stderr } = registry;
-    host = await new Promise<string>((resolve) => {
-      // It is read on to its end: a log that nobody takes would end the registry.
-      stderr?.on('data', (chunk: Buffer) => {
-        const [, found] = /listening on (127\.0\.0\.1:\d+)/.exec(String(chunk)) ?? [];
-        if (found !== undefined) resolve(found);
-      });
-    });
+    registry = await dockerRegistry(workspace, { auth });
+    ({ host } = registry);
   }
 
   async function run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<SvcEnd> {
@@ -63,6 +48,17 @@ ${auth}`,
     const { code, stdout, stderr } = await run(args, env);
     if (code !== 0) throw new Error(`svc ${args.join(' ')}: ${stderr}`);
     return stdout;
+  }
+
+  function copy(from: string, to: string): void {
+    const how = ['copy', '--src-tls-verify=false', '--dest-tls-verify=false', '--preserve-digests'];
+    execFileSync('skopeo', [...how, `docker://${host}/${from}`, `docker://${host}/${to}`], { stdio: 'pipe' });
+  }
+
+  /** Of the document under a tag, as another program counts it. */
+  function digestOf(reference: string): string {
+    const raw = execFileSync('skopeo', ['inspect', '--tls-verify=false', '--raw', `docker://${host}/${reference}`]);
+    return execFileSync('sha256sum', { input: raw }).toString().slice(0, 64);
   }
 
   it('takes an artifact and gives it back, by name, by tag, by digest and after it was copied elsewhere', async () => {
@@ -79,14 +75,13 @@ ${auth}`,
       sha256,
     });
     const lock = JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8'));
-    expect(lock.artifacts[0]).toEqual({ name: 'style', version: '1.0.0', sha256 });
+    const digest = digestOf('acme/style:1.0.0');
+    const from = `oci://${host}/acme/style@sha256:${digest}`;
+    expect(lock.artifacts[0]).toEqual({ name: 'style', version: '1.0.0', sha256, from });
     await done(['run', '--task', 'Go.', '--offline']);
 
-    const copy = ['copy', '--src-tls-verify=false', '--dest-tls-verify=false', '--preserve-digests'];
-    const [from, to] = [`docker://${host}/acme/style:1.0.0`, `docker://${host}/mirror/style:1.0.0`];
-    execFileSync('skopeo', [...copy, from, to], { stdio: 'pipe' });
-    const raw = execFileSync('skopeo', ['inspect', '--tls-verify=false', '--raw', to]);
-    const digest = execFileSync('sha256sum', { input: raw }).toString().slice(0, 64);
+    copy('acme/style:1.0.0', 'mirror/style:1.0.0');
+    expect(digestOf('mirror/style:1.0.0')).toBe(digest);
     for (const reference of [
       `acme/style:1.0.0`,
       `mirror/style@sha256:${digest}`,
@@ -169,4 +164,24 @@ ${auth}`,
     const wrong = await run(['add', `oci://${host}/acme/style:2.0.0`]);
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('error[E-REG-001]')]);
   });
+
+  it('is held to the document in svc.lock when a tag is moved, and --frozen takes that document all the same', async () => {
+    await start();
+    const env = { SVC_REGISTRY_URL: `oci://${host}/acme` };
+    await done(['publish', 'style', '--registry', `oci://${host}/acme`]);
+    await done(['install'], env);
+    const lock = readFileSync(join(workspace.folder, 'svc.lock'), 'utf8');
+    workspace.write('style/skill.md', 'Be long.\n');
+    await done(['publish', 'style', '--registry', `oci://${host}/evil`]);
+    copy('evil/style:1.0.0', 'acme/style:1.0.0');
+    rmSync(join(workspace.folder, '.svc'), { recursive: true });
+    for (const command of [['install'], ['run', '--task', 'Go.']]) {
+      expect(await run(command, env)).toMatchObject({ code: 1, stderr: expect.stringContaining('error[E-REG-005]') });
+    }
+    await done(['install', '--frozen'], env);
+    expect(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')).toBe(lock);
+    await done(['run', '--task', 'Go.', '--offline']);
+    rmSync(join(workspace.folder, '.svc'), { recursive: true });
+    await done(['install', '--frozen'], { SVC_REGISTRY_URL: 'local' });
+  }, 120_000);
 });

@@ -64,6 +64,18 @@ export function spellOci({ host: at, repository: path, tag: named, digest: held 
   return `${ociPrefix}${at}/${path}${named === null ? '' : `:${named}`}${held === null ? '' : `@${held}`}`;
 }
 
+/** One document of a repository, `oci://<host>/<repository>@sha256:…`, whatever its tags say. */
+export interface PinnedPlace extends OciRepositoryName {
+  readonly digest: string;
+}
+
+/** Reads the place of one document; null for any other text, such as one with a tag. */
+export function parsePinnedPlace(text: string): PinnedPlace | null {
+  const found = parsed(text);
+  if (found === null || found.tag !== null || found.digest === null) return null;
+  return { host: found.host, repository: found.repository, digest: found.digest };
+}
+
 /** The tag of a version: `+` may not stand in one. */
 export function tagOfVersion(version: string): string {
   return version.replaceAll('+', '_');

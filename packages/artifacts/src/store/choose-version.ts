@@ -92,8 +92,8 @@ export function heldToList(source: ArtifactSource, { version, listed }: Candidat
     ...(source.signatures === undefined
       ? {}
       : { signatures: async (archive) => (await source.signatures?.(archive)) ?? [] }),
-    fetch: async (ref, platform) => {
-      const fetched = await source.fetch(ref, platform);
+    fetch: async (ref, platform, held) => {
+      const fetched = await source.fetch(ref, platform, held);
       if (fetched === null || ref.version !== version) return fetched;
       const fault = unlisted(fetched, listed, source.name);
       if (fault === null) return fetched;

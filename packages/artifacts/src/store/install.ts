@@ -13,6 +13,7 @@ import { inspectStored } from './open-stored.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import {
   admissionWarnings,
+  fetchedFrom,
   findRef,
   foundIn,
   inParallel,
@@ -54,6 +55,8 @@ export interface InstalledRef extends ArtifactRef {
   readonly sha256: string;
   readonly origin: ArtifactOrigin;
   readonly admission: Location['admission'];
+  /** The document of an OCI registry that it was fetched by just now (`LockedArtifact.from`). */
+  readonly from?: string | undefined;
 }
 
 /** The same with what it is for; null for a capsule. */
@@ -103,10 +106,13 @@ export async function installRef(ref: ArtifactRef, request: InstallRequest): Pro
 }
 
 /** The same, and nothing of it in `svc.lock`. */
-export async function bringRef({ name, version, from }: WantedArtifact, request: InstallRequest): Promise<BroughtRef> {
+export async function bringRef(
+  { name, version, from: place }: WantedArtifact,
+  request: InstallRequest,
+): Promise<BroughtRef> {
   const ref = { name, version };
-  await holdToStates([{ ...ref, from }], request);
-  const { origin, stored, artifact, admission } = await findRef({ ...ref, from }, request);
+  await holdToStates([{ ...ref, from: place }], request);
+  const { origin, stored, artifact, admission, from } = await findRef({ ...ref, from: place }, request);
   const { platform, path, sha256 } = stored;
   if (artifact !== null) await request.prepare(artifact);
   if (origin !== (request.fetching?.into ?? 'project')) {
@@ -114,7 +120,7 @@ export async function bringRef({ name, version, from }: WantedArtifact, request:
     const signatures = signaturesBeside(path);
     await putArchive({ root: targetRoot(request), chunks, platform, from: path, expected: ref, sha256, signatures });
   }
-  return { ...ref, platform, sha256, origin, admission, runtime: artifact?.manifest.runtime ?? null };
+  return { ...ref, platform, sha256, origin, admission, from, runtime: artifact?.manifest.runtime ?? null };
 }
 
 /** A capsule is stored like any artifact; the artifacts that it needs in turn are installed when it is run. */
@@ -144,11 +150,19 @@ export async function record(
   const resolutions = await resolveEach(entries, { ...request, sources: () => [] });
   const missing = resolutions.flatMap((resolution) => (resolution.kind === 'failed' ? [resolution.entry] : []));
   if (missing.length > 0) request.onWarning(lockNotMade(missing, request.manifestFile));
-  else await upsertLock(manifestDir, resolutions.flatMap(foundIn).map(lockedAs));
+  else await upsertLock(manifestDir, withPlaces(resolutions.flatMap(foundIn).map(lockedAs), needed));
 }
 
-function lockedRef({ name, version, platform, sha256, admission }: InstalledRef): LockedArtifact {
-  return { name, version, platform, sha256, ...signedBy(admission) };
+function lockedRef({ name, version, platform, sha256, admission, from }: InstalledRef): LockedArtifact {
+  return { name, version, platform, sha256, ...fetchedFrom(from), ...signedBy(admission) };
+}
+
+/** What was found in the stores, with where it was fetched from just before. */
+function withPlaces(found: readonly LockedArtifact[], fetched: readonly InstalledRef[]): readonly LockedArtifact[] {
+  return found.map((artifact) => {
+    const same = fetched.find((each) => spell(each) === spell(artifact) && each.sha256 === artifact.sha256);
+    return { ...artifact, ...fetchedFrom(same?.from) };
+  });
 }
 
 function lockNotMade(missing: readonly ArtifactEntry[], manifestFile = usualManifest): Diagnostic {
@@ -281,5 +295,5 @@ async function takeInFetched(
   const origin = request.fetching?.into ?? 'project';
   await prepareStored({ origin, root: receipt.root, stored }, request);
   const { name, version, sha256, admission } = stored;
-  return { name, version, platform, sha256, origin, admission };
+  return { name, version, platform, sha256, origin, admission, from: fetched.from };
 }

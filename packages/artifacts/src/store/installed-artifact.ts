@@ -27,6 +27,8 @@ export interface FoundArtifact {
   readonly compiledDir: string | null;
   /** What the trust policy says to it; absent for what comes with `svc`, or lies where a `source:` of the manifest says. */
   readonly admission?: Admission;
+  /** The document of an OCI registry that it was fetched by just now (`LockedArtifact.from`). */
+  readonly from?: string;
   /** One file of it, such as `component.wasm`; `E-ART-001` or `E-ART-006` when the bytes are not those of `sha256`. */
   read(file: string): Promise<Buffer>;
   /** The bytes that `sha256` is over. */
@@ -51,6 +53,8 @@ export interface FetchedArchive {
   readonly bytes: AsyncIterable<Uint8Array>;
   /** Where the source says that this version should not be used any more. */
   readonly state?: 'deprecated' | 'yanked';
+  /** The document of an OCI registry that has it (`LockedArtifact.from`). */
+  readonly from?: string;
   /** Lets go of the connection. */
   discard(): void;
 }
@@ -59,8 +63,11 @@ export interface FetchedArchive {
 export interface ArtifactSource {
   /** The name that the operator gave it, for messages. */
   readonly name: string;
-  /** The variant for `platform`, else the generic file; null when the source has neither. Throws a Diagnostic on failure. */
-  fetch(ref: ArtifactRef, platform: string): Promise<FetchedArchive | null>;
+  /**
+   * The variant for `platform`, else the generic file; null when the source has neither. Throws a Diagnostic on failure. `held` is given where nothing
+   * else than what `svc.lock` records may come: a source that its place lies in fetches that very document.
+   */
+  fetch(ref: ArtifactRef, platform: string, held?: LockedArtifact): Promise<FetchedArchive | null>;
   /** The bundles that it has for an archive of its; none where it keeps none. Absent for a source that never does. */
   signatures?(archive: LockedArtifact): Promise<readonly string[]>;
   /** Every version of an artifact, with its state; null where the source has none, or keeps no such list. Absent where no source of its kind does. */

@@ -22,23 +22,41 @@ export async function locateInSources(
   root: string,
 ): Promise<Location> {
   for (const place of local) refuseBlocked(place.root, ref, [places.platform, null]);
-  const sources = await places.sources();
   const receipt = receiptOf(places, root);
+  const held = receipt.isFrozen ? lockedFor(ref, places.platform, receipt) : undefined;
+  const sources = await sourcesFor(held, places);
   for (const source of sources) {
-    const fetched = await source.fetch(ref, places.platform);
+    const fetched = await source.fetch(ref, places.platform, held);
     if (fetched === null) continue;
     try {
       if (fetched.state !== undefined) await holdToState(ref, { fetched, source, receipt }, places);
+      const from = fetched.from === undefined ? {} : { from: fetched.from };
       const signatures = async (archive: LockedArtifact): Promise<readonly string[]> =>
-        (await source.signatures?.(archive)) ?? [];
+        (await source.signatures?.({ ...archive, ...from })) ?? [];
       const download = { source: source.name, what: spell(ref), expected: ref, signatures };
       const stored = await receive(fetched, download, receipt);
-      return { origin: places.fetching?.into ?? 'project', root, stored, admission: stored.admission };
+      return { origin: places.fetching?.into ?? 'project', root, stored, admission: stored.admission, ...from };
     } finally {
       fetched.discard();
     }
   }
   throw foundNowhere(ref, places.platform, local, sources);
+}
+
+/** What the lock records for this platform: the variant, else the generic file. */
+function lockedFor({ name, version }: ArtifactRef, platform: string, { lock }: Receipt): LockedArtifact | undefined {
+  const same = lock?.filter((locked) => locked.name === name && locked.version === version) ?? [];
+  return same.find((locked) => locked.platform === platform) ?? same.find((locked) => locked.platform === null);
+}
+
+/** Where neither the manifest nor the operator names a place, the one in `svc.lock` is as good: it says which bytes have to come from there. */
+async function sourcesFor(
+  held: LockedArtifact | undefined,
+  { sources }: StorePlaces,
+): Promise<readonly ArtifactSource[]> {
+  const usual = await sources();
+  const place = held?.from;
+  return usual.length > 0 || place === undefined ? usual : await sources(place.slice(0, place.lastIndexOf('@')));
 }
 
 interface Arriving {

@@ -54,6 +54,8 @@ export interface Location extends LocalPlace {
   readonly stored: StoredArchive;
   /** What the trust policy says to the bytes that `stored.sha256` is of; absent for what comes with the package. */
   readonly admission?: Admission;
+  /** The document of an OCI registry that it was fetched by just now (`LockedArtifact.from`). */
+  readonly from?: string;
 }
 
 export function localPlaces(places: StorePlaces): readonly LocalPlace[] {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isArtifactName, isExactVersion } from '../manifest/names.ts';
+import { parsePinnedPlace } from '../manifest/oci-reference.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
 import { isText } from '@svc/kit/guards.ts';
@@ -13,13 +14,15 @@ import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
 import { decodeSigner, encodeSigner, type Signer } from './trust/signer.ts';
 
-/** 1 is written where no signer is known, so that an older svc reads it. */
-const lockVersions = { plain: 1, signed: 2 } as const;
+/** 1 is written where neither a signer nor a place is known, so that an older svc reads it. */
+const lockVersions = { plain: 1, full: 2 } as const;
 
 /** One archive that a project is held to; `platform` is null for the generic file (docs/installing.md "What svc.lock does"). */
 export interface LockedArtifact extends ArtifactRef {
   readonly platform: string | null;
   readonly sha256: string;
+  /** The document of an OCI registry that it was fetched by, `oci://<host>/<repository>@sha256:…`; absent where it came in another way. */
+  readonly from?: string;
   /** Who signed it; absent where nobody has looked. */
   readonly signedBy?: Signer;
 }
@@ -39,28 +42,33 @@ function parseLock(path: string, text: string): readonly LockedArtifact[] {
   const value = parseJson(text);
   if (value === undefined) throw unreadable(path, 'it is not JSON');
   const { lock_version: version, artifacts, ...others } = asJsonObject(value) ?? {};
-  if (version !== undefined && version !== lockVersions.plain && version !== lockVersions.signed) {
+  if (version !== undefined && version !== lockVersions.plain && version !== lockVersions.full) {
     throw unreadable(path, 'lock_version is neither 1 nor 2, those that this svc knows');
   }
   if (version === undefined || !Array.isArray(artifacts) || Object.keys(others).length > 0) {
     throw unreadable(path, 'it must hold lock_version and artifacts, and nothing else');
   }
   return (artifacts as unknown[]).map((artifact, index) => {
-    const locked = lockedArtifact(artifact, version === lockVersions.signed);
-    if (locked === null)
-      throw unreadable(path, `artifacts[${index}] must hold name, version, sha256 and maybe platform and signed_by`);
-    return locked;
+    const locked = lockedArtifact(artifact, version === lockVersions.full);
+    if (locked !== null) return locked;
+    throw unreadable(
+      path,
+      `artifacts[${index}] must hold name, version, sha256 and maybe platform, from and signed_by`,
+    );
   });
 }
 
-function lockedArtifact(value: unknown, maySign: boolean): LockedArtifact | null {
-  const { name, version, sha256, platform, signed_by: by, ...others } = asJsonObject(value) ?? {};
+function lockedArtifact(value: unknown, isFull: boolean): LockedArtifact | null {
+  const { name, version, sha256, platform, from, signed_by: by, ...others } = asJsonObject(value) ?? {};
   if (!isArtifactName(name) || !isExactVersion(version) || Object.keys(others).length > 0) return null;
   if (!isText(sha256) || !sha256Shape.test(sha256)) return null;
   if (platform !== undefined && !(isText(platform) && platformShape.test(platform))) return null;
-  const locked: LockedArtifact = { name, version, platform: platform ?? null, sha256 };
+  if (!isFull && (from !== undefined || by !== undefined)) return null;
+  if (from !== undefined && !(isText(from) && parsePinnedPlace(from) !== null)) return null;
+  const place = from === undefined ? {} : { from };
+  const locked: LockedArtifact = { name, version, platform: platform ?? null, sha256, ...place };
   if (by === undefined) return locked;
-  const signedBy = maySign ? decodeSigner(by) : null;
+  const signedBy = decodeSigner(by);
   return signedBy === null ? null : { ...locked, signedBy };
 }
 
@@ -81,7 +89,7 @@ export async function createLock(
 export async function upsertLock(manifestDir: string, artifacts: readonly LockedArtifact[]): Promise<void> {
   await rewriteLock(manifestDir, (before) => [
     ...before.filter((old) => !artifacts.some((artifact) => replaces(artifact, old))),
-    ...artifacts.map((artifact) => withKnownSigner(artifact, before)),
+    ...artifacts.map((artifact) => withKnown(artifact, before)),
   ]);
 }
 
@@ -90,7 +98,7 @@ export async function addToLock(manifestDir: string, artifacts: readonly LockedA
   const added = new Set(artifacts.map(lockKey));
   await rewriteLock(manifestDir, (before) => [
     ...before.filter((old) => !added.has(lockKey(old))),
-    ...artifacts.map((artifact) => withKnownSigner(artifact, before)),
+    ...artifacts.map((artifact) => withKnown(artifact, before)),
   ]);
 }
 
@@ -112,11 +120,13 @@ async function rewriteLock(
   });
 }
 
-/** What was recorded of who signed these bytes stays where nobody has looked this time: not everybody who works on a project has a policy. */
-function withKnownSigner(artifact: LockedArtifact, before: readonly LockedArtifact[]): LockedArtifact {
-  if (artifact.signedBy !== undefined) return artifact;
-  const known = before.find((old) => lockKey(old) === lockKey(artifact) && old.sha256 === artifact.sha256)?.signedBy;
-  return known === undefined ? artifact : { ...artifact, signedBy: known };
+/**
+ * What was recorded of who signed these bytes, and of where they came from, stays where nobody has looked this time: not everybody who works on a
+ * project has a policy, and what a store has is not fetched again.
+ */
+function withKnown(artifact: LockedArtifact, before: readonly LockedArtifact[]): LockedArtifact {
+  const known = before.find((old) => lockKey(old) === lockKey(artifact) && old.sha256 === artifact.sha256);
+  return known === undefined ? artifact : { ...known, ...artifact };
 }
 
 /** Whether the lock records every one of these, with these very bytes. */
@@ -135,18 +145,19 @@ function lockKey(artifact: LockedArtifact): string {
 
 function encodeLock(artifacts: readonly LockedArtifact[]): string {
   const lines = artifacts
-    .map(({ name, version, platform, sha256, signedBy }) => ({
+    .map(({ name, version, platform, sha256, from, signedBy }) => ({
       name,
       version,
       ...(platform === null ? {} : { platform }),
       sha256,
+      ...(from === undefined ? {} : { from }),
       ...(signedBy === undefined ? {} : { signed_by: encodeSigner(signedBy) }),
     }))
     .map((artifact) => ({ key: `${artifact.name} ${artifact.version} ${artifact.platform ?? ''}`, artifact }))
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map(({ artifact }) => artifact);
-  const isSigned = artifacts.some(({ signedBy }) => signedBy !== undefined);
-  const version = isSigned ? lockVersions.signed : lockVersions.plain;
+  const isFull = artifacts.some(({ from, signedBy }) => from !== undefined || signedBy !== undefined);
+  const version = isFull ? lockVersions.full : lockVersions.plain;
   return `${JSON.stringify({ lock_version: version, artifacts: lines }, null, 2)}\n`;
 }
 

@@ -40,6 +40,7 @@ interface FoundRef {
   readonly stored: StoredArchive;
   readonly artifact: FoundArtifact | null;
   readonly admission: Location['admission'];
+  readonly from: string | undefined;
 }
 
 /** So many downloads share the line at once: each has its 30 seconds, however many there are (D3 "Limits"). */
@@ -82,8 +83,14 @@ export function foundIn(resolution: Resolution): readonly InstalledArtifact[] {
 
 /** What `svc.lock` records of an artifact. */
 export function lockedAs(artifact: InstalledArtifact): LockedArtifact & { readonly location: string } {
-  const { manifest, platform, sha256, location, admission } = artifact;
-  return { name: manifest.name, version: manifest.version, platform, sha256, location, ...signedBy(admission) };
+  const { manifest, platform, sha256, location, admission, from } = artifact;
+  const known = { ...fetchedFrom(from), ...signedBy(admission) };
+  return { name: manifest.name, version: manifest.version, platform, sha256, location, ...known };
+}
+
+/** Where it was fetched from, for `svc.lock`. */
+export function fetchedFrom(from: string | undefined): Pick<LockedArtifact, 'from'> {
+  return from === undefined ? {} : { from };
 }
 
 /** Who signed, for `svc.lock`. */
@@ -132,7 +139,7 @@ async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<Found
   const { inspectStored } = await import('./open-stored.ts');
   const { stored, artifact } = await inspectStored(location, places.platform);
   if (artifact === null) throw capsuleAt(stored.path);
-  return { ...artifact, ...admissionOf(location, stored) };
+  return { ...artifact, ...admissionOf(location, stored), ...fetchedFrom(location.from) };
 }
 
 /** What the policy said is of the bytes that were located, and of no others that lie there since. */
@@ -150,13 +157,14 @@ export async function findRef(ref: WantedArtifact, places: StorePlaces): Promise
   const location = await locate(ref, places);
   const { inspectStored } = await import('./open-stored.ts');
   const { stored, artifact } = await inspectStored(location, location.stored.platform ?? '');
-  const { origin } = location;
+  const { origin, from } = location;
   const { admission } = admissionOf(location, stored);
   return {
     origin,
     stored,
     artifact: artifact !== null && origin === 'bundled' ? await openBundled(location) : artifact,
     admission,
+    from,
   };
 }
 

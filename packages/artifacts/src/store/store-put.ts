@@ -261,11 +261,14 @@ export async function receive(fetched: FetchedArchive, download: Download, recei
   const { source, what, expected } = download;
   const { root, observer } = receipt;
   const { platform, sha256, size, bytes } = fetched;
+  const from = fetched.from === undefined ? {} : { from: fetched.from };
   let isStored = false;
   observer?.started(what, size);
   try {
     // Known before a byte of it is read, where the source announces a hash.
-    if (sha256 !== null && expected !== undefined) holdToLock({ ...expected, platform, sha256 }, download, receipt);
+    if (sha256 !== null && expected !== undefined) {
+      holdToLock({ ...expected, platform, sha256, ...from }, download, receipt);
+    }
     const stored = await putArchive({
       root,
       chunks: bytes,
@@ -274,7 +277,7 @@ export async function receive(fetched: FetchedArchive, download: Download, recei
       from: source,
       ...(expected === undefined ? {} : { expected }),
       ...(sha256 === null ? {} : { sha256 }),
-      check: (found) => holdToLock(found, download, receipt),
+      check: (found) => holdToLock({ ...found, ...from }, download, receipt),
       admit: async (found, chunks) => await admitDownload(found, { chunks, download, receipt }),
     });
     isStored = true;
@@ -307,7 +310,10 @@ function holdToLock(found: LockedArtifact, { source }: Download, { lock, isFroze
   const held = lock?.find(
     ({ name, version, platform }) => name === found.name && version === found.version && platform === found.platform,
   );
-  if (held?.sha256 === found.sha256) return;
+  if (held?.sha256 === found.sha256) {
+    holdToPlace(found, held);
+    return;
+  }
   const variant = found.platform === null ? '' : ` for ${found.platform}`;
   if (held !== undefined) {
     const message = `${source} serves ${spell(found)}${variant} with sha256 ${found.sha256}, but svc.lock records ${held.sha256}`;
@@ -318,5 +324,17 @@ function holdToLock(found: LockedArtifact, { source }: Download, { lock, isFroze
   if (!isFrozen) return;
   throw new Diagnostic('E-REG-005', `svc.lock does not record ${spell(found)}${variant}`, {
     hint: 'run svc install without --frozen and commit svc.lock',
+  });
+}
+
+/** A repository of an OCI registry that has the same archive in another document: whoever may write there has moved the tag. */
+function holdToPlace(found: LockedArtifact, { from: recorded }: LockedArtifact): void {
+  const { from } = found;
+  if (from === undefined || recorded === undefined || from === recorded) return;
+  const repository = recorded.slice(0, recorded.lastIndexOf('@'));
+  if (from.slice(0, from.lastIndexOf('@')) !== repository) return;
+  const [now, before] = [from, recorded].map((place) => place.slice(repository.length + 1));
+  throw new Diagnostic('E-REG-005', `${repository} has ${spell(found)} as ${now} now, but svc.lock records ${before}`, {
+    hint: 'its tag was moved: find out why; svc install --frozen takes what svc.lock records; to accept the change, remove its entry from svc.lock and install it again',
   });
 }

@@ -90,6 +90,24 @@ describe('svc.lock', () => {
       `signed by ${JSON.stringify(by)}`,
       `{ "lock_version": 2, "artifacts": [${JSON.stringify({ name: 'a', version: '1', sha256: '0'.repeat(64), signed_by: by })}] }`,
     ]),
+    [
+      'an older format with a place',
+      `{ "lock_version": 1, "artifacts": [${JSON.stringify({ name: 'a', version: '1', sha256: '0'.repeat(64), from: `oci://h/r@sha256:${'0'.repeat(64)}` })}] }`,
+    ],
+    ...[
+      'oci://registry.example/acme/a',
+      'oci://registry.example/acme/a:1.0.0',
+      `oci://registry.example/acme/a:1.0.0@sha256:${'0'.repeat(64)}`,
+      `oci://registry.example/../a@sha256:${'0'.repeat(64)}`,
+      `oci://user:password@registry.example/a@sha256:${'0'.repeat(64)}`,
+      `https://registry.example/a@sha256:${'0'.repeat(64)}`,
+      `oci://registry.example/a@sha256:${'0'.repeat(63)}`,
+      7,
+      null,
+    ].map((from): [string, string] => [
+      `from ${JSON.stringify(from)}`,
+      `{ "lock_version": 2, "artifacts": [${JSON.stringify({ name: 'a', version: '1', sha256: '0'.repeat(64), from })}] }`,
+    ]),
     ['a hash that is none', '{ "lock_version": 1, "artifacts": [{ "name": "a", "version": "1", "sha256": "x" }] }'],
     [
       'a name that is a path',
@@ -125,6 +143,39 @@ describe('svc.lock', () => {
       { name: 'b', signed_by: { key: `sha256:${'1'.repeat(64)}` } },
     ]);
     expect(readLock(project)).toEqual([{ ...a, signedBy }, keyed]);
+  });
+
+  it('is written in version 2 once a place is known, which stays as long as the bytes are the same', async () => {
+    const from = `oci://registry.example/acme/a@sha256:${'e'.repeat(64)}`;
+    await upsertLock(project, [b, { ...a, from }]);
+    expect(readFileSync(path, 'utf8')).toBe(`{
+  "lock_version": 2,
+  "artifacts": [
+    {
+      "name": "a",
+      "version": "1.0.0",
+      "sha256": "${'a'.repeat(64)}",
+      "from": "oci://registry.example/acme/a@sha256:${'e'.repeat(64)}"
+    },
+    {
+      "name": "b",
+      "version": "1.0.0",
+      "platform": "linux-x86_64",
+      "sha256": "${'b'.repeat(64)}"
+    }
+  ]
+}
+`);
+    expect(readLock(project)).toEqual([{ ...a, from }, b]);
+    const signedBy = { kind: 'key', fingerprint: '1'.repeat(64) } as const;
+    await upsertLock(project, [{ ...a, signedBy }]);
+    expect(readLock(project)).toEqual([{ ...a, from, signedBy }, b]);
+    const elsewhere = from.replace('acme', 'copies');
+    await upsertLock(project, [{ ...a, from: elsewhere }]);
+    expect(readLock(project)).toEqual([{ ...a, from: elsewhere, signedBy }, b]);
+    await upsertLock(project, [{ ...a, sha256: 'c'.repeat(64) }]);
+    expect(readLock(project)).toEqual([{ ...a, sha256: 'c'.repeat(64) }, b]);
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ lock_version: 1 });
   });
 
   it('keeps a signer for those who have no policy, as long as the bytes are the same', async () => {

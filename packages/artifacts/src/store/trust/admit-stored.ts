@@ -31,7 +31,11 @@ export async function admitStored(stored: StoredArchive, places: StorePlaces): P
   } catch (error) {
     if (!(error instanceof Diagnostic && renewable.has(error.code))) throw error;
   }
-  const found = await signaturesOfSources(stored, places);
+  const locked = lock()?.find(({ sha256, name, version }) => {
+    return sha256 === stored.sha256 && name === stored.name && version === stored.version;
+  });
+  const from = locked?.from === undefined ? {} : { from: locked.from };
+  const found = await signaturesOfSources({ ...stored, ...from }, places);
   const admission = await admit(
     candidateOf(stored, () => [...found, ...signaturesBeside(stored.path)]),
     trust,
@@ -47,7 +51,7 @@ function candidateOf(stored: StoredArchive, signatures: Candidate['signatures'])
   return { ref: stored, sha256: stored.sha256, chunks: () => chunksOfFile(stored.path), signatures };
 }
 
-async function signaturesOfSources(stored: StoredArchive, { sources }: StorePlaces): Promise<readonly string[]> {
+async function signaturesOfSources(stored: LockedArtifact, { sources }: StorePlaces): Promise<readonly string[]> {
   const found: string[] = [];
   for (const source of await sources()) found.push(...((await source.signatures?.(stored)) ?? []));
   return found;

@@ -8,6 +8,7 @@ import { signatureLimits } from '@svc/protocol/registry-messages.ts';
 import { archiveLimits } from '../../archive-entry.ts';
 import { type ArtifactRef, spell } from '../../artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from '../../installed-artifact.ts';
+import type { LockedArtifact } from '../../lockfile.ts';
 import {
   archiveType,
   artifactType,
@@ -58,8 +59,8 @@ export class OciSource implements ArtifactSource {
     this.#access = access;
   }
 
-  async fetch({ name, version }: ArtifactRef, platform: string): Promise<FetchedArchive | null> {
-    return await fetchFrom(this.#repository(name), tagOfVersion(version), platform);
+  async fetch({ name, version }: ArtifactRef, platform: string, held?: LockedArtifact): Promise<FetchedArchive | null> {
+    return await fetchVersion(this.#repository(name), { version, platform, held });
   }
 
   /**
@@ -88,8 +89,9 @@ export class OciSource implements ArtifactSource {
   }
 
   /** The bundles that refer to the manifest of an archive; none where its tag leads to no such archive. */
-  async signatures({ name, version, sha256 }: ArtifactRef & { readonly sha256: string }): Promise<readonly string[]> {
-    return await signaturesIn(this.#repository(name), tagOfVersion(version), sha256);
+  async signatures({ name, version, sha256, from }: SignedArchive): Promise<readonly string[]> {
+    const repository = this.#repository(name);
+    return await signaturesIn(repository, digestIn(repository, from) ?? tagOfVersion(version), sha256);
   }
 
   /** The digest that the tag has then. */
@@ -136,12 +138,13 @@ export class OciPlaceSource implements ArtifactSource {
     this.#repository = openRepository(at, access);
   }
 
-  async fetch({ version }: ArtifactRef, platform: string): Promise<FetchedArchive | null> {
-    return await fetchFrom(this.#repository, tagOfVersion(version), platform);
+  async fetch({ version }: ArtifactRef, platform: string, held?: LockedArtifact): Promise<FetchedArchive | null> {
+    return await fetchVersion(this.#repository, { version, platform, held });
   }
 
-  async signatures({ version, sha256 }: ArtifactRef & { readonly sha256: string }): Promise<readonly string[]> {
-    return await signaturesIn(this.#repository, tagOfVersion(version), sha256);
+  async signatures({ version, sha256, from }: SignedArchive): Promise<readonly string[]> {
+    const at = digestIn(this.#repository, from) ?? tagOfVersion(version);
+    return await signaturesIn(this.#repository, at, sha256);
   }
 }
 
@@ -182,11 +185,31 @@ export async function referenceSignatures(
   return await signaturesIn(openRepository(reference, access), digest ?? tag ?? '', sha256);
 }
 
+type SignedArchive = Pick<LockedArtifact, 'name' | 'version' | 'sha256' | 'from'>;
+
+/** The digest in the place of an artifact, where that is in this repository. */
+function digestIn({ label }: OciRepository, from: string | undefined): string | null {
+  return from !== undefined && from.startsWith(`${label}@`) ? from.slice(label.length + 1) : null;
+}
+
+/** What the tag of a version leads to, or the document that `held` names, whatever the tag leads to now. */
+async function fetchVersion(
+  repository: OciRepository,
+  { version, platform, held }: { version: string; platform: string; held: LockedArtifact | undefined },
+): Promise<FetchedArchive | null> {
+  const digest = digestIn(repository, held?.from);
+  if (held === undefined || digest === null) return await fetchFrom(repository, tagOfVersion(version), platform);
+  const fetched = await fetchFrom(repository, digest, platform);
+  // The document of a variant does not say that it is one.
+  return fetched === null ? null : { ...fetched, platform: held.platform };
+}
+
 async function fetchFrom(repository: OciRepository, at: string, platform: string): Promise<FetchedArchive | null> {
   const found = await repository.document(at);
   if (found === null) return null;
   const document = decodeDocument(found.bytes, found.mediaType);
-  if (document.kind === 'archive') return openArchive(repository, document.archive, null);
+  if (document.kind === 'archive')
+    return openArchive(repository, { ...document, digest: found.digest, platform: null });
   if (document.kind === 'other') throw foreign(`${repository.label}, ${at}`, document.found);
   for (const wanted of [platform, null]) {
     const chosen = document.manifests.find((each) => isFor(each, wanted));
@@ -195,7 +218,7 @@ async function fetchFrom(repository: OciRepository, at: string, platform: string
     if (variant === null)
       throw new Diagnostic('E-REG-002', `${repository.label} lacks ${chosen.digest}, which it names`);
     const inner = decodeDocument(variant.bytes, variant.mediaType);
-    if (inner.kind === 'archive') return openArchive(repository, inner.archive, wanted);
+    if (inner.kind === 'archive') return openArchive(repository, { ...inner, digest: chosen.digest, platform: wanted });
     throw foreign(`${repository.label}, ${at}`, inner.kind === 'other' ? inner.found : 'an index within an index');
   }
   return null;
@@ -236,11 +259,19 @@ async function manifestOf(repository: OciRepository, at: string, archive: string
   return null;
 }
 
-function openArchive(repository: OciRepository, archive: Descriptor, platform: string | null): FetchedArchive {
+interface FoundDocument {
+  readonly archive: Descriptor;
+  /** Of the manifest that has the archive. */
+  readonly digest: string;
+  readonly platform: string | null;
+}
+
+function openArchive(repository: OciRepository, { archive, digest, platform }: FoundDocument): FetchedArchive {
   if (archive.size > archiveLimits.maxArchiveBytes)
     throw new Diagnostic('E-ART-003', `an archive of ${repository.label} is larger than 512 MiB`);
   const { bytes, discard } = repository.openBlob(archive);
-  return { platform, sha256: archive.digest.slice('sha256:'.length), size: archive.size, bytes, discard };
+  const sha256 = archive.digest.slice('sha256:'.length);
+  return { platform, sha256, size: archive.size, bytes, from: `${repository.label}@${digest}`, discard };
 }
 
 function foreign(where: string, found: string): Diagnostic {
