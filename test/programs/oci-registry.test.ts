@@ -184,4 +184,19 @@ inference: { model: m, driver: { artifact: svc-driver-script, config: { script: 
     rmSync(join(workspace.folder, '.svc'), { recursive: true });
     await done(['install', '--frozen'], { SVC_REGISTRY_URL: 'local' });
   }, 120_000);
+
+  it('has a mirror that is asked first, and not believed', async () => {
+    await start();
+    await done(['publish', 'style', '--registry', `oci://${host}/acme`]);
+    mkdirSync(join(workspace.home, '.svc'));
+    const source = `{ name: hub, type: oci, url: "oci://${host}/acme", mirror: "oci://${host}/copies" }`;
+    const config = `registry: { default: hub, sources: [${source}] }\n`;
+    writeFileSync(join(workspace.home, '.svc', 'config.yaml'), config);
+    const without = await run(['install']);
+    expect(without).toMatchObject({ code: 0, stderr: expect.stringContaining('warning[W-REG-008]') });
+    expect(without.stderr).toContain(`the mirror oci://${host}/copies/style is not used for oci://${host}/acme/style`);
+    copy('acme/style:1.0.0', 'copies/style:any');
+    rmSync(join(workspace.folder, '.svc'), { recursive: true });
+    expect(await run(['install'])).toMatchObject({ code: 0, stderr: '' });
+  }, 120_000);
 });

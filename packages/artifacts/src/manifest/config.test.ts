@@ -105,6 +105,14 @@ describe('the user configuration', () => {
     );
   });
 
+  it('takes a mirror of an OCI registry', () => {
+    const [url, mirror] = ['oci://registry.example/acme/', 'oci://mirror.example/copies/'];
+    write(`registry: { sources: [{ name: hub, type: oci, url: "${url}", mirror: "${mirror}" }] }\n`);
+    expect(loadUserConfig({ home: directory, env: {} }).sources).toMatchObject([
+      { name: 'hub', type: 'oci', url: 'oci://registry.example/acme', mirror: 'oci://mirror.example/copies' },
+    ]);
+  });
+
   it('is empty when it is missing', () => {
     expect(loadUserConfig({ home: directory, env: {} })).toEqual({ sources: [], warnings: [] });
   });
@@ -121,6 +129,8 @@ describe('the user configuration', () => {
     - { name: hub, type: oci, url: "https://registry.example/acme" }
     - { name: tagged, type: oci, url: "oci://registry.example/acme:1" }
     - { name: odd, type: registry, url: "oci://registry.example/acme" }
+    - { name: far, type: oci, url: "oci://registry.example/acme", mirror: "https://mirror.example/acme" }
+    - { name: bare, type: github, repo: acme/tools, mirror: "oci://mirror.example/acme" }
 `);
     expect(userRefusal()).toEqual([
       'E-MAN-003 2:12 registry.default names "ous", which registry.sources does not list',
@@ -134,6 +144,8 @@ describe('the user configuration', () => {
       'E-MAN-003 9:36 registry.sources[5].url must begin with oci://, as its type is oci',
       'E-MAN-003 10:39 registry.sources[6].url must be oci://<host>/<path>, in small letters and without a tag, not "oci://registry.example/acme:1"',
       'E-MAN-003 11:41 registry.sources[7].url must be an http or https address, as its type is registry',
+      'E-MAN-003 12:75 registry.sources[8].mirror must be oci://<host>/<path>, in small letters and without a tag, not "https://mirror.example/acme"',
+      'E-MAN-003 13:61 registry.sources[9].mirror is for type: oci alone',
     ]);
   });
 });

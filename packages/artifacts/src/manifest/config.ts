@@ -43,8 +43,8 @@ export type ConfiguredSource =
   | (SourceBase & { readonly type: 'github'; readonly repo: string })
   /** `url` is without `/v1` and without a slash at its end. */
   | (SourceBase & { readonly type: 'registry'; readonly url: string })
-  /** `url` is `oci://<host>/<path>`. */
-  | (SourceBase & { readonly type: 'oci'; readonly url: string });
+  /** `url` is `oci://<host>/<path>`, and so is `mirror`, which has the same below it. */
+  | (SourceBase & { readonly type: 'oci'; readonly url: string; readonly mirror?: string });
 
 export interface UserConfig {
   /** The source named by `registry.default`. */
@@ -125,6 +125,10 @@ function checkSources(data: unknown, findings: Findings): void {
         path: [...path, 'url'],
       });
     }
+    if (type !== 'oci' && draft.has(...path, 'mirror')) {
+      const message = `registry.sources[${index}].mirror is for type: oci alone`;
+      findings.add('E-MAN-003', message, { path: [...path, 'mirror'] });
+    }
     const name = draft.at(...path, 'name');
     if (typeof name !== 'string') return;
     if (names.includes(name)) {
@@ -145,11 +149,17 @@ type WrittenSource = NonNullable<z.infer<typeof userConfig>['registry']>['source
 
 /** `checkSources` has seen to it that each type has its key. */
 function registrySourceOf(
-  { name, type, repo = '', url = '' }: WrittenSource,
+  { name, type, repo = '', url = '', mirror }: WrittenSource,
   token: ConfiguredSource['token'],
 ): ConfiguredSource {
   if (type === 'github') return { name, token, type, repo };
-  return { name, token, type, url: url.replace(/\/+$/, '') };
+  const address = withoutSlash(url);
+  if (type === 'registry') return { name, token, type, url: address };
+  return { name, token, type, url: address, ...(mirror === undefined ? {} : { mirror: withoutSlash(mirror) }) };
+}
+
+function withoutSlash(address: string): string {
+  return address.replace(/\/+$/, '');
 }
 
 function resolveToken(
@@ -186,7 +196,11 @@ export function registryAddressFault(text: string): string | undefined {
 }
 
 function sourceAddressFault(text: string): string | undefined {
-  return text.startsWith(ociPrefix) ? ociAddressFault(text.replace(/\/+$/, '')) : registryAddressFault(text);
+  return text.startsWith(ociPrefix) ? ociAddressFault(withoutSlash(text)) : registryAddressFault(text);
+}
+
+function mirrorFault(text: string): string | undefined {
+  return ociAddressFault(withoutSlash(text));
 }
 
 const address = z.lazy(() =>
@@ -197,6 +211,12 @@ const address = z.lazy(() =>
   ),
 );
 
+const mirrorAddress = z.lazy(() =>
+  z
+    .string()
+    .check(z.refine((text) => mirrorFault(text) === undefined, { error: ({ input }) => mirrorFault(String(input)) })),
+);
+
 const registrySource = z.lazy(() =>
   z.strictObject({
     name: z
@@ -205,6 +225,7 @@ const registrySource = z.lazy(() =>
     type: z.enum(sourceTypes),
     repo: z.optional(repository),
     url: z.optional(address),
+    mirror: z.optional(mirrorAddress),
     token: z.optional(z.string().check(z.minLength(1))),
   }),
 );

@@ -55,6 +55,8 @@ export interface FetchedArchive {
   readonly state?: 'deprecated' | 'yanked';
   /** The document of an OCI registry that has it (`LockedArtifact.from`). */
   readonly from?: string;
+  /** What is received in its place after a failure: another place has the same bytes. Null where nothing can be done about it. */
+  instead?(fault: Diagnostic): FetchedArchive | null;
   /** Lets go of the connection. */
   discard(): void;
 }

@@ -258,6 +258,20 @@ interface Download {
  * the source announced, `E-REG-005` when they are not what `svc.lock` records, and what the trust policy refuses (`admit`).
  */
 export async function receive(fetched: FetchedArchive, download: Download, receipt: Receipt): Promise<PutArchive> {
+  try {
+    return await receiveOnce(fetched, download, receipt);
+  } catch (error) {
+    const other = error instanceof Diagnostic ? (fetched.instead?.(error) ?? null) : null;
+    if (other === null) throw error;
+    try {
+      return await receiveOnce(other, download, receipt);
+    } finally {
+      other.discard();
+    }
+  }
+}
+
+async function receiveOnce(fetched: FetchedArchive, download: Download, receipt: Receipt): Promise<PutArchive> {
   const { source, what, expected } = download;
   const { root, observer } = receipt;
   const { platform, sha256, size, bytes } = fetched;

@@ -1,3 +1,4 @@
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { ociAddress, type OciRepositoryName } from '../../src/manifest/oci-reference.ts';
 import type { InstallRequest } from '../../src/store/install.ts';
@@ -12,11 +13,26 @@ import { digestOf, type MemoryOci } from './memory-oci.ts';
 export interface AccessOptions {
   readonly login?: (name: OciRepositoryName) => OciLogin | null;
   readonly timeoutMs?: number;
+  readonly mirror?: MemoryOci;
+  readonly warnings?: Diagnostic[];
 }
 
-/** What sources need. */
-export function accessWith({ login = () => null, timeoutMs = 30_000 }: AccessOptions = {}): OciAccess {
-  return { http: new HttpClient({ timeoutMs }), login: (name) => Promise.resolve(login(name)) };
+/** What sources need; `mirror` has what `acme/…` of the source has below `copies/…`. */
+export function accessWith({
+  login = () => null,
+  timeoutMs = 30_000,
+  mirror,
+  warnings = [],
+}: AccessOptions = {}): OciAccess {
+  return {
+    http: new HttpClient({ timeoutMs }),
+    login: (name) => Promise.resolve(login(name)),
+    mirrorOf: ({ repository }) => {
+      if (mirror === undefined) return null;
+      const at = { host: mirror.host, repository: repository.replace(/^acme/, 'copies') };
+      return { at, onWarning: (warning) => void warnings.push(warning) };
+    },
+  };
 }
 
 /** `oci://…/acme` of a registry. */

@@ -187,6 +187,11 @@ export const artifactCodes = {
     explanation:
       'A redirect is followed to https alone, or to http of this machine where the registry is on it; never from https to http, and never from an address of the Internet to one of this machine or of a private network. Nothing was sent there.',
   },
+  'W-REG-008': {
+    title: 'a mirror is not used',
+    explanation:
+      'The source in ~/.svc/config.yaml has a mirror, which is asked first for what the source has named by its digest. It did not answer, did not have it, or gave other bytes. Everything came from the source instead, and nothing of what the mirror gave is used.',
+  },
   'W-REG-006': {
     title: 'an artifact does not meet a rule of the trust policy that only warns',
     explanation:

@@ -84,9 +84,18 @@ export function ociAccessOf(choice: RegistryChoice): OciAccess {
   return accessOf(configOf(choice), choice);
 }
 
-function accessOf({ sources }: UserConfig, { http, env, home }: RegistryChoice): OciAccess {
+function accessOf({ sources }: UserConfig, { http, env, home, onWarning }: RegistryChoice): OciAccess {
   return {
     http,
+    mirrorOf: (at) => {
+      const mirrored = sources.find((source) => {
+        return source.type === 'oci' && source.mirror !== undefined && spellsBeginning(ociAddress(source.url), at);
+      });
+      if (mirrored?.type !== 'oci' || mirrored.mirror === undefined) return null;
+      const { host, repository } = ociAddress(mirrored.mirror);
+      const below = at.repository.slice(ociAddress(mirrored.url).repository.length);
+      return { at: { host, repository: `${repository}${below}` }, onWarning };
+    },
     login: async (at) => {
       for (const source of sources) {
         const isOfHost = source.type === 'oci' && spellsBeginning(ociAddress(source.url), at);

@@ -27,11 +27,19 @@ import {
 } from './documents.ts';
 import type { OciLogin } from './logins.ts';
 import { type OciReference, type OciRepositoryName, spellOci, tagOfVersion } from '../../../manifest/oci-reference.ts';
+import { Mirror } from './mirror.ts';
 import { OciRepository, type PulledDocument } from './repository.ts';
 
 export interface OciAccess {
   readonly http: HttpClient;
   readonly login: (name: OciRepositoryName) => Promise<OciLogin | null>;
+  /** Where a repository is mirrored, and who hears of a mirror that fails; null for one without a mirror. Absent where there are none. */
+  readonly mirrorOf?: (name: OciRepositoryName) => OciMirror | null;
+}
+
+export interface OciMirror {
+  readonly at: OciRepositoryName;
+  readonly onWarning: (warning: Diagnostic) => void;
 }
 
 /** An archive on its way to a registry. */
@@ -148,8 +156,15 @@ export class OciPlaceSource implements ArtifactSource {
   }
 }
 
-function openRepository(at: OciRepositoryName, { http, login }: OciAccess): OciRepository {
-  return new OciRepository({ ...at, http, login: async () => await login(at) });
+function openRepository(at: OciRepositoryName, { http, login, mirrorOf }: OciAccess): OciRepository {
+  const opened = (name: OciRepositoryName): ConstructorParameters<typeof OciRepository>[0] => {
+    return { ...name, http, login: async () => await login(name) };
+  };
+  const found = mirrorOf?.(at) ?? null;
+  if (found === null) return new OciRepository(opened(at));
+  // Each is shown the login for its own host alone.
+  const mirror = new Mirror(new OciRepository(opened(found.at)), `oci://${at.host}/${at.repository}`, found.onWarning);
+  return new OciRepository({ ...opened(at), mirror });
 }
 
 /** What one reference names; `E-REG-001` when there is nothing for the platform, `E-REG-002` when tag and digest do not belong together. */
@@ -224,8 +239,12 @@ async function fetchFrom(repository: OciRepository, at: string, platform: string
   return null;
 }
 
-/** The bundles for the archive of a hash under a tag or a digest. */
-async function signaturesIn(repository: OciRepository, at: string, sha256: string): Promise<readonly string[]> {
+/** The bundles for the archive of a hash under a tag or a digest. No mirror is asked: which there are, only the source says. */
+async function signaturesIn(
+  { direct: repository }: OciRepository,
+  at: string,
+  sha256: string,
+): Promise<readonly string[]> {
   const manifest = await manifestOf(repository, at, `sha256:${sha256}`);
   if (manifest === null) return [];
   const referrers = await repository.referrers(manifest);
@@ -266,12 +285,20 @@ interface FoundDocument {
   readonly platform: string | null;
 }
 
-function openArchive(repository: OciRepository, { archive, digest, platform }: FoundDocument): FetchedArchive {
+function openArchive(repository: OciRepository, found: FoundDocument): FetchedArchive {
+  const { archive, digest, platform } = found;
   if (archive.size > archiveLimits.maxArchiveBytes)
     throw new Diagnostic('E-ART-003', `an archive of ${repository.label} is larger than 512 MiB`);
-  const { bytes, discard } = repository.openBlob(archive);
-  const sha256 = archive.digest.slice('sha256:'.length);
-  return { platform, sha256, size: archive.size, bytes, from: `${repository.label}@${digest}`, discard };
+  const { bytes, discard, mayMend } = repository.openBlob(archive);
+  return {
+    platform,
+    sha256: archive.digest.slice('sha256:'.length),
+    size: archive.size,
+    bytes,
+    from: `${repository.label}@${digest}`,
+    discard,
+    instead: (fault) => (mayMend(fault) ? openArchive(repository.direct, found) : null),
+  };
 }
 
 function foreign(where: string, found: string): Diagnostic {

@@ -21,6 +21,7 @@ import {
 } from './documents.ts';
 import type { OciLogin } from './logins.ts';
 import { type OciRepositoryName, ociPrefix, originOf } from '../../../manifest/oci-reference.ts';
+import type { Mirror } from './mirror.ts';
 import { challengeFields, identityForm, withQuery } from './challenges.ts';
 import { BodyPieces, mostAttempts, resumed } from './transfers.ts';
 
@@ -57,6 +58,8 @@ interface RepositoryAccess extends OciRepositoryName {
   readonly http: HttpClient;
   /** Found out when the registry first asks for one. */
   readonly login: () => Promise<OciLogin | null>;
+  /** Asked first for what has a digest. */
+  readonly mirror?: Mirror;
 }
 
 /** A repository. What goes wrong on the way is `E-IO-003`, bytes without their digest are `E-REG-002`. */
@@ -74,6 +77,8 @@ export class OciRepository {
 
   /** The document under a tag or a digest; null when there is none. */
   async document(at: string, actions: Actions = 'pull'): Promise<PulledDocument | null> {
+    const mirrored = isDigest(at) ? await this.#access.mirror?.document(at) : undefined;
+    if (mirrored !== undefined && mirrored !== null) return mirrored;
     const answer = await this.#ask(`/manifests/${at}`, {
       actions,
       headers: { accept: `${manifestType}, ${indexType}` },
@@ -95,15 +100,32 @@ export class OciRepository {
 
   /**
    * The bytes of a blob as they come. After a connection that was lost the rest is asked for, until four in a row were in vain. More bytes than the descriptor says
-   * are cut off and refused; whether they have the digest is for the receiver to see.
+   * are cut off and refused, and bytes in the end that do not have the digest.
    */
-  openBlob(descriptor: Descriptor): { readonly bytes: AsyncIterable<Buffer>; readonly discard: () => void } {
+  openBlob(descriptor: Descriptor): OpenedBlob {
+    const { mirror } = this.#access;
     let current: HttpAnswer | null = null;
-    const ask = async (at: number): Promise<HttpAnswer> => (current = await this.#blob(descriptor, at));
-    return { bytes: resumed(descriptor, this.label, ask), discard: () => current?.discard() };
+    let isMirrored = false;
+    const ask = async (at: number): Promise<HttpAnswer> => {
+      const mirrored = (await mirror?.blob(descriptor, at)) ?? null;
+      isMirrored ||= mirrored !== null;
+      return (current = mirrored ?? (await this.blob(descriptor, at)));
+    };
+    return {
+      bytes: resumed(descriptor, this.label, ask),
+      discard: () => current?.discard(),
+      mayMend: (fault) => isMirrored && mirror?.mayMend(fault) === true,
+    };
   }
 
-  async #blob({ digest }: Descriptor, at: number): Promise<HttpAnswer> {
+  /** The same repository without its mirror. */
+  get direct(): OciRepository {
+    const { mirror, ...access } = this.#access;
+    return mirror === undefined ? this : new OciRepository(access);
+  }
+
+  /** One connection for a blob, from a byte on. */
+  async blob({ digest }: Descriptor, at: number): Promise<HttpAnswer> {
     const headers: Readonly<Record<string, string>> = at === 0 ? {} : { range: `bytes=${at}-` };
     const answer = await this.#ask(`/blobs/${digest}`, { headers, isPatient: true });
     if (answer.status === 200 || (answer.status === 206 && at > 0)) return answer;
@@ -315,6 +337,16 @@ export class OciRepository {
     const safe = [...this.#shown.values()].reduce((so, { key }) => so.replaceAll(key.reveal(), '[secret]'), said);
     return safe === '' ? '' : `: ${printable(safe.slice(0, longestShown))}`;
   }
+}
+
+/** A blob on its way. */
+interface OpenedBlob {
+  /** Read once. */
+  readonly bytes: AsyncIterable<Buffer>;
+  /** Lets go of the connection. */
+  readonly discard: () => void;
+  /** Whether what went wrong may be the fault of a mirror, which is not asked again then. */
+  readonly mayMend: (fault: Diagnostic) => boolean;
 }
 
 /** A document that refers to another, with the blobs that it names. */

@@ -1,0 +1,70 @@
+/** Asks another registry first for what the source has named by its digest. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { HttpAnswer } from '@svc/kit/net/http-client.ts';
+import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
+import type { Descriptor } from './documents.ts';
+import type { OciRepository, PulledDocument } from './repository.ts';
+
+/** What a mirror is asked for may come from the source as well; everything else ends the command all the same. */
+const mendable: ReadonlySet<string> = new Set(['E-IO-003', 'E-REG-002', 'E-REG-027', 'E-ART-003', 'E-REG-006']);
+
+/**
+ * The mirror of one repository (docs/installing.md "A mirror"). It is believed nothing: what it gives has to have the digest. After the first thing that
+ * it does not give, or gives wrongly, it is not asked again, and `onWarning` is told once (`W-REG-008`).
+ */
+export class Mirror {
+  readonly #repository: OciRepository;
+  readonly #sourceLabel: string;
+  readonly #onWarning: (warning: Diagnostic) => void;
+  #hasFailed = false;
+
+  constructor(repository: OciRepository, sourceLabel: string, onWarning: (warning: Diagnostic) => void) {
+    this.#repository = repository;
+    this.#sourceLabel = sourceLabel;
+    this.#onWarning = onWarning;
+  }
+
+  /** The document of a digest; null where the source has to be asked. What kind it is of has to stand in it: the mirror could say anything. */
+  async document(digest: string): Promise<PulledDocument | null> {
+    const found = await this.#tried(async () => await this.#repository.document(digest));
+    if (found === null) this.#giveUp(`does not have ${digest}`);
+    const own = asJsonObject(parseJson(found?.bytes.toString('utf8') ?? ''))?.['mediaType'];
+    return own === found?.mediaType ? found : null;
+  }
+
+  /** A connection for a blob from a byte on; null where the source has to be asked. One that is cut goes on at the source. */
+  async blob(descriptor: Descriptor, at: number): Promise<HttpAnswer | null> {
+    if (at > 0) this.#giveUp(`ends ${descriptor.digest} at byte ${at}`);
+    return await this.#tried(async () => await this.#repository.blob(descriptor, at));
+  }
+
+  /** Whether what went wrong with bytes that began here may be mended at the source. */
+  mayMend(fault: Diagnostic): boolean {
+    if (!mendable.has(fault.code)) return false;
+    this.#giveUp(fault.message);
+    return true;
+  }
+
+  async #tried<Result>(ask: () => Promise<Result>): Promise<Result | null> {
+    if (this.#hasFailed) return null;
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof Diagnostic && this.mayMend(error)) return null;
+      throw error;
+    }
+  }
+
+  #giveUp(why: string): void {
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
+    const { label } = this.#repository;
+    const message = `the mirror ${label} is not used for ${this.#sourceLabel}: ${why}`;
+    this.#onWarning(
+      new Diagnostic('W-REG-008', message, {
+        hint: 'everything came from the source; look after the mirror, or take mirror out of ~/.svc/config.yaml',
+      }),
+    );
+  }
+}
