@@ -35,6 +35,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { receiptOf } from './locate-in-sources.ts';
 import { type GithubApi, archivesOfRelease, type ReleaseArchive } from './sources/github-source.ts';
 import { fetchReference, type OciAccess, referenceSignatures } from './sources/oci/oci-source.ts';
+import type { PackedComponentSource } from './sources/oci/packed-component.ts';
 import { type OciReference, spellOci } from '../manifest/oci-reference.ts';
 
 export interface InstallRequest extends StorePlaces {
@@ -280,6 +281,16 @@ export async function installOci(
     await referenceSignatures(reference, sha256, access);
   const download = { source: name, what: name, signatures };
   const installed = await takeInFetched(fetched, download, request);
+  await record([installed], request);
+  return installed;
+}
+
+/** Installs what a component of another project is packed into (`PackedComponentSource`). Nobody has signed that. */
+export async function installPacked(source: PackedComponentSource, request: InstallRequest): Promise<InstalledRef> {
+  const { name, ref } = source;
+  const signatures = (): Promise<readonly string[]> => Promise.resolve([]);
+  const download = { source: name, what: spell(ref), expected: ref, signatures };
+  const installed = await takeInFetched(await source.fetch(), download, request);
   await record([installed], request);
   return installed;
 }

@@ -4,7 +4,13 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { serverFile, type ArtifactManifest } from '../manifest/schema.ts';
 import { type Archive, readArchive } from './archive.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
-import { type ArtifactKind, type InspectedContent, inspectContent, requiredFile } from './inspect-content.ts';
+import {
+  type ArtifactKind,
+  componentFile,
+  type InspectedContent,
+  inspectContent,
+  requiredFile,
+} from './inspect-content.ts';
 import { RegularFile, chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import type { Packaging } from '@svc/protocol/registry-messages.ts';
 import { readVariant } from './store-layout.ts';
@@ -39,6 +45,22 @@ export async function inspectPublishable(path: string, named: readonly string[])
     const platforms = named.length > 0 ? named : await detectPlatforms(archive, content, packaging);
     const { name, version } = content.ref;
     return { name, version, path, kind: content.kind, packaging, platforms, sha256, bytes: file.size };
+  } finally {
+    await file.close();
+  }
+}
+
+/** The component in an archive that was inspected. `E-ART-004` for one that has none, `E-ART-006` for a file that was replaced since. */
+export async function readComponent({ path, sha256, packaging, ...ref }: Publishable): Promise<Buffer> {
+  if (packaging !== 'wasm') {
+    throw new Diagnostic('E-ART-004', `${spell(ref)} has no ${componentFile} that could be published alone`, {
+      hint: 'leave --also-wasm out',
+    });
+  }
+  const file = await RegularFile.open(path);
+  try {
+    if ((await file.sha256()) !== sha256) throw new Diagnostic('E-ART-006', `${path} was replaced while it was read`);
+    return await (await readArchive(file)).read(componentFile);
   } finally {
     await file.close();
   }

@@ -4,7 +4,7 @@ import { ociAddress, type OciRepositoryName } from '../../src/manifest/oci-refer
 import type { InstallRequest } from '../../src/store/install.ts';
 import type { ArtifactSource } from '../../src/store/installed-artifact.ts';
 import type { StorePlaces } from '../../src/store/locate.ts';
-import { archiveType, configType, manifestType } from '../../src/store/sources/oci/documents.ts';
+import { archiveType, configType, manifestType, type PlainComponent } from '../../src/store/sources/oci/documents.ts';
 import type { OciLogin } from '../../src/store/sources/oci/logins.ts';
 import { type OciAccess, OciSource } from '../../src/store/sources/oci/oci-source.ts';
 import { echo } from './hostile-kit.ts';
@@ -43,18 +43,19 @@ export function acmeOf(registry: MemoryOci, access: OciAccess = accessWith()): O
 export interface Published {
   readonly platforms?: readonly string[];
   readonly signatures?: readonly string[];
+  readonly component?: PlainComponent;
 }
 
 /** Publishes an archive as echo@1.0.0. */
 export async function publishTo(
   registry: MemoryOci,
   archive: Buffer,
-  { platforms = [], signatures = [] }: Published = {},
+  { platforms = [], signatures = [], ...more }: Published = {},
 ): Promise<void> {
   const body = { bytes: archive.length, chunks: () => [archive] };
   const sha256 = digestOf(archive).slice('sha256:'.length);
   const facts = { ...echo, runtime: 'tool', packaging: 'wasm' };
-  await acmeOf(registry).publish({ ...facts, platforms, signatures, sha256, body });
+  await acmeOf(registry).publish({ ...facts, platforms, signatures, sha256, body, ...more });
 }
 
 /** Puts an archive under the tag of echo@1.0.0, as other tools could: `note` makes it another document. The digest of that. */

@@ -7,9 +7,34 @@ const importSection = 10;
 const exportSection = 11;
 const coreSort = 0x00;
 
+/** What a component imports and exports, each name once. */
+interface ExternNames {
+  readonly imports: readonly string[];
+  readonly exports: readonly string[];
+}
+
 /** Each name once, such as `svc:text/chunks@0.1.0`: imports first. Names of functions that belong to no interface are left out. Throws `MalformedWasm`. */
 export function interfaceNames(component: Uint8Array): readonly string[] {
-  const names = new Set<string>();
+  const names = [...externs(component)].map(({ name }) => name);
+  return [...new Set(names)].filter((name) => name.includes('/'));
+}
+
+/** All names, those of functions and types included. Throws `MalformedWasm`. */
+export function externNames(component: Uint8Array): ExternNames {
+  const all = [...externs(component)];
+  const ofSection = (wanted: number): string[] => [
+    ...new Set(all.filter(({ section }) => section === wanted).map(({ name }) => name)),
+  ];
+  return { imports: ofSection(importSection), exports: ofSection(exportSection) };
+}
+
+interface Extern {
+  readonly section: number;
+  readonly name: string;
+}
+
+/** In the order of the bytes. */
+function* externs(component: Uint8Array): Generator<Extern> {
   const reader = new WasmReader(component, preambleBytes);
   while (!reader.done) {
     const id = reader.byte();
@@ -17,12 +42,11 @@ export function interfaceNames(component: Uint8Array): readonly string[] {
     if (id !== importSection && id !== exportSection) continue;
     for (let left = body.count(); left > 0; left -= 1) {
       const name = externName(body);
-      if (name.includes('/')) names.add(name);
+      yield { section: id, name };
       if (id === importSection) skipType(body);
       else skipExported(body);
     }
   }
-  return [...names];
 }
 
 /** A kind of name, 0 or 1, and its text. */

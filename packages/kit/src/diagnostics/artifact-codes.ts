@@ -68,6 +68,11 @@ export const artifactCodes = {
     explanation:
       'svc build --check builds component.ts again and compares the bytes with component.wasm, which differ or are not there. The source, or the version of @svc/guest or of esbuild, was changed after the last build, or the component was built from something else. svc build makes it anew.',
   },
+  'E-ART-014': {
+    title: 'a plain WebAssembly component cannot be made an artifact',
+    explanation:
+      'Other projects keep components alone in OCI registries. svc packs one into a tool with the svc.yaml that --artifact-manifest names, when the component exports svc:tool/run, the interface by which svc calls tools. The message says what it is or exports instead. Without --artifact-manifest, and for what the svc.yaml of a project takes from there, only artifacts that svc publish has made are taken.',
+  },
   'E-ART-015': {
     title: 'the engine of components is damaged',
     explanation:

@@ -9,6 +9,7 @@ import { type ArtifactRef, type InstallTarget, parseInstallTarget, spell } from 
 import {
   installEntries,
   installOci,
+  installPacked,
   installRef,
   type InstallRequest,
   installPath,
@@ -17,9 +18,10 @@ import {
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { githubApiOf, ociAccessOf, type RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { checkArtifact } from '../tools/argument-check.ts';
+import { packedComponent } from './artifacts/plain-component.ts';
 import type { CommandContext } from './command-context.ts';
 import { DownloadView } from './transfer-view.ts';
-import { spellOci } from '@svc/artifacts/manifest/oci-reference.ts';
+import { ociPrefix, spellOci } from '@svc/artifacts/manifest/oci-reference.ts';
 import { interruptible } from './stop-signals.ts';
 import { rememberOwn } from './known-projects.ts';
 import { openProject, placesOf, type Project, lazySources, registryChoice } from './project.ts';
@@ -41,6 +43,7 @@ interface InstallOptions {
   readonly offline?: boolean;
   readonly acceptSigner?: boolean;
   readonly allowYanked?: boolean;
+  readonly artifactManifest?: string;
   readonly json?: boolean;
 }
 
@@ -72,8 +75,12 @@ export function installCommand(context: CommandContext): Command {
     .option('--offline', 'never fetch an artifact')
     .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
     .option('--allow-yanked', 'take versions too that were yanked and that svc.lock does not record')
+    .option('--artifact-manifest <svc.yaml>', 'what a WebAssembly component alone in an OCI registry is packed with')
     .option('--json', 'write one JSON object per line')
     .action(async (what: string | undefined, options: InstallOptions, command: Command) => {
+      if (options.artifactManifest !== undefined && what?.startsWith(ociPrefix) !== true) {
+        command.error('error: --artifact-manifest is for a component that oci://… names');
+      }
       if (options.frozen === true && (what !== undefined || options.global === true)) {
         command.error('error: --frozen is for all that the manifest needs, in its own store');
       }
@@ -169,10 +176,15 @@ async function installTarget(
         return { name, version, origin: api.label, platform, sha256 };
       });
     }
-    case 'oci':
-      return [
-        { ...(await installOci(target.reference, ociAccessOf(choice), request)), origin: spellOci(target.reference) },
-      ];
+    case 'oci': {
+      const { reference } = target;
+      const { artifactManifest } = run.options;
+      const installed =
+        artifactManifest === undefined
+          ? await installOci(reference, ociAccessOf(choice), request)
+          : await installPacked(packedComponent(reference, artifactManifest, { choice, cwd: context.cwd }), request);
+      return [{ ...installed, origin: spellOci(reference) }];
+    }
     case 'path': {
       const path = resolve(context.cwd, target.path);
       const env = loadEnvironment({ directory: path, process: context.env, useFile: false });

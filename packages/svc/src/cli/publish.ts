@@ -10,15 +10,22 @@ import { tap } from '@svc/artifacts/store/archive-writer.ts';
 import { buildArchive } from '@svc/artifacts/store/build-archive.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import { isDirectory } from '@svc/artifacts/store/install.ts';
-import { platformShape } from '@svc/artifacts/store/artifact-ref.ts';
-import { inspectPublishable, type Publishable, publishLocally } from '@svc/artifacts/store/publishable.ts';
+import { platformShape, spell } from '@svc/artifacts/store/artifact-ref.ts';
+import {
+  inspectPublishable,
+  type Publishable,
+  publishLocally,
+  readComponent,
+} from '@svc/artifacts/store/publishable.ts';
 import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
-import { registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
+import type { PlainComponent } from '@svc/artifacts/store/sources/oci/documents.ts';
+import { type RegistryInUse, registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { signaturesBeside } from '@svc/artifacts/store/trust/signature-bundle.ts';
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
+import { plainComponent } from './artifacts/plain-component.ts';
 import { checkArtifact } from '../tools/argument-check.ts';
 import type { CommandContext } from './command-context.ts';
 import type { MadeSignature } from './signing/make-signature.ts';
@@ -33,6 +40,7 @@ interface PublishOptions {
   readonly platform?: readonly string[];
   readonly sign?: boolean;
   readonly key?: string;
+  readonly alsoWasm?: boolean;
   readonly json?: boolean;
 }
 
@@ -48,17 +56,20 @@ export function publishCommand(context: CommandContext): Command {
     .option('--platform <os-arch>', 'a platform that the archive is for; can be given several times', collect)
     .option('--sign', 'sign it first: with --key, else as the CI job that this is')
     .option('--key <file>', 'with --sign: a private key of svc key new')
+    .option('--also-wasm', 'to an OCI registry: its component alone as well, for clients of other projects')
     .option('--json', 'write one JSON object')
     .action(async (path: string, options: PublishOptions, command: Command) => {
       if (options.key !== undefined && options.sign !== true) command.error('error: --key is for --sign');
       await interruptible(context, async (signal) => {
         await withArchive(resolve(context.cwd, path), context, async (archive) => {
           const publishable = await inspectPublishable(archive, [...new Set(options.platform ?? [])].sort());
+          const registry = registryInUse(registryChoice(context, { flag: options.registry, signal }));
+          const component = options.alsoWasm === true ? await componentFor(publishable, registry) : null;
           const made = await signed(publishable, { options, context, signal });
           // Those of svc sign lie beside it.
           const signatures = [...(made === null ? [] : [made.bundle]), ...signaturesBeside(archive)];
-          const registry = await publish({ ...publishable, signatures }, { options, context, signal });
-          write(publishable, { registry, signer: made?.signer ?? null }, { options, context });
+          const to = await publish({ ...publishable, signatures, component }, registry, context);
+          write(publishable, { registry: to, signer: made?.signer ?? null }, { options, context });
         });
       });
     });
@@ -104,11 +115,25 @@ async function signed(archive: Publishable, { options, context, signal }: Publis
   return await makeSignature({ path, fileName: basename(path), sha256, keyFile: options.key, signal }, context);
 }
 
-type SignedArchive = Publishable & { readonly signatures: readonly string[] };
+/** The component alone. `E-REG-006` for a registry that other projects do not read, `E-ART-004` where there is none. */
+async function componentFor(archive: Publishable, registry: RegistryInUse): Promise<PlainComponent> {
+  if (registry.kind !== 'oci') {
+    throw new Diagnostic('E-REG-006', '--also-wasm is for OCI registries, and the registry in use is none', {
+      hint: 'name one with --registry oci://<host>/<path>, or leave --also-wasm out',
+    });
+  }
+  const component = plainComponent(await readComponent(archive));
+  if (component !== null) return component;
+  throw new Diagnostic('E-ART-004', `component.wasm of ${spell(archive)} is no WebAssembly component`);
+}
+
+interface PublishedArchive extends Publishable {
+  readonly signatures: readonly string[];
+  readonly component: PlainComponent | null;
+}
 
 /** The address of the registry, or `local`. */
-async function publish(archive: SignedArchive, { options, context, signal }: PublishRun): Promise<string> {
-  const registry = registryInUse(registryChoice(context, { flag: options.registry, signal }));
+async function publish(archive: PublishedArchive, registry: RegistryInUse, context: CommandContext): Promise<string> {
   switch (registry.kind) {
     case 'local':
       await publishLocally(archive, storeRoot(context.home), archive.signatures);
@@ -121,9 +146,10 @@ async function publish(archive: SignedArchive, { options, context, signal }: Pub
       });
       return registry.client.name;
     case 'oci':
-      await shownPublish(archive, registry.source.name, context, (body) =>
-        registry.source.publish({ ...archive, runtime: archive.kind, body }),
-      );
+      await shownPublish(archive, registry.source.name, context, async (body) => {
+        const { component, kind: runtime, ...published } = archive;
+        await registry.source.publish({ ...published, runtime, body, ...(component === null ? {} : { component }) });
+      });
       return registry.source.name;
     case 'github':
       throw new Diagnostic(

@@ -7,7 +7,7 @@ import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { ArtifactEdit, ArtifactRow } from '@svc/artifacts/manifest/edit-artifacts.ts';
 import { isArtifactName, isExactVersion, isReservedVersion } from '@svc/artifacts/manifest/names.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
-import { ociPrefix, parseOciReference } from '@svc/artifacts/manifest/oci-reference.ts';
+import { ociPrefix, type OciReference, parseOciReference } from '@svc/artifacts/manifest/oci-reference.ts';
 import { isVersionRange } from '@svc/artifacts/manifest/version-range.ts';
 import { type ArtifactRef, parseInstallTarget, type ReleaseRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import {
@@ -25,6 +25,7 @@ import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
 import { judgeState, strictRules } from '@svc/artifacts/store/version-state-rules.ts';
 import type { CommandContext } from '../command-context.ts';
 import { interruptible } from '../stop-signals.ts';
+import { packedComponent } from './plain-component.ts';
 import {
   carryOut,
   type ChangeOptions,
@@ -35,13 +36,16 @@ import {
 
 interface AddOptions extends ChangeOptions {
   readonly exact?: boolean;
+  readonly artifactManifest?: string;
 }
 
 /** What the argument asks for. */
 type Wish =
   | { readonly kind: 'registry'; readonly name: string; readonly wanted: string | null }
   | { readonly kind: 'release'; readonly release: ReleaseRef; readonly from: string }
-  | { readonly kind: 'oci'; readonly ref: ArtifactRef; readonly from: string };
+  | { readonly kind: 'oci'; readonly ref: ArtifactRef; readonly from: string }
+  /** A component alone, and the path of the `svc.yaml` that it is packed with. */
+  | { readonly kind: 'component'; readonly reference: OciReference; readonly manifest: string };
 
 /** `svc add <what>`: chooses a version, brings it, and writes it into `svc.lock` and `svc.yaml` (docs/cli.md "svc add"). */
 export function addCommand(context: CommandContext): Command {
@@ -54,12 +58,16 @@ export function addCommand(context: CommandContext): Command {
     .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
     .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
     .option('--exact', 'write no range: svc update leaves the version as it is')
+    .option('--artifact-manifest <svc.yaml>', 'what a WebAssembly component alone in an OCI registry is packed with')
     .option('--allow-yanked', 'take a version that was yanked')
     .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
     .option('--dry-run', 'say what would change, and change nothing')
     .option('--json', 'write one JSON object for each artifact')
-    .action(async (what: string, options: AddOptions) => {
-      const wish = parseWish(what);
+    .action(async (what: string, options: AddOptions, command: Command) => {
+      if (options.artifactManifest !== undefined && !what.startsWith(ociPrefix)) {
+        command.error('error: --artifact-manifest is for a component that oci://… names');
+      }
+      const wish = parseWish(what, options);
       await interruptible(context, async (signal) => {
         const opened = openForChange(context, options, signal);
         await carryOut(await planOf(wish, options, opened), opened);
@@ -75,12 +83,18 @@ async function planOf(wish: Wish, options: AddOptions, opened: OpenedProject): P
       return await planRelease(wish, opened);
     case 'oci':
       return [planPlace(wish.ref, wish.from, opened)];
+    case 'component':
+      return [planComponent(wish, opened)];
   }
 }
 
 /** `E-ART-008` for what names nothing, `E-REG-004` for a reserved version. */
-function parseWish(what: string): Wish {
-  if (what.startsWith(ociPrefix)) return parseOciWish(what);
+function parseWish(what: string, { artifactManifest: manifest }: AddOptions): Wish {
+  if (what.startsWith(ociPrefix)) {
+    return manifest === undefined
+      ? parseOciWish(what)
+      : { kind: 'component', reference: parseOciReference(what), manifest };
+  }
   if (what.startsWith('github:')) {
     const target = parseInstallTarget(what);
     if (target.kind === 'github') return { kind: 'release', release: target.release, from: what };
@@ -272,6 +286,17 @@ function planPlace({ name, version }: ArtifactRef, from: string, opened: OpenedP
     expectedEdit: edit(present?.runtime ?? 'tool'),
     edit,
   };
+}
+
+/** What its `svc.yaml` says that it is, whatever repository and tag are called. */
+function planComponent(
+  { reference, manifest }: Extract<Wish, { kind: 'component' }>,
+  opened: OpenedProject,
+): PlannedChange {
+  const { choice, context } = opened;
+  const source = packedComponent(reference, manifest, { choice, cwd: context.cwd });
+  const { host, repository } = reference;
+  return { ...planPlace(source.ref, `${ociPrefix}${host}/${repository}`, opened), source };
 }
 
 /** `E-ART-008` for a file that is not named `<name>-<version>.zip`. */

@@ -12,6 +12,10 @@ export const artifactType = 'application/vnd.svc.artifact.v1';
 export const configType = 'application/vnd.svc.artifact.config.v1+json';
 export const archiveType = 'application/vnd.svc.artifact.archive.v1+zip';
 
+/** A component as other projects of WebAssembly keep it: exactly one layer, and a config that says what it needs. */
+const wasmConfigType = 'application/vnd.wasm.config.v0+json';
+const wasmType = 'application/wasm';
+
 /** A signature, in the form that other tools for such registries look for. */
 export const bundleType = 'application/vnd.dev.sigstore.bundle.v0.3+json';
 const emptyType = 'application/vnd.oci.empty.v1+json';
@@ -48,6 +52,8 @@ const index = z.object({
 export type OciDocument =
   /** One archive. */
   | { readonly kind: 'archive'; readonly archive: Descriptor }
+  /** A component alone, without anything that says what it is for. */
+  | { readonly kind: 'wasm'; readonly component: Descriptor }
   /** The generic file and the variants of one version. */
   | { readonly kind: 'index'; readonly manifests: readonly Descriptor[] }
   /** Something of other tools; `found` says what, for a person. */
@@ -66,6 +72,9 @@ export function decodeDocument(bytes: Buffer, mediaType: string): OciDocument {
   if (!read.success) return { kind: 'other', found: `a document of type ${mediaType.slice(0, 100)}` };
   const { config, layers } = read.data;
   const [archive, ...more] = layers;
+  if (config.mediaType === wasmConfigType && archive?.mediaType === wasmType && more.length === 0) {
+    return { kind: 'wasm', component: archive };
+  }
   if (config.mediaType !== configType) {
     return {
       kind: 'other',
@@ -121,11 +130,49 @@ export function encodeManifest(facts: ArtifactFacts, config: Descriptor, archive
     artifactType,
     config,
     layers: [archive],
-    annotations: {
-      'org.opencontainers.image.title': facts.name,
-      'org.opencontainers.image.version': facts.version,
-    },
+    annotations: annotationsOf(facts.name, facts.version),
   });
+}
+
+/** What a component alone consists of, for clients of other projects. */
+export interface PlainComponent {
+  readonly bytes: Buffer;
+  readonly imports: readonly string[];
+  readonly exports: readonly string[];
+}
+
+interface EncodedComponent {
+  readonly manifest: OciBlob;
+  /** The config and the component. */
+  readonly blobs: readonly OciBlob[];
+}
+
+/** The time of its making is that of the entries of an archive: the same component gives the same digest. */
+export function encodeComponent(
+  { bytes, imports, exports }: PlainComponent,
+  { name, version }: Pick<ArtifactFacts, 'name' | 'version'>,
+): EncodedComponent {
+  const layer = rawBlob(wasmType, bytes);
+  const config = blobOf(wasmConfigType, {
+    created: '1980-01-01T00:00:00Z',
+    architecture: 'wasm',
+    os: 'wasip2',
+    layerDigests: [layer.descriptor.digest],
+    component: { exports, imports, target: null },
+  });
+  const manifest = blobOf(manifestType, {
+    schemaVersion: 2,
+    mediaType: manifestType,
+    config: config.descriptor,
+    // Tools that know nothing of WebAssembly name the file after it.
+    layers: [{ ...layer.descriptor, annotations: { 'org.opencontainers.image.title': `${name}.wasm` } }],
+    annotations: annotationsOf(name, version),
+  });
+  return { manifest, blobs: [config, layer] };
+}
+
+function annotationsOf(name: string, version: string): object {
+  return { 'org.opencontainers.image.title': name, 'org.opencontainers.image.version': version };
 }
 
 /** The generic file, if any, stands first, the variants behind it by platform. */

@@ -24,10 +24,13 @@ import {
   isFor,
   ociPlatform,
   type OciBlob,
+  type PlainComponent,
 } from './documents.ts';
 import type { OciLogin } from './logins.ts';
-import { type OciReference, type OciRepositoryName, spellOci, tagOfVersion } from '../../../manifest/oci-reference.ts';
+import { type OciReference, type OciRepositoryName, tagOfVersion } from '../../../manifest/oci-reference.ts';
 import { Mirror } from './mirror.ts';
+import { foreignComponent, pushComponent, wasmTagOf } from './plain-wasm.ts';
+import { nothingAt, placeIn } from './reference-place.ts';
 import { OciRepository, type PulledDocument } from './repository.ts';
 
 export interface OciAccess {
@@ -50,6 +53,8 @@ export interface OciPublication extends ArtifactFacts {
   readonly body: OutgoingBody;
   /** Bundles of signatures, which are there before the version has its tag. */
   readonly signatures: readonly string[];
+  /** Published beside it for clients of other projects, where that is wanted. */
+  readonly component?: PlainComponent;
 }
 
 /** Of one version. */
@@ -90,6 +95,10 @@ export class OciSource implements ArtifactSource {
     for (const bundle of publication.signatures) {
       const { digest } = manifest.descriptor;
       await repository.pushReferrer(digest, encodeSignature(bundle, manifest.descriptor));
+    }
+    // Before the tag of the version: what was interrupted in between can be done again.
+    if (publication.component !== undefined) {
+      await pushComponent(repository, { tag: wasmTagOf(tag), ref: publication, component: publication.component });
     }
     const tagged = await this.#pushVariants(repository, { tag, manifest, platforms, others });
     const after = await repository.document(tag, 'pull,push');
@@ -156,7 +165,8 @@ export class OciPlaceSource implements ArtifactSource {
   }
 }
 
-function openRepository(at: OciRepositoryName, { http, login, mirrorOf }: OciAccess): OciRepository {
+/** Nothing is asked yet. */
+export function openRepository(at: OciRepositoryName, { http, login, mirrorOf }: OciAccess): OciRepository {
   const opened = (name: OciRepositoryName): ConstructorParameters<typeof OciRepository>[0] => {
     return { ...name, http, login: async () => await login(name) };
   };
@@ -174,20 +184,9 @@ export async function fetchReference(
   access: OciAccess,
 ): Promise<FetchedArchive> {
   const repository = openRepository(reference, access);
-  const { tag, digest } = reference;
-  if (tag !== null && digest !== null) {
-    const tagged = await repository.document(tag);
-    if (tagged !== null && tagged.digest !== digest) {
-      throw new Diagnostic('E-REG-002', `${repository.label}:${tag} is ${tagged.digest} now, not ${digest}`, {
-        hint: 'tags of such a registry can be moved: find out why this one was',
-      });
-    }
-  }
-  const fetched = await fetchFrom(repository, digest ?? tag ?? '', platform);
+  const fetched = await fetchFrom(repository, await placeIn(repository, reference), platform);
   if (fetched !== null) return fetched;
-  throw new Diagnostic('E-REG-001', `there is no ${spellOci(reference)} for ${platform}`, {
-    hint: 'check the reference, and that the login of docker or podman may read it',
-  });
+  throw nothingAt(reference, ` for ${platform}`);
 }
 
 /** The bundles that refer to the archive of this hash, which the reference led to. */
@@ -225,6 +224,7 @@ async function fetchFrom(repository: OciRepository, at: string, platform: string
   const document = decodeDocument(found.bytes, found.mediaType);
   if (document.kind === 'archive')
     return openArchive(repository, { ...document, digest: found.digest, platform: null });
+  if (document.kind === 'wasm') throw foreignComponent(`${repository.label}, ${at}`);
   if (document.kind === 'other') throw foreign(`${repository.label}, ${at}`, document.found);
   for (const wanted of [platform, null]) {
     const chosen = document.manifests.find((each) => isFor(each, wanted));
@@ -234,7 +234,10 @@ async function fetchFrom(repository: OciRepository, at: string, platform: string
       throw new Diagnostic('E-REG-002', `${repository.label} lacks ${chosen.digest}, which it names`);
     const inner = decodeDocument(variant.bytes, variant.mediaType);
     if (inner.kind === 'archive') return openArchive(repository, { ...inner, digest: chosen.digest, platform: wanted });
-    throw foreign(`${repository.label}, ${at}`, inner.kind === 'other' ? inner.found : 'an index within an index');
+    throw foreign(
+      `${repository.label}, ${at}`,
+      inner.kind === 'other' ? inner.found : `an index of another ${inner.kind}`,
+    );
   }
   return null;
 }
@@ -269,7 +272,7 @@ async function manifestOf(repository: OciRepository, at: string, archive: string
   if (found === null) return null;
   const document = decodeDocument(found.bytes, found.mediaType);
   if (document.kind === 'archive') return document.archive.digest === archive ? found.digest : null;
-  if (document.kind === 'other') return null;
+  if (document.kind !== 'index') return null;
   for (const { digest } of document.manifests.slice(0, mostVariants)) {
     const variant = await repository.document(digest);
     const inner = variant === null ? null : decodeDocument(variant.bytes, variant.mediaType);
@@ -311,6 +314,7 @@ function foreign(where: string, found: string): Diagnostic {
 function besides(before: PulledDocument, publication: OciPublication, label: string): readonly Descriptor[] {
   const document = decodeDocument(before.bytes, before.mediaType);
   if (document.kind === 'other') throw taken(publication, label, `, as ${document.found}`);
+  if (document.kind === 'wasm') throw taken(publication, label, ', as a component alone');
   const { digest, mediaType, bytes } = before;
   const present =
     document.kind === 'index' ? document.manifests : [{ digest, mediaType, size: bytes.length, artifactType }];
