@@ -18,7 +18,8 @@ const wasmType = 'application/wasm';
 
 /** A signature, in the form that other tools for such registries look for. */
 export const bundleType = 'application/vnd.dev.sigstore.bundle.v0.3+json';
-const emptyType = 'application/vnd.oci.empty.v1+json';
+/** The config of a document that needs none. */
+export const emptyType = 'application/vnd.oci.empty.v1+json';
 
 const digestShape = /^sha256:[0-9a-f]{64}$/;
 const digest = z.string().check(z.regex(digestShape));

@@ -16,6 +16,7 @@ import {
   decodeDocument,
   decodeSignature,
   type Descriptor,
+  emptyType,
   encodeConfig,
   encodeIndex,
   encodeManifest,
@@ -252,7 +253,7 @@ async function signaturesIn(
   if (manifest === null) return [];
   const referrers = await repository.referrers(manifest);
   const bundles: string[] = [];
-  for (const { digest } of referrers.filter(isSignature).slice(0, signatureLimits.mostBundles)) {
+  for (const { digest } of perhapsSignatures(referrers).slice(0, signatureLimits.mostBundles)) {
     const document = await repository.document(digest);
     const bundle = document === null ? null : decodeSignature(document.bytes);
     if (bundle === null || bundle.size > signatureLimits.maxBundleBytes) continue;
@@ -262,8 +263,10 @@ async function signaturesIn(
   return bundles;
 }
 
-function isSignature({ artifactType: type = '' }: Descriptor): boolean {
-  return isBundle(type);
+/** Those that are listed as signatures, then those of which a registry does not say what they are: it may know only their config. */
+function perhapsSignatures(listed: readonly Descriptor[]): readonly Descriptor[] {
+  const unsaid = listed.filter(({ artifactType: type }) => type === undefined || type === emptyType);
+  return [...listed.filter(({ artifactType: type = '' }) => isBundle(type)), ...unsaid];
 }
 
 /** The digest of the manifest under `at` whose layer has this digest. */
