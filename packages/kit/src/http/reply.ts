@@ -46,6 +46,8 @@ export interface StreamReply {
   readonly kind: 'stream';
   readonly start: (response: ServerResponse) => void;
   readonly abandon?: () => void;
+  /** It goes on for a client that has ended its half of the connection, and finds out by itself whether that has left. Else the client has left. */
+  readonly outlivesHalf?: boolean;
 }
 
 export function jsonReply(value: unknown, status = 200, headers?: ReplyHeaders): Reply {

@@ -2,12 +2,17 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { pipeline, Transform } from 'node:stream';
 import { isCoded } from '../diagnostics/system-reason.ts';
+import { probeHalfClosed } from './half-closed.ts';
 import { type Reply, type ReplyHeaders, type StreamReply, sendFile } from './reply.ts';
 
 /** A client that takes nothing for this long loses its connection. */
 const stalledClientMs = 60_000;
+
+/** Of a stream of events. */
+const comment = ':\n\n';
 
 /** From here on a reply may outlive the buffers of the connection, so that a stalled client holds memory or a file. */
 const largeReplyBytes = 64 * 1024;
@@ -24,7 +29,8 @@ export interface SendOptions {
 export function sendReply(response: ServerResponse, reply: Reply, options: SendOptions): void {
   switch (reply.kind) {
     case 'stream': {
-      const { start, abandon } = reply;
+      const { start, abandon, outlivesHalf = false } = reply;
+      if (!outlivesHalf) endWithClient(response.req.socket);
       unlessGone(response, () => start(response), abandon);
       return;
     }
@@ -74,6 +80,12 @@ function unlessGone(response: ServerResponse, start: () => void, abandon: (() =>
   else start();
 }
 
+/** A client that ends its half leaves. */
+function endWithClient(socket: Socket): void {
+  if (socket.readableEnded) socket.destroy();
+  else socket.once('end', () => socket.end());
+}
+
 /** What was still to be written when a connection was cut counts as written, so the connection is asked as well. */
 function whenOver(response: ServerResponse, tell: (isTaken: boolean) => void): void {
   const connection = response.req.socket;
@@ -91,6 +103,11 @@ function pipeFrom(response: ServerResponse, reply: ReadableReply, { last, onBug 
   dropStalled(response);
   // The first of a stream of events may be long in coming.
   if (reply.length === null) response.flushHeaders();
+  if (reply.contentType.startsWith('text/event-stream')) {
+    probeHalfClosed(response, () => {
+      if (response.writableLength === 0) response.write(comment);
+    });
+  }
   // The connection is cut, so that the client does not take the part for the whole.
   const done = (error: Error | null | undefined): void => {
     if (error instanceof Error && !isCoded(error)) onBug(error);

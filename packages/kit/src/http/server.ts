@@ -96,7 +96,7 @@ const mostWaiting = 100;
  * An HTTP/1.1 server that routes on the request target as sent and lets a handler act only on a sound request (ADR 0016). It sends no CORS permission and
  * takes no request of a foreign web page. On a loopback address it answers to loopback
  * names alone. A request that was sent behind another one has its handler once the answer to that one is written; a connection with more
- * than 100 such requests is cut. What bodies and answers of all connections hold has a limit: beyond it the answer is 503.
+ * than 100 such requests is cut. A client that ends its half of the connection is answered all the same. What bodies and answers of all connections hold has a limit: beyond it the answer is 503.
  * It takes half as many connections as the process may have files open.
  */
 export class HttpServer {
@@ -142,6 +142,8 @@ export class HttpServer {
       maxHeaderSize: maxHeaderBytes,
       insecureHTTPParser: false,
     });
+    // Node would close the other half, and lose every answer that is not made yet.
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
     // Beyond it a connection is closed as soon as it is there. It is found out for the first one, since every start makes a server.
     this.#server.once('connection', () => {
       this.#server.maxConnections = options.mostConnections ?? mostConnections();

@@ -15,12 +15,18 @@ export class Kit {
   readonly servers: HttpServer[] = [];
   /** The source of the reply to `GET /held`, once it was asked for; it never gives anything. */
   readonly holding: Promise<Readable>;
+  /** The source of the stream of events of `GET /told`, in the same way. */
+  readonly telling: Promise<Readable>;
   #hold: (source: Readable) => void = () => undefined;
+  #tell: (source: Readable) => void = () => undefined;
   #release: () => void = () => undefined;
 
   constructor() {
     this.holding = new Promise((resolve) => {
       this.#hold = resolve;
+    });
+    this.telling = new Promise((resolve) => {
+      this.#tell = resolve;
     });
     this.routes = [
       {
@@ -147,6 +153,16 @@ export class Kit {
           const source = new Readable({ read: () => undefined });
           this.#hold(source);
           return { kind: 'readable', status: 200, contentType: 'text/plain', length: 1, source };
+        },
+      },
+      {
+        method: 'GET',
+        path: '/told',
+        body: 'unread',
+        handle: () => {
+          const source = new Readable({ read: () => undefined });
+          this.#tell(source);
+          return { kind: 'readable', status: 200, contentType: 'text/event-stream', length: null, source };
         },
       },
       {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
@@ -285,7 +285,7 @@ describe('a handler', () => {
     socket.write('GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n');
     const source = await kit.holding;
     expect(source.destroyed).toBe(false);
-    socket.destroy();
+    socket.resetAndDestroy();
     await new Promise((resolve) => source.once('close', resolve));
     expect(kit.bugs).toEqual([]);
   });
@@ -296,7 +296,7 @@ describe('a handler', () => {
     const socket = connect(logged, '127.0.0.1');
     socket.write(`${slow}${post}`);
     await kit.noted('slow');
-    socket.destroy();
+    socket.resetAndDestroy();
     while (told.length < 1) await new Promise(setImmediate);
     kit.release();
     await ask(logged, 'POST / HTTP/1.1', { body: 'abc' });
@@ -308,6 +308,51 @@ describe('a handler', () => {
     expect((await ask(dateless, 'GET /card HTTP/1.1')).head).toBe(
       'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 7\r\nConnection: close',
     );
+  });
+});
+
+describe('a client that ends its half of the connection behind its request', () => {
+  const asking = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
+  /** The server has seen the end: what came to it later is answered. */
+  async function halfClosed(path: string): Promise<Socket> {
+    const socket = connect(port, '127.0.0.1');
+    socket.end(asking(path));
+    await once(socket, 'finish');
+    await ask(port, 'GET /card HTTP/1.1');
+    return socket;
+  }
+
+  it('is answered once there is an answer, and its connection closes', async () => {
+    const socket = await halfClosed('/slow');
+    const answer = received(socket, '"slow"');
+    await kit.noted('slow');
+    kit.release();
+    expect(await answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*"slow"$/);
+    await once(socket, 'close');
+  });
+
+  it('is told what happens in a stream of events, among comments', async () => {
+    const socket = await halfClosed('/told');
+    await received(socket, ':\n\n');
+    const told = received(socket, 'data: 1\n\n');
+    (await kit.telling).push('data: 1\n\n');
+    await told;
+    (await kit.telling).push(null);
+    await once(socket, 'close');
+  });
+
+  it('and leaves, is found out by them: the stream is let go of', async () => {
+    const socket = await halfClosed('/told');
+    const source = await kit.telling;
+    const gone = new Promise((resolve) => source.once('close', resolve));
+    socket.destroy();
+    await gone;
+    expect(kit.bugs).toEqual([]);
+  });
+
+  it('has left, where a stream does not say that it goes on', async () => {
+    expect(await exchange({ port, bytes: [asking('/endless')], halfClose: true })).toMatch(/\r\n\r\n$/);
   });
 });
 

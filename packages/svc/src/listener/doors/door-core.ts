@@ -140,6 +140,7 @@ export class DoorCore {
     }
     return {
       kind: 'stream',
+      outlivesHalf: true,
       start: (response) => {
         const letGo = this.#callers.whileHeld(principal, () => response.destroy());
         const onGone = (gone: DoorStream): void => {

@@ -3,6 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
+import { probeHalfClosed } from '@svc/kit/http/half-closed.ts';
 import type { FanOutSink } from './fan-out.ts';
 
 /** How far a reader may be behind: nothing of its events may be left out, so one that is further is cut, and subscribes again. */
@@ -47,6 +48,7 @@ export class DoorStream implements FanOutSink {
     response.flushHeaders();
     socket.setNoDelay(true);
     response.once('close', () => this.#gone());
+    probeHalfClosed(response, () => this.beat());
   }
 
   /** What the stream begins with. */
