@@ -124,9 +124,12 @@ describe('the official client of OpenAI', () => {
     const { responses, chat, models } = client;
     const image = [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }] as const;
     const tools = [{ type: 'function', function: { name: 'f' } }] as const;
+    const made = await responses.create({ model, input: 'x' });
     const refusals = [
       responses.create({ model, input: 'x', previous_response_id: 'resp_tsk_0' }),
       responses.retrieve('resp_tsk_0'),
+      responses.retrieve(made.id, { stream: true, starting_after: 1 }),
+      responses.retrieve(made.id, { starting_after: 1 }),
       responses.create({ model: 'gpt-4o', input: 'x' }),
       models.retrieve('gpt-4o'),
       chat.completions.create({ model, messages: [{ role: 'user', content: [...image] }] }),
@@ -137,6 +140,8 @@ describe('the official client of OpenAI', () => {
     expect(await Promise.all(refusals.map(refusal))).toEqual([
       [404, 'previous_response_not_found'],
       [404, 'response_not_found'],
+      [400, 'unsupported_parameter'],
+      [400, 'unsupported_parameter'],
       [404, 'model_not_found'],
       [404, 'model_not_found'],
       [400, 'unsupported_parameter'],
@@ -152,7 +157,7 @@ describe('the official client of OpenAI', () => {
     const failed = await responses.create({ model, input: 'fail' });
     expect([failed.status, failed.error?.message]).toEqual(['failed', expect.stringContaining('on holiday')]);
     const received = capsule.trace.filter(({ event_type: type }) => type === 'task_received');
-    expect(received).toHaveLength(3);
+    expect(received).toHaveLength(4);
   });
 
   it('shows its key as the token, and is refused without it', async () => {

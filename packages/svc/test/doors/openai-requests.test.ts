@@ -29,6 +29,23 @@ describe('the models', () => {
   });
 });
 
+describe('a response that is asked for', () => {
+  it('is sent whole, and not as events that go on where others ended', async () => {
+    const client = (await open({ turns: [says('rain')] })).run();
+    const { id } = await client.respond({ input: 'x' });
+    const refusal = async (query: string): Promise<unknown> => {
+      const response = await client.get(`/v1/responses/${id}${query}`);
+      const { error } = (await response.json()) as Json;
+      return [response.status, error?.code, error?.param];
+    };
+    const refused = [400, 'unsupported_parameter'];
+    expect(await refusal('?stream=true&starting_after=3')).toEqual([...refused, 'stream']);
+    expect(await refusal('?stream=1')).toEqual([...refused, 'stream']);
+    expect(await refusal('?starting_after=3')).toEqual([...refused, 'starting_after']);
+    expect(await refusal('?stream=false&include[]=reasoning.encrypted_content')).toEqual([200, undefined, undefined]);
+  });
+});
+
 describe('a path below /v1/', () => {
   it.each([
     ['POST', '/v1/models', 405, 'GET, HEAD'],

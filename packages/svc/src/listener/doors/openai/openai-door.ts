@@ -27,7 +27,7 @@ import {
   responseDelivery,
   visibleResponse,
 } from './deliver.ts';
-import { OpenAiFault, ofRefusal } from './errors.ts';
+import { OpenAiFault, ofRefusal, unserved } from './errors.ts';
 import { type Followed, followSpeech, type SpeechListener } from './follow-speech.ts';
 import { answerOf, chatCompletion, modelObject, type ResponseFacts, responseObject } from './objects.ts';
 import { parseChat, parseResponse } from './params.ts';
@@ -83,9 +83,7 @@ export class OpenAiDoor {
     const principal = this.#core.principalOf(request);
     demand(principal, openAiScopes.get('retrieve'));
     const record = visibleResponse(id, principal, this.#core);
-    if (new URLSearchParams(request.query).get('stream') === 'true') {
-      throw new OpenAiFault(400, 'stream is served where a response is made', { param: 'stream' });
-    }
+    refuseResuming(request.query);
     return this.#responseReply(record);
   }
 
@@ -212,6 +210,17 @@ export class OpenAiDoor {
     this.#core.session.trap(error);
     return new OpenAiFault(500, 'Internal error', { code: 'internal_error', headers: noRetry }).reply;
   }
+}
+
+/** A record of a task has no events (docs/adr/0143). */
+function refuseResuming(query: string): void {
+  const asked = new URLSearchParams(query);
+  const stream = asked.get('stream');
+  if (stream !== null && stream !== 'false') {
+    throw unserved('stream', 'is not taken here: events are sent where a response is made; ask again for the whole');
+  }
+  if (!asked.has('starting_after')) return;
+  throw unserved('starting_after', 'is not taken: events are not kept; ask for the response without it');
 }
 
 type Prepared = Awaited<ReturnType<typeof prepared>>;
