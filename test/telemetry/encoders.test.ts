@@ -5,9 +5,11 @@ import { encodeLogsJson, encodeMetricsJson, encodeSpansJson } from '@svc/svc/tel
 import { encodeLogsProtobuf, encodeMetricsProtobuf, encodeSpansProtobuf } from '@svc/svc/telemetry/encode-protobuf.ts';
 import { MetricTotals } from '@svc/svc/telemetry/metric-totals.ts';
 import type { Attribute, LogRecord, MetricsSnapshot, Origin, SpanRecord } from '@svc/svc/telemetry/otlp-records.ts';
+import { RequestSpans } from '@svc/svc/telemetry/request-spans.ts';
 import { keepAll } from '@svc/svc/telemetry/task-trace.ts';
 import { TraceSpans } from '@svc/svc/telemetry/trace-spans.ts';
 import type { TraceLine } from '@svc/svc/trace/events.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { generatedTrace } from '../support/generated-traces.ts';
 import { type OfficialOtlp, officialOtlp } from '../support/official-otlp.ts';
 import { decodeRequest } from '../support/otlp-protobuf.ts';
@@ -198,6 +200,60 @@ describe('the telemetry of 1,000 generated traces', () => {
         );
       }),
       { numRuns: 1000 },
+    );
+  }, 120_000);
+});
+
+/** Requests at doors as they may come: with and without a caller's span, answered well and not, with texts of clients in their attributes. */
+const requests = fc.array(
+  fc.record({
+    door: fc.constantFrom('a2a', 'mcp', 'openai'),
+    binding: fc.constantFrom('JSONRPC', 'HTTP+JSON', 'HTTP', 'stdio'),
+    name: fc.option(fc.constantFrom('SendMessage', 'tools/call demo', 'POST /v1/responses')),
+    id: fc.string({ unit: 'grapheme', maxLength: 40 }),
+    status: fc.integer({ min: 100, max: 599 }),
+    errorType: fc.option(fc.constantFrom('-32602', '500', 'tool_error')),
+    caller: fc.option(fc.constant('00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'), { nil: undefined }),
+    ms: fc.nat(100_000),
+  }),
+  { minLength: 1, maxLength: 5 },
+);
+
+function requestSpansOf(
+  asked: readonly (typeof requests extends fc.Arbitrary<(infer Each)[]> ? Each : never)[],
+): SpanRecord[] {
+  const sent: SpanRecord[] = [];
+  const clock = new FakeClock();
+  const spans = new RequestSpans({ sampler: keepAll, clock, send: (span) => void sent.push(span) });
+  for (const { door, binding, name, id, status, errorType, caller, ms } of asked) {
+    const span = spans.begin({
+      door,
+      binding,
+      name,
+      attributes: [{ key: 'jsonrpc.request.id', value: id }],
+      traceparent: caller,
+    });
+    clock.advance(ms);
+    const attributes = [{ key: 'http.response.status_code', value: status }];
+    span.end({ errorType, taskId: errorType === null ? 'tsk_1' : null, attributes });
+  }
+  return sent;
+}
+
+describe('the spans of requests at doors', () => {
+  it('are in JSON and protobuf what the official encoders make of the same', (context) => {
+    const otlp = given(context);
+    const theirs = new Official(otlp);
+    fc.assert(
+      fc.property(requests, (asked) => {
+        const spans = requestSpansOf(asked);
+        expect(spans).toHaveLength(asked.length);
+        const json = otlp.json.traces.serializeRequest(theirs.spans(spans));
+        expect(parsed(encodeSpansJson(origin, spans))).toEqual(parsed(json));
+        const bytes = otlp.protobuf.traces.serializeRequest(theirs.spans(spans));
+        expect(decoded('/v1/traces', encodeSpansProtobuf(origin, spans))).toEqual(decoded('/v1/traces', bytes));
+      }),
+      { numRuns: 500 },
     );
   }, 120_000);
 });

@@ -6,7 +6,10 @@
  */
 export const conventions = {
   repository: 'open-telemetry/semantic-conventions-genai',
-  /** Of `docs/gen-ai/client-inference.md`; `docs/gen-ai/gen-ai-token-metrics.md` was read at 066d4a7f356f8600de6f10c42874626ab88692fb. */
+  /**
+   * Of `docs/gen-ai/client-inference.md`; `docs/gen-ai/gen-ai-token-metrics.md` was read at 066d4a7f356f8600de6f10c42874626ab88692fb, and
+   * `docs/gen-ai/mcp.md` at 0393513c908bf895e7b3ec480a2c1eb073c584af.
+   */
   commit: '024a4f944a1291fcb627c9c47da69e79868dd15e',
 } as const;
 
@@ -64,6 +67,17 @@ export const attributes = {
   signal: 'svc.telemetry.signal',
   door: 'svc.door',
   doorBinding: 'svc.door.binding',
+  mcpMethod: 'mcp.method.name',
+  mcpVersion: 'mcp.protocol.version',
+  jsonRpcId: 'jsonrpc.request.id',
+  rpcStatus: 'rpc.response.status_code',
+  transport: 'network.transport',
+  networkProtocol: 'network.protocol.name',
+  httpMethod: 'http.request.method',
+  httpRoute: 'http.route',
+  httpStatus: 'http.response.status_code',
+  urlPath: 'url.path',
+  urlScheme: 'url.scheme',
 } as const;
 
 /** What tools are: those that run elsewhere, those that run here, and texts to be read. */

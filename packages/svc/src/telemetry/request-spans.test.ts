@@ -17,8 +17,8 @@ function spans(sampler: Sampler = keepAll): {
   const clock = new FakeClock();
   const sent: SpanRecord[] = [];
   const made = new RequestSpans({ sampler, clock, send: (span) => sent.push(span) });
-  const begin = (traceparent?: string, method: string | null = 'GetTask'): RequestSpan =>
-    made.begin({ door: 'a2a', binding: 'JSONRPC', method, traceparent });
+  const begin = (traceparent?: string, name: string | null = 'GetTask'): RequestSpan =>
+    made.begin({ door: 'a2a', binding: 'JSONRPC', name, traceparent });
   return { clock, sent, begin, made };
 }
 
@@ -65,6 +65,23 @@ describe('a request at a door', () => {
       [null, false],
     ]);
     expect(new Set(sent.map(({ traceId }) => traceId)).size).toBe(3);
+  });
+
+  it('has what its door says of it, at its beginning and at its end', () => {
+    const { sent, made } = spans();
+    const attributes = [{ key: 'a', value: 'asked' }];
+    made.begin({ door: 'd', binding: 'b', name: 'n', attributes, traceparent: undefined }).end({
+      errorType: '500',
+      taskId: null,
+      attributes: [{ key: 'z', value: 500 }],
+    });
+    expect(sent[0]?.attributes).toEqual([
+      { key: 'svc.door', value: 'd' },
+      { key: 'svc.door.binding', value: 'b' },
+      { key: 'a', value: 'asked' },
+      { key: 'z', value: 500 },
+      { key: 'error.type', value: '500' },
+    ]);
   });
 
   it('says what went wrong, and of a method that is none no name of the client', () => {

@@ -3,15 +3,18 @@
 import type { Clock } from '@svc/kit/clock.ts';
 import { decodeTraceparent, encodeTraceparent } from '@svc/protocol/traceparent.ts';
 import { attributes as names, otherError } from './genai-names.ts';
-import { AttributeList, type SpanRecord, spanKinds } from './otlp-records.ts';
+import { type Attribute, AttributeList, type SpanRecord, spanKinds } from './otlp-records.ts';
 import { isKept, type Sampler, taskTrace } from './task-trace.ts';
 
-/** A request as its door understands it; a method that the door does not have is null. */
+/** A request as its door understands it. */
 export interface DoorRequest {
   readonly door: string;
   /** How the door was reached. */
   readonly binding: string;
-  readonly method: string | null;
+  /** What is asked, in the words of the door's protocol; null for what the door does not have. */
+  readonly name: string | null;
+  /** What the conventions want of such a request. */
+  readonly attributes?: readonly Attribute[];
   /** What the caller says its own span is; a malformed one counts as absent. */
   readonly traceparent: string | undefined;
 }
@@ -20,8 +23,14 @@ export interface DoorRequest {
 export interface RequestSpan {
   /** For a task that the request starts. */
   readonly traceparent: string;
-  /** `errorType` is null where nothing went wrong, `taskId` where it was of no task. */
-  end(how: { readonly errorType: string | null; readonly taskId: string | null }): void;
+  end(how: RequestEnd): void;
+}
+
+/** `errorType` is null where nothing went wrong, `taskId` where it was of no task. */
+export interface RequestEnd {
+  readonly errorType: string | null;
+  readonly taskId: string | null;
+  readonly attributes?: readonly Attribute[];
 }
 
 export interface RequestSpansOptions {
@@ -38,7 +47,7 @@ export class RequestSpans {
     this.#options = options;
   }
 
-  begin({ door, binding, method, traceparent }: DoorRequest): RequestSpan {
+  begin({ door, binding, name, attributes: asked = [], traceparent }: DoorRequest): RequestSpan {
     const { sampler, clock, send } = this.#options;
     const parent = traceparent === undefined ? null : decodeTraceparent(traceparent);
     const traceId = parent?.traceId ?? this.#random(16);
@@ -48,19 +57,21 @@ export class RequestSpans {
     let isOver = false;
     return {
       traceparent: encodeTraceparent({ traceId, spanId, isSampled }),
-      end: ({ errorType, taskId }) => {
+      end: ({ errorType, taskId, attributes: answered = [] }) => {
         if (isOver || !isSampled) return;
         isOver = true;
         const attributes = new AttributeList()
           .add(names.door, door)
           .add(names.doorBinding, binding)
+          .addAll(asked)
+          .addAll(answered)
           .add(names.task, taskId)
           .add(names.errorType, errorType);
         send({
           traceId,
           spanId,
           parentSpanId: parent?.spanId ?? null,
-          name: method ?? otherError,
+          name: name ?? otherError,
           kind: spanKinds.server,
           startMs,
           endMs: Math.max(startMs, clock.now()),

@@ -10,6 +10,7 @@ import { DoorCore } from '../../listener/doors/door-core.ts';
 import { createClientServer } from '../../listener/doors/mcp/capsule-server.ts';
 import type { IntroducedCapsule } from '../../listener/doors/mcp/capsule-tool.ts';
 import { servedCapsule } from '../../listener/doors/mcp/mcp-door.ts';
+import type { RequestSpans } from '../../telemetry/request-spans.ts';
 import type { CommandContext } from '../command-context.ts';
 import { runServed, type ServedOptions } from './run-served.ts';
 
@@ -22,10 +23,13 @@ export async function serveMcp(options: ServedOptions, context: CommandContext):
   const about = new Promise<IntroducedCapsule>((resolve) => (introduce = resolve));
   let open: (core: DoorCore | Promise<DoorCore>) => void = () => {};
   const core = new Promise<DoorCore>((resolve) => (open = resolve));
+  let reached: DoorCore | null = null;
+  const spans = (): RequestSpans | null => reached?.facts.outside?.requests() ?? null;
   const serving = serveStdio(
     async () => {
-      const capsule = servedCapsule(sdk, await about, () => core, systemClock);
-      return createClientServer(capsule, (reached) => reached.principalOf({ headers: {} })).server;
+      const served = { about: await about, binding: 'stdio', spans, core: () => core } as const;
+      const capsule = servedCapsule(sdk, served, systemClock);
+      return createClientServer(capsule, (opened) => opened.principalOf({ headers: {} })).server;
     },
     { transport: new StdioServerTransport(process.stdin, context.stdout.stream as NodeJS.WriteStream) },
   );
@@ -37,7 +41,7 @@ export async function serveMcp(options: ServedOptions, context: CommandContext):
         return manifest;
       },
       thread: null,
-      onDoor: (door) => open(opened(door)),
+      onDoor: (door) => open(opened(door).then((made) => (reached = made))),
       onActivity: null,
     });
   } finally {

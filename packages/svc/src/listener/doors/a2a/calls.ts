@@ -78,7 +78,7 @@ export class A2aCalls {
     const spans = this.#core.facts.outside?.requests() ?? null;
     if (spans === null) return this.#answer(called, traceparent, null);
     const { method, binding } = called;
-    const span = spans.begin({ door: 'a2a', binding, method: isMethod(method) ? method : null, traceparent });
+    const span = spans.begin({ door: 'a2a', binding, name: isMethod(method) ? method : null, traceparent });
     return spanned(span, () => this.#answer(called, span.traceparent, span));
   }
 

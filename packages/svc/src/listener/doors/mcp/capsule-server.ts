@@ -11,12 +11,17 @@ import { type AskedState, type Caller, type Context } from './caller.ts';
 import { capsuleTool, type IntroducedCapsule } from './capsule-tool.ts';
 import { listResources, readResource } from './file-resources.ts';
 import { namedTask, taskMethods } from './task-handle.ts';
+import { type TracedConnection, traceRequests } from './traced-requests.ts';
 
 /** What a capsule is to all of its clients. */
 export interface ServedCapsule {
   readonly about: IntroducedCapsule;
   readonly sdk: typeof Sdk;
   readonly states: Sdk.RequestStateCodec<AskedState>;
+  /** How clients come. */
+  readonly binding: TracedConnection['binding'];
+  /** Makes spans of what they ask; null where no telemetry is sent, or not yet. */
+  readonly spans: TracedConnection['spans'];
   /** The capsule itself: it may still be starting while clients ask what it is. */
   readonly core: () => DoorCore | Promise<DoorCore>;
 }
@@ -45,6 +50,12 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
       inputRequired: { maxRounds: mostQuestions, roundTimeoutMs: answerSecs * 1000 },
     },
   );
+  const connect = server.connect.bind(server);
+  server.connect = async (transport) => {
+    const { binding, spans } = capsule;
+    traceRequests(transport, { binding, spans, tool: name, version: () => server.getNegotiatedProtocolVersion() });
+    await connect(transport);
+  };
   let calls = 0;
   const called = async <Answer>(handle: (caller: Caller) => Promise<Answer>): Promise<Answer> => {
     const core = await capsule.core();

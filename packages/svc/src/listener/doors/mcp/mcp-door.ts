@@ -15,7 +15,6 @@ import type { Principal } from '../principal.ts';
 import { answerSecs, createClientServer, type ServedCapsule } from './capsule-server.ts';
 import type { AskedState } from './caller.ts';
 import { ClientSessions } from './client-sessions.ts';
-import type { IntroducedCapsule } from './capsule-tool.ts';
 import { readMessage } from './read-message.ts';
 
 /** Kept of an answer beside its type. */
@@ -24,12 +23,11 @@ const kept = ['mcp-session-id', 'allow'];
 /** What all clients of one capsule meet. */
 export function servedCapsule(
   sdk: typeof Sdk,
-  about: IntroducedCapsule,
-  core: ServedCapsule['core'],
+  capsule: Omit<ServedCapsule, 'sdk' | 'states'>,
   source: Pick<Clock, 'randomBytes'>,
 ): ServedCapsule {
   const states = sdk.createRequestStateCodec<AskedState>({ key: source.randomBytes(32), ttlSeconds: answerSecs });
-  return { sdk, about, core, states };
+  return { ...capsule, sdk, states };
 }
 
 /** The door of one session. */
@@ -47,8 +45,12 @@ export class McpDoor {
     const { name, version } = core.card;
     const capsule = servedCapsule(
       sdk,
-      { name, version, description: core.facts.description },
-      () => core,
+      {
+        about: { name, version, description: core.facts.description },
+        binding: 'HTTP',
+        spans: () => core.facts.outside?.requests() ?? null,
+        core: () => core,
+      },
       core.session.clock,
     );
     this.#sessions = new ClientSessions(capsule, core.session.clock);

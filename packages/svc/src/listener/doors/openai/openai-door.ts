@@ -32,6 +32,7 @@ import { type Followed, followSpeech, type SpeechListener } from './follow-speec
 import { answerOf, chatCompletion, modelObject, type ResponseFacts, responseObject } from './objects.ts';
 import { parseChat, parseResponse } from './params.ts';
 import { ResponseStream } from './response-stream.ts';
+import { traced, type TracedRequest, untraced } from './traced-request.ts';
 
 type Answer = Reply | Promise<Reply>;
 
@@ -52,23 +53,29 @@ export class OpenAiDoor {
 
   /** Answers what comes to one of the paths of the door; there is a body where it was posted. */
   handle(request: RequestHead | HttpRequest): Answer {
+    const spans = this.#core.facts.outside?.requests() ?? null;
+    if (spans === null) return this.#answer(request, untraced());
+    return traced(spans, request, (about) => this.#answer(request, about));
+  }
+
+  #answer(request: RequestHead | HttpRequest, about: TracedRequest): Answer {
     try {
-      const answer = this.#route(request);
+      const answer = this.#route(request, about);
       return answer instanceof Promise ? answer.catch((error: unknown) => this.#failed(error)) : answer;
     } catch (error) {
       return this.#failed(error);
     }
   }
 
-  #route(request: RequestHead | HttpRequest): Answer {
+  #route(request: RequestHead | HttpRequest, about: TracedRequest): Answer {
     const [kind, name = '', action] = request.path.slice('/v1/'.length).split('/');
     const isPosted = 'body' in request;
     if (kind === 'models' && action === undefined) return this.#models(name);
     if (kind === 'responses' && action === undefined && !isPosted) return this.#retrieve(request, name);
     if (kind === 'responses' && action === 'cancel' && isPosted) return this.#cancel(request, name);
     if (isPosted && request.path === '/v1/responses')
-      return this.#post(request, (body) => this.#respond(body, request));
-    if (isPosted && kind === 'chat') return this.#post(request, (body) => this.#chat(body, request));
+      return this.#post(request, (body) => this.#respond(body, request, about));
+    if (isPosted && kind === 'chat') return this.#post(request, (body) => this.#chat(body, request, about));
     throw new OpenAiFault(404, 'Nothing is served at this path.', { code: 'not_found' });
   }
 
@@ -111,12 +118,13 @@ export class OpenAiDoor {
     return answer(valueOf(read));
   }
 
-  #respond(body: unknown, request: HttpRequest): Answer {
-    const caller = this.#caller(request);
+  #respond(body: unknown, request: HttpRequest, about: TracedRequest): Answer {
+    const caller = this.#caller(request, about);
     const { stream, background, previous, ...asked } = parseResponse(body, this.#model);
     const delivery = responseDelivery({ ...asked, previous }, caller, this.#core);
     const hand = (ahead: Prepared): TaskRecord => {
       const record = deliver(delivery, caller, this.#core, ahead);
+      about.taskId = record.id;
       if (!this.#asked.has(record)) this.#asked.set(record, { background, previous });
       return record;
     };
@@ -127,13 +135,17 @@ export class OpenAiDoor {
     });
   }
 
-  #chat(body: unknown, request: HttpRequest): Answer {
-    const caller = this.#caller(request);
+  #chat(body: unknown, request: HttpRequest, about: TracedRequest): Answer {
+    const caller = this.#caller(request, about);
     const asked = parseChat(body, this.#model);
     const conversation = this.#contexts.conversation(caller.principal, asked);
     const delivery = chatDelivery(asked, conversation, this.#core);
     return whenPrepared(prepared(delivery, this.#core), (ahead) => {
-      const hand = (): TaskRecord => deliver(delivery, caller, this.#core, ahead);
+      const hand = (): TaskRecord => {
+        const record = deliver(delivery, caller, this.#core, ahead);
+        about.taskId = record.id;
+        return record;
+      };
       if (!asked.stream) return this.#awaitChat(hand(), caller.principal, conversation);
       return this.#stream(caller, delivery, hand, this.#chatWriter(conversation, asked.includeUsage));
     });
@@ -185,11 +197,14 @@ export class OpenAiDoor {
     };
   }
 
-  #caller({ headers }: HttpRequest): Caller {
+  #caller({ headers }: HttpRequest, { traceparent }: TracedRequest): Caller {
     const principal = this.#core.principalOf({ headers });
     demand(principal, openAiScopes.get('create'));
     const decoded = decodeMessageTags((name) => singleHeader(headers[name]));
-    if (decoded.kind === 'tags') return { principal, tags: decoded.tags };
+    if (decoded.kind === 'tags') {
+      const { tags } = decoded;
+      return { principal, tags: traceparent === undefined ? tags : { ...tags, traceparent } };
+    }
     throw new OpenAiFault(400, decoded.problem, { code: 'invalid_idempotency_key' });
   }
 

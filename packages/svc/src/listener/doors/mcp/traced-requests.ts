@@ -1,0 +1,115 @@
+/** Makes a span of each request that a client of the Model Context Protocol sends, between its transport and its server. */
+
+import type * as Sdk from '@modelcontextprotocol/server';
+
+import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
+import { attributes as names, operations, otherError } from '../../../telemetry/genai-names.ts';
+import { AttributeList } from '../../../telemetry/otlp-records.ts';
+import type { RequestSpan, RequestSpans } from '../../../telemetry/request-spans.ts';
+
+/** How a client came, and to what. */
+export interface TracedConnection {
+  /** Null where no telemetry is sent, or not yet. */
+  readonly spans: () => RequestSpans | null;
+  readonly binding: 'HTTP' | 'stdio';
+  /** The name of the one tool. */
+  readonly tool: string;
+  readonly version: () => string | undefined;
+}
+
+/** What others than the door can ask would be a span of any name. */
+const methods: ReadonlySet<unknown> = new Set([
+  'initialize',
+  'ping',
+  'server/discover',
+  'tools/list',
+  'tools/call',
+  'resources/list',
+  'resources/read',
+  'tasks/get',
+  'tasks/update',
+  'tasks/cancel',
+]);
+
+/** Those that start a task, or go on with one: what comes of it hangs on their spans. */
+const handing: ReadonlySet<unknown> = new Set(['tools/call', 'tasks/update']);
+
+/** Looks at what passes from now on: before a server is connected to the transport. What is handed to a task has the span for its `traceparent`. */
+export function traceRequests(transport: Sdk.Transport, connection: TracedConnection): void {
+  const open = new Map<unknown, RequestSpan>();
+  const over = (id: unknown, end: Parameters<RequestSpan['end']>[0]): void => {
+    open.get(id)?.end(end);
+    open.delete(id);
+  };
+  transport.onmessage = (message, extra) => {
+    const spans = connection.spans();
+    if (spans === null || !('method' in message)) return;
+    const params = asJsonObject(message.params);
+    if (!('id' in message)) {
+      if (message.method === 'notifications/cancelled') over(params?.['requestId'], takenBack);
+      return;
+    }
+    over(message.id, { errorType: otherError, taskId: null });
+    const header = extra?.request?.headers.get('traceparent') ?? undefined;
+    const span = begin(spans, { message: message as unknown as JsonObject, params, header }, connection);
+    open.set(message.id, span);
+    if (!handing.has(message.method) || params === null) return;
+    Object.assign(params, { _meta: { ...asJsonObject(params['_meta']), traceparent: span.traceparent } });
+  };
+  const send = transport.send.bind(transport);
+  transport.send = async (message, options) => {
+    if (!('method' in message)) over(message.id, endOf(message as unknown as JsonObject));
+    await send(message, options);
+  };
+  transport.onclose = () => {
+    for (const id of [...open.keys()]) over(id, takenBack);
+  };
+}
+
+const takenBack = { errorType: 'cancelled', taskId: null };
+
+/** On standard streams nobody else bounds it. */
+const longestId = 256;
+
+interface Asked {
+  readonly message: JsonObject;
+  readonly params: JsonObject | null;
+  /** The header of the request that brought it. */
+  readonly header: string | undefined;
+}
+
+function begin(
+  spans: RequestSpans,
+  { message, params, header }: Asked,
+  { binding, tool, version }: TracedConnection,
+): RequestSpan {
+  const method = methods.has(message['method']) ? String(message['method']) : null;
+  const isCall = method === 'tools/call';
+  const called = isCall && params?.['name'] === tool ? tool : null;
+  const attributes = new AttributeList()
+    .add(names.mcpMethod, method ?? otherError)
+    .add(names.operation, isCall ? operations.tool : null)
+    .add(names.toolName, called)
+    .add(names.jsonRpcId, String(message['id']).slice(0, longestId))
+    .add(names.mcpVersion, version())
+    .add(names.transport, binding === 'HTTP' ? 'tcp' : 'pipe')
+    .add(names.networkProtocol, binding === 'HTTP' ? 'http' : null).list;
+  const given = asJsonObject(params?.['_meta'])?.['traceparent'];
+  const traceparent = typeof given === 'string' ? given : header;
+  const name = method !== null && called !== null ? `${method} ${called}` : method;
+  return spans.begin({ door: 'mcp', binding, name, attributes, traceparent });
+}
+
+function endOf({ error, result }: JsonObject): Parameters<RequestSpan['end']>[0] {
+  const fault = asJsonObject(error);
+  if (fault !== null) {
+    const code = String(fault['code']);
+    return { errorType: code, taskId: null, attributes: new AttributeList().add(names.rpcStatus, code).list };
+  }
+  const answer = asJsonObject(result);
+  const taskId = asJsonObject(answer?.['structuredContent'])?.['task_id'] ?? answer?.['taskId'];
+  return {
+    errorType: answer?.['isError'] === true ? 'tool_error' : null,
+    taskId: typeof taskId === 'string' ? taskId : null,
+  };
+}
