@@ -204,6 +204,18 @@ describe('a session of a client of before 2026', () => {
     while ([...board.known()][0]?.state !== 'canceled') await new Promise((resolve) => setImmediate(resolve));
   });
 
+  it('is not resumed: its streams name no events, and the last one that a client names is passed over', async () => {
+    const capsule = await running(says('x'));
+    const headers = { 'mcp-session-id': await begin(capsule) };
+    const call = { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'demo', arguments: { task: 'x' } } };
+    expect(await (await post(capsule, call, headers)).text()).not.toMatch(/^id:/m);
+    const resumed = await fetch(`${capsule.url}/mcp`, {
+      headers: { ...headers, accept: 'text/event-stream', 'last-event-id': '3_1' },
+    });
+    expect(resumed.status).toBe(200);
+    await resumed.body?.cancel();
+  });
+
   it('ends with the session of the capsule, whose streams close', async () => {
     const capsule = await running(says('x'));
     const id = await begin(capsule);
@@ -266,6 +278,25 @@ describe('the tasks extension', () => {
     expect((await get('tsk_0'))['error'].code).toBe(-32_602);
     const plain = await modern(capsule, 'tools/call', { name: 'demo', arguments: {} }, {});
     expect(plain['result']).toMatchObject({ isError: true, content: [{ text: 'task must be a string' }] });
+  });
+});
+
+describe('the result of a call', () => {
+  it('links the files that the task has changed, as every other door names them, also when it is asked for later', async () => {
+    const capsule = (await openCapsule({ serve: ['a2a', 'mcp'], turns: [says('one')] })).run();
+    capsule.outside.files = ['a b/ü.txt', 'result.txt'];
+    const { result: made } = await modern(capsule, 'tools/call', { name: 'demo', arguments: { task: 'x' } });
+    const get = async (): Promise<Json> => await modern(capsule, 'tasks/get', { taskId: made.taskId as string });
+    while ((await get())['result'].status === 'working');
+    // What changes later is of another task.
+    capsule.outside.files = ['other.txt'];
+    const links = [
+      { type: 'resource_link', uri: 'svc-file:///a%20b/%C3%BC.txt', name: 'a b/ü.txt' },
+      { type: 'resource_link', uri: 'svc-file:///result.txt', name: 'result.txt' },
+    ];
+    expect((await get())['result'].result.content).toEqual([{ type: 'text', text: 'one' }, ...links]);
+    const { artifacts } = await capsule.result('GetTask', { id: made.taskId });
+    expect(artifacts[1].parts.map(({ filename }: Json) => filename as string)).toEqual(['a b/ü.txt', 'result.txt']);
   });
 });
 

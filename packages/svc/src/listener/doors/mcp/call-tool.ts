@@ -104,7 +104,7 @@ async function ended(record: TaskRecord, context: Context, caller: Caller): Prom
   }
   const result = taskResult(record);
   if (!record.isSettled) return result;
-  const links = may(caller.principal, 'read') ? await linksToChanged(record, caller.core) : [];
+  const links = may(caller.principal, 'read') ? linksToChanged(record) : [];
   return { ...result, content: [...result.content, ...links] };
 }
 

@@ -5,7 +5,6 @@ import { isUtf8 } from 'node:buffer';
 import type { ReadResourceResult, Resource, ResourceLink } from '@modelcontextprotocol/server';
 
 import { readUpTo } from './reply-bytes.ts';
-import { mintedMs } from '@svc/protocol/ids.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { decodeListing, type ListedFile, resourcesPath } from '@svc/protocol/resource-files.ts';
 import type { TaskRecord } from '../../../session/task-record.ts';
@@ -17,7 +16,6 @@ const mostListed = 16 * 1024 * 1024;
 /** Of one file: it is held whole, and a message is no way to send more. */
 const mostRead = 10 * 1024 * 1024;
 const pageSize = 1000;
-const mostLinks = 100;
 
 export interface ResourcePage {
   readonly resources: Resource[];
@@ -50,13 +48,10 @@ export async function readResource(uri: string, core: DoorCore): Promise<ReadRes
   return { contents: [{ uri, mimeType: 'application/octet-stream', blob: bytes.toString('base64') }] };
 }
 
-/** Links to the files that were written since the task came, the newest first; none for a capsule that exports no files. */
-export async function linksToChanged(record: TaskRecord, core: DoorCore): Promise<ResourceLink[]> {
-  if (!exportsFiles(core)) return [];
-  const since = mintedMs(record.id);
-  const changed = ((await listedFiles(core)) ?? []).filter(({ mtime_ms: at }) => at >= since);
-  const newest = changed.toSorted((left, right) => right.mtime_ms - left.mtime_ms).slice(0, mostLinks);
-  return newest.map(({ path, size_bytes: size }) => ({ type: 'resource_link', uri: uriOf(path), name: path, size }));
+/** Links to the files that the task has changed, as its record names them at its end for every door; none for a capsule that exports no files. */
+export function linksToChanged({ artifacts }: TaskRecord): ResourceLink[] {
+  const files = artifacts.flatMap((artifact) => artifact.files ?? []);
+  return files.map(({ filename }) => ({ type: 'resource_link', uri: uriOf(filename), name: filename }));
 }
 
 async function listedFiles(core: DoorCore): Promise<readonly ListedFile[] | null> {

@@ -87,7 +87,7 @@ export function namedTask(params: unknown, caller: Caller): TaskRecord {
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, why);
 }
 
-async function getTask(record: TaskRecord, _context: Context, { core, sdk }: Caller): Promise<Record<string, unknown>> {
+async function getTask(record: TaskRecord, _context: Context, { sdk }: Caller): Promise<Record<string, unknown>> {
   const { id, state, task } = record;
   const handle = { ...taskHandle(record), resultType: 'complete' };
   if (state === 'input-required' && task.inputWait !== null) {
@@ -96,7 +96,7 @@ async function getTask(record: TaskRecord, _context: Context, { core, sdk }: Cal
   }
   if (!record.isSettled || state === 'canceled') return handle;
   const result: CallToolResult = taskResult(record);
-  const content = [...result.content, ...(await linksToChanged(record, core))];
+  const content = [...result.content, ...linksToChanged(record)];
   return { ...handle, result: { ...result, content, resultType: 'complete' } };
 }
 
