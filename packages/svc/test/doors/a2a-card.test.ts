@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { useA2aCapsules, type A2aOptions, type Json } from './a2a-capsule.ts';
+import { says } from '../../../../test/support/fake-driver.ts';
+import { useA2aCapsules, type A2aOptions, type Json, userMessage } from './a2a-capsule.ts';
 
 const open = useA2aCapsules();
 
@@ -43,7 +44,7 @@ describe('the card of a capsule with the A2A door', () => {
         { url: 'http://localhost:1/a2a', protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
         { url: 'http://localhost:1/a2a', protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
       ],
-      defaultInputModes: ['text/plain', 'application/json'],
+      defaultInputModes: ['text/plain', 'application/json', 'application/octet-stream'],
       defaultOutputModes: ['text/plain'],
       skills: [{ id: 'task', name: 'demo', description: 'Writes.', tags: ['agent'] }],
     });
@@ -61,6 +62,29 @@ describe('the card of a capsule with the A2A door', () => {
     const { pushNotifications, extendedAgentCard, extensions } = capabilities;
     const read = [...held([card, { pushNotifications, extendedAgentCard, extensions }])];
     expect(read.filter((each) => each.length === 0)).toEqual([]);
+  });
+
+  it('names what is taken of a message, and nothing that is not', async () => {
+    const capsule = (await open({ turns: [says('1'), says('2'), says('3')] })).run();
+    const card = (await (await fetch(`${capsule.url}${cardUrl}`)).json()) as Json;
+    const parts: Json = {
+      'text/plain': { text: 'x' },
+      'application/json': { data: { x: 1 } },
+      'application/octet-stream': { raw: 'eA==', filename: 'x.bin' },
+    };
+    expect(Object.keys(parts)).toEqual(card['defaultInputModes']);
+    for (const [mediaType, part] of Object.entries(parts)) {
+      const message = userMessage('', { parts: [{ ...(part as Json), mediaType }] });
+      expect([mediaType, await capsule.code('SendMessage', message)]).toEqual([mediaType, undefined]);
+    }
+    const accepting = (modes: readonly string[]): Json => ({
+      ...userMessage('x'),
+      configuration: { acceptedOutputModes: modes, returnImmediately: true },
+    });
+    expect(await capsule.code('SendMessage', accepting(card['defaultOutputModes'] as string[]))).toBeUndefined();
+    expect(await capsule.code('SendMessage', accepting(['image/png']))).toBe(-32005);
+    const link = userMessage('', { parts: [{ url: 'https://example.com/x', mediaType: 'text/plain' }] });
+    expect(await capsule.code('SendMessage', link)).toBe(-32005);
   });
 
   it('may be kept for a minute, and is not sent again to who has it', async () => {

@@ -70,7 +70,8 @@ function unsignedCard({ card, facts }: Described, taught: readonly Json[]): Json
       protocolVersion: a2aVersion,
     })),
     ...(asksForToken ? guarded : {}),
-    defaultInputModes: ['text/plain', 'application/json'],
+    // Files are taken of whatever type; there is no name for all of them.
+    defaultInputModes: ['text/plain', 'application/json', 'application/octet-stream'],
     defaultOutputModes: ['text/plain'],
     skills: [{ id: 'task', name: card.name, description, tags: ['agent'] }, ...taught],
   };
