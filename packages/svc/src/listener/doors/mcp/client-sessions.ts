@@ -8,8 +8,9 @@ import type { JsonObject } from '@svc/protocol/json-object.ts';
 import type { Principal } from '../principal.ts';
 import { type ClientServer, createClientServer, type ServedCapsule } from './capsule-server.ts';
 
-/** Of all clients together. */
+/** Of all clients together, and of one that has a token of its own: it must not keep out the others. */
 const mostSessions = 256;
+const mostOfToken = 64;
 const idleMs = 30 * 60 * 1000;
 
 interface ClientSession {
@@ -28,7 +29,10 @@ interface Answered {
   readonly opened: () => () => void;
 }
 
-/** At most 256, of which one that was not used for 30 minutes makes room, or else the one that was longest not in use. */
+/**
+ * At most 256, of which one that was not used for 30 minutes makes room, or else the one that was longest not in use; at most 64 of a client with a
+ * token of its own, of which one of its own makes room.
+ */
 export class ClientSessions {
   readonly #capsule: ServedCapsule;
   readonly #clock: Pick<Clock, 'monotonicMs' | 'randomBytes'>;
@@ -64,7 +68,7 @@ export class ClientSessions {
   }
 
   async #begin(request: Request, message: JsonObject, principal: Principal): Promise<Answered> {
-    await this.#makeRoom();
+    await this.#makeRoom(principal);
     const { sdk } = this.#capsule;
     const client = createClientServer(this.#capsule, () => principal);
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({
@@ -90,19 +94,32 @@ export class ClientSessions {
     return { response, opened };
   }
 
-  async #makeRoom(): Promise<void> {
+  async #makeRoom({ name, seesAll }: Principal): Promise<void> {
     const before = this.#clock.monotonicMs() - idleMs;
+    await this.#closeUnused(({ usedMs }) => usedMs <= before);
+    const isTheirs = ({ principal }: ClientSession): boolean => principal === name;
+    const theirs = (): number => [...this.#sessions.values()].filter(isTheirs).length;
+    if (!seesAll) await this.#closeUnused((session) => isTheirs(session) && theirs() >= mostOfToken);
+    if (!seesAll && theirs() >= mostOfToken) throw full(`${mostOfToken} sessions of this client`);
+    await this.#closeUnused(() => this.#sessions.size >= mostSessions);
+    if (this.#sessions.size >= mostSessions) throw full(`${mostSessions} sessions`);
+  }
+
+  /** Those that nobody uses and that are to go, the one that was longest not in use first; each is asked about when its turn comes. */
+  async #closeUnused(isToGo: (session: ClientSession) => boolean): Promise<void> {
     const unused = [...this.#sessions].filter(([, { streams, client }]) => streams === 0 && client.calls() === 0);
     unused.sort(([, left], [, right]) => left.usedMs - right.usedMs);
-    for (const [id, { usedMs, transport }] of unused) {
-      if (usedMs > before && this.#sessions.size < mostSessions) break;
+    for (const [id, session] of unused) {
+      if (!isToGo(session)) continue;
       this.#sessions.delete(id);
-      await transport.close();
+      await session.transport.close();
     }
-    if (this.#sessions.size < mostSessions) return;
-    const message = `There are ${mostSessions} sessions, all of them in use; end one and ask again.`;
-    throw new HttpRefusal(429, 'too_many_sessions', message, { 'retry-after': '5' });
   }
+}
+
+function full(what: string): HttpRefusal {
+  const message = `There are ${what}, all of them in use; end one and ask again.`;
+  return new HttpRefusal(429, 'too_many_sessions', message, { 'retry-after': '5' });
 }
 
 function notServed(status: number, code: number, message: string): Answered {
