@@ -21,12 +21,16 @@ export function startChromium(args: readonly string[]): ChildProcess {
   // A group of its own: the helpers of a browser outlive it for a moment, and write into the profile.
   const browser = spawn(chromium ?? '', [...usual, ...args], { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
   onTestFinished(async () => {
-    const group = -(browser.pid ?? 0);
-    for (let tries = 0; tries < 500 && group !== 0 && !isGone(group); tries += 1) {
-      process.kill(group, 'SIGKILL');
-      await delay(20);
-    }
+    if (browser.pid !== undefined) await endGroup(browser.pid);
     rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
   return browser;
+}
+
+async function endGroup(leader: number): Promise<void> {
+  for (let tries = 0; tries < 500; tries += 1) {
+    if (isGone(-leader)) return;
+    process.kill(-leader, 'SIGKILL');
+    await delay(20);
+  }
 }
