@@ -6,8 +6,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { onTestFinished } from 'vitest';
 
-import { isGone } from './is-gone.ts';
-
 /** The Chromium of this machine; `undefined` where it has none. */
 export const chromium = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'].find(
   (name) => spawnSync(name, ['--version']).status === 0,
@@ -29,8 +27,12 @@ export function startChromium(args: readonly string[]): ChildProcess {
 
 async function endGroup(leader: number): Promise<void> {
   for (let tries = 0; tries < 500; tries += 1) {
-    if (isGone(-leader)) return;
-    process.kill(-leader, 'SIGKILL');
+    try {
+      process.kill(-leader, 'SIGKILL');
+    } catch {
+      // Nobody is left in it.
+      return;
+    }
     await delay(20);
   }
 }
