@@ -20,8 +20,15 @@ const version: PublishedVersion = {
   artifact_runtime: 'tool',
   description: null,
   archives: [
-    { platforms: [], sha256, size: 12, published_at: '2026-01-02T03:04:05.000Z', published_by: 'ci-acme' },
-    { platforms: [['linux', 'x86_64']], sha256, size: 0, published_at: null, published_by: null },
+    {
+      platforms: [],
+      sha256,
+      size: 12,
+      published_at: '2026-01-02T03:04:05.000Z',
+      published_by: 'ci-acme',
+      signatures: 2,
+    },
+    { platforms: [['linux', 'x86_64']], sha256, size: 0, published_at: null, published_by: null, signatures: null },
   ],
 };
 
@@ -52,6 +59,8 @@ describe('what a registry says of versions', () => {
       { ...version, archives: [{ ...version.archives[0], size: 1e300 }] },
       { ...version, archives: [{ ...version.archives[0], platforms: [['linux']] }] },
       { ...version, archives: [{ ...version.archives[0], published_by: 7 }] },
+      { ...version, archives: [{ ...version.archives[0], signatures: -1 }] },
+      { ...version, archives: [{ ...version.archives[0], signatures: '2' }] },
       null,
     ];
     for (const each of broken) {

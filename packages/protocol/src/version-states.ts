@@ -39,6 +39,8 @@ export interface PublishedArchive {
   readonly published_at: string | null;
   /** The id of the key; null where the registry does not know. */
   readonly published_by: string | null;
+  /** How many signatures the registry keeps of it, which it has not verified; null where it does not say. */
+  readonly signatures: number | null;
 }
 
 /** One version, as `GET /v1/artifacts/<name>` has it. */
@@ -99,12 +101,17 @@ function publishedVersion(value: unknown): PublishedVersion | null {
 }
 
 function publishedArchive(value: unknown): PublishedArchive | null {
-  const { platforms: list, sha256: hash, size, published_at = null, published_by = null } = asJsonObject(value) ?? {};
+  const { platforms: list, sha256: hash, size, ...told } = asJsonObject(value) ?? {};
+  const { published_at = null, published_by = null, signatures = null } = told;
   const sha256 = typeof hash === 'string' ? decodeSha256(hash) : null;
-  if (sha256 === null || typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) return null;
+  if (sha256 === null || !isCount(size) || !(signatures === null || isCount(signatures))) return null;
   if (!isTextOrNull(published_at) || !isTextOrNull(published_by)) return null;
   if (!Array.isArray(list) || list.length > longestList || !list.every(isPair)) return null;
-  return { platforms: list, sha256, size, published_at, published_by };
+  return { platforms: list, sha256, size, published_at, published_by, signatures };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
 function isTextOrNull(value: unknown): value is string | null {

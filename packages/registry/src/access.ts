@@ -7,10 +7,12 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { bearerOf } from '@svc/kit/http/hygiene.ts';
 import { HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { readKeysFile, type RegistryKey } from './keys-file.ts';
 import { everyName, noName } from './name-patterns.ts';
+import { pagesPrefix } from './paths.ts';
 
 /** Who asks, and what that one may do. */
 export type Caller = Pick<RegistryKey, 'read' | 'publish' | 'state'> & {
@@ -51,10 +53,16 @@ export class Access {
   }
 
   /** The refusal of a request that shows no key, a wrong one or one that has expired; undefined for any other, whose caller is known then. */
-  admit({ method = '', headers }: Pick<IncomingMessage, 'method' | 'headers'>): HttpRefusal | undefined {
-    const caller = this.#lookUp(method, headers);
+  admit({
+    method = '',
+    url = '',
+    headers,
+  }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>): HttpRefusal | undefined {
+    const isPage = url.startsWith(pagesPrefix);
+    const caller = this.#lookUp(method, headers, isPage ? pageKeyOf : bearerOf);
     if (caller === null) {
-      return kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': 'Bearer' });
+      const challenge = isPage ? 'Basic realm="svc-registry", charset="UTF-8"' : 'Bearer';
+      return kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': challenge });
     }
     this.#callers.set(headers, caller);
     return undefined;
@@ -73,14 +81,17 @@ export class Access {
     return id === ownerId ? null : id;
   }
 
-  #lookUp(method: string, { authorization }: IncomingHttpHeaders): Caller | null {
+  #lookUp(
+    method: string,
+    { authorization }: IncomingHttpHeaders,
+    keyOf: (authorization: string) => Buffer | undefined,
+  ): Caller | null {
     if (authorization === undefined) {
       return this.#anonymousRead && (method === 'GET' || method === 'HEAD') ? anonymous : null;
     }
-    const presented = /^bearer +(.+)$/i.exec(authorization)?.[1];
+    const presented = keyOf(authorization);
     if (presented === undefined) return null;
-    // Header values arrive as one character a byte.
-    const hash = digest(Buffer.from(presented, 'latin1'));
+    const hash = digest(presented);
     const keys = this.#file?.current() ?? [];
     // Every key is looked at, so that the time says nothing of which one it is.
     let found: RegistryKey | null = null;
@@ -89,6 +100,15 @@ export class Access {
     if (isOwner) return { id: ownerId, read: everyName, publish: everyName, state: everyName };
     return found === null || systemClock.now() >= found.expiresMs ? null : found;
   }
+}
+
+/** A browser asks its user for a name, which does not matter here, and a password: that is the key. */
+function pageKeyOf(authorization: string): Buffer | undefined {
+  const encoded = /^basic +([\w+/]+={0,2})$/i.exec(authorization)?.[1];
+  if (encoded === undefined) return bearerOf(authorization);
+  const pair = Buffer.from(encoded, 'base64');
+  const colon = pair.indexOf(':');
+  return colon === -1 ? undefined : pair.subarray(colon + 1);
 }
 
 /** A file of keys as it was when it could last be used. */

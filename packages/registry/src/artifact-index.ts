@@ -1,5 +1,6 @@
 /** Lists all published versions as the index of the registry, and those of one artifact. */
 
+import type { ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -7,6 +8,7 @@ import { encodeIndex, type IndexObject } from '@svc/protocol/registry-messages.t
 import type { PublishedVersion } from '@svc/protocol/version-states.ts';
 import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
 import type { NamePatterns } from './name-patterns.ts';
+import type { SignatureCounts } from './signature-counts.ts';
 import type { VersionStates } from './version-states.ts';
 
 interface EncodedIndex {
@@ -20,19 +22,29 @@ const freshMs = 2_000;
 /** Lists for readers of different names that are kept encoded. */
 const mostEncoded = 32;
 
+/** What the index is made of. */
+interface IndexedStore {
+  readonly records: ArtifactRecords;
+  readonly states: VersionStates;
+  readonly signatures: SignatureCounts;
+  readonly onDamaged: (error: Diagnostic) => void;
+}
+
 /** The index, derived from the records and states and kept until one is added. What this server was told is in it at once. */
 export class ArtifactIndex {
   readonly #records: ArtifactRecords;
   readonly #states: VersionStates;
+  readonly #signatures: SignatureCounts;
   readonly #onDamaged: (error: Diagnostic) => void;
   #reading: Promise<void> | null = null;
   #readAtMs = Number.NEGATIVE_INFINITY;
   #versions: { readonly byName: ReadonlyMap<string, readonly KeptRecord[][]>; readonly count: number } | null = null;
   #encoded: { readonly lists: Map<string, EncodedIndex>; readonly count: number } | null = null;
 
-  constructor(records: ArtifactRecords, states: VersionStates, onDamaged: (error: Diagnostic) => void) {
+  constructor({ records, states, signatures, onDamaged }: IndexedStore) {
     this.#records = records;
     this.#states = states;
+    this.#signatures = signatures;
     this.#onDamaged = onDamaged;
   }
 
@@ -46,7 +58,7 @@ export class ArtifactIndex {
     const { lists } = this.#encoded;
     const known = lists.get(readable.text);
     if (known !== undefined) return known;
-    const json = Buffer.from(encodeIndex(this.#indexObjects(readable)));
+    const json = Buffer.from(encodeIndex([...this.#artifacts(readable).values()].flat()));
     const encoded = { json, sha256: sha256Hex(json) };
     lists.set(readable.text, encoded);
     return encoded;
@@ -56,15 +68,31 @@ export class ArtifactIndex {
   async versionsOf(name: string): Promise<readonly PublishedVersion[]> {
     await this.#refresh();
     const versions = this.#byName().get(name) ?? [];
-    return versions.map((records) => this.#publishedVersion(records));
+    const signatures = await this.#signatures.of(versions.flat().map(({ sha256 }) => sha256));
+    return versions.map((records) => this.#publishedVersion(records, signatures));
   }
 
-  #indexObjects(readable: NamePatterns): IndexObject[] {
-    const objects: IndexObject[] = [];
+  /** What those may know who may read these names, by artifact; sorted as the index is. */
+  async artifacts(readable: NamePatterns): Promise<ReadonlyMap<string, readonly IndexObject[]>> {
+    await this.#refresh();
+    return this.#artifacts(readable);
+  }
+
+  /** The tags of a version that `versionsOf` has given. */
+  tagsOf({ name, version }: ArtifactRef): readonly string[] {
+    return this.#records.known({ name, version })[0]?.tags ?? [];
+  }
+
+  #artifacts(readable: NamePatterns): Map<string, readonly IndexObject[]> {
+    const artifacts = new Map<string, readonly IndexObject[]>();
     for (const [name, versions] of this.#byName()) {
-      if (readable.allows(name)) objects.push(...versions.map((records) => this.#indexObject(records)));
+      if (!readable.allows(name)) continue;
+      artifacts.set(
+        name,
+        versions.map((records) => this.#indexObject(records)),
+      );
     }
-    return objects;
+    return artifacts;
   }
 
   /** All records by artifact and version, both sorted. */
@@ -83,10 +111,11 @@ export class ArtifactIndex {
     return state === 'active' ? object : { ...object, state };
   }
 
-  #publishedVersion(records: readonly KeptRecord[]): PublishedVersion {
+  #publishedVersion(records: readonly KeptRecord[], counts: ReadonlyMap<string, number>): PublishedVersion {
     const { name, version, runtime, artifact_runtime, description } = firstOf(records);
     const archives = records.map(({ platforms, sha256, bytes: size, published_at, published_by }) => {
-      return { platforms: platforms.map(pairOf), sha256, size, published_at, published_by };
+      const signatures = counts.get(sha256) ?? 0;
+      return { platforms: platforms.map(pairOf), sha256, size, published_at, published_by, signatures };
     });
     return { version, ...this.#states.known({ name, version }), runtime, artifact_runtime, description, archives };
   }

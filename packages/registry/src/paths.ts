@@ -25,3 +25,24 @@ const stateSuffix = '/state';
 export function parseStatePath(path: string): ArtifactRef | null {
   return path.endsWith(stateSuffix) ? parseArchivePath(path.slice(0, -stateSuffix.length)) : null;
 }
+
+/** Below it are pages for people (docs/registry.md "Pages"). */
+export const pagesPrefix = '/-/';
+
+/** What the page at a path is about. */
+export type PagePath =
+  | { readonly kind: 'list' }
+  | { readonly kind: 'artifact'; readonly name: string }
+  | { readonly kind: 'version'; readonly ref: ArtifactRef };
+
+/** `/-/`, `/-/<name>` and `/-/<name>/<version>`; null for any other path. */
+export function parsePagePath(path: string): PagePath | null {
+  if (path === pagesPrefix) return { kind: 'list' };
+  if (!path.startsWith(pagesPrefix)) return null;
+  // What is below is named as it is at its address for programs.
+  const same = `${artifactsPath}/${path.slice(pagesPrefix.length)}`;
+  const name = nameOfVersions(same);
+  if (name !== null) return { kind: 'artifact', name };
+  const ref = parseArchivePath(same);
+  return ref === null ? null : { kind: 'version', ref };
+}

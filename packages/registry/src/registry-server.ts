@@ -16,12 +16,13 @@ import { everyName } from './name-patterns.ts';
 import { parseQuery } from './publish-query.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { encodeEntityTag, namesTag } from '@svc/protocol/entity-tag.ts';
-import { artifactsPath, signatureLimits } from '@svc/protocol/registry-messages.ts';
+import { artifactsPath, decodeSignaturesPath, signatureLimits } from '@svc/protocol/registry-messages.ts';
 import { encodeVersions } from '@svc/protocol/version-states.ts';
-import { nameOfVersions } from './paths.ts';
+import { nameOfVersions, pagesPrefix } from './paths.ts';
 import type { ObjectStore } from './object-store.ts';
 import { type SlowestPace, publish, type Publishing } from './publish.ts';
 import { diskFull, ioError, notFound, notServed, storeUnavailable } from './refusals.ts';
+import { SignatureCounts } from './signature-counts.ts';
 import { addSignature, readSignatures, signaturesPrefix } from './signatures.ts';
 import type { StagingArea } from './staging.ts';
 import { VersionStates } from './version-states.ts';
@@ -64,6 +65,7 @@ export class RegistryServer {
   readonly #access: Access;
   readonly #states: VersionStates;
   readonly #records: ArtifactRecords;
+  readonly #signatures: SignatureCounts;
   readonly #index: ArtifactIndex;
   readonly #running = new Set<Promise<unknown>>();
   readonly #told = new Set<string>();
@@ -76,7 +78,13 @@ export class RegistryServer {
     this.#access = new Access({ key, keysFile, anonymousRead, onFault });
     this.#records = new ArtifactRecords(options.store);
     this.#states = new VersionStates(options.store);
-    this.#index = new ArtifactIndex(this.#records, this.#states, (fault) => this.#tellOnce(fault));
+    this.#signatures = new SignatureCounts(options.store.signatures);
+    this.#index = new ArtifactIndex({
+      records: this.#records,
+      states: this.#states,
+      signatures: this.#signatures,
+      onDamaged: (fault) => this.#tellOnce(fault),
+    });
     this.#server = new HttpServer({
       routes: this.#routes(),
       // Keys differ in what they are for: the server's own single token cannot say that.
@@ -170,6 +178,16 @@ export class RegistryServer {
       },
       {
         method: 'GET',
+        path: pagesPrefix,
+        prefix: true,
+        body: 'unread',
+        handle: this.#guarded(async (head) => {
+          const { answerPage } = await import('./pages/pages.ts');
+          return await answerPage(head, { index: this.#index, read: access.callerOf(head.headers).read });
+        }),
+      },
+      {
+        method: 'GET',
         path: signaturesPrefix,
         prefix: true,
         body: 'unread',
@@ -185,7 +203,9 @@ export class RegistryServer {
           const caller = access.callerOf(request.headers);
           // A signature comes before its archive: there is no name yet that it could be for.
           if (caller.publish.text === '') throw forbidden(caller, 'bring signatures');
-          return await addSignature(request, store.signatures);
+          const reply = await addSignature(request, store.signatures);
+          this.#signatures.forget(decodeSignaturesPath(request.path) ?? '');
+          return reply;
         }),
       },
     ];

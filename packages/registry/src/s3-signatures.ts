@@ -38,6 +38,10 @@ export class S3Signatures implements SignatureStore {
     return answers.filter(({ status }) => status === 200).map(({ content }) => content);
   }
 
+  async count(sha256: string): Promise<number> {
+    return Math.min((await this.#names(sha256)).length, signatureLimits.mostBundles);
+  }
+
   async sweep(isPublished: (sha256: string) => boolean): Promise<void> {
     const leftovers: string[] = [];
     for await (const { objects, answeredMs } of listObjects(this.#client, this.#layout.signatures)) {

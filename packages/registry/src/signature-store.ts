@@ -22,6 +22,8 @@ export interface SignatureStore {
   put(sha256: string, bundle: string): Promise<SignaturePut>;
   /** The bundles for an archive, at most 16, in an order that stays. */
   read(sha256: string): Promise<readonly string[]>;
+  /** How many `read` would give. */
+  count(sha256: string): Promise<number>;
   /** Removes those that came a day ago or earlier for archives that are not published. */
   sweep(isPublished: (sha256: string) => boolean): Promise<void>;
 }
@@ -65,6 +67,10 @@ export class FileSignatures implements SignatureStore {
       }
     }
     return bundles;
+  }
+
+  async count(sha256: string): Promise<number> {
+    return Math.min((await namesIn(this.#directory(sha256))).length, signatureLimits.mostBundles);
   }
 
   async sweep(isPublished: (sha256: string) => boolean): Promise<void> {

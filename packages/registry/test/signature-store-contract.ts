@@ -26,6 +26,7 @@ export function signatureStoreContract(name: string, open: () => Promise<Signatu
 
     it('are none for an archive that nobody has signed', async () => {
       expect(await store.read(one)).toEqual([]);
+      expect(await store.count(one)).toBe(0);
       await store.sweep(() => false);
     });
 
@@ -37,6 +38,7 @@ export function signatureStoreContract(name: string, open: () => Promise<Signatu
       for (const each of [store, await under.store()]) {
         expect([...(await each.read(one))].sort()).toEqual(['{"b":2}', '{"ä":"1"}']);
         expect(await each.read(other)).toEqual(['{"c":3}']);
+        expect([await each.count(one), await each.count(other)]).toEqual([2, 1]);
       }
     });
 
@@ -47,6 +49,7 @@ export function signatureStoreContract(name: string, open: () => Promise<Signatu
       expect(outcomes).toEqual([...Array.from({ length: 16 }, () => 'stored'), 'full']);
       expect(await store.put(one, '{"n":3}')).toBe('present');
       expect(await store.read(one)).toHaveLength(16);
+      expect(await store.count(one)).toBe(16);
       expect(await store.read(one)).toEqual(await store.read(one));
     });
 

@@ -7,7 +7,7 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import { FileSignatures } from '../src/signature-store.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
 import { ask } from '../../kit/test/http/raw-client.ts';
-import { acme, signedBy } from '../../artifacts/test/trust/trust-kit.ts';
+import { acme, signedBy, stranger } from '../../artifacts/test/trust/trust-kit.ts';
 import { refusal, RegistryKit, toolArchive } from './registry-kit.ts';
 import { openOn } from './s3-kit.ts';
 import { S3StandIn } from './s3-stand-in.ts';
@@ -43,6 +43,14 @@ it('what lies among the signatures in files and is none is left alone', async ()
   expect(existsSync(join(data, 'signatures', 'README'))).toBe(true);
 });
 
+/** How many the list of versions says that there are, for each archive. */
+async function signaturesOf(kit: RegistryKit, name: string): Promise<number[]> {
+  const { versions } = JSON.parse((await kit.ask(`GET /v1/artifacts/${name}`)).body) as {
+    versions: { archives: { signatures: number }[] }[];
+  };
+  return versions.flatMap(({ archives }) => archives.map(({ signatures }) => signatures));
+}
+
 describe('a registry', () => {
   it('keeps a signature before the archive, and gives it out after, one a line', async () => {
     const kit = await RegistryKit.open();
@@ -60,6 +68,9 @@ describe('a registry', () => {
     const given = await kit.ask(`GET /v1/signatures/${sha256}`);
     expect(given).toMatchObject({ status: 200, body: `${bundle}\n` });
     expect(given.headers['content-type']).toBe('application/jsonl');
+    expect(await signaturesOf(kit, 'echo')).toEqual([1]);
+    expect((await kit.ask(post, { body: Buffer.from(await signedBy(stranger, archive)) })).status).toBe(201);
+    expect(await signaturesOf(kit, 'echo')).toEqual([2]);
     expect(kit.faults).toEqual([]);
   });
 
