@@ -222,6 +222,8 @@ describe('svc outdated', () => {
         range: null,
         state: 'deprecated',
         reason: 'use style',
+        signed_by: null,
+        wanted_signatures: 0,
       },
       {
         name: 'style',
@@ -231,6 +233,8 @@ describe('svc outdated', () => {
         range: '^1.0.0',
         state: 'active',
         reason: null,
+        signed_by: null,
+        wanted_signatures: 0,
       },
     ]);
     const table = await run('outdated');
@@ -292,13 +296,75 @@ describe('svc info', () => {
   it('tells what is in a version, and installs nothing', async () => {
     const { sha256 } = await registry.publish('maps', '1.0.0');
     expect(rows(await run('info', 'maps@1.0.0', '--json'))).toMatchObject([
-      { name: 'maps', version: '1.0.0', state: 'active', kind: 'skill', interfaces: null, platform: null, sha256 },
+      {
+        name: 'maps',
+        version: '1.0.0',
+        state: 'active',
+        here: [],
+        kind: 'skill',
+        implementation: null,
+        world: null,
+        imports: null,
+        asks_for: null,
+        platform: null,
+        sha256,
+        signatures: [],
+      },
     ]);
     expect(existsSync(join(workspace.folder, '.svc'))).toBe(false);
-    const editor = await svc(workspace, ['info', 'svc-tool-editor@1.0.0'], { env: {} });
-    expect(editor.stdout).toMatch(/^artifact {5}svc-tool-editor@1\.0\.0\nkind {9}tool\n/);
-    expect(editor.stdout).toMatch(/^uses {9}svc:tool\/run@/m);
-    expect(editor.stdout).toMatch(/^input {8}\{"type":"object"/m);
+  });
+
+  it('tells of what comes with svc where it is, how large, and what it can reach', async () => {
+    const local = async (...args: string[]): Promise<SvcEnd> => await svc(workspace, args, { env: {} });
+    const versions = (await local('info', 'svc-tool-editor')).stdout;
+    expect(versions).toMatch(/^VERSION +STATE +PLATFORM +SIZE +SHA256 +SIGNED +HERE +PUBLISHED +BY +REASON\n/);
+    expect(versions).toMatch(/\n1\.0\.0 +- +- +[\d.]+ [KM]B +[0-9a-f]{12} +- +bundled +- +- +-\n$/);
+    const editor = (await local('info', 'svc-tool-editor@1.0.0')).stdout;
+    expect(editor).toMatch(/^artifact {5}svc-tool-editor@1\.0\.0\nkind {9}tool \(wasm\)\nplatform {5}any\nsize /);
+    expect(editor).toMatch(/^here {9}bundled\nsigned by {4}nobody on its own: it is a part of svc\nworld {8}tool\n/m);
+    expect(editor).toMatch(/^exports {6}svc:tool\/run@0\.1\.0\nimports {6}wasi:/m);
+    expect(editor).toMatch(/^asks for {5}files \(filesystem\), variables \(env\)\ninput {8}\{"type":"object"/m);
+    const [openai] = rows(await local('info', 'svc-driver-openai@1.0.0', '--json'));
+    expect(openai).toMatchObject({
+      state: null,
+      archives: null,
+      here: [{ origin: 'bundled', platform: null, signatures: null }],
+      kind: 'driver',
+      implementation: 'wasm',
+      world: 'driver',
+      exports: ['svc:driver/inference@0.1.0'],
+      asks_for: ['filesystem', 'network', 'env'],
+      signatures: null,
+    });
+    const [compact] = rows(await local('info', 'svc-hook-compact@1.0.0', '--json'));
+    expect(compact).toMatchObject({
+      world: 'hook',
+      asks_for: ['filesystem', 'env', 'model'],
+      hook: { binding: ['on-compaction'], execution_mode: 'blocking', commit_policy: ['replace-context'] },
+    });
+    const [asking] = rows(await local('info', 'svc-tool-request-input@1.0.0', '--json'));
+    expect(asking).toMatchObject({ world: 'tool', asks_for: ['filesystem', 'env', 'task'], hook: null });
+  });
+
+  it('lists what the registry has beside what is here', async () => {
+    await run('install');
+    const table = (await run('info', 'tone')).stdout;
+    expect(table).toMatch(
+      /\n1\.0\.0 +active +- +\d+ B +[0-9a-f]{12} +no +project +20\d\d-\d\d-\d\d +REGISTRY_API_KEY +-\n$/,
+    );
+    expect(rows(await run('info', 'tone', '--json'))).toMatchObject([
+      { archives: [{ signatures: 0 }], here: [{ origin: 'project', signatures: 0 }] },
+    ]);
+  });
+
+  it('reads past a component that is none behind its first bytes', async () => {
+    workspace.write('odd/svc.yaml', 'name: odd\nversion: 1.0.0\nruntime: tool\ndescription: Odd.\n');
+    const bytes = Buffer.from('0061736d0d0001000affffffff0f', 'hex');
+    writeFileSync(join(workspace.folder, 'odd', 'component.wasm'), bytes);
+    const packed = await run('publish', 'odd');
+    expect([packed.code, packed.stderr]).toEqual([0, expect.anything()]);
+    const end = await run('info', 'odd@1.0.0', '--json');
+    expect([end.code, rows(end)[0]]).toMatchObject([0, { kind: 'tool', world: null, imports: null }]);
   });
 });
 

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
 import { archiveBytes, skillFiles } from '../../packages/artifacts/test/store/artifacts.ts';
 import { identity, issuer, MockAuthority } from '../../packages/artifacts/test/trust/mock-authority.ts';
@@ -433,14 +434,56 @@ describe('svc update under a rule', () => {
     versioned('1.2.0');
     await run('publish', 'style', '--sign', '--key', 'stranger.key');
     const before = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
-    const refused = await run('update');
-    expect([refused.code, refused.stderr.slice(0, 18)]).toEqual([1, 'error[E-REG-009]: ']);
+    const outdated = await run('outdated');
+    expect(outdated.stdout).toMatch(/\nstyle +1\.1\.0 +1\.2\.0 +1\.2\.0 +active +- +the key acme\n$/);
+    for (const args of [['update'], ['update', '--dry-run'], ['add', 'style@1.2.0'], ['add', 'style', '--dry-run']]) {
+      const refused = await run(...args);
+      expect([refused.code, refused.stdout, refused.stderr.slice(0, 18)], args.join(' ')).toEqual([
+        1,
+        '',
+        'error[E-REG-009]: ',
+      ]);
+      expect(refused.stderr).toContain('--accept-signer');
+      expect(readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8')).toBe(before);
+    }
+    const planned = await run('update', '--accept-signer', '--dry-run');
+    expect(planned.stdout).toContain('\nstyle 1.1.0 → 1.2.0 (signed by the key stranger)\n');
     expect(readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8')).toBe(before);
     const accepted = await run('update', '--accept-signer');
-    expect(accepted.stdout).toContain('style is signed by ');
+    expect(accepted.stdout).toContain('\nstyle 1.1.0 → 1.2.0 (signed by the key stranger)\n');
     const lock = JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')) as { artifacts: object[] };
     expect(lock.artifacts).toContainEqual(
       expect.objectContaining({ name: 'style', version: '1.2.0', signed_by: signedLine(stranger) }),
     );
-  });
+  }, 90_000);
+});
+
+describe('svc info and svc list', () => {
+  it('say who signed, by every key of the user, and what does not hold', async () => {
+    await run('publish', 'style', '--sign', '--key', 'acme.key');
+    expect((await run('install')).code).toBe(0);
+    const stored = join(workspace.folder, '.svc', 'artifacts', 'style', '1.0.0', 'style-1.0.0.zip');
+    const sha256 = sha256Hex(readFileSync(stored));
+    const body = Buffer.from(await signedBy(stranger, readFileSync(stored)));
+    expect((await registry.ask(`POST /v1/signatures/${sha256}`, { body })).status).toBe(201);
+    expect((await run('info', 'style')).stdout).toMatch(/\n1\.0\.0 +active +- +\d+ B +[0-9a-f]{12} +2 +project /);
+    const unknown = { signed_by: null, reason: 'it is by no key of trust.keys' };
+    const found = async (): Promise<unknown> =>
+      (JSON.parse((await run('info', 'style@1.0.0', '--json')).stdout) as { signatures: unknown }).signatures;
+    expect(await found()).toEqual([unknown, unknown]);
+    home('config.yaml', 'trust: { keys: { acme: ./acme.pub } }\n');
+    expect(await found()).toEqual(expect.arrayContaining([unknown, { signed_by: signedLine(acme), reason: null }]));
+    const shown = (await run('info', 'style@1.0.0')).stdout;
+    expect(shown).toMatch(/^signed by {4}the key acme$/m);
+    expect(shown).toMatch(/^signature {4}not known to hold: it is by no key of trust\.keys$/m);
+    expect((await run('list')).stdout).not.toContain('SIGNED BY');
+    trust(byAcme);
+    expect((await run('install')).code).toBe(0);
+    expect((await run('list')).stdout).toMatch(/ SIGNED BY\n(.*\n)*style .* the key acme\n/);
+    expect((await run('list', '--all')).stdout).toMatch(/\nstyle .* 2, not checked\n/);
+    const listed = (await run('list', '--json')).stdout.split('\n').filter((line) => line.includes('"style"'));
+    expect(listed.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { signatures: 2, signed_by: signedLine(acme) },
+    ]);
+  }, 60_000);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 
-import { interfaceNames } from '../src/compiler/interface-names.ts';
+import { interfaceNames, interfacesOf } from '../src/compiler/interface-names.ts';
 import { interfacePackages, offeredInterface, refusedInterfaces } from '../src/interface-versions.ts';
 import { MalformedWasm } from '../src/core-module.ts';
 import { componentText, toolRunning } from './support/component-text.ts';
@@ -133,6 +133,10 @@ describe('the names of interfaces in a component', () => {
       (export "f" (type $text))
       (export "svc:five/six@7.8.9" (instance $two))
       (import "svc:seven/eight@0.0.1" (instance))`);
+    expect(interfacesOf(wasm as Uint8Array)).toEqual({
+      imports: ['svc:one/two@1.2.3', 'svc:seven/eight@0.0.1'],
+      exports: ['svc:three/four@4.5.6', 'svc:five/six@7.8.9'],
+    });
     expect(interfaceNames(wasm as Uint8Array)).toEqual([
       'svc:one/two@1.2.3',
       'svc:three/four@4.5.6',

@@ -1,5 +1,6 @@
 /** Lists and searches what local stores and registries have. */
 
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isArtifactName, isExactVersion } from '../manifest/names.ts';
@@ -8,12 +9,13 @@ import { type ArtifactRef, platformShape } from './artifact-ref.ts';
 import { type ArtifactKind, manifestFile, readManifestText } from './inspect-content.ts';
 import { readVariant, type StoredArchive, variantPaths } from './store-layout.ts';
 import { decodeKind } from './store-put.ts';
+import { signaturesBeside } from './trust/signature-bundle.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { readArchive } from './archive.ts';
-import { localPlaces, type StorePlaces } from './locate.ts';
+import { type LocalPlace, localPlaces, type StorePlaces } from './locate.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
-import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
+import { namesIfThere, unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { IndexObject, VersionState } from '@svc/protocol/registry-messages.ts';
 
 interface ListedArchive extends StoredArchive {
@@ -31,6 +33,29 @@ export function listStored(root: string): ListedArchive[] {
 /** The versions of an artifact that a store holds in any variant. */
 export function storedVersions(root: string, name: string): string[] {
   return versionsIn(root, name).filter((version) => variantsIn(root, { name, version }).length > 0);
+}
+
+/** An archive in one of the places of this machine. */
+export interface LocalCopy extends StoredArchive {
+  readonly origin: LocalPlace['origin'];
+  /** Null where it went away meanwhile. */
+  readonly bytes: number | null;
+  /** How many lie beside it. */
+  readonly signatures: number;
+}
+
+/** Every archive of an artifact on this machine, place by place in the order of looking. */
+export function copiesHere(places: StorePlaces, name: string): LocalCopy[] {
+  return localPlaces(places).flatMap(({ origin, root }) =>
+    versionsIn(root, name)
+      .flatMap((version) => variantsIn(root, { name, version }))
+      .map(({ kind: _, ...stored }) => ({ ...stored, origin, ...fileFacts(stored.path) })),
+  );
+}
+
+function fileFacts(path: string): Pick<LocalCopy, 'bytes' | 'signatures'> {
+  const bytes = unlessRefused(() => statSync(path).size, null);
+  return { bytes, signatures: signaturesBeside(path).length };
 }
 
 function versionsIn(root: string, name: string): string[] {

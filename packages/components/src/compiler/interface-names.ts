@@ -8,7 +8,7 @@ const exportSection = 11;
 const coreSort = 0x00;
 
 /** What a component imports and exports, each name once. */
-interface ExternNames {
+export interface ExternNames {
   readonly imports: readonly string[];
   readonly exports: readonly string[];
 }
@@ -26,6 +26,13 @@ export function externNames(component: Uint8Array): ExternNames {
     ...new Set(all.filter(({ section }) => section === wanted).map(({ name }) => name)),
   ];
   return { imports: ofSection(importSection), exports: ofSection(exportSection) };
+}
+
+/** The same without functions and types that belong to no interface. */
+export function interfacesOf(component: Uint8Array): ExternNames {
+  const { imports, exports } = externNames(component);
+  const isInterface = (name: string): boolean => name.includes('/');
+  return { imports: imports.filter(isInterface), exports: exports.filter(isInterface) };
 }
 
 interface Extern {

@@ -5,12 +5,16 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { loadTrustPolicy, type TrustPolicy } from '@svc/artifacts/manifest/trust-policy.ts';
 import { kindOfArchive } from '@svc/artifacts/store/open-stored.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { listStored } from '@svc/artifacts/store/list-stored.ts';
 import { localPlaces, type StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { commandWith } from '@svc/artifacts/store/lock-faults.ts';
 import { resolveEach } from '@svc/artifacts/store/resolve.ts';
+import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
+import { signaturesBeside } from '@svc/artifacts/store/trust/signature-bundle.ts';
+import { decodeSigner, encodeSigner } from '@svc/artifacts/store/trust/signer.ts';
 import type { CommandContext } from './command-context.ts';
 import { openProject, placesOf, type Project } from './project.ts';
 import { render, renderFailure } from './render-failure.ts';
@@ -30,6 +34,10 @@ interface ListRow extends ArtifactRef {
   readonly platform: string | null;
   readonly sha256: string | null;
   readonly location: string | null;
+  /** How many signatures lie beside it; null for what has none of its own: a folder, and what comes with `svc`. */
+  readonly signatures: number | null;
+  /** Who signed it, as a rule of the trust policy wants it; null where no rule has looked. */
+  readonly signed_by: Readonly<Record<string, string>> | null;
 }
 
 const columns: readonly Column[] = [
@@ -87,7 +95,18 @@ async function storedRows(places: StorePlaces, context: CommandContext): Promise
   for (const { origin, root } of localPlaces(places)) {
     for (const { name, version, kind, platform, sha256, path } of listStored(root)) {
       const shown = kind ?? (await kindInside(path, context));
-      rows.push({ name, version, kind: shown, origin, platform, sha256, location: path });
+      const signatures = origin === 'bundled' ? null : signaturesBeside(path).length;
+      rows.push({
+        name,
+        version,
+        kind: shown,
+        origin,
+        platform,
+        sha256,
+        location: path,
+        signatures,
+        signed_by: null,
+      });
     }
   }
   return rows;
@@ -110,13 +129,18 @@ async function manifestRows(project: Project, context: CommandContext): Promise<
   const resolutions = await resolveEach(project.entries, { ...project, sources: () => [] });
   return resolutions.map((resolution) => {
     if (resolution.kind === 'installed') {
-      const { entry, manifest, origin, platform, sha256, location } = resolution.artifact;
-      return { name: entry.name, version: entry.version, kind: manifest.runtime, origin, platform, sha256, location };
+      const { entry, manifest, origin, platform, sha256, location, admission } = resolution.artifact;
+      const { name, version } = entry;
+      const isStored = origin === 'project' || origin === 'user';
+      const signatures = isStored ? signaturesBeside(location).length : null;
+      const signed_by = admission?.kind === 'signed' ? encodeSigner(admission.signer) : null;
+      return { name, version, kind: manifest.runtime, origin, platform, sha256, location, signatures, signed_by };
     }
     const { entry, fault } = resolution;
     context.stderr.write(render(fault instanceof DiagnosticList ? fault.diagnostics : [fault], context));
     const { name, version, runtime: kind } = entry;
-    return { name, version, kind, origin: null, platform: null, sha256: null, location: null };
+    const nothing = { origin: null, platform: null, sha256: null, location: null, signatures: null, signed_by: null };
+    return { name, version, kind, ...nothing };
   });
 }
 
@@ -141,5 +165,27 @@ function write(rows: readonly ListRow[], options: ListOptions, context: CommandC
     row.platform ?? '-',
     row.sha256?.slice(0, 12) ?? '-',
   ]);
-  context.stdout.write(renderTable(columns, cells, context.stdout));
+  const signers = shownSigners(rows, context);
+  context.stdout.write(
+    signers === null
+      ? renderTable(columns, cells, context.stdout)
+      : renderTable(
+          [...columns, { title: 'SIGNED BY', keeps: 12 }],
+          cells.map((row, index) => [...row, signers[index] ?? '-']),
+          context.stdout,
+        ),
+  );
+}
+
+/** Null where nothing is signed: most have no column for it. */
+function shownSigners(rows: readonly ListRow[], { home }: CommandContext): readonly string[] | null {
+  const policy = rows.some(({ signed_by: by }) => by !== null) ? loadTrustPolicy(home) : null;
+  const signers = rows.map((row) => shownSigner(row, policy));
+  return signers.every((signer) => signer === '-') ? null : signers;
+}
+
+function shownSigner({ signatures, signed_by: by }: ListRow, policy: TrustPolicy | null): string {
+  const signer = decodeSigner(by);
+  if (signer !== null) return renderSigner(signer, policy);
+  return signatures === null || signatures === 0 ? '-' : `${signatures}, not checked`;
 }

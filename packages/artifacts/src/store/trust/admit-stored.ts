@@ -51,7 +51,8 @@ function candidateOf(stored: StoredArchive, signatures: Candidate['signatures'])
   return { ref: stored, sha256: stored.sha256, chunks: () => chunksOfFile(stored.path), signatures };
 }
 
-async function signaturesOfSources(stored: LockedArtifact, { sources }: StorePlaces): Promise<readonly string[]> {
+/** All bundles that the sources have for the bytes of an archive. */
+export async function signaturesOfSources(stored: LockedArtifact, { sources }: StorePlaces): Promise<readonly string[]> {
   const found: string[] = [];
   for (const source of await sources()) found.push(...((await source.signatures?.(stored)) ?? []));
   return found;

@@ -2,6 +2,12 @@
 
 import { Command } from 'commander';
 
+import { loadTrustPolicy } from '@svc/artifacts/manifest/trust-policy.ts';
+import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
+import type { Candidate } from '@svc/artifacts/store/choose-version.ts';
+import { type LockedArtifact, readLock } from '@svc/artifacts/store/lockfile.ts';
+import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
+import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
 import type { CommandContext } from '../command-context.ts';
 import { interruptible } from '../stop-signals.ts';
 import { type Column, renderTable } from '../table.ts';
@@ -38,7 +44,7 @@ export function outdatedCommand(context: CommandContext): Command {
         const opened = openForChange(context, options, signal);
         const standings = await standingsOf(opened.listed, opened);
         const outdated = standings.filter(isOutdated);
-        write(outdated, options, context);
+        write(outdated, { options, context, lock: readLock(opened.request.manifestDir) ?? [] });
         const unknown = standings.filter(({ apart, candidates }) => apart === null && candidates === null);
         for (const { entry } of unknown) {
           context.stderr.write(say`nothing is known of ${entry.name}: the registry in use does not list it\n`);
@@ -54,13 +60,34 @@ function isOutdated(standing: Standing): boolean {
   return [wanted, latest].some((candidate) => candidate !== null && replacesInUse(standing, candidate));
 }
 
-function write(outdated: readonly Standing[], { json }: OutdatedOptions, { stdout, stderr }: CommandContext): void {
-  if (json === true) {
-    for (const { entry, wanted, latest, now } of outdated) {
+interface Writing {
+  readonly options: OutdatedOptions;
+  readonly context: CommandContext;
+  /** What the project records. */
+  readonly lock: readonly LockedArtifact[];
+}
+
+function write(outdated: readonly Standing[], { options, context, lock }: Writing): void {
+  const { stdout, stderr } = context;
+  const signers = outdated.map(({ entry }) => recordedSigner(entry, lock));
+  if (options.json === true) {
+    for (const [index, { entry, wanted, latest, now }] of outdated.entries()) {
       const { name, version: current, range = null } = entry;
       const [state, reason] = [now?.state ?? null, now?.reason ?? null];
-      const [wantedVersion, latestVersion] = [wanted?.version ?? null, latest?.version ?? null];
-      stdout.write(jsonLine({ name, current, wanted: wantedVersion, latest: latestVersion, range, state, reason }));
+      const signer = signers[index] ?? null;
+      stdout.write(
+        jsonLine({
+          name,
+          current,
+          wanted: wanted?.version ?? null,
+          latest: latest?.version ?? null,
+          range,
+          state,
+          reason,
+          signed_by: signer === null ? null : encodeSigner(signer),
+          wanted_signatures: signaturesOf(wanted),
+        }),
+      );
     }
     return;
   }
@@ -76,5 +103,33 @@ function write(outdated: readonly Standing[], { json }: OutdatedOptions, { stdou
     now?.state ?? '-',
     now?.reason ?? '-',
   ]);
-  stdout.write(renderTable(columns, cells, stdout));
+  if (signers.every((signer) => signer === null)) {
+    stdout.write(renderTable(columns, cells, stdout));
+    return;
+  }
+  const policy = loadTrustPolicy(context.home);
+  const withSigners = cells.map((row, index) => {
+    const signer = signers[index] ?? null;
+    return [...row, signer === null ? '-' : `${renderSigner(signer, policy)}${unsignedNow(outdated[index])}`];
+  });
+  stdout.write(renderTable([...columns, { title: 'SIGNED BY', keeps: 20 }], withSigners, stdout));
+}
+
+/** Who signed the version in use, as the project records it. */
+function recordedSigner({ name, version }: ArtifactEntry, lock: readonly LockedArtifact[]): Signer | null {
+  return lock.find((locked) => locked.name === name && locked.version === version)?.signedBy ?? null;
+}
+
+/** How many signatures the registry has of each archive of a version, at least; null where it does not say. */
+function signaturesOf(candidate: Candidate | null): number | null {
+  const counts = candidate?.listed?.archives.map(({ signatures }) => signatures) ?? [null];
+  return counts.reduce<number | null>(
+    (least, count) => (least === null || count === null ? null : Math.min(least, count)),
+    Infinity,
+  );
+}
+
+function unsignedNow(standing: Standing | undefined): string {
+  const wanted = standing?.wanted ?? null;
+  return wanted !== null && signaturesOf(wanted) === 0 ? `; ${wanted.version} by nobody` : '';
 }

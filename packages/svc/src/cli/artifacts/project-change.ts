@@ -8,6 +8,7 @@ import { type ArtifactEdit, editArtifacts } from '@svc/artifacts/manifest/edit-a
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { loadCapsuleManifest, type LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
+import { loadTrustPolicy } from '@svc/artifacts/manifest/trust-policy.ts';
 import { spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { decidesInstall } from '@svc/artifacts/store/build-archive.ts';
 import {
@@ -32,6 +33,7 @@ import { type Column, renderTable } from '../table.ts';
 import { exactLine, jsonLine, say } from '../terminal/shown.ts';
 import { shownBytes } from '../trace/shown-values.ts';
 import { DownloadView } from '../transfer-view.ts';
+import { type BroughtArchives, plannedSigners } from './planned-signers.ts';
 
 export interface ChangeOptions {
   readonly manifest: string;
@@ -139,7 +141,7 @@ export async function carryOut(plan: readonly PlannedChange[], opened: OpenedPro
   // Refuses what cannot be edited before anything is fetched.
   const rows = rowsOf(plan, opened);
   if (options.dryRun === true) {
-    show(rows, 'planned', opened);
+    show(rows, 'planned', opened, await plannedSigners(plan, opened));
     return;
   }
   if (plan.length === 0) {
@@ -191,9 +193,9 @@ function show(
   rows: readonly ChangeRow[],
   outcome: 'planned' | 'changed',
   { options, context }: OpenedProject,
-  brought: ReadonlyMap<string, InstalledRef> = new Map(),
+  brought: BroughtArchives = new Map(),
 ): void {
-  const broughtFor = ({ name, after }: ChangeRow): InstalledRef | undefined =>
+  const broughtFor = ({ name, after }: ChangeRow): Pick<InstalledRef, 'sha256' | 'admission'> | undefined =>
     after === null ? undefined : brought.get(spell({ name, version: after }));
   if (options.json === true) {
     for (const row of rows) {
@@ -218,9 +220,12 @@ function show(
     (broughtFor(row)?.sha256 ?? row.sha256)?.slice(0, 12) ?? '-',
   ]);
   context.stdout.write(renderTable(columns, cells, context.stdout));
+  const policy = brought.size === 0 ? null : loadTrustPolicy(context.home);
   for (const row of rows) {
     const signer = signerOf(broughtFor(row));
-    if (signer !== null) context.stdout.write(say`${row.name} is signed by ${renderSigner(signer)}\n`);
+    if (signer === null) continue;
+    const versions = [row.before, row.after].filter((version) => version !== null).join(' → ');
+    context.stdout.write(say`${row.name} ${versions} (signed by ${renderSigner(signer, policy)})\n`);
   }
   if (outcome === 'changed') return;
   context.stdout.write(say`\n${options.manifest} would change:\n`);
@@ -228,6 +233,6 @@ function show(
 }
 
 /** Null where nobody has signed, or no policy wants to know. */
-function signerOf(brought: InstalledRef | undefined): Signer | null {
+function signerOf(brought: Pick<InstalledRef, 'admission'> | undefined): Signer | null {
   return brought?.admission?.kind === 'signed' ? brought.admission.signer : null;
 }

@@ -1,0 +1,132 @@
+/** Looks into the archive of one version of an artifact: what its manifest declares, what its component is, and who signed it. */
+
+import { statSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
+import type { ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
+import { type ArtifactKind, componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
+import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
+import { findRef } from '@svc/artifacts/store/resolve.ts';
+import type { StoredArchive } from '@svc/artifacts/store/store-layout.ts';
+import { signaturesOfSources } from '@svc/artifacts/store/trust/admit-stored.ts';
+import { inspectSignatures } from '@svc/artifacts/store/trust/inspect-signatures.ts';
+import { encodeSignatures, decodeSignatures, signaturesBeside } from '@svc/artifacts/store/trust/signature-bundle.ts';
+import type { Verdict } from '@svc/artifacts/store/trust/verify-bundles.ts';
+import { type Asked, askedFor, worldOf } from '@svc/components/component-outline.ts';
+import { interfacesOf } from '@svc/components/compiler/interface-names.ts';
+import { MalformedWasm } from '@svc/components/core-module.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
+
+/** What a component is and can ask for. */
+export interface ComponentFacts {
+  readonly world: string | null;
+  readonly imports: readonly string[];
+  readonly exports: readonly string[];
+  readonly asksFor: readonly Asked[];
+}
+
+/** What a hook is called at, and what it may change there. */
+interface HookFacts {
+  readonly binding: readonly string[];
+  readonly execution_mode: string;
+  readonly commit_policy: readonly string[];
+}
+
+/** What is in one version. */
+export interface InsideFacts {
+  readonly kind: ArtifactKind;
+  /** How it is made: null for a capsule and a skill. */
+  readonly implementation: ArtifactManifest['implementation'] | null;
+  readonly description: string | null;
+  readonly tags: readonly string[];
+  readonly inputSchema: unknown;
+  /** What an MCP server is started with; null for anything else. */
+  readonly command: readonly string[] | null;
+  readonly hook: HookFacts | null;
+  /** Null for what is no component, and for one that cannot be read. */
+  readonly component: ComponentFacts | null;
+  readonly platform: string | null;
+  readonly sha256: string;
+  readonly bytes: number;
+  /** One for each signature; null for what comes with `svc`, which is not signed on its own. */
+  readonly signatures: readonly Verdict[] | null;
+}
+
+/** A version that this machine does not have is brought into a store that is gone afterwards: looking installs nothing. */
+export async function lookInside(ref: ArtifactRef, places: StorePlaces): Promise<InsideFacts> {
+  const aside = await mkdtemp(join(tmpdir(), 'svc-info-'));
+  try {
+    const found = (await findHere(ref, places)) ?? (await findRef(ref, { ...places, manifestDir: aside }));
+    const { stored, artifact, origin } = found;
+    const { platform, sha256, path } = stored;
+    return {
+      ...(await contentOf(artifact)),
+      platform,
+      sha256,
+      bytes: statSync(path).size,
+      signatures: origin === 'bundled' ? null : await signaturesOf(stored, places),
+    };
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+/** Null where no local place has it. */
+async function findHere(ref: ArtifactRef, places: StorePlaces): Promise<Awaited<ReturnType<typeof findRef>> | null> {
+  try {
+    return await findRef(ref, { ...places, sources: () => [] });
+  } catch (error) {
+    if (error instanceof Diagnostic && error.code === 'E-REG-001') return null;
+    throw error;
+  }
+}
+
+/** Those beside it and those that its source has, each once. */
+async function signaturesOf(stored: StoredArchive, places: StorePlaces): Promise<readonly Verdict[]> {
+  const { path, sha256 } = stored;
+  const all = [...signaturesBeside(path), ...(await signaturesOfSources(stored, places))];
+  const bundles = decodeSignatures(encodeSignatures(all));
+  return await inspectSignatures({ sha256, bundles, chunks: () => chunksOfFile(path) }, places);
+}
+
+type Content = Omit<InsideFacts, 'platform' | 'sha256' | 'bytes' | 'signatures'>;
+
+async function contentOf(artifact: FoundArtifact | null): Promise<Content> {
+  if (artifact === null) {
+    const nothing = { implementation: null, description: null, inputSchema: null, command: null };
+    return { kind: 'capsule', ...nothing, tags: [], hook: null, component: null };
+  }
+  const { manifest } = artifact;
+  const { runtime: kind, description, tags, input_schema: inputSchema = null, command = null } = manifest;
+  return {
+    kind,
+    implementation: kind === 'skill' ? null : manifest.implementation,
+    description: description === '' ? null : description,
+    tags,
+    inputSchema,
+    command,
+    hook: kind === 'hook' ? hookFacts(manifest) : null,
+    component: requiredFile(manifest) === componentFile ? componentFacts(await artifact.read(componentFile)) : null,
+  };
+}
+
+function hookFacts(manifest: ArtifactManifest): HookFacts {
+  const { events, mode, policies } = hookDeclaration(manifest);
+  return { binding: [...events], execution_mode: mode, commit_policy: [...policies] };
+}
+
+function componentFacts(bytes: Uint8Array): ComponentFacts | null {
+  try {
+    const names = interfacesOf(bytes);
+    return { world: worldOf(names), ...names, asksFor: askedFor(names) };
+  } catch (error) {
+    if (error instanceof MalformedWasm) return null;
+    throw error;
+  }
+}
