@@ -1,5 +1,7 @@
 /** Asks registries and repositories for an artifact that this machine does not have. */
 
+import { basename } from 'node:path';
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { refuseBlocked } from './blocked-copies.ts';
@@ -7,6 +9,7 @@ import type { ArtifactSource, FetchedArchive } from './installed-artifact.ts';
 import { storedVersions } from './list-stored.ts';
 import type { LocalPlace, Location, StorePlaces } from './locate.ts';
 import { type LockedArtifact, readLock } from './lockfile.ts';
+import { variantPaths } from './store-layout.ts';
 import { receive, type Receipt } from './store-put.ts';
 import { trustPlacesOf } from './trust/admit-stored.ts';
 import { judgeState, strictRules } from './version-state-rules.ts';
@@ -107,8 +110,21 @@ function foundNowhere(
   const unasked = sources.length === 0 ? '; no registry was asked' : '';
   return new Diagnostic('E-REG-001', `${spell(ref)} for ${platform} is not in ${looked.join(', ')}${unasked}`, {
     hint:
-      others.length > 0
+      outgrownHint(ref, local) ??
+      (others.length > 0
         ? `there is ${ref.name} in version ${others.join(', ')}`
-        : `check the name and the version${sources.length > 0 ? '' : ', install it from the registry that has it'}, or give its entry a source: with the path of a directory or archive`,
+        : `check the name and the version${sources.length > 0 ? '' : ', install it from the registry that has it'}, or give its entry a source: with the path of a directory or archive`),
   });
+}
+
+/** What to do about a version that came with another `svc`; null for an artifact that this one does not bring. */
+function outgrownHint(ref: ArtifactRef, local: readonly LocalPlace[]): string | null {
+  const bundled = local.find(({ origin }) => origin === 'bundled');
+  const versions = bundled === undefined ? [] : storedVersions(bundled.root, ref.name);
+  if (versions.length === 0) return null;
+  const file = basename(variantPaths('', ref, null).archive);
+  return (
+    `this svc brings ${ref.name} in version ${versions.join(', ')}: svc update ${ref.name} moves svc.yaml and svc.lock to it; ` +
+    `to stay, download ${file} from the release of svc that had it, and run svc install ./${file}`
+  );
 }

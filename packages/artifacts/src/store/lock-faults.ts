@@ -2,6 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { spell } from './artifact-ref.ts';
+import type { ArtifactOrigin } from './installed-artifact.ts';
 import { type LockedArtifact, lockPath } from './lockfile.ts';
 
 /** What finds that an artifact differs from the lock: a run, or an install that may not change it. */
@@ -11,13 +12,16 @@ interface LockHolder {
   readonly manifestFile?: string | undefined;
 }
 
+/** What is held to the lock, and where it was found. */
+type FoundOnDisk = LockedArtifact & { readonly location: string; readonly origin?: ArtifactOrigin };
+
 const codes = { run: 'E-RUN-003', frozen: 'E-REG-005' } as const;
 const withoutFrozen = { run: '', frozen: ' without --frozen' } as const;
 
 /** Where the artifacts found differ from the lock: an `E-RUN-003` each, `E-REG-005` with `--frozen`, in the order of `found`. */
 export function lockFaults(
   lock: readonly LockedArtifact[],
-  found: readonly (LockedArtifact & { readonly location: string })[],
+  found: readonly FoundOnDisk[],
   holder: LockHolder = { by: 'run' },
 ): Diagnostic[] {
   return found.flatMap((artifact) => {
@@ -38,11 +42,7 @@ function installCommand({ by, manifestFile = usualManifest }: LockHolder): strin
   return `${commandWith('svc install', manifestFile)}${withoutFrozen[by]}`;
 }
 
-function lockFault(
-  lock: readonly LockedArtifact[],
-  artifact: LockedArtifact & { readonly location: string },
-  holder: LockHolder,
-): Diagnostic | null {
+function lockFault(lock: readonly LockedArtifact[], artifact: FoundOnDisk, holder: LockHolder): Diagnostic | null {
   const sameName = lock.filter((locked) => locked.name === artifact.name);
   const sameVersion = sameName.filter((locked) => locked.version === artifact.version);
   const locked = sameVersion.find((candidate) => candidate.platform === artifact.platform);
@@ -57,11 +57,17 @@ function lockFault(
     );
   }
   const variant = artifact.platform === null ? '' : ` for ${artifact.platform}`;
-  const recorded = sameName[0] === undefined || sameVersion.length > 0 ? 'nothing' : spell(sameName[0]);
+  const before = sameVersion.length > 0 ? undefined : sameName[0];
+  const recorded = before === undefined ? 'nothing' : spell(before);
+  // An entry that svc.yaml need not have says no version: then it is svc that has changed.
+  const upgraded =
+    before === undefined || artifact.origin !== 'bundled'
+      ? ''
+      : `: ${spell(artifact)} comes with this svc, as ${recorded} came with the one before`;
   return new Diagnostic(
     codes[holder.by],
     `artifact ${spell(artifact)}${variant} has sha256 ${artifact.sha256} (${artifact.location}), but svc.lock records ${recorded} for it`,
-    { hint: `run ${installCommand(holder)} to bring svc.lock up to date with the manifest` },
+    { hint: `run ${installCommand(holder)} to bring svc.lock up to date with the manifest${upgraded}` },
   );
 }
 

@@ -82,10 +82,10 @@ export function foundIn(resolution: Resolution): readonly InstalledArtifact[] {
 }
 
 /** What `svc.lock` records of an artifact. */
-export function lockedAs(artifact: InstalledArtifact): LockedArtifact & { readonly location: string } {
-  const { manifest, platform, sha256, location, admission, from } = artifact;
+export function lockedAs(artifact: InstalledArtifact): LockedArtifact & Pick<InstalledArtifact, 'location' | 'origin'> {
+  const { manifest, platform, sha256, location, origin, admission, from } = artifact;
   const known = { ...fetchedFrom(from), ...signedBy(admission) };
-  return { name: manifest.name, version: manifest.version, platform, sha256, location, ...known };
+  return { name: manifest.name, version: manifest.version, platform, sha256, location, origin, ...known };
 }
 
 /** Where it was fetched from, for `svc.lock`. */

@@ -12,7 +12,7 @@ import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
 import type { CommandContext } from '../command-context.ts';
 import { interruptible } from '../stop-signals.ts';
 import { say } from '../terminal/shown.ts';
-import { replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
+import { needNoRegistry, replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
 import {
   carryOut,
   type ChangeOptions,
@@ -39,8 +39,9 @@ export function updateCommand(context: CommandContext): Command {
     .action(async (names: string[], options: UpdateOptions) => {
       await interruptible(context, async (signal) => {
         const opened = openForChange(context, options, signal);
-        refuseUnlisted(opened);
-        const standings = await standingsOf(entriesNamed(names, opened), opened);
+        const entries = entriesNamed(names, opened);
+        if (!needNoRegistry(entries, opened)) refuseUnlisted(opened);
+        const standings = await standingsOf(entries, opened);
         const plan = standings.flatMap((standing) => {
           const planned = planOf(standing, { isNamed: names.length > 0, isLatest: options.latest === true, opened });
           return planned === null ? [] : [planned];
@@ -87,8 +88,9 @@ function planOf(standing: Standing, { isNamed, isLatest, opened }: Planning): Pl
     if (isNamed) opened.context.stderr.write(say`${name} stays at ${entry.version}: ${why}\n`);
     return null;
   };
-  if (apart !== null) return stays(whyApart[apart]);
-  if (range === undefined && !isLatest) return stays('its entry has no range; --latest moves it all the same');
+  if (apart !== null && apart !== 'outgrown') return stays(whyApart[apart]);
+  if (range === undefined && !isLatest && apart !== 'outgrown')
+    return stays('its entry has no range; --latest moves it all the same');
   const { platform } = opened.request;
   const best = isLatest ? standing.latest : standing.wanted;
   if (best === null) {
@@ -96,7 +98,7 @@ function planOf(standing: Standing, { isNamed, isLatest, opened }: Planning): Pl
     throw noVersion(name, isLatest ? '*' : (range ?? entry.version), among, platform);
   }
   if (!replacesInUse(standing, best)) return stays('there is no newer one to choose');
-  return changeTo(best, entry, { isLatest, opened });
+  return changeTo(best, standing, { isLatest, opened });
 }
 
 const whyApart = {
@@ -107,13 +109,14 @@ const whyApart = {
 
 function changeTo(
   best: Candidate,
-  { name, version: before, range }: ArtifactEntry,
+  { entry: { name, version: before, range }, apart }: Standing,
   { isLatest, opened }: Omit<Planning, 'isNamed'>,
 ): PlannedChange {
   const { version } = best;
   const moved = isLatest && range !== undefined ? compatibleRange(version) : undefined;
   const edit: ArtifactEdit = { kind: 'change', name, version, ...(moved === undefined ? {} : { range: moved }) };
-  const registry = opened.registry();
+  // What comes with svc is not asked for elsewhere.
+  const registry = apart === 'outgrown' ? null : opened.registry();
   return {
     name,
     before,
@@ -121,7 +124,7 @@ function changeTo(
     range: moved === undefined ? (range ?? null) : moved,
     candidate: best,
     wanted: { name, version },
-    ...(registry.kind === 'registry' ? { source: heldToList(registry.client, best) } : {}),
+    ...(registry?.kind === 'registry' ? { source: heldToList(registry.client, best) } : {}),
     expectedEdit: edit,
     edit: (runtime) => {
       const present = opened.listed.find((entry) => entry.name === name);
