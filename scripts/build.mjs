@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, uti
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
 
 import { acceptSums, compareSums, readSums, renderDifferences } from './artifact-sums.mjs';
 import { buildArtifacts } from './build-artifacts.mjs';
@@ -33,7 +33,11 @@ const wholePackages = new Map([
   ['@modelcontextprotocol/client', '@modelcontextprotocol/client'],
   ['@modelcontextprotocol/server', '@modelcontextprotocol/server'],
   ['@modelcontextprotocol/server/stdio', '@modelcontextprotocol/server'],
+  ['ajv', 'ajv'],
+  ['ajv/dist/2020.js', 'ajv'],
 ]);
+/** Those that are made of the same modules for the most part: what both use is in a file that both read. */
+const sharing = new Set(['@modelcontextprotocol/client', '@modelcontextprotocol/server']);
 /** Makes of such an import one of that file, `directory` being the way to `dist/`. */
 const packagesOnDemand = (directory) => ({
   name: 'packages-on-demand',
@@ -121,6 +125,20 @@ const bundleServers = async () =>
     plugins: [packagesOnDemand('.'), ownVersion],
   });
 
+/** @type {import('esbuild').BuildOptions} */
+const packageOptions = {
+  plugins: [allNames],
+  absWorkingDir: root,
+  outdir: 'dist/packages',
+  outExtension: { '.js': '.cjs' },
+  bundle: true,
+  platform: 'node',
+  target: 'node20.19',
+  minify: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+};
+
 const planFile = process.argv.find((argument) => argument.startsWith('--plan='))?.slice('--plan='.length);
 const known = planFile !== undefined && existsSync(planFile) ? JSON.parse(readFileSync(planFile, 'utf8')) : null;
 const changed = known === null ? [] : changedSince(statSync(planFile).mtimeMs);
@@ -197,20 +215,22 @@ function writeChanged(path, code) {
 }
 
 async function bundlePackages() {
-  await build({
-    plugins: [allNames],
-    absWorkingDir: root,
-    entryPoints: [...latePackages].map(([file, path]) => ({ in: path, out: file.slice(0, -'.cjs'.length) })),
-    outdir: 'dist/packages',
-    outExtension: { '.js': '.cjs' },
-    bundle: true,
-    platform: 'node',
-    target: 'node20.19',
-    format: 'cjs',
-    minify: true,
-    legalComments: 'none',
-    logLevel: 'warning',
-  });
+  const entriesOf = (isShared) =>
+    [...latePackages]
+      .filter(([, path]) => sharing.has(path) === isShared)
+      .map(([file, path]) => ({ in: path, out: file.slice(0, -'.cjs'.length) }));
+  await build({ ...packageOptions, entryPoints: entriesOf(false), format: 'cjs' });
+  // Only ES modules are split.
+  const split = { entryPoints: entriesOf(true), format: 'esm', splitting: true, chunkNames: 'shared-[hash]' };
+  const { outputFiles } = await build({ ...packageOptions, ...split, write: false });
+  const made = new Set([...latePackages.keys(), ...outputFiles.map(({ path }) => basename(path))]);
+  for (const file of readdirSync(join('dist', 'packages'))) {
+    if (!made.has(file)) rmSync(join('dist', 'packages', file));
+  }
+  for (const { path, text } of outputFiles) {
+    const { code } = await transform(text, { format: 'cjs', platform: 'node', target: 'node20.19', minify: true });
+    writeChanged(path, code);
+  }
 }
 
 async function buildTheRest() {
