@@ -1,6 +1,6 @@
 // @ts-check
 // Makes the tarballs that are published out of a built checkout: those of `npm pack`, with the name, the repository and the openness that a
-// registry is given. The checkout's own manifests stay private, so that nothing is published by a slip.
+// registry is given, and documents that link to nothing which is not there. The checkout's own manifests stay private, so that nothing is published by a slip.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { join } from 'node:path';
 
 import { publishedPackages } from './build-packages.mjs';
 import { scope } from './own-names.mjs';
+import { mendLinks, readableAt } from './packed-links.mjs';
 
 /**
  * What is published, what others depend on first: names of packages, and the folders that they are packed from. `svc` is the whole checkout; a
@@ -33,8 +34,11 @@ export function packReleased(checkout, { out, repository }) {
       const packed = npmPack(join(checkout, folder), work);
       execFileSync('tar', ['-xzf', join(work, packed), '-C', work]);
       const manifest = join(work, 'package', 'package.json');
-      const opened = openManifest(JSON.parse(readFileSync(manifest, 'utf8')), { name, repository, folder });
+      const own = JSON.parse(readFileSync(manifest, 'utf8'));
+      const opened = openManifest(own, { name, repository, folder });
       writeFileSync(manifest, `${JSON.stringify(opened, null, 2)}\n`);
+      const sources = repository === null ? null : readableAt(repository, `v${own.version}`);
+      mendLinks(join(work, 'package'), { place: folder, sources });
       const file = npmPack(join(work, 'package'), out);
       return { name, file, sha256: sha256(readFileSync(join(out, file))) };
     } finally {

@@ -3,9 +3,9 @@
 // into a folder what is published and what goes beside it. With --publish, npm gets the packages; without, it is only asked whether it would take them.
 //   node scripts/release.mjs --out <folder> [--repository <address>] [--maintainer <name and address>] [--publish]
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
@@ -57,14 +57,34 @@ export function makeAssets({ out, packages, created, maintainer }) {
   writeFileSync(tar, gunzipSync(readFileSync(join(out, svc.file))));
   execFileSync('xz', ['-9', '-T1', '--force', tar]);
   const debian = makeDebianPackage(join(out, svc.file), { out, ...(maintainer === undefined ? {} : { maintainer }) });
+  const archives = bundledArchives(join(out, svc.file), out);
   const list = `svc-${version}.spdx.json`;
   writeFileSync(join(out, list), `${JSON.stringify(spdxList({ version, sha256: svc.sha256, created }), null, 2)}\n`);
   const assets = [tarball, `${tar.slice(out.length + 1)}.xz`, debian, list];
   const others = packages.slice(0, -1).map(({ file }) => file);
-  const files = [...assets, ...others];
+  const files = [...assets, ...others, ...archives];
   const sums = files.map((file) => `${sha256(readFileSync(join(out, file)))}  ${file}\n`);
   writeFileSync(join(out, 'SHA256SUMS'), sums.join(''));
   return [...files, 'SHA256SUMS'];
+}
+
+/**
+ * The archives of the bundled artifacts, each a file of its own: the next svc may bring them in other versions, and a project can stay with these.
+ * @param {string} tarball Of svc.
+ * @param {string} out
+ * @returns {string[]} Their names, sorted.
+ */
+function bundledArchives(tarball, out) {
+  const work = mkdtempSync(join(tmpdir(), 'svc-release-'));
+  try {
+    execFileSync('tar', ['-xzf', tarball, '-C', work]);
+    const bundled = join(work, 'package', 'dist', 'bundled');
+    const paths = readdirSync(bundled, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.zip'));
+    for (const path of paths) copyFileSync(join(bundled, path), join(out, basename(path)));
+    return paths.map((path) => basename(path)).sort();
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
 }
 
 /**

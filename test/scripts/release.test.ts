@@ -1,13 +1,23 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 
+import { documentsOf, linksOf, mendLinks, readableAt } from '../../scripts/packed-links.mjs';
 import { differingBuilds, packReleased } from '../../scripts/release-packages.mjs';
 import { makeAssets, publish, whyNotReleasable } from '../../scripts/release.mjs';
 import { whyMissing } from '../support/debian-program.ts';
@@ -16,6 +26,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const repository = 'git+https://git.example.com/acme/svc.git';
 const created = '2026-01-02T03:04:05Z';
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly version: string };
+
+/** What the build has made of the bundled artifacts, sorted. */
+const sums = JSON.parse(readFileSync(join(root, 'artifacts', 'sums.json'), 'utf8')) as Record<string, string>;
 
 /** Asks no registry: nobody listens there. */
 const offline = { ...process.env, NPM_CONFIG_REGISTRY: 'http://127.0.0.1:9/', NPM_CONFIG_FETCH_RETRIES: '0' };
@@ -33,6 +46,16 @@ function folderOfTest(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-release-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** What links can lead to in a document: its headings, as the usual renderers name them. */
+function anchorsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
 }
 
 describe('a release of this checkout', { timeout: 240_000 }, () => {
@@ -66,6 +89,40 @@ describe('a release of this checkout', { timeout: 240_000 }, () => {
       for (const key of ['private', 'scripts', 'workspaces']) expect(manifest, name).not.toHaveProperty(key);
     }
     expect(manifestOf(`svc-client-${version}.tgz`)['repository']).toMatchObject({ directory: 'packages/client' });
+  });
+
+  it.each([
+    ['the repository', repository],
+    ['no repository', null],
+  ])('has documents whose links all lead somewhere, with %s', (_, declared) => {
+    const packed = folderOfTest();
+    const files = declared === null ? packReleased(root, { out: packed, repository: null }) : packages;
+    const from = declared === null ? packed : out;
+    let outside = 0;
+    for (const { name, file } of files) {
+      const unpacked = join(folderOfTest(), 'package');
+      run('tar', ['-xzf', join(from, file), '-C', dirname(unpacked)]);
+      for (const document of documentsOf(unpacked)) {
+        const text = readFileSync(join(unpacked, document), 'utf8');
+        for (const target of linksOf(text)) {
+          const where = `${name} ${document}: ${target}`;
+          const [, path] = /^https:\/\/git\.example\.com\/acme\/svc\/(?:blob|raw)\/v[\d.]+\/([^#]+)/.exec(target) ?? [];
+          if (path !== undefined) {
+            expect(existsSync(join(root, path)), where).toBe(true);
+            outside += 1;
+          }
+          if (/^([a-z]+:|#)/.test(target)) continue;
+          const [local = '', anchor] = target.split('#');
+          const found = join(unpacked, dirname(document), local);
+          expect(existsSync(found), where).toBe(true);
+          if (anchor !== undefined && local.endsWith('.md')) {
+            expect(anchorsOf(readFileSync(found, 'utf8')), where).toContain(anchor);
+          }
+        }
+        expect(text, `${name} ${document}`).not.toMatch(/\0/);
+      }
+    }
+    expect(outside > 20).toBe(declared !== null);
   });
 
   it('is taken by npm as far as it can be tried, and a manifest of the checkout is not', () => {
@@ -102,8 +159,14 @@ describe('a release of this checkout', { timeout: 240_000 }, () => {
       `svc_${version}_all.deb`,
       `svc-${version}.spdx.json`,
       ...packages.slice(0, -1).map(({ file }) => file),
+      // What a project of this release stays with where the next svc brings another version.
+      ...Object.keys(sums).map((ref) => `${ref.replace('@', '-')}.zip`),
       'SHA256SUMS',
     ]);
+    for (const [ref, archive] of Object.entries(sums)) {
+      const bytes = readFileSync(join(out, `${ref.replace('@', '-')}.zip`));
+      expect(createHash('sha256').update(bytes).digest('hex'), ref).toBe(archive);
+    }
     expect(run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], out).status).toBe(0);
     expect(run('xz', ['--test', `svc-${version}.tar.xz`], out).status).toBe(0);
   });
@@ -222,5 +285,60 @@ describe('the workflow of a release', () => {
 
   it('puts no text of the event into a command', () => {
     for (const { run: command = '' } of [...test.steps, ...release.steps]) expect(command).not.toContain('${{');
+  });
+});
+
+describe('the links of a packed document', () => {
+  const text = [
+    'See [the page](page.md#top), [`svc run`](cli.md), [why](adr/0001-x.md#y), [a test](../test/a.test.ts) and [the web](https://example.com/x).',
+    '![A picture](pictures/a.png)',
+    '`[not a link](nowhere.md)` and ``[nor `this`](nowhere.md)``',
+    '```md',
+    '[in a block](nowhere.md)',
+    '```',
+    '<picture>',
+    '  <source srcset="pictures/dark.png"> <img alt="x" src="pictures/light.png">',
+    '</picture>',
+    'The end.',
+    '',
+  ].join('\n');
+
+  function mended(sources: ReturnType<typeof readableAt>, place = '.'): string {
+    const folder = folderOfTest();
+    mkdirSync(join(folder, 'docs'));
+    for (const name of ['page.md', 'cli.md']) writeFileSync(join(folder, 'docs', name), '# Top\n');
+    writeFileSync(join(folder, 'docs', 'a.md'), text);
+    mendLinks(folder, { place, sources });
+    return readFileSync(join(folder, 'docs', 'a.md'), 'utf8');
+  }
+
+  it('lead to the repository at the tag where the package has not what they name', () => {
+    expect(mended(readableAt('git+https://git.example.com/acme/svc.git', 'v1.2.0'))).toBe(
+      text
+        .replace('(adr/0001-x.md#y)', '(https://git.example.com/acme/svc/blob/v1.2.0/docs/adr/0001-x.md#y)')
+        .replace('(../test/a.test.ts)', '(https://git.example.com/acme/svc/blob/v1.2.0/test/a.test.ts)')
+        .replace('(pictures/a.png)', '(https://git.example.com/acme/svc/raw/v1.2.0/docs/pictures/a.png)')
+        .replaceAll('"pictures/', '"https://git.example.com/acme/svc/raw/v1.2.0/docs/pictures/'),
+    );
+    expect(mended(readableAt('https://git.example.com/acme/svc', 'v1'), 'packages/client')).toContain(
+      '(https://git.example.com/acme/svc/blob/v1/packages/client/docs/adr/0001-x.md#y)',
+    );
+  });
+
+  it('are text without a repository, and pictures are left out', () => {
+    expect(readableAt('git@git.example.com:acme/svc.git', 'v1')).toBeNull();
+    expect(mended(null)).toBe(
+      text
+        .replace('[why](adr/0001-x.md#y)', 'why')
+        .replace('[a test](../test/a.test.ts)', 'a test')
+        .replace('![A picture](pictures/a.png)', '')
+        .replace(/<picture>[^]*<\/picture>\n/, ''),
+    );
+  });
+
+  it('are refused where they lead out of the repository', () => {
+    const folder = folderOfTest();
+    writeFileSync(join(folder, 'a.md'), '[x](../../x.md)');
+    expect(() => mendLinks(folder, { place: 'packages', sources: null })).toThrow('not in the repository');
   });
 });
