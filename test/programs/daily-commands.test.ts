@@ -322,7 +322,7 @@ describe('svc info', () => {
     const editor = (await local('info', 'svc-tool-editor@1.0.0')).stdout;
     expect(editor).toMatch(/^artifact {5}svc-tool-editor@1\.0\.0\nkind {9}tool \(wasm\)\nplatform {5}any\nsize /);
     expect(editor).toMatch(/^here {9}bundled\nsigned by {4}nobody on its own: it is a part of svc\nworld {8}tool\n/m);
-    expect(editor).toMatch(/^exports {6}svc:tool\/run@0\.1\.0\nimports {6}wasi:/m);
+    expect(editor).toMatch(/^exports {6}svc:tool@0\.1\.0 run\nimports {6}wasi:cli@0\.2\.12 environment exit /m);
     expect(editor).toMatch(/^asks for {5}files \(filesystem\), variables \(env\)\ninput {8}\{"type":"object"/m);
     const [openai] = rows(await local('info', 'svc-driver-openai@1.0.0', '--json'));
     expect(openai).toMatchObject({

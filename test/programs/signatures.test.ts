@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
+import { MemoryOci } from '../../packages/artifacts/test/sources/memory-oci.ts';
 import { StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
 import { archiveBytes, skillFiles } from '../../packages/artifacts/test/store/artifacts.ts';
 import { identity, issuer, MockAuthority } from '../../packages/artifacts/test/trust/mock-authority.ts';
@@ -485,5 +486,31 @@ describe('svc info and svc list', () => {
     expect(listed.map((line) => JSON.parse(line) as object)).toMatchObject([
       { signatures: 2, signed_by: signedLine(acme) },
     ]);
+  }, 60_000);
+
+  it('look where an entry comes from, and say so where that place does not answer', async () => {
+    const oci = await MemoryOci.open();
+    oci.listsReferrers = true;
+    await run('publish', 'style', '--registry', `oci://${oci.host}/acme`, '--sign', '--key', 'acme.key');
+    home('config.yaml', 'trust: { keys: { acme: ./acme.pub } }\n');
+    const manifestText = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    workspace.write('svc.yaml', manifestText.replace(/^artifacts:\n.*\n/m, 'artifacts: []\n'));
+    expect((await run('add', `oci://${oci.host}/acme/style:1.0.0`)).code).toBe(0);
+    const found = async (): Promise<unknown> => JSON.parse((await run('info', 'style@1.0.0', '--json')).stdout);
+    const signed = { signatures: [{ signed_by: signedLine(acme), reason: null }], unasked: null };
+    expect(await found()).toMatchObject({ ...signed, here: [{ origin: 'project', signatures: 0 }] });
+    const archive = join(workspace.folder, '.svc', 'artifacts', 'style');
+    rmSync(archive, { recursive: true });
+    expect(await found()).toMatchObject({ ...signed, here: [] });
+    expect(existsSync(archive)).toBe(false);
+    expect((await run('install')).code).toBe(0);
+    oci.fault = (_, response) => {
+      response.writeHead(500).end();
+      return true;
+    };
+    expect(await found()).toMatchObject({ signatures: [], unasked: expect.stringContaining(oci.host) as string });
+    expect((await run('info', 'style@1.0.0')).stdout).toMatch(
+      /^signatures {3}maybe more at its source, which did not answer: /m,
+    );
   }, 60_000);
 });

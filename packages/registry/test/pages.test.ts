@@ -64,6 +64,7 @@ describe('the pages of a registry', () => {
     ]) {
       expect(version.body).toContain(said);
     }
+    expect(version.body).toMatch(/<td>20\d\d-\d\d-\d\d \d\d:\d\d UTC<\/td><td><bdi>REGISTRY_API_KEY<\/bdi><\/td>/);
     expect((await look(kit, 'GET /-/echo/1.10.0%2Bb1')).status).toBe(200);
     expect(kit.bugs).toEqual([]);
   });

@@ -102,6 +102,10 @@ describe('the excerpt of a source line', () => {
     ['  api_key: ${KEY}', '  api_key: ${KEY}'],
     ['  api_key: "${KEY}"', '  api_key: "${KEY}"'],
     ['  api_key:', '  api_key:'],
+    ['{ names: ["a"], signed_by: { key: acme } }', '{ names: ["a"], signed_by: { key: acme } }'],
+    ['signed_by: { any: [{ key: a }, { key: b }] }', 'signed_by: { any: [{ key: a }, { key: b }] }'],
+    ['{ signed_by: { key: a }, api_key: sk-123 }', '{ signed_by: { key: a }, api_key: [secret]'],
+    ['{ signed_by: { "key": sk-123 } }', '{ signed_by: { "key": [secret]'],
   ])('of %s shows %s', (line, shown) => {
     expect(renderExcerpt(line, { column: 1 }).text).toBe(shown);
   });

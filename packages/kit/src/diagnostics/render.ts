@@ -66,9 +66,12 @@ interface Excerpt {
 const widest = 100;
 const contextBefore = 40;
 
-/** The key and its separator, then what may be a credential: anything but a `${VARIABLE}` reference, or a number of tokens. */
+/**
+ * The key and its separator, then what may be a credential: anything but a `${VARIABLE}` reference, a number of tokens, or the name that a rule of the trust
+ * policy calls a public key by.
+ */
 const credential =
-  /((?<![\w-])(?!max_(?:session_)?tokens\b)[\w-]*(?:key|token|secret|password|passphrase|credential)s?["']?\s*:\s*)(?!\s|["']?\$\{\w+\})(\S.*)$/i;
+  /((?<![\w-])(?!max_(?:session_)?tokens\b)(?!key\s*:(?<=\bsigned_by\b.{0,80}))[\w-]*(?:key|token|secret|password|passphrase|credential)s?["']?\s*:\s*)(?!\s|["']?\$\{\w+\})(\S.*)$/i;
 const wide =
   /^[\p{Extended_Pictographic}\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]$/u;
 

@@ -113,7 +113,7 @@ function versionPage(name: string, version: PublishedVersion, tags: readonly str
     platformsOf(archive),
     `${archive.size} bytes`,
     element('code', archive.sha256),
-    archive.published_at ?? '-',
+    minuteOf(archive.published_at),
     theirs(archive.published_by ?? '-'),
     signaturesOf(archive),
   ]);
@@ -142,6 +142,11 @@ function signaturesOf({ signatures }: PublishedArchive): string {
 
 function publishedAt({ archives }: PublishedVersion): string {
   return archives.map(({ published_at: at }) => at ?? '').toSorted()[0] ?? '';
+}
+
+/** `2026-11-26 06:49 UTC`. */
+function minuteOf(time: string | null): string {
+  return time === null ? '-' : `${time.slice(0, '2026-01-01T00:00'.length).replace('T', ' ')} UTC`;
 }
 
 function dayOf(time: string): string {

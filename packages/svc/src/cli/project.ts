@@ -13,7 +13,7 @@ import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import type { CommandContext } from './command-context.ts';
 import { render } from './render-failure.ts';
-import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
@@ -43,6 +43,19 @@ export function openProject(context: CommandContext, manifestPath: string): Proj
   });
   if (warnings.length > 0) context.stderr.write(render(warnings, context));
   return { ...places, entries: declaredArtifacts(manifest), manifestFile: manifestPath };
+}
+
+/** What a manifest lists, for a command that goes on without one; empty where it is absent or cannot be understood. */
+export function entriesIfReadable(context: CommandContext, manifestPath: string): readonly ArtifactEntry[] {
+  const { manifestDir } = placesOf(context, manifestPath);
+  try {
+    const env = loadEnvironment({ directory: manifestDir, process: context.env, useFile: true });
+    const file = resolve(context.cwd, manifestPath);
+    return loadCapsuleManifest({ file, env, purpose: 'inspect', needs: decidesInstall }).manifest.artifacts;
+  } catch (error) {
+    if (error instanceof Diagnostic || error instanceof DiagnosticList) return [];
+    throw error;
+  }
 }
 
 /** Where the artifacts of the manifest at a path are looked for, whether there is such a manifest or not. */

@@ -16,7 +16,7 @@ import { registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { compareVersions } from '@svc/artifacts/store/version-ranges.ts';
 import type { PublishedArchive } from '@svc/protocol/version-states.ts';
 import type { CommandContext } from '../command-context.ts';
-import { lazySources, placesOf, registryChoice } from '../project.ts';
+import { entriesIfReadable, lazySources, placesOf, registryChoice } from '../project.ts';
 import { interruptible } from '../stop-signals.ts';
 import { type Column, renderTable } from '../table.ts';
 import { exactLine, jsonLine } from '../terminal/shown.ts';
@@ -68,7 +68,9 @@ export function infoCommand(context: CommandContext): Command {
         }
         const view = new DownloadView(context, context.stderr.isTerminal);
         const asked = { ...places, sources: lazySources(choice), fetching: { observer: view } };
-        const inside = await lookInside({ name, version }, asked);
+        const entries = entriesIfReadable(context, options.manifest);
+        const from = entries.find((entry) => entry.name === name && entry.version === version)?.from;
+        const inside = await lookInside({ name, version, from }, asked);
         const known = listed?.all.find((candidate) => candidate.version === version)?.listed ?? null;
         const shown = { known, inside, copies: copies.filter((copy) => copy.version === version) };
         if (options.json === true) context.stdout.write(jsonLine(objectOf({ name, version }, shown)));
@@ -143,8 +145,8 @@ function rowsOf({ version, listed }: Candidate, copies: readonly LocalCopy[]): s
     platform ?? '-',
     bytes === null ? '-' : shownBytes(bytes),
     sha256.slice(0, 12),
-    // What comes with svc is not signed on its own.
-    origin === 'bundled' ? '-' : shownSignatures(signatures),
+    // Its source may have some that nobody has asked for, and what comes with svc is not signed on its own.
+    origin === 'bundled' || signatures === 0 ? '-' : shownSignatures(signatures),
     origin,
     '-',
     '-',

@@ -10,7 +10,7 @@ import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { type ArtifactKind, componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
+import type { StorePlaces, WantedArtifact } from '@svc/artifacts/store/locate.ts';
 import { findRef } from '@svc/artifacts/store/resolve.ts';
 import type { StoredArchive } from '@svc/artifacts/store/store-layout.ts';
 import { signaturesOfSources } from '@svc/artifacts/store/trust/admit-stored.ts';
@@ -56,10 +56,13 @@ export interface InsideFacts {
   readonly bytes: number;
   /** One for each signature; null for what comes with `svc`, which is not signed on its own. */
   readonly signatures: readonly Verdict[] | null;
+  /** Why its source was not asked for signatures, which may have more of them; null where it was. */
+  readonly unasked: string | null;
 }
 
 /** A version that this machine does not have is brought into a store that is gone afterwards: looking installs nothing. */
-export async function lookInside(ref: ArtifactRef, places: StorePlaces): Promise<InsideFacts> {
+export async function lookInside({ from, ...ref }: WantedArtifact, wherever: StorePlaces): Promise<InsideFacts> {
+  const places = from === undefined ? wherever : { ...wherever, sources: () => wherever.sources(from) };
   const aside = await mkdtemp(join(tmpdir(), 'svc-info-'));
   try {
     const found = (await findHere(ref, places)) ?? (await findRef(ref, { ...places, manifestDir: aside }));
@@ -70,7 +73,7 @@ export async function lookInside(ref: ArtifactRef, places: StorePlaces): Promise
       platform,
       sha256,
       bytes: statSync(path).size,
-      signatures: origin === 'bundled' ? null : await signaturesOf(stored, places),
+      ...(origin === 'bundled' ? { signatures: null, unasked: null } : await signaturesOf(stored, places)),
     };
   } finally {
     await rm(aside, { recursive: true, force: true });
@@ -87,15 +90,26 @@ async function findHere(ref: ArtifactRef, places: StorePlaces): Promise<Awaited<
   }
 }
 
-/** Those beside it and those that its source has, each once. */
-async function signaturesOf(stored: StoredArchive, places: StorePlaces): Promise<readonly Verdict[]> {
+/** Those beside it and those that its source has, each once. What is here can be looked at where the source does not answer. */
+async function signaturesOf(
+  stored: StoredArchive,
+  places: StorePlaces,
+): Promise<Pick<InsideFacts, 'signatures' | 'unasked'>> {
   const { path, sha256 } = stored;
-  const all = [...signaturesBeside(path), ...(await signaturesOfSources(stored, places))];
-  const bundles = decodeSignatures(encodeSignatures(all));
-  return await inspectSignatures({ sha256, bundles, chunks: () => chunksOfFile(path) }, places);
+  let unasked: string | null = null;
+  const ofSources = await signaturesOfSources(stored, places).catch((error: unknown): readonly string[] => {
+    if (!(error instanceof Diagnostic)) throw error;
+    unasked = error.message;
+    return [];
+  });
+  const bundles = decodeSignatures(encodeSignatures([...signaturesBeside(path), ...ofSources]));
+  return {
+    signatures: await inspectSignatures({ sha256, bundles, chunks: () => chunksOfFile(path) }, places),
+    unasked,
+  };
 }
 
-type Content = Omit<InsideFacts, 'platform' | 'sha256' | 'bytes' | 'signatures'>;
+type Content = Omit<InsideFacts, 'platform' | 'sha256' | 'bytes' | 'signatures' | 'unasked'>;
 
 async function contentOf(artifact: FoundArtifact | null): Promise<Content> {
   if (artifact === null) {

@@ -224,7 +224,7 @@ function show(
   for (const row of rows) {
     const signer = signerOf(broughtFor(row));
     if (signer === null) continue;
-    const versions = [row.before, row.after].filter((version) => version !== null).join(' → ');
+    const versions = [...new Set([row.before, row.after])].filter((version) => version !== null).join(' → ');
     context.stdout.write(say`${row.name} ${versions} (signed by ${renderSigner(signer, policy)})\n`);
   }
   if (outcome === 'changed') return;

@@ -51,6 +51,7 @@ export function objectOf(
     sha256: inside.sha256,
     size: inside.bytes,
     signatures: inside.signatures?.map(verdictObject) ?? null,
+    unasked: inside.unasked,
   };
 }
 
@@ -69,7 +70,7 @@ export function linesOf(ref: ArtifactRef, facts: VersionFacts, context: CommandC
     ['reason', known?.reason ?? null],
     ...publishRows(known),
     ['here', copies.length === 0 ? null : [...new Set(copies.map(({ origin }) => origin))].join(' ')],
-    ...(inside === null ? [] : signatureRows(inside.signatures, context)),
+    ...(inside === null ? [] : signatureRows(inside, context)),
     ...(inside === null ? [] : reachRows(inside)),
   ];
   return rows.flatMap(([title, value]) => (value === null ? [] : [say`${title.padEnd(11)}  ${value}\n`]));
@@ -96,14 +97,15 @@ function publishRows(known: PublishedVersion | null): Row[] {
   });
 }
 
-function signatureRows(verdicts: readonly Verdict[] | null, { home }: CommandContext): Row[] {
-  if (verdicts === null) return [['signed by', 'nobody on its own: it is a part of svc']];
-  if (verdicts.length === 0) return [['signed by', 'nobody']];
-  const policy = loadTrustPolicy(home);
-  return verdicts.map((verdict) => {
+function signatureRows({ signatures, unasked }: InsideFacts, { home }: CommandContext): Row[] {
+  if (signatures === null) return [['signed by', 'nobody on its own: it is a part of svc']];
+  const policy = signatures.length === 0 ? null : loadTrustPolicy(home);
+  const rows = signatures.map((verdict): Row => {
     if (verdict.kind === 'valid') return ['signed by', renderSigner(verdict.signer, policy)];
     return ['signature', `not known to hold: ${verdict.reason}`];
   });
+  if (unasked !== null) rows.push(['signatures', `maybe more at its source, which did not answer: ${unasked}`]);
+  return rows.length === 0 ? [['signed by', 'nobody']] : rows;
 }
 
 /** What the first three are is in docs/manifest.md "Narrowing". */
@@ -122,11 +124,23 @@ function reachRows({ kind, implementation, command, hook, component, inputSchema
     ['called at', hook?.binding.join(' ') ?? null],
     ['may change', hook === null ? null : hook.commit_policy.join(' ') || 'nothing'],
     ['world', component?.world ?? null],
-    ...(component?.exports ?? []).map((name) => ['exports', name] as const),
-    ...(component?.imports ?? []).map((name) => ['imports', name] as const),
+    ...byPackage(component?.exports ?? []).map((names) => ['exports', names] as const),
+    ...byPackage(component?.imports ?? []).map((names) => ['imports', names] as const),
     ['asks for', asked === null ? programAsks(kind, implementation) : asked.join(', ') || 'nothing'],
     ['input', inputSchema === null ? null : JSON.stringify(inputSchema)],
   ];
+}
+
+/** A line for each package with its version: `wasi:io@0.2.12 error poll streams`. */
+function byPackage(names: readonly string[]): readonly string[] {
+  const packages = new Map<string, string[]>();
+  for (const name of names) {
+    const [, owner = name, member = '', version = ''] = /^([^/]*)\/([^@]*)(@.*)?$/.exec(name) ?? [];
+    const members = packages.get(`${owner}${version}`) ?? [];
+    members.push(member);
+    packages.set(`${owner}${version}`, members);
+  }
+  return [...packages].map(([owner, members]) => [owner, ...members].join(' '));
 }
 
 /** A program names nothing that it needs: it gets what the capsule has for it. */
