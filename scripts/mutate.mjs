@@ -71,14 +71,15 @@ for (let from = 0; from < todo.length && !isOver(); from += togetherWithout) {
 process.exitCode = summarize();
 
 /** @param {Mutation} mutation */
-function whyNotApplicable({ clause, file, old, new: replacement }) {
-  if (!clauses.has(clause)) return 'no document has this clause';
+function whyNotApplicable({ clause, tests, file, old, new: replacement }) {
+  if (clause !== '' && !clauses.has(clause)) return 'no document has this clause';
   if (!copy.has(file)) return `not applicable: there is no ${file}`;
   const source = copy.read(file);
-  const mutated = mutate(source, { clause, file, old, new: replacement, name: '', breaks: '' });
+  const mutated = mutate(source, { clause, tests, file, old, new: replacement, name: '', breaks: '' });
   if (mutated === null) return `not applicable: ${file} does not hold, exactly once: ${old.trim()}`;
   if (mutated === source) return 'changes nothing';
-  return copy.filesNaming(clause).length === 0 ? 'no test names this clause' : null;
+  if (copy.filesOf({ clause, tests }).length > 0) return null;
+  return clause === '' ? 'none of its files of tests is there' : 'no test names this clause';
 }
 
 function isOver() {
@@ -108,11 +109,22 @@ async function build() {
  * @returns {Promise<Failure[]>}
  */
 async function failuresWithout(group) {
-  const ids = [...new Set(group.map(({ clause }) => clause))];
-  const files = [...new Set(ids.flatMap((id) => copy.filesNaming(id)))];
   const output = await build();
   if (isOver()) return [];
   if (output !== null) throw new Error(`the checkout cannot be built:\n${output}`);
+  const named = group.filter(({ clause }) => clause !== '');
+  const whole = group.filter(({ clause }) => clause === '');
+  return [...(await failuresIn(named)), ...(await failuresIn(whole))];
+}
+
+/**
+ * @param {readonly Mutation[]} group All with a clause, or all without.
+ * @returns {Promise<Failure[]>}
+ */
+async function failuresIn(group) {
+  if (group.length === 0 || isOver()) return [];
+  const ids = [...new Set(group.map(({ clause }) => clause))].filter((clause) => clause !== '');
+  const files = [...new Set(group.flatMap((mutation) => copy.filesOf(mutation)))];
   const run = await copy.test(files, ids);
   if (isOver()) return [];
   const failures = run.hung ? files.map((file) => ({ file, title: '', late: true, text: '' })) : failuresOf(run);
@@ -126,15 +138,16 @@ async function failuresWithout(group) {
  * @returns {Promise<Verdict | null>}
  */
 async function judge(mutation, failures) {
-  const files = copy.filesNaming(mutation.clause);
-  const without = verdictWithout(failures, mutation.clause, files);
+  const { clause } = mutation;
+  const files = copy.filesOf(mutation);
+  const without = verdictWithout(failures, clause, files);
   if (without !== null) return without;
   const restore = apply(mutation);
   try {
     const output = await build();
     if (isOver()) return null;
     if (output !== null) return { kind: 'error', text: `does not build, or runs no capsule:\n${output}` };
-    const test = async () => await copy.test(files, [mutation.clause], { untilFailed: true });
+    const test = async () => await copy.test(files, clause === '' ? [] : [clause], { untilFailed: true });
     let run = await test();
     // A file that could not be run at all may have lacked the time to start.
     if (run.broken.length > 0 && verdictOf(run).kind === 'error') run = await test();

@@ -97,7 +97,15 @@ export class CheckoutCopy {
   }
 
   /**
-   * Runs the tests of these files whose titles name one of the clauses; with `untilFailed` no more once one has failed. `hung` when they
+   * The test files of which one has to fail.
+   * @param {Pick<import('./mutation-list.mjs').Mutation, 'clause' | 'tests'>} mutation
+   */
+  filesOf({ clause, tests }) {
+    return clause === '' ? tests.filter((file) => this.#testFiles.includes(file)) : this.filesNaming(clause);
+  }
+
+  /**
+   * Runs the tests of these files whose titles name one of the clauses, or all of them where there is none; with `untilFailed` no more once one has failed. `hung` when they
    * were ended: at the deadline, or those of a single clause after five minutes.
    * @param {readonly string[]} files
    * @param {readonly string[]} clauses
@@ -112,14 +120,13 @@ export class CheckoutCopy {
         'node_modules/vitest/vitest.mjs',
         'run',
         ...files,
-        '--testNamePattern',
-        `\\[[^\\]]*\\b(${clauses.join('|')})\\b[^\\]]*\\]`,
+        ...(clauses.length === 0 ? [] : ['--testNamePattern', `\\[[^\\]]*\\b(${clauses.join('|')})\\b[^\\]]*\\]`]),
         '--reporter=json',
         `--outputFile=${report}`,
         ...(untilFailed ? ['--bail=1'] : []),
       ],
       { SVC_TEST_DIST: 'built' },
-      clauses.length === 1 ? longestRunMs : undefined,
+      clauses.length <= 1 ? longestRunMs : undefined,
     );
     if (code === null) return { tests: [], broken: [], hung: true };
     if (!existsSync(report)) return { tests: [], broken: [`the tests could not be run:\n${output}`], hung: false };

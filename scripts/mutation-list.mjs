@@ -8,12 +8,13 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 
 /**
- * One way to break one clause: in `file` the text `old`, which stands there once, becomes `new`.
- * @typedef {{ name: string, clause: string, breaks: string, file: string, old: string, new: string }} Mutation `name` tells those of one clause apart.
+ * One way to break one clause, or what no document says: in `file` the text `old`, which stands there once, becomes `new`.
+ * @typedef {{ name: string, clause: string, tests: readonly string[], breaks: string, file: string, old: string, new: string }} Mutation
+ * `name` tells those of one clause apart. Without a clause, which is empty then, `tests` are the files of tests of which one has to fail.
  * @typedef {{ topics: readonly string[], sample?: number | undefined, seed?: string | undefined }} Choice Topics are `D1-CARD`, `CARD`, a clause or a name; none are all.
  */
 
-const keys = ['clause', 'breaks', 'file', 'old', 'new'];
+const texts = ['breaks', 'file', 'old', 'new'];
 
 /**
  * The mutations of a folder, in the order of its files. Throws on an entry that is not one.
@@ -42,15 +43,21 @@ export function parseMutations(file, text) {
   return entries.map((entry, index) => {
     const where = `${file}, entry ${index + 1}`;
     const found = Object.keys(entry ?? {});
+    const keys = [found.includes('tests') ? 'tests' : 'clause', ...texts];
     const odd = [...keys.filter((key) => !found.includes(key)), ...found.filter((key) => !keys.includes(key))];
     if (odd.length > 0) throw new Error(`${where} lacks, or has too much: ${odd.join(', ')}`);
-    for (const key of keys) if (typeof entry[key] !== 'string') throw new Error(`${where}: ${key} is not a text`);
-    if (!`${entry.clause}`.startsWith(`${file.replace(/\.yaml$/, '')}-`))
-      throw new Error(`${where}: ${entry.clause} is not of this topic`);
-    const count = (counts.get(entry.clause) ?? 0) + 1;
-    counts.set(entry.clause, count);
-    const { clause, breaks, file: source, old, new: replacement } = entry;
-    return { name: count === 1 ? clause : `${clause}.${count}`, clause, breaks, file: source, old, new: replacement };
+    for (const key of keys)
+      if (key !== 'tests' && typeof entry[key] !== 'string') throw new Error(`${where}: ${key} is not a text`);
+    const topic = file.replace(/\.yaml$/, '');
+    const { clause = '', tests = [], breaks, file: source, old, new: replacement } = entry;
+    if (!Array.isArray(tests) || (clause === '' && tests.length === 0))
+      throw new Error(`${where}: tests is not a list of files`);
+    if (clause !== '' && !`${clause}`.startsWith(`${topic}-`))
+      throw new Error(`${where}: ${clause} is not of this topic`);
+    const key = clause === '' ? `${topic}-${index + 1}` : clause;
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
+    return { name: count === 1 ? key : `${key}.${count}`, clause, tests, breaks, file: source, old, new: replacement };
   });
 }
 
@@ -103,6 +110,7 @@ export function mayName(source, clause) {
  * @param {string} topic
  */
 function isOf({ clause, name }, topic) {
+  if (clause === '') return name === topic || name.startsWith(`${topic}-`);
   const whole = /^D\d-/.test(topic) ? topic : `${clause.slice(0, 3)}${topic}`;
   return name === whole || clause === whole || clause.startsWith(`${whole}-`);
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it } from 'vitest';
@@ -16,8 +16,10 @@ const entry = {
   new: 'return no();',
 };
 
-function mutation(changes: Partial<typeof entry> & { name?: string } = {}): typeof entry & { name: string } {
-  return { ...entry, name: changes.clause ?? entry.clause, ...changes };
+type Made = typeof entry & { name: string; tests: readonly string[] };
+
+function mutation(changes: Partial<Made> = {}): Made {
+  return { ...entry, tests: [], name: changes.clause ?? entry.clause, ...changes };
 }
 
 describe('a mutation', () => {
@@ -49,7 +51,17 @@ describe('a file of mutations', () => {
     ]);
   });
 
+  it('names those of no clause by their place, with the files of their tests', () => {
+    const { clause: _, ...rest } = entry;
+    const made = parseMutations('PLACE.yaml', JSON.stringify([{ ...rest, tests: ['a.test.ts'] }]));
+    expect(made).toEqual([{ ...rest, name: 'PLACE-1', clause: '', tests: ['a.test.ts'] }]);
+    expect(choose(made, { topics: ['PLACE'] })).toEqual(made);
+    expect(choose(made, { topics: ['PLACE-1'] })).toEqual(made);
+    expect(() => choose(made, { topics: ['PLAC'] })).toThrow('PLAC');
+  });
+
   it.each([
+    [JSON.stringify([{ ...entry, clause: undefined, tests: [] }]), 'entry 1: tests is not a list of files'],
     ['{}', 'is not a list'],
     [JSON.stringify([{ ...entry, why: 'x' }]), 'entry 1 lacks, or has too much: why'],
     [JSON.stringify([{ ...entry, new: undefined }]), 'entry 1 lacks, or has too much: new'],
@@ -85,10 +97,13 @@ describe('the mutations of this project', () => {
   const mutations = readMutations(`${root}test/mutations`);
   const clauses = parseClauses(readFileSync(`${root}docs/conformance/clauses.tsv`, 'utf8')).map(({ id }) => id);
 
-  it('each break a clause of a document, at a place that is still there', () => {
+  it('each break a clause of a document or have tests of their own, at a place that is still there', () => {
     const known = new Set(clauses);
-    const faults = mutations.filter(({ clause }) => !known.has(clause)).map(({ name }) => `${name}: no such clause`);
+    const faults: string[] = [];
     for (const each of mutations) {
+      if (each.clause !== '' && !known.has(each.clause)) faults.push(`${each.name}: no such clause`);
+      for (const test of each.tests)
+        if (!existsSync(`${root}${test}`)) faults.push(`${each.name}: there is no ${test}`);
       const source = readFileSync(`${root}${each.file}`, 'utf8');
       const mutated = mutate(source, each);
       if (mutated === null || mutated === source) faults.push(`${each.name}: not applicable to ${each.file}`);
