@@ -50,6 +50,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'kit/files/remove-tree.ts': { timer: 'around' },
   'kit/files/temporary-name.ts': { chance: 'unseen' },
   'kit/http/open-body.ts': { timer: 'around' },
+  'kit/http/half-closed.ts': { timer: 'around' },
   'kit/http/send-reply.ts': { timer: 'around' },
   'kit/http/server.ts': { duration: 'around', timer: 'around' },
   'kit/net/request-run.ts': { timer: 'effect', race: 'effect' },

@@ -4,7 +4,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { Handler, HttpRequest, RequestHead, Route } from '@svc/kit/http/route.ts';
-import { HttpServer, type BindOutcome } from '@svc/kit/http/server.ts';
+import type { BindOutcome } from '@svc/kit/http/listen.ts';
+import { HttpServer } from '@svc/kit/http/server.ts';
 import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import {
   approvalHeader,

@@ -5,7 +5,7 @@ import { isIPv6 } from 'node:net';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { BindAddress } from '@svc/kit/http/server.ts';
+import type { BindAddress } from '@svc/kit/http/listen.ts';
 import { byteSize } from '@svc/artifacts/manifest/units.ts';
 import { archiveLimits } from '@svc/artifacts/store/archive-entry.ts';
 

@@ -1,6 +1,21 @@
-/** Tells a client that has ended its half of a connection and reads on from one that has left. */
+/** Answers clients that have ended their half of a connection, and tells those that read on from those that have left. */
 
 import type { ServerResponse } from 'node:http';
+import type { Server, Socket } from 'node:net';
+
+/** How long such a client may wait for an answer: it may have left, and nothing says so before something is written. */
+const longestWaitMs = 10 * 60 * 1000;
+
+/** Node would end the other half too, and lose every answer that is not made yet. `server` is one of HTTP; it keeps its half for ten minutes at the most. */
+export function answerHalfClosed(server: Server): void {
+  Object.assign(server, { httpAllowHalfOpen: true });
+  server.on('connection', (socket: Socket) => {
+    socket.once('end', () => {
+      const timer = setTimeout(() => socket.destroy(), longestWaitMs).unref();
+      socket.once('close', () => clearTimeout(timer));
+    });
+  });
+}
 
 /** Milliseconds after the end. The system of a client that has left refuses what reaches it, which is heard of with what is written next. */
 const probesAtMs = [0, 100, 1_000, 5_000];

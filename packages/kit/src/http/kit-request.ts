@@ -1,6 +1,7 @@
 /** A request whose body is received within bounds, at less cost than through the events of a stream. */
 
 import { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { GatheredBytes } from '../gathered-bytes.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
@@ -25,90 +26,100 @@ interface WholeBody {
  * A request that gives its body whole without the events of a stream, which cost as much as the rest of a small request.
  * Without `readWhole` it is the stream that it was.
  */
-export class KitRequest extends IncomingMessage {
-  #whole: WholeBody | null = null;
-  /** Most bodies come in one piece. */
-  #body: Buffer | GatheredBytes = nothing;
-  #bytes = 0;
-  /** Where what was taken of the budget goes back to; null while nothing was. */
-  #budget: ByteBudget | null = null;
-
+export interface KitRequest extends IncomingMessage {
   /**
    * Hands over the body once it has ended well, or a refusal as soon as it exceeds `maxBytes` or the budget; nothing beyond the limit is kept.
    * Nothing is handed over when the body never ends well. The caller lets go of it then.
    */
-  readWhole(whole: WholeBody): void {
-    this.#whole = whole;
-    // Of a request that had to wait, some or all of the body is in the stream already.
-    if (this.readableLength > 0) this.#takeArrived();
-    if (this.complete && this.#whole !== null) this.#finish(whole);
-  }
-
+  readWhole(whole: WholeBody): void;
   /** The body is held by nobody any more. Harmless when repeated. */
-  letGo(): void {
-    this.#budget?.giveBack(this.#bytes - freeBytes);
-    this.#budget = null;
-  }
+  letGo(): void;
+}
 
-  #takeArrived(): void {
-    // Newer versions of node give one piece for each call.
-    while (this.readableLength > 0) {
-      const arrived: unknown = this.read();
-      if (!(arrived instanceof Buffer)) return;
-      // What comes after a refusal is dropped.
-      if (this.#whole !== null) this.push(arrived);
+export type KitRequestClass = typeof IncomingMessage & (new (socket: Socket) => KitRequest);
+
+/** The class of such requests, for one server. Made when it is needed: a program without a server loads no HTTP of Node. */
+export function kitRequestClass(): KitRequestClass {
+  return class WholeRequest extends IncomingMessage implements KitRequest {
+    #whole: WholeBody | null = null;
+    /** Most bodies come in one piece. */
+    #body: Buffer | GatheredBytes = nothing;
+    #bytes = 0;
+    /** Where what was taken of the budget goes back to; null while nothing was. */
+    #budget: ByteBudget | null = null;
+
+    readWhole(whole: WholeBody): void {
+      this.#whole = whole;
+      // Of a request that had to wait, some or all of the body is in the stream already.
+      if (this.readableLength > 0) this.#takeArrived();
+      if (this.complete && this.#whole !== null) this.#finish(whole);
     }
-  }
 
-  /** The parser's door into the stream: each piece of the body, and null once it has ended well. */
-  override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
-    const whole = this.#whole;
-    if (whole === null) return super.push(chunk, encoding);
-    if (chunk === null) {
-      this.#finish(whole);
-      return false;
+    letGo(): void {
+      this.#budget?.giveBack(this.#bytes - freeBytes);
+      this.#budget = null;
     }
-    if (this.#bytes + chunk.length > whole.maxBytes) this.#handOver(whole, tooLarge(whole.maxBytes));
-    else if (this.#mayHold(chunk.length, whole)) this.#keep(chunk);
-    else this.#handOver(whole, busy());
-    return true;
-  }
 
-  #mayHold(more: number, { budget, onCounted }: WholeBody): boolean {
-    const bytes = this.#bytes + more;
-    const counted = bytes - Math.max(freeBytes, this.#bytes);
-    if (counted > 0) {
-      if (!budget.take(counted)) return false;
-      if (this.#budget === null) onCounted();
-      this.#budget = budget;
+    #takeArrived(): void {
+      // Newer versions of node give one piece for each call.
+      while (this.readableLength > 0) {
+        const arrived: unknown = this.read();
+        if (!(arrived instanceof Buffer)) return;
+        // What comes after a refusal is dropped.
+        if (this.#whole !== null) this.push(arrived);
+      }
     }
-    this.#bytes = bytes;
-    return true;
-  }
 
-  #finish(whole: WholeBody): void {
-    this.#handOver(whole, this.#body instanceof GatheredBytes ? this.#body.take() : this.#body);
-  }
-
-  #keep(chunk: Buffer): void {
-    if (this.#body === nothing) {
-      this.#body = chunk;
-      return;
+    /** The parser's door into the stream: each piece of the body, and null once it has ended well. */
+    override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+      const whole = this.#whole;
+      if (whole === null) return super.push(chunk, encoding);
+      if (chunk === null) {
+        this.#finish(whole);
+        return false;
+      }
+      if (this.#bytes + chunk.length > whole.maxBytes) this.#handOver(whole, tooLarge(whole.maxBytes));
+      else if (this.#mayHold(chunk.length, whole)) this.#keep(chunk);
+      else this.#handOver(whole, busy());
+      return true;
     }
-    if (!(this.#body instanceof GatheredBytes)) {
-      const gathered = new GatheredBytes();
-      gathered.append(this.#body);
-      this.#body = gathered;
-    }
-    this.#body.append(chunk);
-  }
 
-  /** The connection keeps its last request until the next one comes: the body must not stay with it. */
-  #handOver({ take }: WholeBody, body: Buffer | HttpRefusal): void {
-    this.#whole = null;
-    this.#body = nothing;
-    take(body);
-  }
+    #mayHold(more: number, { budget, onCounted }: WholeBody): boolean {
+      const bytes = this.#bytes + more;
+      const counted = bytes - Math.max(freeBytes, this.#bytes);
+      if (counted > 0) {
+        if (!budget.take(counted)) return false;
+        if (this.#budget === null) onCounted();
+        this.#budget = budget;
+      }
+      this.#bytes = bytes;
+      return true;
+    }
+
+    #finish(whole: WholeBody): void {
+      this.#handOver(whole, this.#body instanceof GatheredBytes ? this.#body.take() : this.#body);
+    }
+
+    #keep(chunk: Buffer): void {
+      if (this.#body === nothing) {
+        this.#body = chunk;
+        return;
+      }
+      if (!(this.#body instanceof GatheredBytes)) {
+        const gathered = new GatheredBytes();
+        gathered.append(this.#body);
+        this.#body = gathered;
+      }
+      this.#body.append(chunk);
+    }
+
+    /** The connection keeps its last request until the next one comes: the body must not stay with it. */
+    #handOver({ take }: WholeBody, body: Buffer | HttpRefusal): void {
+      this.#whole = null;
+      this.#body = nothing;
+      take(body);
+    }
+  };
 }
 
 /** The client left, or its body was malformed: the connection is gone and there is nobody to answer. */

@@ -3,6 +3,18 @@
 import type { Server } from 'node:http';
 import { isIPv4 } from 'node:net';
 
+export interface BindAddress {
+  readonly address: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+}
+
+export type BindOutcome =
+  | { readonly kind: 'bound'; readonly address: string; readonly port: number }
+  | { readonly kind: 'port-taken' }
+  /** `reason` is the system's error name: `EADDRNOTAVAIL`, `EACCES`, `ENOTFOUND`. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
 /** What `listen` of every Node ends in once the address is resolved. It has no documentation, so it is asked for and not taken for granted. */
 type ListenResolved = (address: string, port: number, family: 4, backlog: number, fd: -1, flags: 0) => void;
 

@@ -14,8 +14,16 @@ import {
   tokenCheck,
 } from './hygiene.ts';
 import { ByteBudget, mostConnections } from './byte-budget.ts';
-import { announcedTooLarge, BodyAborted, readStreamed, KitRequest } from './kit-request.ts';
-import { listenAt } from './listen.ts';
+import {
+  announcedTooLarge,
+  BodyAborted,
+  type KitRequest,
+  type KitRequestClass,
+  kitRequestClass,
+  readStreamed,
+} from './kit-request.ts';
+import { answerHalfClosed } from './half-closed.ts';
+import { type BindAddress, type BindOutcome, listenAt } from './listen.ts';
 import { refuseMalformed, refuseTunnel } from './malformed.ts';
 import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
@@ -64,18 +72,6 @@ export interface Answered {
   readonly ms: number;
 }
 
-export interface BindAddress {
-  readonly address: string;
-  /** 0 lets the system choose. */
-  readonly port: number;
-}
-
-export type BindOutcome =
-  | { readonly kind: 'bound'; readonly address: string; readonly port: number }
-  | { readonly kind: 'port-taken' }
-  /** `reason` is the system's error name: `EADDRNOTAVAIL`, `EACCES`, `ENOTFOUND`. */
-  | { readonly kind: 'refused'; readonly reason: string };
-
 const timeLimits = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -100,7 +96,7 @@ const mostWaiting = 100;
  * It takes half as many connections as the process may have files open.
  */
 export class HttpServer {
-  readonly #server: Server<typeof KitRequest>;
+  readonly #server: Server<KitRequestClass>;
   readonly #routes: RouteTable;
   readonly #admits: HttpServerOptions['admits'] | null;
   readonly #onBug: (error: unknown) => void;
@@ -136,14 +132,13 @@ export class HttpServer {
     this.#reply = { last: false, onBug: options.onBug };
     this.#lastReply = { last: true, onBug: options.onBug };
     this.#server = createServer({
-      IncomingMessage: KitRequest,
+      IncomingMessage: kitRequestClass(),
       ...timeLimits,
       requestTimeout: options.requestTimeoutMs ?? timeLimits.requestTimeout,
       maxHeaderSize: maxHeaderBytes,
       insecureHTTPParser: false,
     });
-    // Node would close the other half, and lose every answer that is not made yet.
-    Object.assign(this.#server, { httpAllowHalfOpen: true });
+    answerHalfClosed(this.#server);
     // Beyond it a connection is closed as soon as it is there. It is found out for the first one, since every start makes a server.
     this.#server.once('connection', () => {
       this.#server.maxConnections = options.mostConnections ?? mostConnections();

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { Secret } from '../../src/diagnostics/secret.ts';
 import { HttpServer, type Answered } from '../../src/http/server.ts';
@@ -349,6 +349,17 @@ describe('a client that ends its half of the connection behind its request', () 
     socket.destroy();
     await gone;
     expect(kit.bugs).toEqual([]);
+  });
+
+  it('is let go of after ten minutes without an answer', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const socket = await halfClosed('/slow');
+    await kit.noted('slow');
+    const closed = once(socket, 'close');
+    vi.advanceTimersByTime(10 * 60 * 1000);
+    await closed;
+    expect(socket.bytesRead).toBe(0);
   });
 
   it('has left, where a stream does not say that it goes on', async () => {
