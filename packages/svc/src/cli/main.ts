@@ -65,10 +65,15 @@ export async function main(args: readonly string[], { build, onStarted }: Start 
     const line = meantBy(args);
     const plain = line[0] === 'run' ? plainRunOptions(line.slice(1)) : null;
     if (plain !== null) process.exitCode = await run(plain, context);
-    else await (await import('./program.ts')).runProgram(line, context);
+    else if (!(await isServed(line, context))) await (await import('./program.ts')).runProgram(line, context);
   } catch (error) {
     process.exitCode = report(error, context);
   }
+}
+
+/** Whether the line was `svc serve` in a form that needs no parser, and has been served. */
+async function isServed(line: readonly string[], context: CommandContext): Promise<boolean> {
+  return line[0] === 'serve' && (await (await import('./serve/plain-serve.ts')).servedPlainly(line.slice(1), context));
 }
 
 /** `svc` alone, on a terminal, is `svc chat`. */

@@ -240,7 +240,7 @@ function exitCodeOf({ status, stoppedIdle }: RunOutcome): number {
 }
 
 /** The sources of the registry in use; what asks them is read, and the registry found out, when they are first needed. */
-function lateSources(
+export function lateSources(
   context: CommandContext,
   choice: { readonly flag: string | undefined; readonly signal: AbortSignal },
 ): (from?: string) => Promise<readonly ArtifactSource[]> {

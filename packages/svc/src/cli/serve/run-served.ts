@@ -6,10 +6,9 @@ import { runCapsule } from '../../capsule/run-capsule.ts';
 import type { CapsuleDoor } from '../../listener/capsule-listener.ts';
 import type { ActivityListener } from '../../session/activity.ts';
 import type { CommandContext } from '../command-context.ts';
-import { lazySources, registryChoice } from '../project.ts';
 import { render } from '../render-failure.ts';
 import { usualOptions } from '../run-options.ts';
-import { scopeRequest } from '../run.ts';
+import { lateSources, scopeRequest } from '../run.ts';
 import { stopOnSignals, usualEndMs } from '../stop-signals.ts';
 import { taskFailed } from '../task-failed.ts';
 
@@ -46,7 +45,6 @@ export async function runServed(options: ServedOptions, context: CommandContext,
   // Whoever started this has gone, or wants it to end.
   const leave = (): void => stop.request();
   process.stdin.once('end', leave).once('close', leave);
-  const choice = registryChoice(context, { flag: undefined, signal: stop.signal });
   const tell = (lines: Parameters<typeof render>[0]): void => void context.stderr.write(render(lines, context));
   let door: CapsuleDoor | null = null;
   try {
@@ -62,7 +60,7 @@ export async function runServed(options: ServedOptions, context: CommandContext,
         capture: undefined,
         parentCapture: undefined,
         bind: usualOptions.bind,
-        sources: options.offline === true ? () => [] : lazySources(choice),
+        sources: options.offline === true ? () => [] : lateSources(context, { flag: undefined, signal: stop.signal }),
         fetchObserver: null,
         stop: stop.signal,
         changes: {

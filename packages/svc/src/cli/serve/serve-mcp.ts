@@ -1,17 +1,19 @@
 /** Runs a capsule whose tasks come over standard input, by the Model Context Protocol. */
 
-import * as sdk from '@modelcontextprotocol/server';
-import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
+import type * as Stdio from '@modelcontextprotocol/server/stdio';
 
+import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
+import { ownTurn } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { onlyCaller } from '../../listener/callers.ts';
 import type { CapsuleDoor } from '../../listener/capsule-listener.ts';
-import { DoorCore } from '../../listener/doors/door-core.ts';
-import { createClientServer } from '../../listener/doors/mcp/capsule-server.ts';
+import type { DoorCore } from '../../listener/doors/door-core.ts';
+import type { ServedCapsule } from '../../listener/doors/mcp/capsule-server.ts';
 import type { IntroducedCapsule } from '../../listener/doors/mcp/capsule-tool.ts';
-import { servedCapsule } from '../../listener/doors/mcp/mcp-door.ts';
 import type { RequestSpans } from '../../telemetry/request-spans.ts';
 import type { CommandContext } from '../command-context.ts';
+import { jsonLine } from '../terminal/shown.ts';
+import { answerFirst, type Beginning } from './first-answer.ts';
 import { runServed, type ServedOptions } from './run-served.ts';
 
 /**
@@ -25,14 +27,10 @@ export async function serveMcp(options: ServedOptions, context: CommandContext):
   const core = new Promise<DoorCore>((resolve) => (open = resolve));
   let reached: DoorCore | null = null;
   const spans = (): RequestSpans | null => reached?.facts.outside?.requests() ?? null;
-  const serving = serveStdio(
-    async () => {
-      const served = { about: await about, binding: 'stdio', spans, core: () => core } as const;
-      const capsule = servedCapsule(sdk, served, systemClock);
-      return createClientServer(capsule, (opened) => opened.principalOf({ headers: {} })).server;
-    },
-    { transport: new StdioServerTransport(process.stdin, context.stdout.stream as NodeJS.WriteStream) },
-  );
+  const connection = new Connection(context);
+  connection.serve(about, { binding: 'stdio', spans, core: () => core }).catch(raise);
+  // What the client has sent already is read in this turn; a launch would leave no other for it.
+  await ownTurn();
   try {
     return await runServed(options, context, {
       settle: (manifest) => {
@@ -45,12 +43,64 @@ export async function serveMcp(options: ServedOptions, context: CommandContext):
       onActivity: null,
     });
   } finally {
-    await serving.close();
+    await connection.close();
   }
+}
+
+/** With the client at the other end of the standard streams. */
+class Connection {
+  readonly #context: CommandContext;
+  #isClosed = false;
+  #server: Stdio.StdioServerHandle | null = null;
+
+  constructor(context: CommandContext) {
+    this.#context = context;
+  }
+
+  /** Resolves once the library serves what comes. It is loaded behind the first answer. */
+  async serve(
+    about: Promise<IntroducedCapsule>,
+    reaching: Omit<ServedCapsule, 'about' | 'sdk' | 'states'>,
+  ): Promise<void> {
+    const { stdout } = this.#context;
+    const beginning = await answerFirst(process.stdin, about, (answer) => void stdout.write(jsonLine(answer)));
+    if (beginning === null || this.#isClosed) return;
+    const [sdk, stdio, { createClientServer }, { servedCapsule }] = await Promise.all([
+      import('@modelcontextprotocol/server'),
+      import('@modelcontextprotocol/server/stdio'),
+      import('../../listener/doors/mcp/capsule-server.ts'),
+      import('../../listener/doors/mcp/mcp-door.ts'),
+    ]);
+    if (this.#isClosed) return;
+    const transport = new stdio.StdioServerTransport(beginning.input, stdout.stream as NodeJS.WriteStream);
+    passOverAnswered(transport, beginning);
+    const factory = async (): Promise<InstanceType<typeof sdk.Server>> => {
+      const capsule = servedCapsule(sdk, { ...reaching, about: await about }, systemClock);
+      return createClientServer(capsule, (opened) => opened.principalOf({ headers: {} })).server;
+    };
+    this.#server = stdio.serveStdio(factory, { transport });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#server?.close();
+  }
+}
+
+/** The client has its answer to this request; that of the library is not sent. */
+function passOverAnswered(transport: Stdio.StdioServerTransport, { answeredId }: Beginning): void {
+  if (answeredId === null) return;
+  const send = transport.send.bind(transport);
+  let isOwed = true;
+  transport.send = async (message) => {
+    if (isOwed && 'result' in message && message.id === answeredId) isOwed = false;
+    else await send(message);
+  };
 }
 
 async function opened(door: CapsuleDoor): Promise<DoorCore> {
   if (door.facts === undefined) throw new Error('a session says what it is');
   const { facts, callers = onlyCaller(door.principal) } = door;
+  const { DoorCore } = await import('../../listener/doors/door-core.ts');
   return new DoorCore({ ...door, facts, callers }, await facts());
 }

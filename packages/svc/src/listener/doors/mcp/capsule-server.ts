@@ -8,7 +8,7 @@ import type { DoorCore } from '../door-core.ts';
 import type { Principal } from '../principal.ts';
 import { callTool } from './call-tool.ts';
 import { type AskedState, type Caller, type Context } from './caller.ts';
-import { capsuleTool, type IntroducedCapsule } from './capsule-tool.ts';
+import { capsuleTool, type IntroducedCapsule, servedCapabilities } from './capsule-tool.ts';
 import { listResources, readResource } from './file-resources.ts';
 import { namedTask, taskMethods } from './task-handle.ts';
 import { type TracedConnection, traceRequests } from './traced-requests.ts';
@@ -45,7 +45,7 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
   const server = new sdk.Server(
     { name, version },
     {
-      capabilities: { tools: {}, resources: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } },
+      capabilities: servedCapabilities,
       requestState: { verify: async (state, context) => await states.verify(state, context) },
       inputRequired: { maxRounds: mostQuestions, roundTimeoutMs: answerSecs * 1000 },
     },

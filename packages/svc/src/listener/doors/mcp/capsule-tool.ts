@@ -17,6 +17,13 @@ export interface IntroducedCapsule {
   readonly description: string | null;
 }
 
+/** What clients are told that they can use. */
+export const servedCapabilities = {
+  tools: {},
+  resources: {},
+  extensions: { 'io.modelcontextprotocol/tasks': {} },
+} as const;
+
 /** The definition of the tool. */
 export function capsuleTool({ name, description }: IntroducedCapsule): Tool {
   const what = description === null || description === '' ? '' : ` ${description}`;
