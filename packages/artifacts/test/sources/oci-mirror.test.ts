@@ -139,12 +139,15 @@ describe('the mirror of an OCI registry', () => {
     expect(existsSync(root) ? readdirSync(root) : []).toEqual([]);
   });
 
-  it('is not believed of what kind a document is', async () => {
-    await publishTo(registry, bytes, { platforms: ['linux-x86_64'] });
-    copy();
-    for (const [key, document] of mirror.manifests) mirror.manifests.set(key, { ...document, type: 'text/html' });
-    expect(await install()).toBe('stored');
-  });
+  it.each(['text/html', 'application/vnd.oci.image.index.v1+json'])(
+    'is not believed that a document is %s',
+    async (type) => {
+      await publishTo(registry, bytes, { platforms: ['linux-x86_64'] });
+      copy();
+      for (const [key, document] of mirror.manifests) mirror.manifests.set(key, { ...document, type });
+      expect(await install()).toBe('stored');
+    },
+  );
 
   it('is shown nothing of what the source is shown', async () => {
     const login = loginOfToken(new Secret('ann:secret-of-ann'));
