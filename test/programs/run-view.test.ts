@@ -1,10 +1,10 @@
-import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { asks, runs, says, script } from '../support/scripted-turns.ts';
 import { hasPseudoTerminals, TerminalProcess, type TerminalOptions } from '../support/terminal-process.ts';
+import { hasTmux, TmuxWindow } from '../support/tmux-window.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
@@ -61,10 +61,10 @@ describe.skipIf(skipped)('the view of svc run (skipped without python3)', () => 
       files: taskFile,
     });
     const running = run(workspace, [], { command: shell, env: { SERVICE_KEY: 'open-sesame-1' } });
-    await running.shows(/^│ built 3 of 7 with \[secret\]$/);
+    await running.shows(/^┊ built 3 of 7 with \[secret\]$/);
     running.type('\u001B');
     const rows = await running.shows(/^the shell got/);
-    expect(rows.filter((row) => row.startsWith('│ built'))).toEqual([]);
+    expect(rows.filter((row) => /^[│┊] built/.test(row))).toEqual([]);
   });
 
   it('keeps what is typed while nothing asks, and says what to do with it', async () => {
@@ -140,9 +140,7 @@ describe.skipIf(skipped)('the view of svc run (skipped without python3)', () => 
   });
 });
 
-const hasTmux = spawnSync('tmux', ['-V']).status === 0;
-
-describe.skipIf(!hasTmux)('the view of svc run in tmux (skipped without tmux)', () => {
+describe.skipIf(!hasTmux())('the view of svc run in tmux (skipped without tmux)', () => {
   it.each([80, 120])('leaves each of 2,000 lines once in the scrollback, %i columns wide', async (columns) => {
     const lines = Array.from({ length: 2000 }, (_, index) => `line ${index} of the answer\n`);
     const says = script({
@@ -151,25 +149,16 @@ describe.skipIf(!hasTmux)('the view of svc run in tmux (skipped without tmux)', 
       stop_reason: 'end_turn',
     });
     const workspace = capsule({ script: says, files: taskFile });
-    const socket = `svc-${process.pid}-${columns}`;
-    const tmux = (...args: string[]): string =>
-      execFileSync('tmux', ['-L', socket, '-f', '/dev/null', ...args], {
-        encoding: 'utf8',
-        cwd: workspace.folder,
-        env: { ...process.env, HOME: workspace.home, LANG: 'C.UTF-8', SVC_CONTAINMENT_CEILING: 'advisory' },
-      });
-    const size = ['-x', String(columns), '-y', '24'];
-    tmux('new-session', '-d', ...size, ';', 'set-option', '-g', 'history-limit', '20000');
-    cleanups.push(() => void spawnSync('tmux', ['-L', socket, 'kill-server']));
-    tmux('respawn-pane', '-k', `"${process.execPath}" "${program}" run; echo "ended: $?"; exec sleep 600`);
+    const env = { HOME: workspace.home, SVC_CONTAINMENT_CEILING: 'advisory' };
+    const window = new TmuxWindow({ name: `view-${columns}`, columns, cwd: workspace.folder, env });
+    cleanups.push(() => window.close());
+    window.run(`"${process.execPath}" "${program}" run; echo "ended: $?"; exec sleep 600`);
     for (let looks = 0; looks < 200; looks += 1) {
-      if (/^ended: \d/m.test(tmux('capture-pane', '-p'))) break;
-      tmux('resize-window', '-x', String(columns - (looks % 3) * 10), '-y', '24');
+      if (window.screen.some((row) => /^ended: \d/.test(row))) break;
+      window.resize([columns - (looks % 3) * 10, 24]);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    const shown = tmux('capture-pane', '-p', '-J', '-S', '-')
-      .split('\n')
-      .map((row) => row.trimEnd());
+    const shown = window.history;
     expect(shown).toContain('ended: 0');
     const answer = shown.filter((row) => row.startsWith('\u2502 line '));
     expect(answer).toEqual(lines.map((line) => `\u2502 ${line.trimEnd()}`));

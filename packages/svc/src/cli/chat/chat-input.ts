@@ -268,7 +268,7 @@ export class ChatInput {
 
   #rows(): LiveRows {
     const { view } = this.#parts;
-    const { columns, mostLiveRows } = view.screen;
+    const { liveColumns: columns, mostLiveRows } = view.screen;
     if (this.#isLeaving) return { rows: ['  s stop   k keep it running   Esc back'], cursor: { row: 0, column: 0 } };
     const label = this.#prompt.isSearching ? '' : view.question === null ? '> ' : 'answer> ';
     const most = Math.min(mostInputRows, Math.max(1, mostLiveRows - 1));

@@ -168,7 +168,7 @@ export class RunView {
     if (this.#keyboard === null || this.#view === null) return null;
     const isAsked = this.#view.question !== null;
     if (!isAsked && this.#editor.isEmpty) return null;
-    const { columns, mostLiveRows } = this.#view.screen;
+    const { liveColumns: columns, mostLiveRows } = this.#view.screen;
     const most = Math.min(mostInputRows, Math.max(1, mostLiveRows - 1));
     return inputRows(isAsked ? 'answer> ' : '> ', this.#editor.layout(columns - (isAsked ? 9 : 3), most));
   }

@@ -118,7 +118,7 @@ describe('SessionView', () => {
     ];
     expect(await rowsAfter(events)).toEqual([
       '│ The loop returns.',
-      '│ I cha',
+      '┊ I cha',
       '⠋ turn 2, 0 s · 4,310 tokens · Esc cancels',
     ]);
   });
@@ -152,11 +152,11 @@ describe('SessionView', () => {
     view.show({ kind: 'task-started', taskId: 'tsk_1' });
     view.show({ kind: 'call', callId: 'c1', name: 'sh', input: { command: 'npm test' } });
     const status = '⠋ npm test, 0 s · Esc cancels';
-    expect(await wrote('step 1\nstep 2\n')).toEqual(['│ step 2', status]);
-    expect(await wrote('10 %\r20 %\r')).toEqual(['│ 20 %', status]);
-    expect(await wrote('\n\n')).toEqual(['│ 20 %', status]);
-    expect(await wrote('\u001B[2J\u001B[H- done\u001B]0;t\u0007\n')).toEqual(['│ - done', status]);
-    expect(await wrote(`${'x'.repeat(5000)}\n`)).toEqual([`│ ${'x'.repeat(77)}…`, status]);
+    expect(await wrote('step 1\nstep 2\n')).toEqual(['┊ step 2', status]);
+    expect(await wrote('10 %\r20 %\r')).toEqual(['┊ 20 %', status]);
+    expect(await wrote('\n\n')).toEqual(['┊ 20 %', status]);
+    expect(await wrote('\u001B[2J\u001B[H- done\u001B]0;t\u0007\n')).toEqual(['┊ - done', status]);
+    expect(await wrote(`${'x'.repeat(5000)}\n`)).toEqual([`┊ ${'x'.repeat(77)}…`, status]);
     view.show({ kind: 'output', callId: 'another', text: 'no call of this session\n' });
     view.show(result({ callId: 'c1', content: 'command: npm test\nexit code: 0\nstdout: (empty)\nstderr: (empty)' }));
     view.screen.flush();
@@ -366,7 +366,7 @@ describe('SessionView', () => {
       { kind: 'text', taskId: 'tsk_2', text: 'an \u00E9' },
     ];
     const rows = await rowsAfter(events, new ShownTerminal(80, 24, { TERM: 'xterm', LC_ALL: 'C' }));
-    expect(rows).toEqual(['x failed in 0 ms - 1 turn: no route', '| an \u00E9', '- turn 1, 0 s - Esc cancels']);
+    expect(rows).toEqual(['x failed in 0 ms - 1 turn: no route', ': an \u00E9', '- turn 1, 0 s - Esc cancels']);
   });
 
   it('keeps to status and input where the screen is small', async () => {

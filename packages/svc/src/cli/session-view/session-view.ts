@@ -130,9 +130,9 @@ export class SessionView {
     const { lastLine } = this.#status;
     if (!this.screen.isSmall && lastLine !== null) {
       const quoted = this.#transcript.quotedRow(lastLine);
-      rows.push(this.#color.dim(cutToWidth(quoted, this.screen.columns)));
+      rows.push(this.#color.dim(cutToWidth(quoted, this.screen.liveColumns)));
     }
-    const status = this.#status.row(this.#settings.keysHint(), this.screen.columns);
+    const status = this.#status.row(this.#settings.keysHint(), this.screen.liveColumns);
     if (status !== null) rows.push(this.#color.dim(this.#transcript.drawable(status)));
     const input = this.#input();
     const cursor = input?.cursor ?? null;

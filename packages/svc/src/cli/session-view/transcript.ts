@@ -101,19 +101,22 @@ export class Transcript {
 
   /** The row that is not whole yet, which its last word may make two; none between rows. */
   get openRows(): readonly string[] {
+    const { gutter, openGutter } = this.#terminal;
     const rows = this.#quoted === null ? [] : this.#rows.openRows;
-    return rows.map((row) => (this.#quoted === 'thinking' ? this.#dim(row) : this.#colours.open(row)));
+    return rows.map((row) => {
+      if (this.#quoted === 'thinking') return this.#dim(openGutter + row.slice(gutter.length));
+      return openGutter + this.#colours.open(row).slice(gutter.length);
+    });
   }
 
-  /** A row that others wrote, behind the gutter; the line is one that is inert. */
+  /** A row that others wrote, for the live rows; the line is one that is inert. */
   quotedRow(line: string): string {
-    return `${this.#terminal.gutter}${redactHandles(line)}`;
+    return `${this.#terminal.openGutter}${redactHandles(line)}`;
   }
 
-  /** The width has changed: the row that is not whole is laid out anew. */
+  /** The width has changed: the row that is not whole is laid out anew, before more of it is laid out. */
   resized(): void {
     if (this.#quoted === null) return;
-    this.layOut();
     this.#begun = '';
     this.#take(this.#rows.relaid());
   }

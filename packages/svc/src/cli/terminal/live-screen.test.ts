@@ -153,7 +153,7 @@ describe('LiveScreen', () => {
     }
   });
 
-  it('sends only what differs, and the cursor back to where the person types', async () => {
+  it('sends only what differs, and draws the cursor where the person types', async () => {
     const shown = new ShownTerminal();
     const screen = new Drawn(shown);
     screen.show(['turn 1, 3 s', '> abc'], { row: 1, column: 5 });
@@ -161,11 +161,14 @@ describe('LiveScreen', () => {
     await shown.rows();
     screen.show(['turn 1, 4 s', '> abc'], { row: 1, column: 5 });
     screen.flush();
-    expect(String(shown.stream.read())).toBe(
-      '\u001B[?2026h\u001B[?7l\u001B[1A\rturn 1, 4 s\u001B[K\u001B[1B\r\u001B[5C\u001B[?7h\u001B[?2026l',
-    );
+    expect(String(shown.stream.read())).toBe('\u001B[?2026h\u001B[?7lturn 1, 4 s\u001B[K\r\u001B[?7h\u001B[?2026l');
     screen.flush();
     expect(shown.stream.read()).toBeNull();
+    screen.show(['turn 1, 4 s', '> abc'], { row: 1, column: 3 });
+    screen.flush();
+    expect(String(shown.stream.read())).toBe(
+      '\u001B[?2026h\u001B[?7l\n> a\u001B[7mb\u001B[27mc\u001B[K\r\u001B[?7h\u001B[1A\u001B[?2026l',
+    );
     screen.close();
   });
 
@@ -186,7 +189,7 @@ describe('LiveScreen', () => {
     await shown.rows();
     screen.show(['twenty columns wide.'], null);
     screen.flush();
-    expect(String(shown.stream.read())).toBe('\u001B[?2026h\u001B[?7l\rtwenty columns wide.\r\u001B[?7h\u001B[?2026l');
+    expect(String(shown.stream.read())).toBe('\u001B[?2026h\u001B[?7ltwenty columns wide.\r\u001B[?7h\u001B[?2026l');
     screen.close();
   });
 
@@ -198,7 +201,37 @@ describe('LiveScreen', () => {
     screen.redraw();
     screen.append(['> said']);
     screen.flush();
-    expect(await shown.rows()).toEqual(['> said', 'status', '> ']);
+    expect(await shown.rows()).toEqual(['> said', 'status', '>  ']);
+    screen.close();
+  });
+
+  it('leaves no live row behind where rows that the terminal wraps below its cursor take that along', async () => {
+    const shown = new ShownTerminal(80, 24, { TERM: 'xterm-256color', TERM_PROGRAM: 'vscode' });
+    const screen = new Drawn(shown);
+    const long = 'x'.repeat(100);
+    screen.append(['first']);
+    for (const columns of [60, 44]) {
+      screen.show([`a ${long}`, `b ${long}`, `c ${long}`], null);
+      screen.flush();
+      await shown.resize(columns, 24);
+    }
+    screen.flush();
+    expect(await shown.rows()).toEqual([
+      'first',
+      `a ${'x'.repeat(41)}\u2026`,
+      `b ${'x'.repeat(19)}\u2026`,
+      `c ${'x'.repeat(19)}\u2026`,
+    ]);
+    screen.close();
+  });
+
+  it('wraps a row of the transcript that no terminal counts wider, and cuts one that may pass for a row of its own', async () => {
+    const shown = new ShownTerminal(40, 12);
+    const screen = new Drawn(shown);
+    screen.append([`\u2502 ${'x'.repeat(38)}`, `\u2502 ${'\u0915'.repeat(38)}`]);
+    shown.terminal.resize(30, 12);
+    screen.flush();
+    expect(await shown.rows()).toEqual([`\u2502 ${'x'.repeat(28)}`, 'x'.repeat(10), `\u2502 ${'\u0915'.repeat(28)}`]);
     screen.close();
   });
 

@@ -2,7 +2,7 @@
 
 import type { Output } from './output.ts';
 import { Shown } from './shown.ts';
-import { cellsOf, colour, cutToWidth, hang, widthOf } from './terminal-kind.ts';
+import { cellsOf, colour, cutToWidth, hang, widthOf, withCursor } from './terminal-kind.ts';
 
 /** Where the person types: a row of the live rows, and a column of it, both from 0. */
 export interface Cursor {
@@ -23,6 +23,7 @@ export const usualFrameMs = 33;
 const partOfScreen = 1 / 3;
 const fewestLiveRows = 2;
 const usualScreenRows = 24;
+const fewestColumns = 20;
 
 /** The terminal shows what stands between these two at once. */
 const frameStart = '\u001B[?2026h';
@@ -32,8 +33,9 @@ const cutRows = '\u001B[?7l';
 const continueRows = '\u001B[?7h';
 const hideCursor = '\u001B[?25l';
 const showCursor = '\u001B[?25h';
-const eraseBelow = '\u001B[J';
+/** To the end of the row; at the start of one, it is a row by itself from then on. */
 const eraseRight = '\u001B[K';
+const eraseBelow = '\u001B[J';
 const askPosition = '\u001B[6n';
 const colours = new RegExp(colour, 'g');
 
@@ -41,6 +43,10 @@ const colours = new RegExp(colour, 'g');
  * A transcript of which every row is written once and never again, so the terminal's own scrollback has all of it; and below it live rows, such as a
  * status and a line of input. One write a frame, in which only rows that differ are sent. Rows of the transcript are handed in as they come, laid out for
  * `columns`; the live rows are asked for with each frame.
+ *
+ * Between frames the terminal's cursor waits at the start of the first live row, hidden, and the place where the person types is drawn. A terminal changes
+ * its width long before a program hears of it, and re-wraps what it shows, but its cursor stays at the character where it was: so whatever the
+ * width has become, what is erased from there on are live rows and all of them (ADR 0157).
  */
 export class LiveScreen {
   readonly isLive = true;
@@ -52,11 +58,10 @@ export class LiveScreen {
   #timer: NodeJS.Timeout | undefined;
   #transcript: string[] = [];
   #wanted: readonly string[] = [];
-  #wantedCursor: Cursor | null = null;
   /** What stands on the screen below the transcript. */
   #drawn: readonly string[] = [];
-  /** Where the terminal's cursor is, counted from the first live row. */
-  #at: Cursor = { row: 0, column: 0 };
+  /** The live rows are drawn anew as a whole: their width has changed. */
+  #isStale = false;
   #isCursorHidden = false;
   #isClosed = false;
   #isSuspended = false;
@@ -73,6 +78,12 @@ export class LiveScreen {
 
   get columns(): number {
     return this.#columns;
+  }
+
+  /** The width of live rows: less where one that is wrapped by the terminal would take its cursor along. */
+  get liveColumns(): number {
+    const { columns } = this;
+    return this.#output.terminal?.sinksCursor === true ? Math.max(fewestColumns, Math.floor(columns / 2)) : columns;
   }
 
   /** How many live rows are shown at the most. */
@@ -113,10 +124,7 @@ export class LiveScreen {
     this.#write(this.#changes());
   }
 
-  /**
-   * Node asks the terminal for its size when it hears that signal, which a busy process hears late: a frame for another width would be cut by the terminal, and
-   * the rows that it takes counted wrong.
-   */
+  /** Node asks the terminal for its size when it hears that signal, which a busy process hears late: rows would be laid out for another width. */
   #lookAtSize(): void {
     process.emit('SIGWINCH', 'SIGWINCH');
   }
@@ -124,7 +132,7 @@ export class LiveScreen {
   /** Takes the live rows away, for as long as something else has the terminal. */
   suspend(): void {
     this.flush();
-    this.#write(this.#erased() + this.#withCursor(true));
+    this.#write(this.#erased() + this.#cursor(true));
     this.#isSuspended = true;
   }
 
@@ -150,7 +158,7 @@ export class LiveScreen {
     if (this.#isClosed) return;
     clearTimeout(this.#timer);
     this.#want({ rows: [], cursor: null });
-    this.#write(this.#changes() + this.#erased() + this.#withCursor(true));
+    this.#write(this.#changes() + this.#cursor(true));
     this.#isClosed = true;
     this.#output.stream.off('resize', this.#resized);
     process.off('exit', this.#exiting);
@@ -161,17 +169,19 @@ export class LiveScreen {
   /** The last of the live rows, where there are too many. */
   #want({ rows, cursor }: LiveRows): void {
     const left = Math.max(0, rows.length - this.mostLiveRows);
-    this.#wanted = rows.slice(left).map((row) => this.#fitting(row));
-    this.#wantedCursor = cursor === null ? null : { row: Math.max(0, cursor.row - left), column: cursor.column };
+    this.#wanted = rows.slice(left).map((row, index) => {
+      const fitting = this.#fitting(row, index === 0 ? this.columns : this.liveColumns);
+      return cursor !== null && cursor.row === left + index ? withCursor(fitting, cursor.column) : fitting;
+    });
   }
 
   get #screenRows(): number {
     return (this.#output.stream as { rows?: number }).rows ?? usualScreenRows;
   }
 
-  #fitting(row: string): string {
+  #fitting(row: string, columns: number): string {
     const plain = plainOf(row);
-    return widthOf(plain) <= this.columns ? row : cutToWidth(plain, this.columns);
+    return widthOf(plain) <= columns ? row : cutToWidth(plain, columns);
   }
 
   /** A row of the transcript in as many as the width takes; one of others stays behind the gutter. */
@@ -198,78 +208,66 @@ export class LiveScreen {
   }
 
   #changes(): string {
-    const text = this.#transcript.length > 0 ? this.#grown() : this.#changedRows();
-    const cursor = this.#wantedCursor;
-    const to = cursor ?? { row: Math.max(0, this.#drawn.length - 1), column: 0 };
-    const isAway = to.row !== this.#at.row || to.column !== this.#at.column;
-    if (text === '' && !isAway && this.#isCursorHidden === (cursor === null && this.#drawn.length > 0)) return '';
-    const moved = `${verticalMove(this.#at.row, to.row)}\r${to.column > 0 ? `\u001B[${to.column}C` : ''}`;
-    this.#at = to;
-    return text + moved + this.#withCursor(cursor !== null || this.#drawn.length === 0);
+    const isAnew = this.#transcript.length > 0 || this.#isStale || this.#drawn.length > this.#wanted.length;
+    const text = isAnew ? this.#grown() + this.#allRows() : this.#changedRows();
+    return this.#cursor(this.#drawn.length === 0) + text;
   }
 
-  /** The transcript goes on where the live rows stood, and they follow it. */
+  /** The transcript goes on where the live rows stood. */
   #grown(): string {
-    const text = `${this.#erased()}${this.#transcript.join('\r\n')}\r\n`;
+    const rows = this.#transcript.flatMap((row) => (this.#isSure(row) ? [row] : this.#refitted(row).map(cutting)));
     this.#transcript = [];
-    return text + this.#allRows();
+    return this.#erased() + rows.map((row) => `${row}\r\n`).join('');
   }
 
+  /** Whether no terminal counts the row wider than it is: then none that is narrower than was heard so far may cut it. */
+  #isSure(row: string): boolean {
+    return (this.#output.terminal?.mostCellsOf(plainOf(row)) ?? 0) <= this.columns;
+  }
+
+  /** Those that differ, from the first to the last. Line feeds make a row that is not there yet; a movement of the cursor does not. */
   #changedRows(): string {
-    const rows = this.#wanted;
-    if (this.#drawn.length > rows.length) return this.#erased() + this.#allRows();
     let text = '';
-    for (const [index, row] of rows.entries()) {
+    let at = 0;
+    for (const [index, row] of this.#wanted.entries()) {
       if (this.#drawn[index] === row) continue;
-      // A row that is not there yet is made by line feeds, which scroll; a movement of the cursor does not.
-      const last = Math.max(0, this.#drawn.length - 1, this.#at.row);
-      text += index > last ? verticalMove(this.#at.row, last) + '\r\n'.repeat(index - last) : '';
-      text += index > last ? '' : verticalMove(this.#at.row, index);
       // In the last column the cursor stands on what was written there.
-      text += `\r${row}${widthOf(plainOf(row)) < this.columns ? eraseRight : ''}`;
-      this.#at = { row: index, column: -1 };
-      this.#drawn = [...this.#drawn.slice(0, index), row, ...this.#drawn.slice(index + 1)];
+      const rest = widthOf(plainOf(row)) < this.columns ? eraseRight : '';
+      text += `${'\n'.repeat(index - at)}${row}${rest}\r`;
+      at = index;
     }
-    return text;
+    this.#drawn = this.#wanted;
+    return text === '' ? '' : cutting(text) + up(at);
   }
 
+  /** All, below which nothing stands, from the last to the first: when the terminal re-wraps meanwhile, those above are blank and take no more rows. */
   #allRows(): string {
     this.#drawn = this.#wanted;
-    this.#at = { row: Math.max(0, this.#drawn.length - 1), column: this.#drawn.length === 0 ? 0 : -1 };
-    return this.#drawn.join('\r\n');
+    const last = this.#drawn.length - 1;
+    if (last < 0) return '';
+    const rows = this.#drawn.map((row, index) => `${'\n'.repeat(index)}${row}\r${up(index)}`);
+    return `${'\n'.repeat(last)}${up(last)}${cutting(rows.toReversed().join(''))}`;
   }
 
-  /** Erases the live rows; the cursor is at the start of the first. */
+  /** Erases the live rows. What is erased from the first cell of the screen on, tmux keeps in its scrollback: so that is not where it begins. */
   #erased(): string {
-    const text = this.#drawn.length === 0 ? '' : `${verticalMove(this.#at.row, 0)}\r${eraseBelow}`;
-    this.#forget();
+    const text = this.#drawn.length === 0 ? '' : ` ${eraseBelow}\r${eraseRight}`;
+    this.#drawn = [];
+    this.#isStale = false;
     return text;
   }
 
-  #forget(): void {
-    this.#drawn = [];
-    this.#at = { row: 0, column: 0 };
-  }
-
-  #withCursor(isShown: boolean): string {
+  #cursor(isShown: boolean): string {
     if (this.#isCursorHidden !== isShown) return '';
     this.#isCursorHidden = !isShown;
     return isShown ? showCursor : hideCursor;
   }
 
-  /** As many rows as the old live rows now take are erased; the transcript is left to the terminal. */
+  /** The terminal has re-wrapped the live rows: they are erased from where its cursor is, and drawn for the new width. */
   readonly #resized = (): void => {
     this.#columns = this.#output.rowWidth;
     if (this.#isClosed || this.#isSuspended) return;
-    const { columns } = this;
-    const taken = (row: string): number => Math.max(1, Math.ceil(widthOf(plainOf(row)) / columns));
-    const above = this.#drawn.slice(0, this.#at.row);
-    const rewraps = this.#output.terminal?.rewraps === true;
-    const up = rewraps
-      ? above.reduce((sum, row) => sum + taken(row), 0) + Math.floor(Math.max(0, this.#at.column) / columns)
-      : above.length;
-    if (this.#drawn.length > 0) this.#write(`${verticalMove(up, 0)}\r${eraseBelow}`);
-    this.#forget();
+    this.#isStale = this.#drawn.length > 0;
     // Laid out for the old width, and not written yet.
     this.#transcript = this.#transcript.flatMap((row) => this.#refitted(row));
     this.#onResize();
@@ -278,13 +276,16 @@ export class LiveScreen {
 
   #write(text: string): void {
     if (text === '') return;
-    this.#output.write(Shown.cleaned(frameStart + cutRows + text + continueRows + frameEnd, 'exact'));
+    this.#output.write(Shown.cleaned(frameStart + text + frameEnd, 'exact'));
   }
 }
 
-function verticalMove(from: number, to: number): string {
-  if (from === to) return '';
-  return to > from ? `\u001B[${to - from}B` : `\u001B[${from - to}A`;
+function cutting(rows: string): string {
+  return cutRows + rows + continueRows;
+}
+
+function up(rows: number): string {
+  return rows === 0 ? '' : `\u001B[${rows}A`;
 }
 
 /** Without the colours of `svc`. */

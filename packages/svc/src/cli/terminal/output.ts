@@ -10,10 +10,14 @@ export interface Terminal {
   readonly hasUnicode: boolean;
   /** Nothing is drawn twice: whole lines, one behind the other, as a screen reader reads them. */
   readonly isPlain: boolean;
-  /** Rows that are too long for a new width go on in the next row. */
-  readonly rewraps: boolean;
+  /** Where a row is wrapped by a new width, the cursor goes down by the rows that come to be, also by those below it: xterm.js does so. */
+  readonly sinksCursor: boolean;
   /** The first characters of every row that others wrote; no row of `svc` begins so. */
   readonly gutter: string;
+  /** The same, and as wide, for a row below the transcript that may still change. */
+  readonly openGutter: string;
+  /** As many cells as any terminal of this locale gives the text at the most. */
+  mostCellsOf(text: string): number;
   /** Rows of `svc` of so many columns: too long ones are continued behind blanks, none begins with the gutter. */
   wrapped(text: string, columns: number): string;
 }

@@ -7,6 +7,8 @@ import { Shown } from './shown.ts';
 /** A transcript, and below it rows that change, where the terminal can change them. Rows are laid out for `columns` by who hands them in. */
 export interface Screen {
   readonly columns: number;
+  /** The width of rows below the transcript. */
+  readonly liveColumns: number;
   /** False where nothing is drawn twice: there are no live rows then. */
   readonly isLive: boolean;
   readonly isSmall: boolean;
@@ -42,6 +44,10 @@ class PlainScreen implements Screen {
 
   get columns(): number {
     return this.#output.rowWidth;
+  }
+
+  get liveColumns(): number {
+    return this.columns;
   }
 
   append(rows: readonly string[]): void {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { terminalOf } from './terminal-kind.ts';
+import { terminalOf, withCursor } from './terminal-kind.ts';
 
 describe('a row of svc on a terminal', () => {
   const terminal = terminalOf({ TERM: 'xterm', LANG: 'C.UTF-8' });
@@ -11,5 +11,30 @@ describe('a row of svc on a terminal', () => {
     ['one two three four', 12, 'one two\n  three four'],
   ])('of %j loses no word and joins none in %i columns', (row, columns, rows) => {
     expect(terminal.wrapped(row, columns)).toBe(rows);
+  });
+});
+
+describe('the most cells that a terminal gives a text', () => {
+  it.each([
+    ['C.UTF-8', 'plain', 5],
+    ['C.UTF-8', '\u2502 \u00E9 \u2014 \u2713', 7],
+    ['C.UTF-8', '\u0436\u03B4\u05D0', 3],
+    ['C.UTF-8', '\u4E16\u{1F600}\u{1FAE9}', 6],
+    ['C.UTF-8', 'e\u0301\u0915', 5],
+    ['ja_JP.UTF-8', '\u2502 \u00E9\u0436', 7],
+  ])('are in %s, of %j, %i', (locale, text, cells) => {
+    expect(terminalOf({ TERM: 'xterm', LANG: locale }).mostCellsOf(text)).toBe(cells);
+  });
+});
+
+describe('the cursor that is drawn in a row', () => {
+  it.each([
+    ['stands on a character', '> abc', 3, '> a\u001B[7mb\u001B[27mc'],
+    ['stands behind the last one', '> ', 2, '> \u001B[7m \u001B[27m'],
+    ['stands on both cells of a wide one', '> \u4E16\u754C!', 4, '> \u4E16\u001B[7m\u754C\u001B[27m!'],
+    ['stands on a letter and its mark', 'e\u0301a', 0, '\u001B[7me\u0301\u001B[27ma'],
+    ['leaves colours as they are', '\u001B[2mab\u001B[22m', 1, '\u001B[2ma\u001B[7mb\u001B[27m\u001B[22m'],
+  ])('%s', (_name, row, column, drawn) => {
+    expect(withCursor(row, column)).toBe(drawn);
   });
 });

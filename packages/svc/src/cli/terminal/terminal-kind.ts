@@ -14,17 +14,23 @@ export function terminalOf(env: Environment): Terminal {
   const isRead = [env['ACCESSIBLE'], env['SVC_PLAIN']].some((value = '') => value !== '');
   const gutter = isRead ? 'said: ' : hasUnicode ? '\u2502 ' : '| ';
   const isPlain = isRead || !hasControls;
-  const rewraps = !cutting.test(name) || (env['TMUX'] ?? '') !== '';
+  const openGutter = isRead ? gutter : hasUnicode ? '\u250A ' : ': ';
+  const sinksCursor = browserTerminals.has(env['TERM_PROGRAM'] ?? '');
+  const isGutter = (row: string): boolean => [gutter, openGutter].some((start) => row.startsWith(start.trimEnd()));
   const wrapped = (text: string, columns: number): string =>
     text
       .split('\n')
-      .map((row) => wrappedRow(row.startsWith(gutter.trimEnd()) ? ` ${row}` : row, { columns, hasControls }))
+      .map((row) => wrappedRow(isGutter(row) ? ` ${row}` : row, { columns, hasControls }))
       .join('\n');
-  return { hasControls, hasUnicode, isPlain, rewraps, gutter, wrapped };
+  const drawsWide = eastAsian.test(locale);
+  const mostCellsOf = (text: string): number => mostCells(text, drawsWide);
+  return { hasControls, hasUnicode, isPlain, sinksCursor, gutter, openGutter, wrapped, mostCellsOf };
 }
 
-/** Terminals that cut what is too long for a new width: the console of Linux, GNU screen. tmux calls itself `screen` too. */
-const cutting = /^(?:linux|screen|vt\d)/;
+/** Those made of xterm.js; in one of tmux, that is what draws. */
+const browserTerminals: ReadonlySet<string> = new Set(['vscode', 'Hyper', 'Tabby']);
+/** Locales of whose terminals many draw lines, Greek and letters with accents two cells wide. */
+const eastAsian = /^(?:ja|ko|zh)/i;
 
 /** What a row that goes on begins with. */
 export const hang = '  ';
@@ -87,6 +93,46 @@ export function widthOf(text: string): number {
   for (const character of text) cells += cellsOf(character);
   return cells;
 }
+
+/** Drawn one cell wide by all but terminals of East Asian locales: letters with accents, dashes, quotes, arrows, lines, blocks, ticks. */
+const narrow = /^[ -~\u00A1-\u00AC\u00AE-\u02FF\u2010-\u2027\u2030-\u205E\u2190-\u2193\u2500-\u259F\u2713\u2717]*$/;
+/** And these, of which V8 makes the expression when it is first needed. */
+let narrowLetter: RegExp | null = null;
+
+function mostCells(text: string, drawsWide: boolean): number {
+  if (drawsWide ? oneCell.test(text) : narrow.test(text)) return text.length;
+  narrowLetter ??=
+    /^(?=\p{L})[\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Armenian}\p{Script=Georgian}\p{Script=Hebrew}\p{Script=Arabic}]$/u;
+  let cells = 0;
+  for (const character of text) {
+    const isNarrow =
+      oneCell.test(character) || (!drawsWide && (narrow.test(character) || narrowLetter.test(character)));
+    cells += isNarrow ? 1 : 2;
+  }
+  return cells;
+}
+
+/** A row with the cell at `column` reversed, as a terminal draws its cursor; the colours in it stay. */
+export function withCursor(row: string, column: number): string {
+  let before = '';
+  let cells = 0;
+  let under = '';
+  let behind = '';
+  for (const [piece] of row.matchAll(pieces)) {
+    const wide = piece.startsWith('\u001B') ? 0 : cellsOf(piece);
+    const isUnder =
+      under === '' ? wide > 0 && cells + wide > column : wide === 0 && behind === '' && piece[0] !== '\u001B';
+    if (isUnder) under += piece;
+    else if (under === '') before += piece;
+    else behind += piece;
+    cells += wide;
+  }
+  const blanks = ' '.repeat(under === '' ? Math.max(0, column - cells) : 0);
+  return `${before}${blanks}${reversed}${under === '' ? ' ' : under}${asBefore}${behind}`;
+}
+
+const reversed = '\u001B[7m';
+const asBefore = '\u001B[27m';
 
 /** The text where it fits into so many cells, else its start with `…` behind. Looks at no more of it than fits. */
 export function cutToWidth(text: string, cells: number): string {
