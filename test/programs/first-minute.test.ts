@@ -281,6 +281,25 @@ describe('a command line that names no command', () => {
     }
   });
 
+  it('takes one word where -p says that it is the task', async () => {
+    const minute = fresh();
+    await minute.plays();
+    expect(await minute.svc(['-p', '--timeout', '20s', 'word'])).toMatchObject({ code: 0, stdout: 'Done.\n' });
+    expect(minute.asked.task).toContain('word');
+  });
+
+  it('is told of a command that --allow names and that is not here', async () => {
+    const minute = fresh();
+    await minute.plays();
+    const { code, stderr } = await minute.svc(['--allow', 'no-such-program', 'look around'], {
+      env: { SVC_CONTAINMENT_CEILING: undefined },
+    });
+    expect(code).toBe(0);
+    expect(stderr).toMatch(
+      /^warning\[W-RUN-003\]: --allow names no-such-program, which cannot be run here: .*\nhint: install it, or leave it out\n/m,
+    );
+  });
+
   it('refuses one word behind a flag', async () => {
     const minute = fresh();
     expect(await minute.svc(['--write', 'word'])).toMatchObject({

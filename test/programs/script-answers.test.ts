@@ -142,7 +142,7 @@ describe('svc -p', () => {
     [['-p', 'Go', '--timeout', '0s'], '--timeout must be a time'],
     [['-p', 'Go', '--timeout', '600h'], '--timeout must be a time'],
     [['-p', 'Go', '--task', 'Stop'], 'give the task with -p or with --task, not with both'],
-    [['-p', 'Go', '--json'], '--json does not go with -p and --output'],
+    [['-p', 'Go', '--json'], '--json goes with svc run: --output json writes one object for a script'],
     [['-p', 'Go', '--replay'], '--replay does not go with -p and --output'],
     [['-p', 'Go', '--explain-scope'], '--explain-scope does not go with -p and --output'],
     [['-p', 'Go', '-v'], '-v does not go with -p and --output'],

@@ -39,7 +39,8 @@ export const runCodes = {
   },
   'E-RUN-024': {
     title: 'there is nothing to run',
-    explanation: 'lifecycle.task_acceptance is none and neither --task nor a task.md beside the manifest was given.',
+    explanation:
+      'lifecycle.task_acceptance is none and neither --task nor a task.md beside the manifest was given, or a task, message or answer that was given is blank.',
   },
   'E-RUN-028': {
     title: 'the workdir has outgrown its limit, or cannot be held to it',

@@ -1,3 +1,5 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,5 +35,21 @@ describe('a small text', () => {
     expect(readSmallText(join(folder, 'none'))).toEqual({ kind: 'absent' });
     expect(readSmallText(folder)).toMatchObject({ kind: 'unreadable', reason: 'it is a directory' });
     expect(readingOf(Buffer.from([0xff]))).toEqual({ kind: 'unreadable', reason: 'it is not UTF-8 text' });
+  });
+
+  it('is not waited for at a pipe that nobody writes into', () => {
+    const path = join(folder, 'pipe');
+    execFileSync('mkfifo', [path]);
+    expect(readSmallText(path)).toEqual({ kind: 'text', text: '' });
+  });
+
+  it('is all that a writer of a pipe has to say, however late', async () => {
+    const path = join(folder, 'pipe');
+    execFileSync('mkfifo', [path]);
+    const writer = spawn('sh', ['-c', `exec 3<>"$0"; echo up; sleep 0.3; printf late >&3`, path], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(writer.stdout, 'data');
+    expect(readSmallText(path)).toEqual({ kind: 'text', text: 'late' });
   });
 });

@@ -1,6 +1,7 @@
 /** Reads no more bytes of a stream or a file than the caller can use; reads and writes open files, whole even where the kernel takes them in parts. */
 
-import { closeSync, fstatSync, openSync, readSync, read, write } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, read, write } from 'node:fs';
+import { isErrno } from '../diagnostics/system-reason.ts';
 import { GatheredBytes } from '../gathered-bytes.ts';
 import { promisify } from 'node:util';
 import { unlessRefused } from './unless-refused.ts';
@@ -17,11 +18,12 @@ export async function readUpTo(stream: AsyncIterable<Buffer>, maxBytes: number):
 
 /**
  * All bytes of the file at a path, or those that an open file still has; undefined when they exceed `maxBytes`, of which one byte more is read
- * at most. Throws what the system refuses. A descriptor stays open.
+ * at most. Throws what the system refuses; of a pipe at a path that nothing comes from for ten seconds, that is `EAGAIN`. A descriptor stays open.
  */
 export function readFileUpTo(file: string | number, maxBytes: number): Buffer | undefined {
   if (typeof file === 'number') return readOpenFile(file, maxBytes);
-  const descriptor = openSync(file, 'r');
+  // Without waiting: nobody may ever write into a pipe that lies at a path.
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     return readOpenFile(descriptor, maxBytes);
   } finally {
@@ -36,7 +38,7 @@ function readOpenFile(descriptor: number, maxBytes: number): Buffer | undefined 
   let buffer = Buffer.allocUnsafe(Math.min(fstatSync(descriptor).size, maxBytes) + 1);
   let filled = 0;
   for (;;) {
-    const count = readSync(descriptor, buffer, filled, buffer.length - filled, null);
+    const count = readInTime(descriptor, buffer, filled);
     filled += count;
     if (filled > maxBytes) return undefined;
     if (count === 0) return buffer.subarray(0, filled);
@@ -44,6 +46,21 @@ function readOpenFile(descriptor: number, maxBytes: number): Buffer | undefined 
     const larger = Buffer.allocUnsafe(Math.min(buffer.length * 2 + smallestRead, maxBytes + 1));
     buffer.copy(larger);
     buffer = larger;
+  }
+}
+
+const lookEveryMs = 10;
+const mostLooks = 1000;
+
+/** The bytes that were read; a writer that has the other end of a pipe may take its time. */
+function readInTime(descriptor: number, buffer: Buffer, from: number): number {
+  for (let looks = 1; ; looks += 1) {
+    try {
+      return readSync(descriptor, buffer, from, buffer.length - from, null);
+    } catch (error) {
+      if (!isErrno(error, 'EAGAIN') || looks === mostLooks) throw error;
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lookEveryMs);
   }
 }
 

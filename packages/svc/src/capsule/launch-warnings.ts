@@ -15,15 +15,21 @@ import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 
 type CommandQuestion = Pick<LaunchScope, 'loaded' | 'env' | 'source'>;
 
-/** `W-RUN-003` for every listed command that is not installed: the model gets a tool for it that cannot work. */
-export function absentCommands(question: CommandQuestion): readonly Diagnostic[] {
+/**
+ * `W-RUN-003` for every listed command that is not installed: the model gets a tool for it that cannot work. Of a task without a manifest, whose
+ * text nobody has written, it names the flag.
+ */
+export function absentCommands(question: CommandQuestion & { readonly isAdhoc: boolean }): readonly Diagnostic[] {
   const names = question.loaded.manifest.capabilities.shell?.allow ?? [];
   const path = names.length === 0 ? '' : searchPath(question);
   return names.flatMap((name, index) => {
     const found = findProgram(name, path);
     if (found.kind === 'found') return [];
+    const reason = `${name}, which cannot be run here: ${found.reason}`;
+    if (question.isAdhoc)
+      return [new Diagnostic('W-RUN-003', `--allow names ${reason}`, { hint: 'install it, or leave it out' })];
     const location = question.loaded.locate(['capabilities', 'shell', 'allow', index], 'value');
-    const message = `capabilities.shell.allow lists ${name}, which cannot be run here: ${found.reason}`;
+    const message = `capabilities.shell.allow lists ${reason}`;
     return [new Diagnostic('W-RUN-003', message, { location, hint: 'install it, or take it off the list' })];
   });
 }

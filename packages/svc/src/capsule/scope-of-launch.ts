@@ -138,7 +138,7 @@ export async function scopeOfLaunch(
       warnings,
       unavailableParts(loaded),
       unenforcedGrants(loaded, containment),
-      absentCommands({ loaded, env, source }),
+      absentCommands({ loaded, env, source, isAdhoc: text !== undefined }),
     ].flat(),
   };
 }

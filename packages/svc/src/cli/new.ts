@@ -1,7 +1,7 @@
 /** The command `svc new`: makes a folder to begin a capsule or an artifact in. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { Argument, Command } from 'commander';
 import * as z from 'zod/mini';
@@ -10,6 +10,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { artifactName } from '@svc/artifacts/manifest/name-schemas.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import type { CommandContext } from './command-context.ts';
 import { exactLine, jsonLine, say, type Shown } from './terminal/shown.ts';
@@ -76,7 +77,7 @@ async function writeFolder(directory: string, files: ReadonlyMap<string, string 
   for (const [file, content] of files) {
     const path = join(directory, file);
     try {
-      await mkdir(dirname(path), { recursive: true });
+      makeDirectories(dirname(path));
       await writeFile(path, content, { flag: 'wx' });
     } catch (error) {
       throw ioFault(error, `cannot write ${path}`);

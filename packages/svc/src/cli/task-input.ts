@@ -13,21 +13,38 @@ import { say } from './terminal/shown.ts';
 const largestTask = 10 * 1024 * 1024;
 const whatFits = 'give the model a text, and put anything larger into the workdir';
 
+/** What a text that was asked for is called, and how else it can be given. */
+export interface AskedText {
+  readonly what: 'task' | 'message' | 'answer';
+  readonly hint: string;
+}
+
+const aTask: AskedText = {
+  what: 'task',
+  hint: 'write what the capsule is to do to standard input, or give it with --task <text>',
+};
+
 /**
  * The whole of standard input as it came, of at most 10 MiB. `E-RUN-060` when it is larger, is no UTF-8 text, cannot be read or `stop` is
  * aborted before its end; `E-RUN-024` when it is empty. A person at a terminal is told how to end it.
  */
 export async function readTaskInput(
   stdin: Readable & { readonly isTTY?: boolean },
-  { context, stop }: { readonly context: CommandContext; readonly stop: AbortSignal },
+  {
+    context,
+    stop,
+    asked = aTask,
+  }: { readonly context: CommandContext; readonly stop: AbortSignal; readonly asked?: AskedText },
 ): Promise<string> {
   if (stdin.isTTY === true)
-    context.stderr.write(say`reading the task from this terminal; Ctrl-D on an empty line ends it\n`);
-  const text = await readInput(stdin, stop);
+    context.stderr.write(say`reading the ${asked.what} from this terminal; Ctrl-D on an empty line ends it\n`);
+  return notBlank(await readInput(stdin, stop), asked, ' (standard input)');
+}
+
+/** The text itself; `E-RUN-024` where it is blank. */
+export function notBlank(text: string, { what, hint }: AskedText, from = ''): string {
   if (text.trim() !== '') return text;
-  throw new Diagnostic('E-RUN-024', 'the task is empty (standard input)', {
-    hint: 'write what the capsule is to do to standard input, or give it with --task <text>',
-  });
+  throw new Diagnostic('E-RUN-024', `the ${what} is empty${from}`, { hint });
 }
 
 /** The same without a word to anybody; empty where standard input is. */

@@ -12,12 +12,16 @@ const aboutArguments: ReadonlySet<string> = new Set([
   'commander.unknownOption',
 ]);
 
+/** Commands that have commands of their own. */
+const groups: ReadonlySet<string> = new Set(['trace', 'serve', 'token', 'trust', 'key']);
+
 /** A row of standard error behind what the parser has said; empty where that is enough. */
 export function nextStep(code: string, words: readonly string[]): Shown {
-  const [first = ''] = words;
+  const [first = '', second = ''] = words;
   const isCommand = commands.some(({ name }) => name === first);
   if (isCommand && code === 'commander.unknownCommand') return say`svc ${first} --help lists its commands\n`;
-  if (isCommand && aboutArguments.has(code)) return say`svc ${first} --help shows what it takes\n`;
+  const command = groups.has(first) && /^[a-z]+$/.test(second) ? `${first} ${second}` : first;
+  if (isCommand && aboutArguments.has(code)) return say`svc ${command} --help shows what it takes\n`;
   return code === 'commander.unknownCommand' && first.trim() !== '' ? asTask(words) : say``;
 }
 

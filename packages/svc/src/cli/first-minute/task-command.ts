@@ -71,7 +71,8 @@ function checkTask(text: string | undefined, options: TaskOptions, usage: (probl
   if (typeof options.print === 'string' || options.task !== undefined) usage('give the task once');
   if (text.trim() === '') usage('the task is empty: svc "<task>" says what is to be done, svc help lists the commands');
   // As a first word it would have been taken for a command.
-  if (!/\s/.test(text)) usage(`${text} is one word: a task of one word is given with -p`);
+  if (options.print === undefined && !/\s/.test(text))
+    usage(`${text} is one word: a task of one word is given with -p`);
 }
 
 async function start(

@@ -81,7 +81,8 @@ export function openScript(
     usage('--timeout, --max-tokens and --max-cost go with -p or --output');
   if (options.maxCost !== undefined)
     usage('--max-cost needs the prices of models, and this svc has none: --max-tokens limits tokens');
-  const others = { json: '--json', verbose: '-v', explainScope: '--explain-scope', replay: '--replay' } as const;
+  if (options.json !== undefined) usage('--json goes with svc run: --output json writes one object for a script');
+  const others = { verbose: '-v', explainScope: '--explain-scope', replay: '--replay' } as const;
   for (const [key, flag] of Object.entries(others))
     if (options[key as keyof typeof others] !== undefined) usage(`${flag} does not go with -p and --output`);
   if (options.spawnApprovalStdin === true) usage('a delegated capsule is not started with -p');

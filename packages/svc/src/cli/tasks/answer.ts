@@ -10,9 +10,10 @@ import type { TaskFacts } from '@svc/protocol/task-object.ts';
 import { sendTokenHelp } from '../approach-capsule.ts';
 import type { CommandContext } from '../command-context.ts';
 import { quoted } from '../terminal/page.ts';
+import type { AskedText } from '../task-input.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
 import { type CapsuleOptions, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
-import { messageFromInput, objectOf } from './send.ts';
+import { givenText, objectOf } from './send.ts';
 
 /** `svc answer <session> [text]`: on a terminal and without a text, shows the question and reads one line. */
 export function answerCommand(context: CommandContext): Command {
@@ -26,7 +27,7 @@ export function answerCommand(context: CommandContext): Command {
     .action(async (wanted: string | undefined, text: string | undefined, options: CapsuleOptions) => {
       const capsule = await OpenCapsule.open(context, wanted, { ...options, method: 'stream/watch' });
       const asked = await openQuestion(capsule);
-      const answer = text === undefined || text === '-' ? await readAnswer(context, text, asked.prompt) : text;
+      const answer = await readAnswer(context, text, asked.prompt);
       const task = await given(answer, asked, capsule);
       context.stdout.write(
         options.json === true ? jsonLine(objectOf(capsule, task, true)) : say`${task.id} ${task.state}\n`,
@@ -101,8 +102,10 @@ function noQuestion(why: string): Diagnostic {
   });
 }
 
+const anAnswer: AskedText = { what: 'answer', hint: 'svc answer <session> "<text>" gives one' };
+
 async function readAnswer(context: CommandContext, text: string | undefined, prompt: string): Promise<string> {
-  if (text === '-' || !process.stdin.isTTY) return await messageFromInput(context);
+  if (text !== undefined || !process.stdin.isTTY) return await givenText(text ?? '-', context, anAnswer);
   context.stderr.write(quoted(context.stderr, prompt));
   context.stderr.write(say`answer> `);
   const lines = createInterface({ input: process.stdin, terminal: false });

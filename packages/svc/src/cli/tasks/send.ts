@@ -7,7 +7,7 @@ import type { TaskFacts } from '@svc/protocol/task-object.ts';
 import { sendTokenHelp } from '../approach-capsule.ts';
 import type { CommandContext } from '../command-context.ts';
 import { taskFailed } from '../task-failed.ts';
-import { readTaskInput } from '../task-input.ts';
+import { type AskedText, notBlank, readTaskInput } from '../task-input.ts';
 import { quoted } from '../terminal/page.ts';
 import { inertLine } from '../terminal/inert-text.ts';
 import { jsonLine, say, type Shown } from '../terminal/shown.ts';
@@ -26,7 +26,7 @@ export function sendCommand(context: CommandContext): Command {
     .option('--send-token', sendTokenHelp)
     .addHelpText('after', '\nExample:\n  svc send 4f1a --wait "run the tests again"')
     .action(async (wanted: string, text: string, options: CapsuleOptions & { readonly wait?: boolean }) => {
-      const message = text === '-' ? await messageFromInput(context) : text;
+      const message = await givenText(text, context, aMessage);
       const isWaiting = options.wait === true;
       const method = isWaiting ? 'stream/watch' : 'message/send';
       const capsule = await OpenCapsule.open(context, wanted, { ...options, method });
@@ -43,9 +43,12 @@ export function sendCommand(context: CommandContext): Command {
     });
 }
 
-/** All of standard input; `E-RUN-060` and `E-RUN-024` as for `svc run --task -`. */
-export async function messageFromInput(context: CommandContext): Promise<string> {
-  return await readTaskInput(process.stdin, { context, stop: new AbortController().signal });
+const aMessage: AskedText = { what: 'message', hint: 'svc send <session> "<text>" gives one' };
+
+/** An argument, or for `-` all of standard input; `E-RUN-060` and `E-RUN-024` as for `svc run --task -`. */
+export async function givenText(text: string, context: CommandContext, asked: AskedText): Promise<string> {
+  if (text !== '-') return notBlank(text, asked);
+  return await readTaskInput(process.stdin, { context, stop: new AbortController().signal, asked });
 }
 
 async function taskToItsEnd(capsule: OpenCapsule, text: string): Promise<TaskFacts> {
