@@ -168,7 +168,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   });
   const { out, repository = null, maintainer, publish: publishes } = values;
   if (out === undefined) {
-    process.stderr.write('usage: node scripts/release.mjs --out <folder> [--repository <address>] [--maintainer <name and address>] [--publish]\n');
+    process.stderr.write(
+      'usage: node scripts/release.mjs --out <folder> [--repository <address>] [--maintainer <name and address>] [--publish]\n',
+    );
     process.exitCode = 2;
   } else {
     process.env['TZ'] = 'UTC';

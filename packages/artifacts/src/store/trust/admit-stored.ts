@@ -20,9 +20,7 @@ export function trustPlacesOf(places: StorePlaces, lock: TrustPlaces['lock']): T
  * archive, and keeps those that suffice.
  */
 export async function admitStored(stored: StoredArchive, places: StorePlaces): Promise<Admission> {
-  const lock = (): readonly LockedArtifact[] | null =>
-    places.fetching?.into === 'user' ? null : readLock(places.manifestDir);
-  const trust = trustPlacesOf(places, lock);
+  const trust = trustPlacesOf(places, () => lockOf(places));
   const candidate = candidateOf(stored, () => signaturesBeside(stored.path));
   if (places.fetching?.renewsSignatures !== true) return await admit(candidate, trust);
   try {
@@ -31,11 +29,7 @@ export async function admitStored(stored: StoredArchive, places: StorePlaces): P
   } catch (error) {
     if (!(error instanceof Diagnostic && renewable.has(error.code))) throw error;
   }
-  const locked = lock()?.find(({ sha256, name, version }) => {
-    return sha256 === stored.sha256 && name === stored.name && version === stored.version;
-  });
-  const from = locked?.from === undefined ? {} : { from: locked.from };
-  const found = await signaturesOfSources({ ...stored, ...from }, places);
+  const found = await signaturesOfSources(stored, places);
   const admission = await admit(
     candidateOf(stored, () => [...found, ...signaturesBeside(stored.path)]),
     trust,
@@ -51,9 +45,18 @@ function candidateOf(stored: StoredArchive, signatures: Candidate['signatures'])
   return { ref: stored, sha256: stored.sha256, chunks: () => chunksOfFile(stored.path), signatures };
 }
 
-/** All bundles that the sources have for the bytes of an archive. */
-export async function signaturesOfSources(stored: LockedArtifact, { sources }: StorePlaces): Promise<readonly string[]> {
+/** Null where the store of the user is meant, which no project has a part in. */
+function lockOf({ manifestDir, fetching }: StorePlaces): readonly LockedArtifact[] | null {
+  return fetching?.into === 'user' ? null : readLock(manifestDir);
+}
+
+/** All bundles that the sources have for an archive, asked by the document that it came by where `svc.lock` has that. */
+export async function signaturesOfSources(stored: StoredArchive, places: StorePlaces): Promise<readonly string[]> {
+  const locked = lockOf(places)?.find(({ sha256, name, version }) => {
+    return sha256 === stored.sha256 && name === stored.name && version === stored.version;
+  });
+  const asked = locked?.from === undefined ? stored : { ...stored, from: locked.from };
   const found: string[] = [];
-  for (const source of await sources()) found.push(...((await source.signatures?.(stored)) ?? []));
+  for (const source of await places.sources()) found.push(...((await source.signatures?.(asked)) ?? []));
   return found;
 }
