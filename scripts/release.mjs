@@ -151,6 +151,8 @@ function release({ out, repository, maintainer, publishes }) {
       ...(maintainer === undefined ? {} : { maintainer }),
     });
     publish(first.packages, { out, publishes });
+    // The same bytes are there under the name that is downloaded, with their hash in SHA256SUMS.
+    rmSync(join(out, /** @type {string} */ (files.at(-1))));
     process.stdout.write(`${assets.map((file) => join(out, file)).join('\n')}\n`);
   } finally {
     rmSync(work, { recursive: true, force: true });
