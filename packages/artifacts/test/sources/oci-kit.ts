@@ -15,6 +15,7 @@ export interface AccessOptions {
   readonly timeoutMs?: number;
   readonly mirror?: MemoryOci;
   readonly warnings?: Diagnostic[];
+  readonly signal?: AbortSignal;
 }
 
 /** What sources need; `mirror` has what `acme/…` of the source has below `copies/…`. */
@@ -23,9 +24,10 @@ export function accessWith({
   timeoutMs = 30_000,
   mirror,
   warnings = [],
+  signal,
 }: AccessOptions = {}): OciAccess {
   return {
-    http: new HttpClient({ timeoutMs }),
+    http: new HttpClient({ timeoutMs, ...(signal === undefined ? {} : { signal }) }),
     login: (name) => Promise.resolve(login(name)),
     mirrorOf: ({ repository }) => {
       if (mirror === undefined) return null;

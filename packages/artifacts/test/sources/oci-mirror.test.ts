@@ -129,6 +129,21 @@ describe('the mirror of an OCI registry', () => {
     },
   );
 
+  it('is not blamed where the command is interrupted', async () => {
+    await publishTo(registry, bytes);
+    copy();
+    const interruption = new AbortController();
+    mirror.fault = (request, response) => {
+      if (!isBlob(request)) return false;
+      response.writeHead(200, { 'content-length': bytes.length });
+      response.write(bytes.subarray(0, 100_000), () => interruption.abort());
+      return true;
+    };
+    const refused = await install({ signal: interruption.signal });
+    expect(refused).toMatchObject({ code: 'E-IO-003', message: expect.stringContaining('interrupted') });
+    expect(warnings).toEqual([]);
+  });
+
   it('that lies as the source does leaves nothing behind', async () => {
     await publishTo(registry, bytes);
     copy();

@@ -53,6 +53,11 @@ export class HttpClient {
     this.#signal = signal;
   }
 
+  /** Whether the command was interrupted: everything that is sent fails then. */
+  get isInterrupted(): boolean {
+    return this.#signal?.aborted === true;
+  }
+
   /** The answer, whose body the caller reads or discards. */
   async send(outgoing: OutgoingRequest): Promise<HttpAnswer> {
     const toSend = outgoing.body?.bytes ?? null;

@@ -41,7 +41,7 @@ export class Mirror {
 
   /** Whether what went wrong with bytes that began here may be mended at the source. */
   mayMend(fault: Diagnostic): boolean {
-    if (!mendable.has(fault.code)) return false;
+    if (!mendable.has(fault.code) || this.#repository.isInterrupted) return false;
     this.#giveUp(fault.message);
     return true;
   }
@@ -57,7 +57,7 @@ export class Mirror {
   }
 
   #giveUp(why: string): void {
-    if (this.#hasFailed) return;
+    if (this.#hasFailed || this.#repository.isInterrupted) return;
     this.#hasFailed = true;
     const { label } = this.#repository;
     const message = `the mirror ${label} is not used for ${this.#sourceLabel}: ${why}`;

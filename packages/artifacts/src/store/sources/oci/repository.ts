@@ -118,6 +118,11 @@ export class OciRepository {
     };
   }
 
+  /** Whether the command was interrupted, which is the fault of no registry. */
+  get isInterrupted(): boolean {
+    return this.#access.http.isInterrupted;
+  }
+
   /** The same repository without its mirror. */
   get direct(): OciRepository {
     const { mirror, ...access } = this.#access;
