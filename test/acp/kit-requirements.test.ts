@@ -27,14 +27,11 @@ function isDefined(name: string, value: Json): boolean {
 }
 
 function keysOf(part: Json): Set<string> {
-  const named =
-    typeof part['$ref'] === 'string' ? keysOf(schema.$defs[part['$ref'].split('/').at(-1) ?? ''] ?? {}) : [];
+  const keys = new Set(Object.keys((part['properties'] as Json | undefined) ?? {}));
+  const named = typeof part['$ref'] === 'string' ? [schema.$defs[part['$ref'].split('/').at(-1) ?? ''] ?? {}] : [];
   const inner = [part['allOf'], part['anyOf'], part['oneOf']].flatMap((list: Json[] | undefined) => list ?? []);
-  return new Set([
-    ...Object.keys((part['properties'] as Json | undefined) ?? {}),
-    ...named,
-    ...inner.flatMap((each) => [...keysOf(each)]),
-  ]);
+  for (const each of [...named, ...inner]) for (const key of keysOf(each)) keys.add(key);
+  return keys;
 }
 
 const results: Readonly<Record<string, string>> = {
@@ -69,14 +66,14 @@ class Wire {
   }
 
   #take(message: Json): void {
-    expect(message['jsonrpc']).toBe('2.0');
+    if (message['jsonrpc'] !== '2.0') throw new Error(`no message: ${JSON.stringify(message)}`);
     const { method, id, result, error, params } = message;
     if (method === 'session/update') isDefined('SessionNotification', params as Json);
     else if (method === undefined) {
-      expect([result === undefined, error === undefined].filter(Boolean)).toHaveLength(1);
+      if ((result === undefined) === (error === undefined)) throw new Error(`no answer: ${JSON.stringify(message)}`);
       if (error !== undefined) {
         isDefined('Error', error as Json);
-        expect(error.message).toMatch(/^[^\n]+$/);
+        if (!/^[^\n]+$/.test(String(error.message))) throw new Error('the message of an error is one line');
       } else isDefined(results[this.#asked.get(id) ?? ''] ?? '', result as Json);
     } else throw new Error(`the agent asks for ${method}`);
     this.all.push(message);

@@ -81,7 +81,7 @@ describe('a client that ends its half of the connection behind its request has i
     const socket = connect(capsule.port, '127.0.0.1');
     const answered = received(socket, answer);
     socket.end(bytesOf(asked));
-    await answered;
+    expect(await answered).toMatch(/^HTTP\/1\.1 [24]/);
     await once(socket, 'close');
   });
 });
@@ -97,6 +97,7 @@ describe('one that then leaves', () => {
         if (kind === 'task-canceled') resolve();
       });
     });
+    expect(capsule.fixture.session.board.current()?.state).toBe('working');
     socket.destroy();
     await canceled;
   });

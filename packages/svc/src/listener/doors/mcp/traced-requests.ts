@@ -51,18 +51,18 @@ export function traceRequests(transport: Sdk.Transport, connection: TracedConnec
     }
     over(message.id, { errorType: otherError, taskId: null });
     const header = extra?.request?.headers.get('traceparent') ?? undefined;
-    const span = begin(spans, { message: message as unknown as JsonObject, params, header }, connection);
+    const span = begin(spans, { message, params, header }, connection);
     open.set(message.id, span);
     if (!handing.has(message.method) || params === null) return;
     Object.assign(params, { _meta: { ...asJsonObject(params['_meta']), traceparent: span.traceparent } });
   };
   const send = transport.send.bind(transport);
   transport.send = async (message, options) => {
-    if (!('method' in message)) over(message.id, endOf(message as unknown as JsonObject));
+    if (!('method' in message)) over(message.id, endOf(message));
     await send(message, options);
   };
   transport.onclose = () => {
-    for (const id of [...open.keys()]) over(id, takenBack);
+    for (const id of open.keys()) over(id, takenBack);
   };
 }
 
