@@ -237,11 +237,11 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     await chat.shows(/^>$/);
     chat.type('work\r');
     // Below the transcript: the row of the call comes once it has ended.
-    await chat.shows(/^\u2502 begun$/);
+    await chat.shows(/^\u250A begun$/);
     const { workdir } = runningIn(workspace)[0]!;
     writeFileSync(join(workdir, go), '');
     await chat.shows(/^- done in /);
-    expect(chat.terminal.rows).not.toContain('\u2502 begun');
+    expect(chat.terminal.rows.filter((row) => row.endsWith(' begun'))).toEqual([]);
   });
 
   it('queues what is sent meanwhile, takes the last of it back with Esc twice, and cancels with Esc', async () => {
