@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { ReflowingTerminal } from '../../../../../test/support/reflowing-terminal.ts';
+import { ShownTerminal } from '../../../../../test/support/shown-terminal.ts';
 import { LiveScreen } from './live-screen.ts';
 import { Output } from './output.ts';
 import { terminalOf } from './terminal-kind.ts';
@@ -140,6 +141,42 @@ describe('LiveScreen on a terminal whose width changes before it hears of it', (
         expect(live).toEqual([]);
       }),
       { numRuns: cases },
+    );
+  });
+
+  it('leaves no live row in the scrollback of a terminal that keeps what is erased from its first cell on', () => {
+    const late = new Late([40, 8]);
+    late.show(['status', '> typed']);
+    late.arrive();
+    late.screen.append(['first']);
+    expect(late.end().filter((row) => row !== '')).toEqual(['first']);
+  });
+
+  it.each(['vscode', 'another'])('loses and doubles no row in xterm.js, which calls itself %s', async (name) => {
+    const step = fc.record({ size, added: fc.nat(8), does: fc.constantFrom('stays', 'changes', 'changes and tells') });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 14 }), async (steps) => {
+        const shown = new ShownTerminal(80, 20, { TERM: 'xterm-256color', TERM_PROGRAM: name });
+        const live = { rows: [`\u250A ${'y'.repeat(60)}`, `live ${'y'.repeat(70)}`, '> typed'], cursor: null };
+        const screen = new LiveScreen(
+          shown.output,
+          () => live,
+          () => {},
+        );
+        const transcript: string[] = [];
+        for (const [index, taken] of steps.entries()) {
+          const rows = Array.from({ length: taken.added }, (_, at) => `row ${index}.${at}`);
+          transcript.push(...rows);
+          screen.append(rows);
+          screen.flush();
+          await shown.rows();
+          if (taken.does === 'changes') shown.terminal.resize(...taken.size);
+          if (taken.does === 'changes and tells') await shown.resize(...taken.size);
+        }
+        screen.close();
+        expect((await shown.rows()).filter((row) => row.startsWith('row '))).toEqual(transcript);
+      }),
+      { numRuns: Math.ceil(cases / 10) },
     );
   });
 });
