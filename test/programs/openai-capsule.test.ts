@@ -254,15 +254,6 @@ function expectedTrace(session: string, endpoint: string): unknown[] {
     { event_type: 'task_start', ...task, attempt: 1 },
     turn(1, 'tool_call'),
     {
-      event_type: 'file_change',
-      ...task,
-      tool_name: 'svc-tool-editor',
-      path: 'notes/one.txt',
-      change: 'created',
-      before: null,
-      after: { sha256: 'b640e840b19d378660b32fb51ae18d67dccb4a8596a29e7bd72c1b2ae5928f41', bytes: 6 },
-    },
-    {
       event_type: 'tool_call',
       ...task,
       turn: 1,
@@ -274,6 +265,15 @@ function expectedTrace(session: string, endpoint: string): unknown[] {
       truncated: false,
       tool_name: 'svc-tool-editor',
       tool_kind: 'wasm',
+    },
+    {
+      event_type: 'file_change',
+      ...task,
+      tool_name: 'svc-tool-editor',
+      path: 'notes/one.txt',
+      change: 'created',
+      before: null,
+      after: { sha256: 'b640e840b19d378660b32fb51ae18d67dccb4a8596a29e7bd72c1b2ae5928f41', bytes: 6 },
     },
     {
       event_type: 'skill_call',

@@ -1,6 +1,5 @@
 /** Asks the model, carries out its calls, and asks again until a task is done. */
 
-import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
 import {
   type Driver,
@@ -15,6 +14,7 @@ import type { Inventory } from '../tools/inventory.ts';
 import { WayToModel } from './way-to-model.ts';
 import type { CountedOutcome, SessionActivity } from './activity.ts';
 import type { Attempt } from './attempt.ts';
+import { CallLines } from './call-lines.ts';
 import type { Gate } from './gate.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import {
@@ -283,7 +283,7 @@ class AgentLoop {
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
     activity.emit({ kind: 'call-started', task, turn, call: block });
-    let lost: unknown = null;
+    const lines = new CallLines((event) => activity.emit({ kind: 'noted', task, event }));
     this.#calls += 1;
     const place = `${this.#attempt.place}/m${turn}/t${this.#calls}`;
     const at = { task, turn, callId: block.id === '' ? null : block.id, place };
@@ -301,15 +301,12 @@ class AgentLoop {
         onJudged: (call) => activity.emit({ kind: 'call-judged', task, call }),
         onRefusedFile: (file) => activity.emit({ kind: 'file-refused', task, file }),
         onFileChanged: activity.files === null ? undefined : (change) => activity.files?.(task, change),
-        record: (event) => {
-          lost ??= diagnosticOf(() => activity.emit({ kind: 'noted', task, event }));
-          return lost === null;
-        },
+        record: (event) => lines.record(event),
         requestInput: async (prompt) => {
           try {
             return await requestInput(prompt);
           } catch (error) {
-            lost ??= error;
+            lines.fail(error);
             throw error;
           }
         },
@@ -317,12 +314,15 @@ class AgentLoop {
       .finally(() => {
         stopMeasuring();
         activity.output?.over(at);
+        if (this.#signal.aborted) lines.settle();
       });
     this.#attempt.throwIfCanceled();
     // A tool takes any failure of what it asks for an answer: one of the runtime's own must not end there.
-    if (lost !== null) throw lost;
+    lines.throwIfFailed();
     const step = gate.stepOf(place);
     activity.emit({ kind: 'call-ended', task, turn, input: block.input, call: dispatched, step });
+    lines.settle();
+    lines.throwIfFailed();
     return { content: dispatched.content, isError: dispatched.isError };
   }
 
