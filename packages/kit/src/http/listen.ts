@@ -1,4 +1,4 @@
-/** Has a server listen without what Node loads for names and for clusters. */
+/** Has a server listen without what Node loads for names and for clusters, and says how that ends. */
 
 import type { Server } from 'node:http';
 import { isIPv4 } from 'node:net';

@@ -54,6 +54,8 @@ export interface HttpServerOptions {
   readonly onWrongToken?: (authorization: string) => void;
   /** How many connections there may be at once; half as many as the process may have files open when absent. */
   readonly mostConnections?: number;
+  /** Told of each connection before anything comes on it. */
+  readonly onConnection?: (connection: Socket) => void;
   /** The answer of a refusal, the server's own included; `{ "error": code, "message": text }` when absent. */
   readonly renderRefusal?: (refusal: HttpRefusal) => Reply;
   /** Told of every request that came as far as a handler or a refusal, once its answer is written or its connection gone; `headers` as handlers see them. */
@@ -143,6 +145,7 @@ export class HttpServer {
     this.#server.once('connection', () => {
       this.#server.maxConnections = options.mostConnections ?? mostConnections();
     });
+    if (options.onConnection !== undefined) this.#server.on('connection', options.onConnection);
     this.#server.on('request', (request, response) => this.#accept(request, response, false));
     this.#server.on('checkContinue', (request, response) => this.#accept(request, response, true));
     this.#server.on('checkExpectation', (request, response) => {

@@ -1,5 +1,6 @@
 /** Finds the first point where two sessions part. */
 
+import { atOnce, type Steps } from '@svc/kit/own-turn.ts';
 import { type Asked, ComparedSession, type ComparedStep, isSamePlace, keyOf, type Skim } from './compared-session.ts';
 import { commonLength, commonMessages, messageAt, MessageLists } from './request-chain.ts';
 
@@ -46,12 +47,21 @@ export type ToldAlike = (a: number, b: number) => boolean;
  * point itself; a hook is told ids, so `toldAlike` is asked of each step of one.
  */
 export function partingOf(a: Skim, b: Skim, toldAlike: ToldAlike): Parting | null {
+  return atOnce(partingSteps(a, b, toldAlike));
+}
+
+/** Steps of the sessions between two turns of its caller. */
+const stepsEach = 200;
+
+/** The same, a part at a time. */
+export function* partingSteps(a: Skim, b: Skim, toldAlike: ToldAlike): Steps<Parting | null> {
   const lists = new MessageLists();
   const answers = new Answers();
   const first = new ComparedSession(a, lists, (asked) => answers.compare(asked, asked.other));
   const second = new ComparedSession(b, lists, (asked) => answers.compare(asked.other, asked));
   let found: Met | null = null;
-  for (let isOver = false; !isOver;) {
+  for (let [isOver, count] = [false, 1]; !isOver; count += 1) {
+    if (count % stepsEach === 0) yield;
     const [nextA, nextB] = [first.nextStep(), second.nextStep()];
     isOver = nextA === null && nextB === null;
     const mets: readonly Met[] | null = found === null ? inStep(first, second, nextA, nextB) : null;

@@ -2,8 +2,9 @@
 
 import { Command } from 'commander';
 
+import { atOnce, type Steps } from '@svc/kit/own-turn.ts';
 import { type CacheMiss, type CacheStep, cacheSteps } from '../../journal/cache-misses.ts';
-import { partingOf } from '../../journal/compare-sessions.ts';
+import { partingSteps } from '../../journal/compare-sessions.ts';
 import { damaged } from '../../journal/journal-reader.ts';
 import type { Damage } from '../../journal/journal-scan.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -52,14 +53,14 @@ export interface Comparison {
   readonly parting: ReturnType<typeof partingFacts> | null;
 }
 
-/** Where two sessions part, and what was found damaged on the way. */
-export function compared(
+/** Where two sessions part, and what was found damaged on the way; a part at a time. */
+export function* comparing(
   a: ComparedJournal,
   b: ComparedJournal,
-): { readonly comparison: Comparison; readonly damage: Damage | null } {
+): Steps<{ readonly comparison: Comparison; readonly damage: Damage | null }> {
   const damages: Damage[] = [];
   const note = (damage: Damage): void => void damages.push(damage);
-  const parting = partingOf(
+  const parting = yield* partingSteps(
     () => a.reader.skim(note),
     () => b.reader.skim(note),
     (stepA, stepB) => isToldAlike(stepA, stepB, [a.reader, b.reader]),
@@ -73,7 +74,7 @@ function writeParting(
   b: OpenJournal,
   { options, context }: { readonly options: DiffOptions; readonly context: CommandContext },
 ): void {
-  const { comparison, damage } = compared(a, b);
+  const { comparison, damage } = atOnce(comparing(a, b));
   const { parting: facts } = comparison;
   if (options.json === true) context.stdout.write(jsonLine(comparison));
   else if (facts === null) context.stdout.write(say`the same but for ids and times\n`);

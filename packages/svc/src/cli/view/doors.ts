@@ -7,7 +7,7 @@ import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { isLoopbackHost, singleHeader } from '@svc/kit/http/hygiene.ts';
 import { busy, type HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
 
-/** Requests of all connections together. A page asks for a body when a row of it is chosen. */
+/** Of requests with the token, and of those without it, of all connections together. A page asks for a body when a row of it is chosen. */
 const mostEachSecond = 500;
 const httpPort = 80;
 /** So many different wrong tokens are somebody who guesses; a page of an earlier server asks with the same one again and again. */
@@ -34,7 +34,7 @@ export class Doors {
   #openKey: Secret | null;
   readonly #wrongTokens = new Set<string>();
   #second = 0;
-  #inSecond = 0;
+  #inSecond = { known: 0, unknown: 0 };
 
   constructor(options: DoorsOptions) {
     this.#options = options;
@@ -46,8 +46,11 @@ export class Doors {
     this.#port = port;
   }
 
-  /** Why a request is refused; undefined where it may go on. */
-  admit({ headers, method, url = '' }: Pick<IncomingMessage, 'headers' | 'method' | 'url'>): HttpRefusal | undefined {
+  /** Why a request is refused; undefined where it may go on. `hasToken` says that it shows the right one. */
+  admit(
+    { headers, method, url = '' }: Pick<IncomingMessage, 'headers' | 'method' | 'url'>,
+    hasToken = false,
+  ): HttpRefusal | undefined {
     const { host, origin } = headers;
     if (host === undefined || !isLoopbackHost(host) || portOf(host) !== this.#port) {
       return kitRefusal(
@@ -63,7 +66,7 @@ export class Doors {
       if (method !== 'GET' || !isNavigation || !isWindow || !this.#isOpening(url)) return foreign();
     }
     // Of what a page of elsewhere asks nothing is counted: it could keep the server from its own page.
-    return this.#isTooMuch() ? busy() : undefined;
+    return this.#isTooMuch(hasToken ? 'known' : 'unknown') ? busy() : undefined;
   }
 
   /** Counts what was shown instead of the token, once whatever it is. */
@@ -85,12 +88,12 @@ export class Doors {
     return true;
   }
 
-  #isTooMuch(): boolean {
+  #isTooMuch(who: 'known' | 'unknown'): boolean {
     const second = Math.floor(this.#options.nowMs() / 1000);
-    if (second !== this.#second) this.#inSecond = 0;
+    if (second !== this.#second) this.#inSecond = { known: 0, unknown: 0 };
     this.#second = second;
-    this.#inSecond += 1;
-    return this.#inSecond > mostEachSecond;
+    this.#inSecond[who] += 1;
+    return this.#inSecond[who] > mostEachSecond;
   }
 }
 

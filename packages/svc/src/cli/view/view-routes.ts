@@ -12,9 +12,9 @@ import type { HttpRequest, RequestHead, Route } from '@svc/kit/http/route.ts';
 import { parseResourcePath } from '@svc/protocol/resource-path.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import type { CommandContext } from '../command-context.ts';
-import { compared } from '../trace/diff.ts';
 import { guarded, notThere, openAnswer, refusalOf } from './answers.ts';
 import { passCall } from './capsule-relay.ts';
+import { Comparisons } from './comparisons.ts';
 import { EventRelay } from './event-relay.ts';
 import { type Followed, followJournal, followTrace } from './follow.ts';
 import { type PageTexts, pagePolicy, servedDocument } from './page-document.ts';
@@ -106,6 +106,7 @@ function statusOf(code: string): number {
 class SessionAnswers {
   readonly #options: RoutesOptions;
   readonly #looks = new SessionLooks();
+  readonly #comparisons = new Comparisons();
   readonly #texts = new ByteBudget(textsBytes);
   #streams = 0;
 
@@ -146,28 +147,10 @@ class SessionAnswers {
     return await passCall(context, session, request);
   }
 
-  compare({ query }: RequestHead): Reply {
+  async compare({ query }: RequestHead): Promise<Reply> {
     const asked = new URLSearchParams(query);
     const [a, b] = [this.#session(asked.get('a') ?? ''), this.#session(asked.get('b') ?? '')];
-    const damages: string[] = [];
-    const comparison = withReader(a, (first) =>
-      withReader(b, (second) => {
-        const found = compared({ session: a.id, reader: first }, { session: b.id, reader: second });
-        if (found.damage !== null) damages.push(found.damage.why);
-        return found.comparison;
-      }),
-    );
-    if (comparison === null) {
-      throw new HttpRefusal(
-        404,
-        'E-RUN-071',
-        'Two sessions are compared by their journals, and one of these has none.',
-      );
-    }
-    const notes = damages.map(
-      (why) => `A journal is damaged: a record ${why}. What stands behind it was not compared.`,
-    );
-    return jsonReply(notes.length === 0 ? comparison : { ...comparison, notes });
+    return jsonReply(await this.#comparisons.of(a, b));
   }
 
   /** The session of a path, and what of it: `/s/<id>[/<what>[/<rest>]]`, each as sent. */

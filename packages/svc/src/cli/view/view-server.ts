@@ -4,10 +4,12 @@ import { randomBytes } from 'node:crypto';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { tokenCheck } from '@svc/kit/http/hygiene.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { refusalReply } from './answers.ts';
 import { Doors } from './doors.ts';
+import { Strangers } from './strangers.ts';
 import { type RoutesOptions, viewRoutes } from './view-routes.ts';
 
 const address = '127.0.0.1';
@@ -49,6 +51,8 @@ export async function serveView({ port, opens, ...options }: ServedOptions): Pro
     nowMs: () => systemClock.monotonicMs(),
     onGuessed: () => ended.reject(guessed()),
   });
+  const strangers = new Strangers();
+  const showsToken = tokenCheck(token);
   const server = new HttpServer({
     routes: viewRoutes({ ...options, onBug: ended.reject }),
     token,
@@ -56,7 +60,12 @@ export async function serveView({ port, opens, ...options }: ServedOptions): Pro
     sendDate: false,
     // The doors look at both, and more closely.
     anyHost: true,
-    admit: (request) => doors.admit(request),
+    admit: (request) => {
+      const hasToken = showsToken(request.headers);
+      if (hasToken) strangers.trust(request.socket);
+      return doors.admit(request, hasToken);
+    },
+    onConnection: (connection) => strangers.came(connection),
     onWrongToken: (shown) => doors.wrongToken(shown),
     mostConnections,
     renderRefusal: refusalReply,

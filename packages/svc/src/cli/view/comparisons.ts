@@ -1,0 +1,52 @@
+/** Compares the journals of two sessions for a page, a part at a time: whatever else it shows goes on meanwhile. */
+
+import { busy, HttpRefusal } from '@svc/kit/http/refusal.ts';
+import { ownTurn } from '@svc/kit/own-turn.ts';
+import { comparing, type Comparison } from '../trace/diff.ts';
+import type { ViewedSession } from './viewed-session.ts';
+
+/** What `svc trace diff --json` says, and what was found damaged on the way. */
+interface ComparisonAnswer extends Comparison {
+  readonly notes?: readonly string[];
+}
+
+export class Comparisons {
+  #isRunning = false;
+
+  /** 503 while another one runs, after which a page asks again; 404 `E-RUN-071` where one of the two has no journal. */
+  async of(a: ViewedSession, b: ViewedSession): Promise<ComparisonAnswer> {
+    if (this.#isRunning) throw busy();
+    this.#isRunning = true;
+    try {
+      return await compared(a, b);
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+}
+
+async function compared(a: ViewedSession, b: ViewedSession): Promise<ComparisonAnswer> {
+  const first = openedJournal(a);
+  try {
+    const second = openedJournal(b);
+    try {
+      const steps = comparing({ session: a.id, reader: first.reader }, { session: b.id, reader: second.reader });
+      let step = steps.next();
+      for (; step.done !== true; step = steps.next()) await ownTurn();
+      const { comparison, damage } = step.value;
+      if (damage === null) return comparison;
+      const note = `A journal is damaged: a record ${damage.why}. What stands behind it was not compared.`;
+      return { ...comparison, notes: [note] };
+    } finally {
+      second.close();
+    }
+  } finally {
+    first.close();
+  }
+}
+
+function openedJournal(session: ViewedSession): NonNullable<ReturnType<ViewedSession['openReader']>> {
+  const open = session.openReader();
+  if (open !== null) return open;
+  throw new HttpRefusal(404, 'E-RUN-071', 'Two sessions are compared by their journals, and one of these has none.');
+}
