@@ -53,9 +53,6 @@ export interface SessionStart {
   readonly sessionId: string;
   readonly capsule: string;
   readonly version: string;
-  readonly runtimeVersion: string;
-  /** Unix milliseconds. */
-  readonly at: number;
   readonly declared: string;
   readonly achieved: string;
   readonly mechanism: string;
@@ -65,7 +62,6 @@ export interface SessionStart {
 
 export interface GrantedScope {
   readonly filesystemScope: string | null;
-  readonly isReadOnly: boolean;
   readonly hasWorkdirExec: boolean;
   readonly hasUnixSockets: boolean;
   readonly hasPlanSubmit: boolean;
@@ -73,7 +69,6 @@ export interface GrantedScope {
   readonly shell: readonly string[];
   readonly spawn: readonly string[];
   readonly env: readonly string[];
-  readonly interpreters: readonly string[];
   readonly preopens: readonly Preopen[];
   readonly limits: readonly {
     readonly resource: string;
@@ -84,7 +79,6 @@ export interface GrantedScope {
   readonly projectFolder: {
     readonly path: string;
     readonly isWritable: boolean;
-    readonly masked: readonly string[];
   } | null;
 }
 

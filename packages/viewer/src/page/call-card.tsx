@@ -21,7 +21,7 @@ export function CallCard({ row, view }: { readonly row: number; readonly view: V
       class={`call lane${laneOfKind[kind] ?? -1} ${word === '' ? '' : 'bad'} ${view.selected.value === row ? 'on' : ''}`}
     >
       <button class="call-head" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        <i class="square" aria-hidden="true" />
+        <i class="square" />
         <span class="call-name theirs mono">
           <span class="off">{labelOf(kind)} </span>
           {theirs(columns.nameOf(row))} <span class="muted">{theirs(about)}</span>
@@ -30,7 +30,7 @@ export function CallCard({ row, view }: { readonly row: number; readonly view: V
           {word !== '' && <b>{word} · </b>}
           {duration(columns.durationOf(row))}
         </span>
-        <span class="chevron" aria-hidden="true" />
+        <span class="chevron" />
       </button>
       {isOpen && <CallBody row={row} view={view} />}
     </div>

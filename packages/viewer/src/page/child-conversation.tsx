@@ -37,14 +37,14 @@ export function ChildConversation({ row, ...props }: ChildProps & { readonly row
         aria-expanded={canOpen ? isOpen : undefined}
         onClick={() => (canOpen ? setOpen(!isOpen) : view.select(row))}
       >
-        <i class="square" aria-hidden="true" />
+        <i class="square" />
         <span class="call-name theirs mono">
           <span class="off">Child </span>
           {theirs(child?.capsule ?? view.session.columns.nameOf(row))}{' '}
           <span class="muted">{theirs(child?.version ?? '')}</span>
         </span>
         <span class="call-facts">{theirs(wordsOf(child))}</span>
-        {canOpen && <span class="chevron" aria-hidden="true" />}
+        {canOpen && <span class="chevron" />}
       </button>
       {isOpen && child?.sessionId != null && <Opened id={child.sessionId} {...props} />}
     </article>

@@ -6,8 +6,8 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 
 import type { JournalStep } from '../messages.ts';
 import { align, type AlignedRow, partingRow } from '../store/alignment.ts';
-import { Session } from '../store/session.ts';
 import { sumsOf } from '../store/session-sums.ts';
+import { Session } from '../store/session.ts';
 import type { Comparison, Parting, SessionFacts, SessionRow, Source } from '../store/source.ts';
 import type { View } from '../store/view.ts';
 import { duration, minute } from '../text/words.ts';
@@ -201,19 +201,9 @@ function SideBySide({
           isGrowing={false}
           onMove={(index) => void (active.value = index)}
           onOpen={() => {}}
-          head={
-            <div class="list-head compare-columns" role="row" aria-rowindex={1}>
-              <span role="columnheader">This session</span>
-              <span role="columnheader" class="num">
-                Took
-              </span>
-              <span role="columnheader">The other</span>
-              <span role="columnheader" class="num">
-                Took
-              </span>
-            </div>
-          }
-          row={(index, attributes) => (
+          layout="compare-columns"
+          columns={[['This session'], ['Took', 'num'], ['The other'], ['Took', 'num']]}
+          rows={() => (index, attributes) => (
             <ComparedRow
               row={rows[index] ?? { a: null, b: null }}
               isParting={index === parted}
@@ -234,12 +224,7 @@ interface ComparedRowProps {
   readonly onChoose: () => void;
 }
 
-function ComparedRow({
-  row: { a, b },
-  isParting,
-  attributes: { key: _key, ...attributes },
-  onChoose,
-}: ComparedRowProps): JSX.Element {
+function ComparedRow({ row: { a, b }, isParting, attributes, onChoose }: ComparedRowProps): JSX.Element {
   const isSame = a !== null && b !== null && a.port === b.port && a.name === b.name;
   return (
     <div

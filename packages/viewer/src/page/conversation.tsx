@@ -1,15 +1,14 @@
 /** The tab Conversation: one task as it was talked. */
 
-import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 
 import { conversationOf, type Talk } from '../store/conversation.ts';
 import type { Task } from '../store/session.ts';
 import type { Source } from '../store/source.ts';
 import { View } from '../store/view.ts';
 import { count, counted, duration } from '../text/words.ts';
-import { kinds } from '../trace/kinds.ts';
+import * as kinds from '../trace/kind-numbers.ts';
 import { betweenDetails } from '../trace/read-line.ts';
 import { CallCard } from './call-card.tsx';
 import { ChildConversation } from './child-conversation.tsx';
@@ -59,7 +58,8 @@ function TaskConversation({ task, ...props }: ConversationProps & { readonly tas
   const { view } = props;
   const { columns } = view.session;
   const [from, setFrom] = useState(0);
-  const talks = useComputed(() => conversationOf(task.index, task.firstRow, view.restedCount.value, columns)).value;
+  const known = view.restedCount.value;
+  const talks = useMemo(() => conversationOf(task.index, task.firstRow, known, columns), [task.index, known]);
   const chosen = useChosenPlace(view, talks, setFrom);
   const shown = talks.slice(from, from + turnsAtOnce);
   const rest = talks.length - from - shown.length;
@@ -233,7 +233,7 @@ function End({ row, view }: { readonly row: number; readonly view: View }): JSX.
   const tokens = (task?.input ?? 0) + (task?.output ?? 0);
   return (
     <button class="rule end" onClick={() => view.select(row)}>
-      <i class={`dot ${task?.state ?? 'completed'}`} aria-hidden="true" />
+      <i class={`dot ${task?.state ?? 'completed'}`} />
       <span class="theirs">
         <b>{theirs(task?.state ?? 'ended')}</b> after {duration(task?.durationMs ?? 0)},{' '}
         {counted(task?.turns ?? 0, 'turn')}, {count(tokens)} tokens

@@ -9,8 +9,8 @@ import { type FileEntry, resultPath, treeOf, type TreeLine } from '../store/file
 import type { FileList, SessionFacts, Source } from '../store/source.ts';
 import type { View } from '../store/view.ts';
 import { counted, duration, size } from '../text/words.ts';
-import { imageKind, Picture } from './picture.tsx';
 import { useLoading } from './loading.ts';
+import { imageKind, Picture } from './picture.tsx';
 import { saveFile } from './save-file.ts';
 import { Changes, Diff, TextBlock, theirs } from './theirs.tsx';
 

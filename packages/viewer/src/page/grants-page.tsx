@@ -1,7 +1,7 @@
 /** The tab Grants: what was asked for, what was granted, what of it was used or refused, and what nothing stops. */
 
-import { useComputed } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
 
 import type { SessionStart, ShownText } from '../messages.ts';
 import { type GrantRow, grantRows, manifestLine, Uses } from '../store/grant-rows.ts';
@@ -19,7 +19,8 @@ interface GrantsProps {
 export function GrantsPage({ view, facts }: GrantsProps): JSX.Element {
   const { session } = view;
   const start = session.start.value;
-  const uses = useComputed(() => new Uses(session.columns, view.restedCount.value)).value;
+  const known = view.restedCount.value;
+  const uses = useMemo(() => new Uses(session.columns, known), [known]);
   const manifest = session.journal.value?.manifest ?? null;
   const text = useLoading(async () => (manifest === null ? null : await session.ask('body', manifest)), [manifest]);
   if (start === null) {

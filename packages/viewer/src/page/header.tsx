@@ -96,7 +96,7 @@ function State({ view, facts }: { readonly view: View; readonly facts: SessionFa
 }
 
 export function Logo(): JSX.Element {
-  return <span class="logo" aria-hidden="true" />;
+  return <span class="logo" />;
 }
 
 export function ThemeButton(): JSX.Element {

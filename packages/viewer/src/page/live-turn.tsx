@@ -30,7 +30,7 @@ export function LiveTurn({ task, view }: { readonly task: Task; readonly view: V
           {live.calls.map((call) => (
             <div class="call" key={call.key}>
               <div class="call-head">
-                <i class="square pulse" aria-hidden="true" />
+                <i class="square pulse" />
                 <span class="call-name theirs mono">
                   {theirs(call.name)} <span class="muted">{theirs(call.about)}</span>
                 </span>

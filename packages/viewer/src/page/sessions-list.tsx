@@ -7,8 +7,8 @@ import { useEffect } from 'preact/hooks';
 import type { SessionRow, Source } from '../store/source.ts';
 import { count, counted, minute } from '../text/words.ts';
 import { goTo } from './address.ts';
-import { type Loading, useLoading } from './loading.ts';
 import { Logo, ThemeButton } from './header.tsx';
+import { type Loading, useLoading } from './loading.ts';
 import { theirs } from './theirs.tsx';
 import { type RowAttributes, VirtualList } from './virtual-list.tsx';
 
@@ -78,22 +78,9 @@ export function SessionsList({ source }: { readonly source: Source }): JSX.Eleme
             isGrowing={false}
             onMove={(index) => void (active.value = index)}
             onOpen={() => open(rows[active.value])}
-            head={
-              <div class="list-head session-columns" role="row" aria-rowindex={1}>
-                <span role="columnheader">State</span>
-                <span role="columnheader">Capsule</span>
-                <span role="columnheader">Task</span>
-                <span role="columnheader">Started</span>
-                <span role="columnheader" class="num">
-                  Tasks
-                </span>
-                <span role="columnheader" class="num">
-                  Tokens
-                </span>
-                <span role="columnheader">Session</span>
-              </div>
-            }
-            row={(index, attributes) => <Row row={rows[index]} attributes={attributes} onOpen={open} />}
+            layout="session-columns"
+            columns={[['State'], ['Capsule'], ['Task'], ['Started'], ['Tasks', 'num'], ['Tokens', 'num'], ['Session']]}
+            rows={() => (index, attributes) => <Row row={rows[index]} attributes={attributes} onOpen={open} />}
           />
         )}
       </main>
@@ -107,11 +94,11 @@ interface RowProps {
   readonly onOpen: (row: SessionRow | undefined) => void;
 }
 
-function Row({ row, attributes: { key: _key, ...attributes }, onOpen }: RowProps): JSX.Element {
+function Row({ row, attributes, onOpen }: RowProps): JSX.Element {
   return (
     <div {...attributes} class="session-row session-columns" onClick={() => onOpen(row)}>
       <span role="gridcell" class="state">
-        <i class={`dot ${dotOf(row?.status ?? '')}`} aria-hidden="true" />
+        <i class={`dot ${dotOf(row?.status ?? '')}`} />
         {theirs(row?.status ?? '')}
       </span>
       <span role="gridcell" class="strong">

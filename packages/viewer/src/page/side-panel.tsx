@@ -1,15 +1,15 @@
 /** The side panel: all of a chosen step, or a summary while none is chosen. */
 
-import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 
 import type { StepDetail, StepOutput } from '../messages.ts';
-import { percents, summarize } from '../store/summary.ts';
 import { sumsOf } from '../store/session-sums.ts';
+import { percents, summarize } from '../store/summary.ts';
 import type { View } from '../store/view.ts';
 import { count, duration } from '../text/words.ts';
-import { isCall, kinds, labelOf, laneOfKind, lanes } from '../trace/kinds.ts';
+import * as kinds from '../trace/kind-numbers.ts';
+import { isCall, labelOf, laneOfKind, lanes } from '../trace/kinds.ts';
 import { address, goTo, linkTo } from './address.ts';
 import { useLoading } from './loading.ts';
 import { wordsOf } from './steps.tsx';
@@ -48,7 +48,7 @@ function Step({
     <>
       <header class="side-head">
         <h2 class={`lane${laneOfKind[kind] ?? -1}`}>
-          <i class="square" aria-hidden="true" />
+          <i class="square" />
           <span class="theirs">{theirs(columns.nameOf(row))}</span>
         </h2>
         <button class="icon" aria-label="Close" title="Close (Esc)" onClick={() => view.select(-1)}>
@@ -186,7 +186,8 @@ function CopyLink({ eventId }: { readonly eventId: string }): JSX.Element {
 
 function Summary({ view }: { readonly view: View }): JSX.Element {
   const { columns } = view.session;
-  const summary = useComputed(() => summarize(view.restedRows.value, columns)).value;
+  const rows = view.restedRows.value;
+  const summary = useMemo(() => summarize(rows, columns), [rows]);
   const shares = percents(summary.byLane);
   const whole = summary.byLane.reduce((a, b) => a + b, 0);
   return (
@@ -221,7 +222,7 @@ function Summary({ view }: { readonly view: View }): JSX.Element {
               ms > 0 && (
                 <tr class={`lane${lane}`}>
                   <th scope="row">
-                    <i class="square" aria-hidden="true" />
+                    <i class="square" />
                     {name}
                   </th>
                   <td>{shares[lane]} %</td>

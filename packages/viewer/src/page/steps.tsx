@@ -1,11 +1,12 @@
-/** The tab Steps: every event a row, with bars over the time of the rows in sight. */
+/** The tab Steps: every line of the trace a row, with bars over the time of the rows in sight. */
 
-import { useComputed, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 
 import type { Span, View } from '../store/view.ts';
 import { count, counted, duration } from '../text/words.ts';
-import { flags, kinds, labelOf, laneOfKind } from '../trace/kinds.ts';
+import * as kinds from '../trace/kind-numbers.ts';
+import { labelOf, laneOfKind } from '../trace/kinds.ts';
+import * as flags from '../trace/row-flags.ts';
 import { betweenDetails } from '../trace/read-line.ts';
 import { theirs } from './theirs.tsx';
 import { type RowAttributes, VirtualList } from './virtual-list.tsx';
@@ -15,8 +16,6 @@ export const stepsId = 'steps';
 export function Steps({ view }: { readonly view: View }): JSX.Element {
   const { session, shown, selected } = view;
   const rows = shown.value;
-  const sight = useSignal<Span>([0, 60]);
-  const span = useComputed(() => timeOf(view, sight.value));
   const active = placeOf(rows, selected.value);
   if (rows.length === 0) return <NoSteps view={view} />;
   return (
@@ -29,28 +28,21 @@ export function Steps({ view }: { readonly view: View }): JSX.Element {
       isGrowing={session.live.value?.isConnected === true}
       onMove={(index) => void (view.selected.value = rows[index] ?? -1)}
       onOpen={() => void (view.isPanelOpen.value = true)}
-      onSight={(first, last) => void (sight.value = [first, last])}
-      head={
-        <div class="list-head step-columns" role="row" aria-rowindex={1}>
-          <span role="columnheader">At</span>
-          <span role="columnheader" class="first">
-            Step
-          </span>
-          <span role="columnheader">Arguments</span>
-          <span role="columnheader" class="bar-column">
-            Over time
-          </span>
-          <span role="columnheader" class="num">
-            Tokens
-          </span>
-          <span role="columnheader" class="num">
-            Took
-          </span>
-        </div>
-      }
-      row={(index, attributes) => (
-        <StepRow row={rows[index] ?? -1} view={view} span={span.value} attributes={attributes} />
-      )}
+      layout="step-columns"
+      columns={[
+        ['At'],
+        ['Step', 'first'],
+        ['Arguments'],
+        ['Over time', 'bar-column'],
+        ['Tokens', 'num'],
+        ['Took', 'num'],
+      ]}
+      rows={(first, last) => {
+        const span = timeOf(view, rows.subarray(first, last));
+        return (index, attributes) => (
+          <StepRow row={rows[index] ?? -1} view={view} span={span} attributes={attributes} />
+        );
+      }}
     />
   );
 }
@@ -62,7 +54,7 @@ interface StepRowProps {
   readonly attributes: RowAttributes;
 }
 
-function StepRow({ row, view, span: [from, to], attributes: { key: _key, ...attributes } }: StepRowProps): JSX.Element {
+function StepRow({ row, view, span: [from, to], attributes }: StepRowProps): JSX.Element {
   const { columns } = view.session;
   const kind = columns.kindOf(row);
   const bits = columns.flagsOf(row);
@@ -130,12 +122,9 @@ function NoSteps({ view }: { readonly view: View }): JSX.Element {
 }
 
 /** The time that the rows in sight take, with some room. Rows that have nothing to do with time are left out where there are others. */
-function timeOf(view: View, [first, last]: Span): Span {
-  const rows = view.shown.value;
-  const { columns } = view.session;
+function timeOf({ session: { columns } }: View, rows: Uint32Array): Span {
   let [from, to] = [Infinity, 0];
-  for (let index = first; index < Math.min(last, rows.length); index += 1) {
-    const row = rows[index] ?? 0;
+  for (const row of rows) {
     if (columns.kindOf(row) === kinds.sessionEnd) continue;
     from = Math.min(from, columns.startOf(row));
     to = Math.max(to, columns.startOf(row) + columns.durationOf(row));

@@ -92,7 +92,6 @@ function TaskEntry({ task, view, top, onClose }: TaskEntryProps): JSX.Element {
       >
         <i
           class={`dot ${state === 'waits for you' ? 'asking' : (task.state ?? (state === 'not ended' ? 'canceled' : 'working'))}`}
-          aria-hidden="true"
         />
         <span class="task-text">{theirs(task.text)}</span>
         <span class="task-facts">
@@ -131,10 +130,7 @@ function ChildEntry({
           onClose();
         }}
       >
-        <i
-          class={`dot ${isBad ? 'failed' : child.status === 'started' ? 'working' : 'completed'}`}
-          aria-hidden="true"
-        />
+        <i class={`dot ${isBad ? 'failed' : child.status === 'started' ? 'working' : 'completed'}`} />
         <span class="task-text">
           <span class="off">Child </span>
           {theirs(child.capsule)}

@@ -70,7 +70,7 @@ export function Timeline({ view }: { readonly view: View }): JSX.Element {
             aria-pressed={!hidden.value.has(lane)}
             onClick={() => view.toggleLane(lane)}
           >
-            <i aria-hidden="true" />
+            <i />
             {name}
           </button>
         ))}

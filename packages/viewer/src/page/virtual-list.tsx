@@ -1,7 +1,7 @@
 /** A list of any length of which only the rows in sight are in the document. */
 
-import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { JSX } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 interface VirtualListProps {
   readonly count: number;
@@ -13,18 +13,18 @@ interface VirtualListProps {
   readonly active: number;
   /** Stays at the end while rows are added there, if it was there. */
   readonly isGrowing: boolean;
-  readonly head: ComponentChildren;
-  readonly row: (index: number, attributes: RowAttributes) => JSX.Element;
+  /** What stands over the columns, with the classes of each that has any; `layout` is the class that lays them out. */
+  readonly columns: readonly (readonly [text: string, classes?: string])[];
+  readonly layout: string;
+  /** Told which rows are in sight; makes each of them. */
+  readonly rows: (first: number, last: number) => (index: number, attributes: RowAttributes) => JSX.Element;
   readonly onMove: (index: number) => void;
   readonly onOpen: () => void;
-  /** Told which rows are in sight. */
-  readonly onSight?: (first: number, last: number) => void;
 }
 
 /** What each row element has to carry. */
 export interface RowAttributes {
   readonly id: string;
-  readonly key: number;
   readonly role: 'row';
   readonly 'aria-rowindex': number;
   readonly 'aria-selected': boolean;
@@ -37,7 +37,7 @@ const around = 4;
 const headHeight = 28;
 
 export function VirtualList(props: VirtualListProps): JSX.Element {
-  const { count, rowHeight, label, id, active, isGrowing, onMove, onOpen, onSight } = props;
+  const { count, rowHeight, label, id, active, isGrowing, columns, layout, onMove, onOpen } = props;
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [view, setView] = useState(600);
@@ -76,14 +76,12 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
     else if (at + rowHeight > seen + view) current.scrollTop = (at + rowHeight - view) / scale;
   }, [active]);
 
-  useEffect(() => onSight?.(first, last), [first, last, count]);
-
+  const row = props.rows(first, last);
   const rows: JSX.Element[] = [];
   for (let index = first; index < last; index += 1) {
     rows.push(
-      props.row(index, {
+      row(index, {
         id: `${id}-${index}`,
-        key: index,
         role: 'row',
         'aria-rowindex': index + 2,
         'aria-selected': index === active,
@@ -120,7 +118,13 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
         setTop(scrollTop);
       }}
     >
-      {props.head}
+      <div class={`list-head ${layout}`} role="row" aria-rowindex={1}>
+        {columns.map(([text, classes = '']) => (
+          <span role="columnheader" class={classes}>
+            {text}
+          </span>
+        ))}
+      </div>
       <div class="list-all" role="rowgroup" style={{ height: `${height}px` }}>
         <div
           class="list-rows"

@@ -1,6 +1,7 @@
 /** Puts the rows of one task together as it was talked: turns with their calls, and what happened between them. */
 
-import { isCall, kinds } from '../trace/kinds.ts';
+import * as kinds from '../trace/kind-numbers.ts';
+import { isCall } from '../trace/kinds.ts';
 import type { Columns } from './columns.ts';
 
 export type Talk =

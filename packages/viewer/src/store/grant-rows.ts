@@ -1,14 +1,16 @@
 /** Sets what a session was granted against what it used: from both follows what could be taken away. */
 
-import type { GrantedScope, SessionStart } from '../messages.ts';
-import { flags, isCall, kinds } from '../trace/kinds.ts';
+import type { SessionStart } from '../messages.ts';
+import * as kinds from '../trace/kind-numbers.ts';
+import { isCall } from '../trace/kinds.ts';
+import * as flags from '../trace/row-flags.ts';
 import type { Columns } from './columns.ts';
 
 export interface GrantRow {
   readonly kind: string;
   readonly what: string;
   /** What of the manifest asked for it: a section, and a word in it. */
-  readonly asked: { readonly section: string; readonly value: string } | null;
+  readonly asked: readonly [section: string, value: string] | null;
   /** Null where a trace does not record the use of such a grant. */
   readonly use: Use | null;
 }
@@ -43,16 +45,20 @@ export class Uses {
 
   constructor(columns: Columns, count: number) {
     let hasConnections = false;
+    /** Calls that were refused, by task and name, until their own lines. */
+    const refused = new Set<string>();
     for (let row = 0; row < count; row += 1) {
       const kind = columns.kindOf(row);
       const bits = columns.flagsOf(row);
       if (kind === kinds.egress) hasConnections = true;
       if ((bits & flags.refused) !== 0) this.#refused(columns, row);
-      // It names what was asked for, whichever kind of grant that would need.
-      if (kind === kinds.refusal)
-        for (const group of ['command', 'tool', 'connection']) this.#count(columns, row, group);
       const group = groupOf(kind);
-      if (group !== null) this.#count(columns, row, group);
+      const asked = `${columns.taskOf(row)} ${columns.nameOf(row)}`;
+      // It names what was asked for, whichever kind of grant that would need; the line of the call itself comes next.
+      if (kind === kinds.refusal) {
+        for (const each of ['command', 'tool', 'connection']) this.#count(columns, row, each);
+        refused.add(asked);
+      } else if (group !== null && !(isCall(kind) && refused.delete(asked))) this.#count(columns, row, group);
     }
     this.hasConnections = hasConnections;
   }
@@ -94,7 +100,6 @@ function groupOf(kind: number): string | null {
   if (kind === kinds.command) return 'command';
   if (kind === kinds.child) return 'child';
   if (kind === kinds.egress) return 'connection';
-  if (kind === kinds.planStep) return 'plan';
   return isCall(kind) ? 'tool' : null;
 }
 
@@ -104,120 +109,48 @@ export function grantRows(
   uses: Uses,
   hasEvidence = false,
 ): readonly GrantRow[] {
+  const { shell, network, spawn, env, preopens, filesystemScope, projectFolder } = grants;
   // Where nothing holds programs to hosts, nobody sees where they connect.
   const seesConnections = uses.hasConnections || (hasEvidence && achieved !== 'advisory');
-  const asked = (section: string, value: string): GrantRow['asked'] => ({ section, value });
-  return [
-    ...grants.shell.map((name) => ({
-      kind: 'Command',
-      what: name,
-      asked: asked('shell', name),
-      use: uses.of('command', name),
-    })),
-    ...fileRows(grants, uses),
-    ...grants.network.map((place) => ({
-      kind: 'Network',
-      what: place,
-      asked: asked('network', place.replace(/:\d+$/, '')),
-      use: seesConnections ? uses.of('connection', place) : null,
-    })),
-    ...grants.spawn.map((name) => ({
-      kind: 'Child',
-      what: name,
-      asked: asked('spawn', name),
-      use: uses.of('child', name.replace(/@.*$/, '')),
-    })),
-    ...grants.env.map((name) => ({ kind: 'Variable', what: name, asked: asked('env', name), use: null })),
-    ...flagRows(grants, uses),
-    ...toolRows(grants, tools, uses),
-  ];
-}
-
-function fileRows({ preopens, filesystemScope, projectFolder }: GrantedScope, uses: Uses): readonly GrantRow[] {
-  const folder: readonly GrantRow[] =
-    projectFolder === null
-      ? []
-      : [
-          {
-            kind: 'Project folder',
-            what: `${projectFolder.path}, ${projectFolder.isWritable ? 'read and write' : 'read'}`,
-            asked: null,
-            use: null,
-          },
-        ];
-  const scope: readonly GrantRow[] =
-    filesystemScope === null
-      ? []
-      : [
-          {
-            kind: 'Files',
-            what: `${filesystemScope} of the workdir alone`,
-            asked: { section: 'filesystem', value: filesystemScope },
-            use: null,
-          },
-        ];
-  return [
-    ...folder,
-    ...scope,
-    ...preopens.map(({ artifact, runtime, path, isWritable, stores }) => {
-      const reach =
-        path === null
-          ? 'no files'
-          : `${path === '.' ? 'the workdir' : path}, ${isWritable ? 'read and write' : 'read'}`;
-      const held = stores.length === 0 ? '' : `; state: ${stores.join(', ')}`;
-      return {
-        kind: `Files of the ${runtime === '' ? 'artifact' : runtime}`,
-        what: `${artifact}: ${reach}${held}`,
-        asked: { section: 'artifacts', value: artifact },
-        use: runtime === 'tool' ? uses.of('tool', artifact) : null,
-      };
-    }),
-  ];
-}
-
-function flagRows(grants: GrantedScope, uses: Uses): readonly GrantRow[] {
   const rows: GrantRow[] = [];
-  if (grants.hasWorkdirExec)
-    rows.push({
-      kind: 'Programs',
-      what: 'those that the agent writes may run',
-      asked: { section: 'filesystem', value: 'workdir_exec' },
-      use: null,
-    });
-  if (grants.hasUnixSockets)
-    rows.push({
-      kind: 'Sockets',
-      what: 'UNIX sockets of the host',
-      asked: { section: 'network', value: 'unix_sockets' },
-      use: null,
-    });
-  if (grants.hasPlanSubmit)
-    rows.push({
-      kind: 'Plans',
-      what: 'several calls at once',
-      asked: { section: 'plan', value: 'submit' },
-      use: uses.of('tool', 'submit-plan'),
-    });
+  const add = (kind: string, what: string, asked: GrantRow['asked'], use: Use | null = null): void =>
+    void rows.push({ kind, what, asked, use });
+  for (const name of shell) add('Command', name, ['shell', name], uses.of('command', name));
+  if (projectFolder !== null)
+    add('Project folder', `${projectFolder.path}, ${accessOf(projectFolder.isWritable)}`, null);
+  if (filesystemScope !== null)
+    add('Files', `${filesystemScope} of the workdir alone`, ['filesystem', filesystemScope]);
+  for (const { artifact, runtime, path, isWritable, stores } of preopens) {
+    const place = path === '.' ? 'the workdir' : path;
+    const reach = place === null ? 'no files' : `${place}, ${accessOf(isWritable)}`;
+    const held = stores.length === 0 ? '' : `; state: ${stores.join(', ')}`;
+    const use = runtime === 'tool' ? uses.of('tool', artifact) : null;
+    add(`Files of the ${runtime || 'artifact'}`, `${artifact}: ${reach}${held}`, ['artifacts', artifact], use);
+  }
+  for (const place of network) {
+    const use = seesConnections ? uses.of('connection', place) : null;
+    add('Network', place, ['network', place.replace(/:\d+$/, '')], use);
+  }
+  for (const name of spawn) add('Child', name, ['spawn', name], uses.of('child', name.replace(/@.*$/, '')));
+  for (const name of env) add('Variable', name, ['env', name]);
+  if (grants.hasWorkdirExec) add('Programs', 'those that the agent writes may run', ['filesystem', 'workdir_exec']);
+  if (grants.hasUnixSockets) add('Sockets', 'UNIX sockets of the host', ['network', 'unix_sockets']);
+  const plan = 'submit-plan';
+  if (grants.hasPlanSubmit) add('Plans', 'several calls at once', ['plan', 'submit'], uses.of('tool', plan));
+  // Tools of servers and of the runtime, which see no files.
+  const known = new Set([...preopens.map(({ artifact }) => artifact), ...shell, plan]);
+  for (const name of tools) if (!known.has(name)) add('Tool', name, ['artifacts', name], uses.of('tool', name));
   return rows;
 }
 
-/** Tools of servers and of the runtime, which see no files. */
-function toolRows({ preopens, shell }: GrantedScope, tools: readonly string[], uses: Uses): readonly GrantRow[] {
-  const known = new Set([...preopens.map(({ artifact }) => artifact), ...shell, 'submit-plan']);
-  return tools
-    .filter((name) => !known.has(name))
-    .map((name) => ({
-      kind: 'Tool',
-      what: name,
-      asked: { section: 'artifacts', value: name },
-      use: uses.of('tool', name),
-    }));
+function accessOf(isWritable: boolean): string {
+  return isWritable ? 'read and write' : 'read';
 }
 
 /** The line of a manifest that asks for something: the first one with this word behind the start of its section. Null where there is none. */
 export function manifestLine(
   manifest: string,
-  { section, value }: { readonly section: string; readonly value: string },
+  [section, value]: readonly [section: string, value: string],
 ): number | null {
   const lines = manifest.slice(0, 200_000).split('\n');
   const start = lines.findIndex((line) => new RegExp(`^\\s*(?:- )?${section}\\s*:`).test(line));
@@ -227,9 +160,5 @@ export function manifestLine(
 }
 
 function holdsWord(line: string, word: string): boolean {
-  for (let at = line.indexOf(word); at !== -1; at = line.indexOf(word, at + 1)) {
-    const [before, after] = [line[at - 1] ?? ' ', line[at + word.length] ?? ' '];
-    if (!/[\w-]/.test(before) && !/[\w-]/.test(after)) return true;
-  }
-  return false;
+  return new RegExp(`(?<![\\w-])${word.replaceAll(/\W/g, '\\$&')}(?![\\w-])`).test(line);
 }

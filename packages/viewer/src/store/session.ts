@@ -14,7 +14,8 @@ import type {
   SessionStart,
   ToWorker,
 } from '../messages.ts';
-import { kinds, wentWrong } from '../trace/kinds.ts';
+import * as kinds from '../trace/kind-numbers.ts';
+import { wentWrong } from '../trace/kinds.ts';
 import { Columns } from './columns.ts';
 
 export interface Task extends NewTask, Partial<Omit<EndedTask, 'index'>> {}

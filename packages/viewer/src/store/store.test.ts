@@ -192,6 +192,7 @@ describe('the grants of a session', () => {
       }),
       event('egress', 11, { host: 'evil.example.com', port: 443, allowed: false, by: 'programs', connections: 2 }),
       event('refusal', 12, { what: 'command', name: 'jq', rule: 'no', by: 'svc-hook-x' }),
+      event('shell', 12, { command_name: 'jq', is_error: true, exit_code: null }),
       event('session_end', 13, { status: 'ok', grant_evidence: { commands: {} } }),
     ];
     const columns = new Columns();
@@ -319,15 +320,15 @@ describe('files and manifests', () => {
   it('name the line that asks for a grant', () => {
     const manifest =
       'name: git\ncapabilities:\n  shell:\n    allow:\n      - github\n      - git\n  env: { allow: [CI] }\n';
-    expect(manifestLine(manifest, { section: 'shell', value: 'git' })).toBe(6);
-    expect(manifestLine(manifest, { section: 'env', value: 'CI' })).toBe(7);
-    expect(manifestLine(manifest, { section: 'spawn', value: 'git' })).toBe(null);
+    expect(manifestLine(manifest, ['shell', 'git'])).toBe(6);
+    expect(manifestLine(manifest, ['env', 'CI'])).toBe(7);
+    expect(manifestLine(manifest, ['spawn', 'git'])).toBe(null);
     expect(
-      manifestLine('capabilities:\n  filesystem:\n    scope: .\n    workdir_exec: true\n', {
-        section: 'filesystem',
-        value: 'workdir_exec',
-      }),
+      manifestLine('capabilities:\n  filesystem:\n    scope: .\n    workdir_exec: true\n', [
+        'filesystem',
+        'workdir_exec',
+      ]),
     ).toBe(4);
-    expect(manifestLine('shell: { allow: [sh] }', { section: 'shell', value: 'sh' })).toBe(1);
+    expect(manifestLine('shell: { allow: [sh] }', ['shell', 'sh'])).toBe(1);
   });
 });

@@ -1,6 +1,7 @@
 /** Counts what a person asks first: where the time went, what was slow, what failed. */
 
-import { kinds, laneOfKind, lanes, wentWrong } from '../trace/kinds.ts';
+import * as kinds from '../trace/kind-numbers.ts';
+import { laneOfKind, lanes, wentWrong } from '../trace/kinds.ts';
 import type { Columns } from './columns.ts';
 
 export interface Summary {

@@ -7,12 +7,12 @@ export interface Run {
 }
 
 /**
- * Controls, marks that turn text around or take no room, fillers, tags and halves of characters. Tab and line feed are none of them;
- * a joiner and a variation mark are odd only where no picture stands before them.
+ * Controls, what may be ignored when it is drawn (marks that turn text around or take no room, fillers, tags) and halves of characters. Tab and
+ * line feed are none of them; a joiner and a variation mark are odd only where no picture stands before them.
  */
 const odd =
   // eslint-disable-next-line no-control-regex
-  /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u115F\u1160\u180E\u200B\u200C\u200E\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB]|\u034F|\u180B|\u180C|\u180D|\u180F|\u17B4|\u17B5|(?<![\p{Extended_Pictographic}\p{Emoji_Modifier}\uFE0F])\u200D|(?<![\p{Emoji}])[\uFE00-\uFE0F]|[\u{E0000}-\u{E01EF}]|[\u{D800}-\u{DFFF}]/gu;
+  /(?<![\p{ExtPict}\p{EMod}\uFE0F])\u200D|(?<!\p{Emoji})[\uFE00-\uFE0F]|(?![\t\n]|\u200D|[\uFE00-\uFE0F])[\p{DI}\p{Cc}\p{Zl}\p{Zp}\p{Cs}\uFFF9-\uFFFB]/gu;
 
 /** Whether anything of a text is odd: most texts are shown as they are. */
 export function isPlain(text: string): boolean {

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { damagedKind, flags, kinds, unknownKind } from './kinds.ts';
+import * as kinds from './kind-numbers.ts';
+import { damagedKind, unknownKind } from './kinds.ts';
+import * as flags from './row-flags.ts';
 import { readLine } from './read-line.ts';
 
 const line = (fields: object): string => JSON.stringify({ event_id: 'evt_1', timestamp: 5000, ...fields });

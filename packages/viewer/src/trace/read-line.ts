@@ -13,7 +13,9 @@ import {
   wholeOrNull,
 } from './checked.ts';
 import { count, counted, size } from '../text/words.ts';
-import { damagedKind, flags, kindOfType, kinds, unknownKind } from './kinds.ts';
+import * as kinds from './kind-numbers.ts';
+import { damagedKind, kindOfType, unknownKind } from './kinds.ts';
+import * as flags from './row-flags.ts';
 
 /** What of a line is looked at for every row. */
 export interface Row {
@@ -39,41 +41,25 @@ const longestId = 128;
 
 /** Never throws, whatever the line holds. */
 export function readLine(line: string): Row {
-  const event = parseLine(line);
-  const type = event?.['event_type'];
-  if (event === null || typeof type !== 'string') return damagedRow(line);
-  const kind = kindOfType(type);
-  const usage = objectIn(event['usage']);
-  const isModel = kind === kinds.model;
-  const [name, detail] = describe(kind, type, event);
+  const parsed = parseLine(line);
+  const type = textOrNull(parsed?.['event_type']);
+  const event = type === null ? null : parsed;
+  const said = event ?? {};
+  const kind = type === null ? damagedKind : kindOfType(type);
+  const usage = kind === kinds.model ? objectIn(said['usage']) : {};
+  const [name, detail] = type === null ? ['damaged line', line.slice(0, 160)] : describe(kind, type, said);
   return {
     kind,
-    flags: flagsOf(kind, event),
-    at: countOrNull(event['timestamp']),
-    startedAt: countOrNull(event['start_ms']),
-    durationMs: kind === kinds.taskEnd || kind === kinds.sessionEnd ? 0 : countIn(event['duration_ms']),
-    taskId: textOrNull(event['task_id'], longestId),
-    inputTokens: isModel ? countIn(usage['input_tokens'], 4e9) : 0,
-    outputTokens: isModel ? countIn(usage['output_tokens'], 4e9) : 0,
+    flags: event === null ? flags.failed : flagsOf(kind, said),
+    at: countOrNull(said['timestamp']),
+    startedAt: countOrNull(said['start_ms']),
+    durationMs: kind === kinds.taskEnd || kind === kinds.sessionEnd ? 0 : countIn(said['duration_ms']),
+    taskId: textOrNull(said['task_id'], longestId),
+    inputTokens: countIn(usage['input_tokens'], 4e9),
+    outputTokens: countIn(usage['output_tokens'], 4e9),
     name,
     detail,
     event,
-  };
-}
-
-function damagedRow(line: string): Row {
-  return {
-    kind: damagedKind,
-    flags: flags.failed,
-    at: null,
-    startedAt: null,
-    durationMs: 0,
-    taskId: null,
-    inputTokens: 0,
-    outputTokens: 0,
-    name: 'damaged line',
-    detail: line.slice(0, 160),
-    event: null,
   };
 }
 

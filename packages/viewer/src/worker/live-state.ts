@@ -1,16 +1,21 @@
 /** Puts together, from the frames and events of a running capsule, what it does right now. */
 
-import { decodeFrame } from '@svc/protocol/decode-frame.ts';
-import { decodeLiveEvent } from '@svc/protocol/decode-live-event.ts';
+import { mostFrameValues } from '@svc/protocol/decode-frame.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
-import type { LiveEvent, Snapshot } from '@svc/protocol/live-events.ts';
+import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { LiveCall, LiveNow, LiveQuestion } from '../messages.ts';
-import { preview } from '../trace/checked.ts';
+import { countIn, objectIn, objectsIn, preview, textIn, wholeOrNull } from '../trace/checked.ts';
 
 const mostCalls = 64;
 /** Of the text that is being written; the rest is in the journal soon. */
 const longestText = 16 * 1024;
 const longestTail = 2048;
+/** An event that is longer is passed over, but for the one that says how everything is. */
+const [longestEvent, longestSnapshot] = [256 * 1024, 8 * 1024 * 1024];
+/** Of the ids of what is asked and called, and of tasks that frames name. */
+const [longestId, longestFrameId] = [1024, 256];
+const mostTasks = 10_000;
 
 const idle = {
   isConnected: false,
@@ -52,92 +57,86 @@ export class LiveState {
   }
 
   /** `at` are milliseconds of any one clock. */
-  take(received: ReceivedFrame, at: number): void {
-    if (received.id !== undefined && /^\d{1,20}$/.test(received.id)) this.#lastId = received.id;
-    const event = decodeLiveEvent(received);
-    if (event !== null) {
-      this.#event(event, at);
-      return;
+  take({ id, event, data }: ReceivedFrame, at: number): void {
+    if (id !== undefined && /^\d{1,20}$/.test(id)) this.#lastId = id;
+    if (event === 'capsule-closed') this.#hasClosed = true;
+    if (data.length > (event === 'snapshot' ? longestSnapshot : longestEvent)) return;
+    const parsed = parseJsonText(data, mostFrameValues);
+    const said = parsed.kind === 'json' ? asJsonObject(parsed.value) : null;
+    if (said === null) return;
+    if (event === 'snapshot') this.#snapshot(said);
+    else if (event === 'text' || event === 'thinking') this.#wrote(event === 'thinking', said);
+    else {
+      const taskId = idIn(said['task_id']);
+      if (taskId !== null) this.#event(event, taskId, said, at);
     }
-    const frame = decodeFrame(received);
-    if (frame?.event === 'capsule-closed') this.#hasClosed = true;
-    if (frame?.event !== 'text' && frame?.event !== 'thinking') return;
-    const isThinking = frame.event === 'thinking';
-    const before = isThinking === this.#now.isThinking ? this.#now.text : '';
-    this.#set({ text: (before + frame.text).slice(-longestText), isThinking, taskId: frame.taskId });
   }
 
   #set(change: Partial<LiveNow>): void {
     this.#now = { ...this.#now, ...change };
   }
 
-  #event(event: LiveEvent, at: number): void {
-    switch (event.event) {
-      case 'snapshot':
-        this.#snapshot(event);
-        return;
+  #wrote(isThinking: boolean, said: JsonObject): void {
+    const taskId = idIn(said['id'], longestFrameId);
+    if (taskId === null) return;
+    const before = isThinking === this.#now.isThinking ? this.#now.text : '';
+    this.#set({ text: (before + textIn(said['text'], longestEvent)).slice(-longestText), isThinking, taskId });
+  }
+
+  #event(event: string, taskId: string, said: JsonObject, at: number): void {
+    const { question, waitingTasks } = this.#now;
+    const name = textIn(said['tool_name'], 60);
+    const callId = idIn(said['call_id']);
+    const key = callId === null ? `${taskId} ${name}` : `${taskId}/${callId}`;
+    const call = this.#calls.get(key);
+    switch (event) {
       case 'task_started':
-        this.#set({ taskId: event.taskId, turn: 0, text: '', waitingTasks: Math.max(0, this.#now.waitingTasks - 1) });
-        return;
+        return this.#set({ taskId, turn: 0, text: '', waitingTasks: Math.max(0, waitingTasks - 1) });
       case 'task_received':
-        this.#set({ waitingTasks: this.#now.waitingTasks + (event.queued > 0 ? 1 : 0) });
-        return;
+        return this.#set({ waitingTasks: waitingTasks + (countIn(wholeOrNull(said['queued'])) > 0 ? 1 : 0) });
       case 'waiting_for_model':
-        this.#set({ taskId: event.taskId, turn: event.turn, text: '', isThinking: false, retry: '' });
-        return;
+        return this.#set({ taskId, turn: countIn(wholeOrNull(said['turn'])), text: '', isThinking: false, retry: '' });
       case 'retry':
-        this.#set({ retry: event.reason.slice(0, 500) });
-        return;
+        return this.#set({ retry: textIn(said['reason'], 500) });
       case 'usage':
-        this.#set({ text: '', retry: '', model: event.model });
+        return this.#set({ text: '', retry: '', model: textIn(said['model'], 100) });
+      case 'call_start':
+        if (this.#calls.size < mostCalls) {
+          const about = preview(said['arguments_text'] ?? said['arguments']);
+          this.#calls.set(key, { key, taskId, name, about, tail: '', since: at });
+        }
         return;
-      case 'call_start': {
-        if (this.#calls.size >= mostCalls) return;
-        const about = preview(event.argumentsText ?? event.arguments);
-        const key = keyOf(event);
-        this.#calls.set(key, {
-          key,
-          taskId: event.taskId,
-          name: event.toolName.slice(0, 60),
-          about,
-          tail: '',
-          since: at,
-        });
+      case 'output':
+        if (call !== undefined) {
+          const tail = (call.tail + textIn(said['text'], longestEvent)).slice(-longestTail);
+          this.#calls.set(key, { ...call, tail });
+        }
         return;
-      }
-      case 'output': {
-        const call = this.#calls.get(keyOf(event));
-        if (call !== undefined)
-          this.#calls.set(call.key, { ...call, tail: (call.tail + event.text).slice(-longestTail) });
-        return;
-      }
       case 'call_end':
-        this.#calls.delete(keyOf(event));
+        this.#calls.delete(key);
         return;
       case 'question':
-        this.#set({ question: event });
-        return;
+        return this.#set({ question: questionIn(taskId, said) ?? question });
       case 'question_settled':
-        if (this.#now.question?.waitId === event.waitId) this.#set({ question: null });
+        if (question?.waitId === said['wait_id']) this.#set({ question: null });
         return;
       case 'task_settled':
-        this.#settled(event.taskId);
-        return;
-      case 'refusal':
+        this.#settled(taskId);
     }
   }
 
-  #snapshot({ tasks, model }: Snapshot): void {
+  #snapshot(said: JsonObject): void {
     this.#calls.clear();
-    const asking = tasks.find(({ question }) => question !== null);
-    const question: LiveQuestion | null =
-      asking?.question == null ? null : { taskId: asking.taskId, ...asking.question };
+    const tasks = objectsIn(said['tasks'], mostTasks).filter((task) => idIn(task['task_id']) !== null);
     const running = tasks.find(({ state }) => state !== 'submitted');
     this.#set({
-      question,
-      taskId: running?.taskId ?? null,
+      question:
+        tasks
+          .map((task) => questionIn(idIn(task['task_id']), objectIn(task['question'])))
+          .find((question) => question !== null) ?? null,
+      taskId: idIn(running?.['task_id']),
       text: '',
-      model,
+      model: textIn(said['model'], 100),
       waitingTasks: tasks.filter(({ state }) => state === 'submitted').length,
     });
   }
@@ -149,14 +148,12 @@ export class LiveState {
   }
 }
 
-function keyOf({
-  taskId,
-  callId,
-  toolName,
-}: {
-  readonly taskId: string;
-  readonly callId: string | null;
-  readonly toolName: string;
-}): string {
-  return callId === null ? `${taskId} ${toolName}` : `${taskId}/${callId}`;
+/** An id is never cut: the beginning of one is another. */
+function idIn(value: unknown, longest = longestId): string | null {
+  return typeof value === 'string' && value.length <= longest ? value : null;
+}
+
+function questionIn(taskId: string | null, said: JsonObject): LiveQuestion | null {
+  const waitId = idIn(said['wait_id']);
+  return taskId === null || waitId === null ? null : { taskId, waitId, prompt: textIn(said['prompt'], longestEvent) };
 }

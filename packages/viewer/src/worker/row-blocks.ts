@@ -3,7 +3,8 @@
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import type { Block, Child, EndedTask, NewTask } from '../messages.ts';
 import { countIn, objectIn, textIn, textOrNull } from '../trace/checked.ts';
-import { flags, kinds } from '../trace/kinds.ts';
+import * as kinds from '../trace/kind-numbers.ts';
+import * as flags from '../trace/row-flags.ts';
 import { readLine, type Row, taskText } from '../trace/read-line.ts';
 import { startOfSession } from './session-start.ts';
 
@@ -143,19 +144,9 @@ export class RowBlocks {
     fresh: Fresh,
   ): void {
     if (event === null) return;
-    if (kind === kinds.taskEnd && task !== -1) fresh.ends.push(endOf(event, task, at));
-    if (kind === kinds.canceled && event['queued'] === true && task !== -1) {
-      fresh.ends.push({
-        index: task,
-        end: at,
-        state: 'canceled',
-        why: '',
-        durationMs: 0,
-        turns: 0,
-        input: 0,
-        output: 0,
-      });
-    }
+    const isCanceled = kind === kinds.canceled && event['queued'] === true;
+    if (task !== -1 && (isCanceled || kind === kinds.taskEnd))
+      fresh.ends.push(endOf(isCanceled ? { state: 'canceled' } : event, task, at));
     if (kind === kinds.child) {
       fresh.children.push({
         delegationId: textIn(event['delegation_id'], 128),

@@ -3,7 +3,7 @@
 import type { FileChanges, FromWorker, Place, Questions, StepOutput } from '../messages.ts';
 import { objectIn, objectsIn, parseLine } from '../trace/checked.ts';
 import { changeOf } from '../trace/file-edit.ts';
-import { kinds } from '../trace/kinds.ts';
+import * as kinds from '../trace/kind-numbers.ts';
 import { changedLines, lineDiff } from '../trace/line-diff.ts';
 import { LineStore } from '../trace/line-store.ts';
 import { type Bodies, heldBodies, servedBodies, shown, shownText } from './bodies.ts';
@@ -23,8 +23,10 @@ import { RowBlocks } from './row-blocks.ts';
 import { detailOf } from './step-detail.ts';
 import { placeOf } from './step-places.ts';
 
-/** A small first block is painted early, larger ones cost less. What trickles in from a running session is told of after a moment. */
-const [firstBlockBytes, blockBytes, trickleMs] = [128 * 1024, 2 * 1024 * 1024, 25];
+/** A small first block is painted early, larger ones cost less: the page draws each. */
+const [firstBlockBytes, blockBytes] = [128 * 1024, 4 * 1024 * 1024];
+/** What trickles in from a running session is told of after a moment; so much in that moment is a file that is read. */
+const [trickleMs, trickleBytes] = [25, 256 * 1024];
 const mostFound = 100_000;
 const mostRetries = 1000;
 /** How long a session that was followed is looked for after its end. */
@@ -137,7 +139,13 @@ export class SessionReader {
         lines.push(piece);
         pending += piece.length;
         if (pending >= (lines.count === 0 ? firstBlockBytes : blockBytes)) hand();
-        else timer ??= setTimeout(hand, trickleMs);
+        else {
+          if (timer !== null && pending > trickleBytes) {
+            clearTimeout(timer);
+            timer = null;
+          }
+          timer ??= setTimeout(hand, trickleMs);
+        }
       }
     } finally {
       hand();

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import type { GrantedScope, SessionStart } from '../messages.ts';
-import { countIn, countOrNull, objectIn, objectsIn, textIn, textOrNull, textsIn } from '../trace/checked.ts';
+import { countOrNull, objectIn, objectsIn, textIn, textOrNull, textsIn } from '../trace/checked.ts';
 
 /** Of a `session_start`; what is missing or of another form is empty. */
 export function startOfSession(event: JsonObject): SessionStart {
@@ -12,8 +12,6 @@ export function startOfSession(event: JsonObject): SessionStart {
     sessionId: textIn(event['session_id'], 128),
     capsule: textIn(capsule['name'], 100),
     version: textIn(capsule['version'], 40),
-    runtimeVersion: textIn(event['runtime_version'], 40),
-    at: countIn(event['timestamp']),
     declared: textIn(containment['declared'], 20),
     achieved: textIn(containment['achieved'], 20),
     mechanism: textIn(containment['mechanism'], 100),
@@ -23,11 +21,9 @@ export function startOfSession(event: JsonObject): SessionStart {
 }
 
 function scopeOf(grants: JsonObject): GrantedScope {
-  const folder = grants['project_folder'];
-  const { path, writable, masked } = objectIn(folder);
+  const { path, writable } = objectIn(grants['project_folder']);
   return {
     filesystemScope: textOrNull(grants['filesystem_scope'], 300),
-    isReadOnly: grants['read_only'] === true,
     hasWorkdirExec: grants['workdir_exec'] === true,
     hasUnixSockets: grants['unix_sockets'] === true,
     hasPlanSubmit: grants['plan_submit'] === true,
@@ -35,7 +31,6 @@ function scopeOf(grants: JsonObject): GrantedScope {
     shell: textsIn(grants['shell_allow']),
     spawn: textsIn(grants['spawn_allow']),
     env: textsIn(grants['env_allow']),
-    interpreters: textsIn(grants['interpreter_runtime']),
     preopens: objectsIn(grants['preopens']).map((each) => ({
       artifact: textIn(each['artifact'], 100),
       runtime: textIn(each['runtime'], 20),
@@ -49,9 +44,6 @@ function scopeOf(grants: JsonObject): GrantedScope {
       max: countOrNull(each['max']),
       heldBy: textIn(each['held_by'], 30),
     })),
-    projectFolder:
-      typeof path === 'string'
-        ? { path: path.slice(0, 300), isWritable: writable === true, masked: textsIn(masked, 100, 200) }
-        : null,
+    projectFolder: typeof path === 'string' ? { path: path.slice(0, 300), isWritable: writable === true } : null,
   };
 }

@@ -36,72 +36,73 @@ export function detailOf(line: string, row: number): StepDetail {
   };
 }
 
+/** A text of at most so many characters, or what else a value reads as; null for what it should not be. */
+type Read = number | ((value: unknown, event: JsonObject) => string | null);
+
 /** Each key of an event that is a plain value worth a row, in words. */
-const readers: readonly (readonly [
-  key: string,
-  label: string,
-  read: (value: unknown, event: JsonObject) => string | null,
-])[] = [
-  ['turn', 'Turn', (value) => number(value)],
-  ['attempt', 'Attempt', (value) => number(value)],
-  ['model', 'Model', (value) => textOrNull(value, 100)],
-  ['stop_reason', 'Stopped for', (value) => textOrNull(value, 60)],
-  ['outcome', 'Outcome', (value) => textOrNull(value, 60)],
-  ['state', 'State', (value) => textOrNull(value, 30)],
+const readers: readonly (readonly [key: string, label: string, read: Read])[] = [
+  ['turn', 'Turn', number],
+  ['attempt', 'Attempt', number],
+  ['model', 'Model', 100],
+  ['stop_reason', 'Stopped for', 60],
+  ['outcome', 'Outcome', 60],
+  ['state', 'State', 30],
   ['status', 'Status', (value) => textOrNull(value, 30) ?? number(value)],
-  ['duration_ms', 'Took', (value) => (countOrNull(value) === null ? null : duration(countIn(value)))],
-  ['ttfb_ms', 'First byte after', (value) => (countOrNull(value) === null ? null : duration(countIn(value)))],
-  ['usage', 'Tokens', (value) => tokens(value)],
-  [
-    'cache_read_tokens',
-    'From the cache',
-    (value) => (countOrNull(value) === null ? null : `${count(countIn(value))} tokens`),
-  ],
-  [
-    'cache_write_tokens',
-    'To the cache',
-    (value) => (countOrNull(value) === null ? null : `${count(countIn(value))} tokens`),
-  ],
+  ['duration_ms', 'Took', spelt(duration)],
+  ['ttfb_ms', 'First byte after', spelt(duration)],
+  ['usage', 'Tokens', tokens],
+  ['cache_read_tokens', 'From the cache', spelt((value) => `${count(value)} tokens`)],
+  ['cache_write_tokens', 'To the cache', spelt((value) => `${count(value)} tokens`)],
   ['cost', 'Cost', (value) => number(value) ?? textOrNull(value, 40)],
-  ['provider', 'Provider', (value) => textOrNull(value, 100)],
-  ['exit_code', 'Exit code', (value) => number(value)],
+  ['provider', 'Provider', 100],
+  ['exit_code', 'Exit code', number],
   [
     'content_bytes',
     'Output',
-    (value, event) =>
-      countOrNull(value) === null ? null : `${size(countIn(value))}${event['truncated'] === true ? ', cut' : ''}`,
+    (value, event) => {
+      const bytes = spelt(size)(value);
+      return bytes !== null && event['truncated'] === true ? `${bytes}, cut` : bytes;
+    },
   ],
-  ['tool_kind', 'Runs as', (value) => textOrNull(value, 30)],
-  ['origin', 'From', (value) => textOrNull(value, 30)],
-  ['trust', 'Trust', (value) => textOrNull(value, 30)],
-  ['capsule', 'Capsule', (value) => textOrNull(value, 100)],
-  ['version', 'Version', (value) => textOrNull(value, 40)],
-  ['child_session_id', 'Session', (value) => textOrNull(value, 100)],
-  ['hook_name', 'Hook', (value) => textOrNull(value, 100)],
-  ['event', 'Event', (value) => textOrNull(value, 60)],
-  ['path', 'Path', (value) => textOrNull(value, 300)],
-  ['host', 'Host', (value) => textOrNull(value, 200)],
-  ['port', 'Port', (value) => number(value)],
-  ['what', 'What', (value) => textOrNull(value, 30)],
-  ['name', 'Name', (value) => textOrNull(value, 300)],
-  ['change', 'Change', (value) => textOrNull(value, 30)],
-  ['connections', 'Connections', (value) => number(value)],
-  ['bytes_in', 'Came in', (value) => (countOrNull(value) === null ? null : size(countIn(value)))],
-  ['bytes_out', 'Went out', (value) => (countOrNull(value) === null ? null : size(countIn(value)))],
-  ['rule', 'Rule', (value) => textOrNull(value, 200)],
-  ['by', 'By', (value) => textOrNull(value, 100)],
-  ['plan_id', 'Plan', (value) => textOrNull(value, 100)],
-  ['step_id', 'Step', (value) => textOrNull(value, 100)],
-  ['messages_before', 'Messages before', (value) => number(value)],
-  ['messages_after', 'Messages after', (value) => number(value)],
-  ['timestamp', 'At', (value) => (countOrNull(value) === null ? null : moment(countIn(value)))],
+  ['tool_kind', 'Runs as', 30],
+  ['origin', 'From', 30],
+  ['trust', 'Trust', 30],
+  ['capsule', 'Capsule', 100],
+  ['version', 'Version', 40],
+  ['child_session_id', 'Session', 100],
+  ['hook_name', 'Hook', 100],
+  ['event', 'Event', 60],
+  ['path', 'Path', 300],
+  ['host', 'Host', 200],
+  ['port', 'Port', number],
+  ['what', 'What', 30],
+  ['name', 'Name', 300],
+  ['change', 'Change', 30],
+  ['connections', 'Connections', number],
+  ['bytes_in', 'Came in', spelt(size)],
+  ['bytes_out', 'Went out', spelt(size)],
+  ['rule', 'Rule', 200],
+  ['by', 'By', 100],
+  ['plan_id', 'Plan', 100],
+  ['step_id', 'Step', 100],
+  ['messages_before', 'Messages before', number],
+  ['messages_after', 'Messages after', number],
+  ['timestamp', 'At', spelt(moment)],
 ];
 
 function factsOf(event: JsonObject): readonly Fact[] {
   return readers.flatMap(([key, label, read]): Fact[] => {
-    const value = read(event[key], event);
+    const value = typeof read === 'number' ? textOrNull(event[key], read) : read(event[key], event);
     return value === null ? [] : [[label, value]];
   });
+}
+
+/** Of a count, as `spell` has it. */
+function spelt(spell: (value: number) => string): (value: unknown) => string | null {
+  return (value) => {
+    const known = countOrNull(value);
+    return known === null ? null : spell(known);
+  };
 }
 
 /** Longer texts of an event, and whether they say why something went wrong. */

@@ -1,7 +1,8 @@
 /** Says where in the journal the text of a row is: the trace names a task, an attempt and a turn, the journal a place. */
 
 import { countIn, parseLine } from '../trace/checked.ts';
-import { isCall, kinds } from '../trace/kinds.ts';
+import * as kinds from '../trace/kind-numbers.ts';
+import { isCall } from '../trace/kinds.ts';
 import type { LineStore } from '../trace/line-store.ts';
 import type { KeptRows } from './row-blocks.ts';
 

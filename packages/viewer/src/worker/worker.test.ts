@@ -225,6 +225,29 @@ describe('what runs right now', () => {
     state.take({ event: 'capsule-closed', data: '{}', id: undefined }, 1);
     expect([state.lastId, state.hasClosed]).toEqual(['99', true]);
   });
+
+  it.each([
+    ['of more values than a frame has', `{"task_id":"t","call_id":"c","arguments":[${'0,'.repeat(40_000)}0]}`],
+    ['that nests too deep', `{"task_id":"t","call_id":"c","arguments":${'['.repeat(600)}${']'.repeat(600)}}`],
+    ['that is too long', `{"task_id":"t","call_id":"c","arguments":"${'a'.repeat(256 * 1024)}"}`],
+    ['that is no object', '["t"]'],
+    ['that is cut', '{"task_id":"t"'],
+    ['of a task with a longer id than any', `{"task_id":"${'t'.repeat(1025)}"}`],
+    ['of no task', '{"call_id":"c"}'],
+  ])('is nothing new after an event %s', (_which, data) => {
+    const state = new LiveState();
+    state.take({ event: 'call_start', data, id: undefined }, 1);
+    expect(state.now.calls).toEqual([]);
+  });
+
+  it('counts tasks with an id, and whole turns', () => {
+    const state = new LiveState();
+    const tasks = [{ task_id: 7 }, { state: 'submitted' }, { task_id: 't', state: 'working' }];
+    state.take(frame('snapshot', { tasks: [...tasks, { task_id: 'u', state: 'submitted' }] }), 1);
+    state.take(frame('waiting_for_model', { ...task, turn: 1.5 }), 1);
+    state.take(frame('text', { id: 'i'.repeat(257), text: 'no' }), 1);
+    expect([state.now.taskId, state.now.waitingTasks, state.now.turn, state.now.text]).toEqual(['t', 1, 0, '']);
+  });
 });
 
 describe('the detail of a line', () => {

@@ -1,0 +1,24 @@
+/** The kinds of rows that others ask for by their names: each is the place of its type in the list of `kinds.ts`, which a test holds. */
+
+export const sessionStart = 0;
+export const taskReceived = 1;
+export const taskStart = 2;
+export const model = 3;
+export const tool = 4;
+export const skill = 5;
+export const command = 6;
+export const background = 7;
+export const question = 8;
+export const compaction = 9;
+export const hookError = 10;
+export const reopened = 11;
+export const canceled = 12;
+export const taskEnd = 13;
+export const ceiling = 14;
+export const child = 21;
+export const planStep = 23;
+export const sessionEnd = 27;
+export const refusal = 28;
+export const refusals = 29;
+export const egress = 30;
+export const fileChange = 31;

@@ -1,0 +1,8 @@
+/** What is true of a row, as bits. */
+
+export const failed = 1;
+export const truncated = 2;
+export const untrusted = 4;
+/** A command that ended with another code than 0. */
+export const exited = 8;
+export const refused = 16;
