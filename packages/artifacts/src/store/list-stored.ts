@@ -49,8 +49,12 @@ export function copiesHere(places: StorePlaces, name: string): LocalCopy[] {
   return localPlaces(places).flatMap(({ origin, root }) =>
     versionsIn(root, name)
       .flatMap((version) => variantsIn(root, { name, version }))
-      .map(({ kind: _, ...stored }) => ({ ...stored, origin, ...fileFacts(stored.path) })),
+      .map((stored) => copyOf(stored, origin)),
   );
+}
+
+function copyOf({ name, version, platform, path, sha256 }: StoredArchive, origin: LocalCopy['origin']): LocalCopy {
+  return { name, version, platform, path, sha256, origin, ...fileFacts(path) };
 }
 
 function fileFacts(path: string): Pick<LocalCopy, 'bytes' | 'signatures'> {

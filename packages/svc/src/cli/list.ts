@@ -139,8 +139,8 @@ async function manifestRows(project: Project, context: CommandContext): Promise<
     const { entry, fault } = resolution;
     context.stderr.write(render(fault instanceof DiagnosticList ? fault.diagnostics : [fault], context));
     const { name, version, runtime: kind } = entry;
-    const nothing = { origin: null, platform: null, sha256: null, location: null, signatures: null, signed_by: null };
-    return { name, version, kind, ...nothing };
+    const isAbsent = { origin: null, platform: null, sha256: null, location: null, signatures: null, signed_by: null };
+    return Object.assign({ name, version, kind }, isAbsent);
   });
 }
 
@@ -171,7 +171,7 @@ function write(rows: readonly ListRow[], options: ListOptions, context: CommandC
       ? renderTable(columns, cells, context.stdout)
       : renderTable(
           [...columns, { title: 'SIGNED BY', keeps: 12 }],
-          cells.map((row, index) => [...row, signers[index] ?? '-']),
+          cells.map((row, index) => row.concat(signers[index] ?? '-')),
           context.stdout,
         ),
   );

@@ -110,7 +110,7 @@ function write(outdated: readonly Standing[], { options, context, lock }: Writin
   const policy = loadTrustPolicy(context.home);
   const withSigners = cells.map((row, index) => {
     const signer = signers[index] ?? null;
-    return [...row, signer === null ? '-' : `${renderSigner(signer, policy)}${unsignedNow(outdated[index])}`];
+    return row.concat(signer === null ? '-' : `${renderSigner(signer, policy)}${unsignedNow(outdated[index])}`);
   });
   stdout.write(renderTable([...columns, { title: 'SIGNED BY', keeps: 20 }], withSigners, stdout));
 }
