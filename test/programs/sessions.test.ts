@@ -1,8 +1,9 @@
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
-import { taskFile, useCapsules } from '../support/capsule-folders.ts';
+import { onlySession, taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { startCapsule, svc } from '../support/svc-process.ts';
 
 const useCapsule = useCapsules();
@@ -49,6 +50,17 @@ describe('svc sessions', () => {
     expect(Math.max(...narrow.stdout.split('\n').map((row) => row.length))).toBeLessThanOrEqual(60);
     process.child.kill('SIGTERM');
     await process.ended;
+  });
+
+  it('believes the end of a trace, whatever a full disk left of the holder', async () => {
+    const workspace = useCapsule({ files: taskFile });
+    expect((await svc(workspace, ['run'])).code).toBe(0);
+    const folder = join(workspace.folder, '.svc', 'sessions', onlySession(workspace));
+    writeFileSync(join(folder, 'journal.holder'), '');
+    rmSync(join(folder, 'journal.jsonl'));
+    const listed = listedIn((await svc(workspace, ['sessions', '--json'])).stdout);
+    expect(listed.map(({ status }) => status)).toEqual(['ok']);
+    expect((await svc(workspace, ['trace', 'steps'])).stderr).toMatch(/trace\.capture: none, on a disk that was full/);
   });
 
   it('lists the failed ones alone, and those of some days alone', async () => {

@@ -17,7 +17,7 @@ export const journalCodes = {
   'E-RUN-071': {
     title: 'a session has no journal',
     explanation:
-      'svc trace reads the journal of a session. One that ran with trace.capture: none has none, nor has one of an older svc, and trace.keep removes old ones. Its trace.jsonl says which calls were made and how they ended.',
+      'svc trace reads the journal of a session. One that ran with trace.capture: none has none, nor has one that found the disk full when it began (W-RUN-063) or one of an older svc, and trace.keep removes old ones. Its trace.jsonl says which calls were made and how they ended.',
   },
   'E-RUN-072': {
     title: 'the folder of a session holds what svc did not put there',

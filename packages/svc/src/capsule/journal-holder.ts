@@ -1,6 +1,6 @@
 /** Says beside a journal which process writes it, so that nobody takes the journal of a session that runs away. */
 
-import { closeSync, fstatSync, readFileSync, readlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, readlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
@@ -35,7 +35,7 @@ const longestHolder = 4096;
 export function holdJournal(directory: string, clock: Pick<Clock, 'now' | 'after'>): () => void {
   const path = join(directory, holderFile);
   const about = { pid: process.pid, process_start: processStart(process.pid), ...placeOfProcesses() };
-  writeFileSync(path, `${JSON.stringify(about)}\n`, { mode: 0o600, flag: 'wx' });
+  writeHolder(path, `${JSON.stringify(about)}\n`);
   let takeBack = (): void => {};
   const touchLater = (): void => {
     takeBack = clock.after(touchedEachMs, () => {
@@ -49,6 +49,19 @@ export function holdJournal(directory: string, clock: Pick<Clock, 'now' | 'after
     takeBack();
     removeIfPossible(path);
   };
+}
+
+/** What a full disk cut off would be taken for the holder of a session that runs. */
+function writeHolder(path: string, text: string): void {
+  const fd = openSync(path, 'wx', 0o600);
+  try {
+    writeFileSync(fd, text);
+  } catch (error) {
+    removeIfPossible(path);
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chownSync,
   existsSync,
@@ -121,6 +122,20 @@ describe('the journals of a workspace', () => {
     expect(await retain({ age: 1 })).toMatchObject({ removed: 0 });
     aged(torn, 2, 'journal.holder');
     expect(await retain({ age: 1 })).toMatchObject({ removed: 1 });
+  });
+
+  it('of a session that found the disk full have no holder', (context) => {
+    context.skip(process.getuid?.() !== 0, 'only root can mount a small disk');
+    const small = join(root, 'small');
+    mkdirSync(small);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4k', 'tmpfs', small]);
+    try {
+      writeFileSync(join(small, 'filler'), 'x'.repeat(4096));
+      expect(() => holdJournal(small, systemClock)).toThrow('ENOSPC');
+      expect(readdirSync(small)).toEqual(['filler']);
+    } finally {
+      execFileSync('umount', [small]);
+    }
   });
 
   it('go with those of the sessions that a session delegated to, unless one of these runs', async () => {

@@ -229,7 +229,7 @@ function noJournal(name: string, removedAtMs: number | null): Diagnostic {
     );
   }
   return new Diagnostic('E-RUN-071', `the session ${name} has no journal`, {
-    hint: 'it ran with trace.capture: none or under a version of svc that wrote none; its trace.jsonl is there to be read',
+    hint: 'it ran with trace.capture: none, on a disk that was full (W-RUN-063), or under a version of svc that wrote none; its trace.jsonl is there to be read',
   });
 }
 

@@ -60,7 +60,7 @@ export function factsOf(id: string, directory: HeldDirectory, isRunning: boolean
       version: counted.version,
       folder: counted.folder,
       started_at_ms: at === 0 ? null : at,
-      status: isRunning || isJournalHeld(directory, systemClock.now()) ? 'running' : (counted.status ?? 'crashed'),
+      status: isRunning ? 'running' : (counted.status ?? statusWithoutEnd(directory)),
       tasks: counted.tasks,
       tokens: counted.tokens,
       task: counted.task,
@@ -74,6 +74,11 @@ export function factsOf(id: string, directory: HeldDirectory, isRunning: boolean
   } finally {
     reader?.close();
   }
+}
+
+/** Of a session that is not listed, whose trace has no end. */
+function statusWithoutEnd(directory: HeldDirectory): string {
+  return isJournalHeld(directory, systemClock.now()) ? 'running' : 'crashed';
 }
 
 /** Null for a journal whose end is damaged: the list goes on, and `svc trace steps` says where. */
