@@ -1,16 +1,19 @@
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { readTrace } from '../support/read-trace.ts';
 import { onlySession, tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { FrameStream } from '../support/frame-stream.ts';
 import { message, rpc, startCapsule, svc, SvcProcess } from '../support/svc-process.ts';
+import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
+const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 const useCapsule = useCapsules();
 const manifest = 'lifecycle: { task_acceptance: queue, after_task: sleep }\n';
 
@@ -52,18 +55,70 @@ describe('svc stop of a capsule that stays up', () => {
   });
 });
 
+/** What is known of a session that runs, as other commands read it. */
+function changeRecord({ home }: Workspace, session: string, changes: Readonly<Record<string, unknown>>): void {
+  const file = join(home, '.svc', 'running', `${session}.json`);
+  const record = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+  writeFileSync(file, JSON.stringify({ ...record, ...changes }));
+}
+
 describe('svc stop', () => {
   it('ends the process of a capsule that does not answer, and says why', async () => {
     const workspace = useCapsule({ manifest });
     const { process, line } = await startCapsule(workspace);
-    process.child.kill('SIGSTOP');
-    const stop = new SvcProcess(workspace, ['stop']);
-    await stop.complained(/no answer within 5 s; its process \d+ is sent SIGTERM\n/);
-    process.child.kill('SIGCONT');
-    expect((await process.ended).code).toBe(0);
-    const { code, stderr } = await stop.ended;
+    const silent = createServer(() => {}).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    changeRecord(workspace, line.session_id, { address: `127.0.0.1:${(silent.address() as AddressInfo).port}` });
+    const { code, stderr } = await svc(workspace, ['stop']);
+    silent.close();
+    expect(stderr).toMatch(/no answer within 5 s; its process \d+ is sent SIGTERM\n/);
     expect(stderr).toContain(`stopped ${line.session_id}\n`);
     expect(code).toBe(0);
+    expect((await process.ended).code).toBe(0);
+  });
+
+  it('continues and ends one that is suspended, of which others say so at once', async () => {
+    const workspace = useCapsule({ manifest });
+    const { process, line } = await startCapsule(workspace);
+    const { pid } = process.child;
+    process.child.kill('SIGSTOP');
+    const why = `its process ${pid} is suspended`;
+    for (const asked of [
+      ['send', line.session_id, 'Go.'],
+      ['tasks', line.session_id],
+      ['cancel', line.session_id],
+      ['watch', line.session_id],
+    ]) {
+      const { code, stderr } = await svc(workspace, asked);
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: expect.stringMatching(
+          new RegExp(
+            `^error\\[E-IO-003\\]: the capsule at \\S+ cannot answer: ${why}\\nhint: fg in its terminal, or kill -CONT ${pid}, lets it go on\\n`,
+          ),
+        ) as string,
+      });
+    }
+    const { code, stderr } = await svc(workspace, ['stop']);
+    expect(stderr).toContain(`${why}; its process ${pid} is sent SIGTERM\nstopped ${line.session_id}\n`);
+    expect(code).toBe(0);
+    expect((await process.ended).code).toBe(0);
+  });
+
+  it.skipIf(!hasPseudoTerminals())('ends one that Ctrl+Z suspended (skipped without python3)', async () => {
+    const workspace = useCapsule({ manifest });
+    const job = 'set -m; "$0" "$1" run; echo "suspended: $?"; read -r line';
+    const running = new TerminalProcess(workspace, [], { command: ['bash', '-c', job, process.execPath, program] });
+    onTestFinished(() => void running.child.kill('SIGKILL'));
+    await running.shows(/^waiting for a message at /);
+    running.type('\u001A');
+    await running.shows(/^suspended: 148$/);
+    const { code, stderr } = await svc(workspace, ['stop']);
+    expect(stderr).toMatch(/ is suspended; its process \d+ is sent SIGTERM\nstopped ses_/);
+    expect(code).toBe(0);
+    running.type('\r');
+    await running.ended;
+    expect(readTrace(tracePath(workspace, onlySession(workspace))).at(-1)).toMatchObject({ status: 'ok' });
   });
 
   it('ends the process of a capsule that refuses its token', async () => {
@@ -84,11 +139,7 @@ describe('svc stop', () => {
     }).listen(0, '127.0.0.1');
     await once(other, 'listening');
     const address = `127.0.0.1:${(other.address() as AddressInfo).port}`;
-    const directory = join(workspace.home, '.svc', 'running');
-    mkdirSync(directory, { recursive: true });
-    const file = join(directory, `${line.session_id}.json`);
-    const record = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
-    writeFileSync(file, JSON.stringify({ ...record, address }));
+    changeRecord(workspace, line.session_id, { address });
     const { code, stderr } = await svc(workspace, ['stop', address]);
     other.close();
     expect(stderr).toContain(`error[E-IO-004]: something else answers at ${address}, where ${line.session_id} is to`);

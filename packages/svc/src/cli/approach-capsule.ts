@@ -11,6 +11,7 @@ import { faultOf, shownId } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
 import type { DoorOptions, Http } from '@svc/client/http-door.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { processStat } from '@svc/kit/process-stat.ts';
 import { ownConnection } from '@svc/kit/net/connections.ts';
 import { readRunningRecords, type RunningRecord } from '../capsule/running-record.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
@@ -51,7 +52,8 @@ export function tokenChoice(
 /**
  * Decides who is told the listener token, before anything else is sent. A session of this user is asked for its card, which needs no token,
  * at the address it bound; where another one answers, this is `E-IO-004`. Any other address gets the token only when the user says so: whoever
- * listens there could keep it. `E-RUN-057` when the card says that `method` is not served. `E-IO-003` when no card can be had.
+ * listens there could keep it. `E-RUN-057` when the card says that `method` is not served. `E-IO-003` when no card can be had, and for a
+ * process that is suspended, which would answer nobody.
  */
 export async function approachCapsule(
   { address, record }: LocatedCapsule,
@@ -61,6 +63,7 @@ export async function approachCapsule(
     const isTokenKept = token !== '' && !isSentAnywhere;
     return { address, token: token === '' || isTokenKept ? undefined : token, isTokenKept };
   }
+  if (isSuspended(record.pid)) throw suspended(address, record.pid);
   const card = await cardOf({ address, method, timeoutMs });
   if (card?.sessionId !== record.session_id) throw strangerAnswered(address, record.session_id, card?.sessionId);
   // A card without `serves` is of a runtime that told nobody what it serves; its answer will tell.
@@ -79,6 +82,17 @@ async function cardOf({
     if (error instanceof ClientError && error.code === 'bad-answer') return null;
     throw faultOf(error, { address, ...asked });
   }
+}
+
+/** Whether a process waits for SIGCONT, as after Ctrl+Z; false where the system does not tell. */
+function isSuspended(pid: number): boolean {
+  return processStat(pid)[0] === 'T';
+}
+
+function suspended(address: string, pid: number): Diagnostic {
+  return new Diagnostic('E-IO-003', `the capsule at ${address} cannot answer: its process ${pid} is suspended`, {
+    hint: `fg in its terminal, or kill -CONT ${pid}, lets it go on`,
+  });
 }
 
 function notServed(address: string, method: string): Diagnostic {

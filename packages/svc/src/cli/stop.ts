@@ -139,6 +139,8 @@ async function endProcess(record: RunningRecord, ownMs: number): Promise<void> {
 function terminate({ pid, session_id: sessionId }: RunningRecord): void {
   try {
     process.kill(pid, 'SIGTERM');
+    // Suspended by Ctrl+Z, it is met by the other only once it goes on.
+    process.kill(pid, 'SIGCONT');
   } catch (error) {
     if (!isSystemError(error)) throw error;
     // It has ended meanwhile.
