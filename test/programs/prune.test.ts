@@ -47,7 +47,10 @@ interface Pruned {
 
 async function pruned(workspace: Workspace, ...args: readonly string[]): Promise<Pruned[]> {
   const { stdout, stderr, code } = await svc(workspace, ['prune', '--json', ...args]);
-  expect({ code, stderr: stderr.replace(/^(?:removed|there is nothing to remove) .*\n/, '') }).toEqual({
+  expect({
+    code,
+    stderr: stderr.replaceAll(/^(?:removed|there is nothing to remove|1 session may still be starting:) .*\n/gm, ''),
+  }).toEqual({
     code: 0,
     stderr: '',
   });
@@ -261,6 +264,30 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     expect(kinds.filter((kind) => kind === 'session').length).toBeGreaterThan(0);
     expect(namesIn(workspace, '.svc/sessions')).toEqual([]);
     expect(namesIn(workspace, 'workdir')).toEqual([]);
+  });
+
+  it('says of sessions that were just killed until when they stay', async () => {
+    const workspace = capsule();
+    const killed = ['a1', 'a2'].map((session) => new RecordedSession(workspace.folder, { session }).task('Go.').folder);
+    const now = Date.now();
+    const rows = async (...args: readonly string[]): Promise<string> =>
+      (await svc(workspace, ['prune', '--yes', ...args], { env: { TZ: 'UTC' } })).stderr;
+    const at = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').slice(0, 16);
+    for (const folder of killed) {
+      for (const path of [folder, join(folder, 'journal.jsonl')]) utimesSync(path, now / 1000, now / 1000);
+    }
+    const nothing = `there is nothing to remove in ${workspace.folder}\n`;
+    expect(await rows()).toBe(nothing);
+    expect(await rows('--keep', '1')).toBe(
+      `1 session may still be starting: it can be removed after ${at(now + 3_660_000)}, or with svc trace rm ${sessionId('a1')}\n${nothing}`,
+    );
+    expect(await rows('--keep', '0')).toBe(
+      `2 sessions may still be starting: they can be removed after ${at(now + 3_660_000)}, or with svc trace rm (${sessionId('a2')} and 1 more)\n${nothing}`,
+    );
+    expect((await svc(workspace, ['trace', 'rm', sessionId('a1')])).code).toBe(0);
+    for (const path of [killed[1] ?? '', join(killed[1] ?? '', 'journal.jsonl')])
+      utimesSync(path, now / 1000 - 3_700, now / 1000 - 3_700);
+    expect(await rows('--keep', '0')).toMatch(/^removed 1 of 1, /);
   });
 
   it('may be run twice at once', async () => {

@@ -48,8 +48,16 @@ export interface PruneRequest {
   readonly caches: boolean;
   readonly nowMs: number;
   readonly onProgress: (text: string) => void;
+  /** Told of sessions that the limits would not keep, and that stay as they may be starting. */
+  readonly onStarting: (starting: StartingSessions) => void;
   /** Told of what cannot be looked at, and therefore stays. */
   readonly onProblem: (problem: Diagnostic) => void;
+}
+
+export interface StartingSessions {
+  readonly ids: readonly [string, ...string[]];
+  /** In Unix milliseconds: from then on none of them is taken for one that starts. */
+  readonly untilMs: number;
 }
 
 export const workdirFolder = 'workdir';
@@ -57,7 +65,7 @@ const workdirRecords = '.svc/workdirs';
 const capsulesFolder = '.svc/capsules';
 const cacheFolder = '~/.svc/cache';
 
-/** Until then a session that has not come to an end may be one that starts, and a capsule one that was just unpacked for it. */
+/** For so long after its last write a session without an end may be one that starts, and a capsule one that was just unpacked for it. */
 const startMs = 3_600_000;
 /** All that may go, in the order in which it is listed: sessions, the oldest first, then what belongs to none. */
 export async function findPrunable(request: PruneRequest): Promise<readonly Prunable[]> {
@@ -85,6 +93,8 @@ export function openPlace({ root, home }: Pick<PruneRequest, 'root' | 'home'>, f
 interface Ended {
   readonly facts: SessionFacts;
   readonly atMs: number;
+  /** Null for a session that has come to an end; of any other, until when it may be one that starts. */
+  readonly startsUntilMs: number | null;
 }
 
 class PruneSearch {
@@ -137,10 +147,9 @@ class PruneSearch {
       const found = this.#unlessProblem(() => this.#ended(sessions, id));
       return found === null ? [] : [found];
     });
-    const { keep, beforeMs } = this.#request;
-    const beyond = ended
-      .toSorted((a, b) => b.atMs - a.atMs || (a.facts.session_id < b.facts.session_id ? 1 : -1))
-      .filter(({ atMs, facts }, index) => index >= keep && atMs < beforeMs && !tested.has(facts.session_id));
+    const isDone = ({ startsUntilMs }: Ended): boolean => startsUntilMs === null;
+    this.#tellStarting(this.#beyond(ended, tested).filter((each) => !isDone(each)));
+    const beyond = this.#beyond(ended.filter(isDone), tested);
     const found: Prunable[] = [];
     for (const { facts, atMs } of beyond.toReversed()) {
       this.#request.onProgress(`measuring ${found.length + 1} of ${beyond.length}`);
@@ -156,7 +165,22 @@ class PruneSearch {
     return found;
   }
 
-  /** Null for a session that may run or start. */
+  /** What neither of the two limits keeps, the newest first. */
+  #beyond(sessions: readonly Ended[], tested: ReadonlySet<string>): readonly Ended[] {
+    const { keep, beforeMs } = this.#request;
+    return sessions
+      .toSorted((a, b) => b.atMs - a.atMs || (a.facts.session_id < b.facts.session_id ? 1 : -1))
+      .filter(({ atMs, facts }, index) => index >= keep && atMs < beforeMs && !tested.has(facts.session_id));
+  }
+
+  #tellStarting(starting: readonly Ended[]): void {
+    const [first, ...rest] = starting.map(({ facts }) => facts.session_id);
+    if (first === undefined) return;
+    const untilMs = Math.max(...starting.map(({ startsUntilMs }) => startsUntilMs ?? 0));
+    this.#request.onStarting({ ids: [first, ...rest], untilMs });
+  }
+
+  /** Null for a session that runs. */
   #ended(sessions: HeldDirectory, id: string): Ended | null {
     const directory = holdSession(sessions.path, id);
     try {
@@ -165,9 +189,10 @@ class PruneSearch {
       const { capsule, version, status, started_at_ms: startedAtMs } = facts;
       const writtenMs = lastWrite(directory);
       const mayStart = status === 'crashed' && this.#request.nowMs - writtenMs < startMs;
-      if (status !== 'running' && !mayStart) return { facts, atMs: startedAtMs ?? writtenMs };
-      if (capsule !== null && version !== null) this.#runningCapsules.add(`${capsule}-${version}`);
-      return null;
+      const mayGo = status !== 'running' && !mayStart;
+      if (!mayGo && capsule !== null && version !== null) this.#runningCapsules.add(`${capsule}-${version}`);
+      if (status === 'running') return null;
+      return { facts, atMs: startedAtMs ?? writtenMs, startsUntilMs: mayStart ? writtenMs + startMs : null };
     } finally {
       directory.close();
     }

@@ -15,11 +15,18 @@ import type { CommandContext } from '../command-context.ts';
 import { placesOf } from '../project.ts';
 import { render } from '../render-failure.ts';
 import { type Column, renderTable } from '../table.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import { jsonLine, say, type Shown } from '../terminal/shown.ts';
 import { manifestFlag, manifestHelp, sessionsFolder, type WorkspaceOption } from '../trace/recorded-sessions.ts';
 import { shownBytes, shownMinute } from '../trace/shown-values.ts';
 import { ProgressLine } from '../transfer-view.ts';
-import { findPrunable, openPlace, type Prunable, type PruneRequest, workdirFolder } from './find-prunable.ts';
+import {
+  findPrunable,
+  openPlace,
+  type Prunable,
+  type PruneRequest,
+  type StartingSessions,
+  workdirFolder,
+} from './find-prunable.ts';
 import { mayRun } from './live-sessions.ts';
 import { removeAside, setAside } from './remove-aside.ts';
 import { findUnneeded } from './unneeded-artifacts.ts';
@@ -105,11 +112,25 @@ function requestOf(context: CommandContext, options: PruneOptions, line: Progres
     caches: options.caches === true,
     nowMs,
     onProgress: (text) => line.show(text),
+    onStarting: (starting) => {
+      line.show('');
+      context.stderr.write(startingRow(starting));
+    },
     onProblem: (problem) => {
       line.show('');
       context.stderr.write(render([problem], context));
     },
   };
+}
+
+function startingRow({ ids: [first, ...rest], untilMs }: StartingSessions): Shown {
+  // A minute is shown without its seconds: by the next one the time is over.
+  const at = shownMinute(untilMs + 60_000);
+  if (rest.length === 0) {
+    return say`1 session may still be starting: it can be removed after ${at}, or with svc trace rm ${first}\n`;
+  }
+  const names = `${first} and ${rest.length} more`;
+  return say`${rest.length + 1} sessions may still be starting: they can be removed after ${at}, or with svc trace rm (${names})\n`;
 }
 
 function list(found: readonly Prunable[], { stdout }: CommandContext, { json }: PruneOptions): void {
