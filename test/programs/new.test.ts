@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -87,6 +87,28 @@ describe('svc new', { timeout: 120_000 }, () => {
     ]);
     expect(run).toMatchObject({ code: 0, stderr: '' });
     expect(readFileSync(join(workspace.folder, 'desk', 'out', 'result.txt'), 'utf8')).toBe('Nothing to do yet.');
+  });
+
+  it('keeps what runs leave beside a capsule out of git, and its secrets', async () => {
+    const workspace = emptyWorkspace();
+    await svc(workspace, ['new', 'capsule', 'first']);
+    const folder = join(workspace.folder, 'first');
+    const own = { ...workspace, folder };
+    expect((await svc(own, ['run', '--task', 'Say hello'])).code).toBe(0);
+    expect((await svc(own, ['test', '--record', 'greets'])).code).toBe(0);
+    mkdirSync(join(folder, '.svc', 'acp'));
+    for (const file of ['.env', '.svc/acp/kept', '.svc/config.yaml']) writeFileSync(join(folder, file), '\n');
+    execFileSync('git', ['init', '-q'], { cwd: folder });
+    execFileSync('git', ['add', '-A'], { cwd: folder });
+    expect(execFileSync('git', ['ls-files'], { cwd: folder, encoding: 'utf8' }).trimEnd().split('\n')).toEqual([
+      '.gitignore',
+      '.svc/config.yaml',
+      'script.yaml',
+      'svc.lock',
+      'svc.yaml',
+      'tests/greets/expect.yaml',
+      'tests/greets/session.zip',
+    ]);
   });
 
   it('makes a skill that builds as it is', async () => {

@@ -54,7 +54,10 @@ async function filesOfSession(
   name: string,
 ): Promise<ReadonlyMap<string, string>> {
   const { capsuleOfSession } = await import('./first-minute/capsule-of-session.ts');
-  return new Map([['svc.yaml', capsuleOfSession(context, session, name)]]);
+  return new Map([
+    ['svc.yaml', capsuleOfSession(context, session, name)],
+    ['.gitignore', capsuleIgnored],
+  ]);
 }
 
 function checkName(name: string): void {
@@ -103,6 +106,9 @@ type NewKind = (typeof newKinds)[number];
 
 const components: ReadonlySet<NewKind> = new Set(['tool', 'hook', 'driver']);
 
+/** What runs leave beside a capsule, and its secrets; `svc.lock`, `tests/` and `.svc/config.yaml` are for git. */
+const capsuleIgnored = '.svc/*\n!.svc/config.yaml\nworkdir/\n.env\n';
+
 /** What a component is built and checked with. */
 const tools = ['componentize-qjs', 'esbuild', 'typescript'] as const;
 const packageFacts = z.object({ version: z.string(), devDependencies: z.record(z.string(), z.string()) });
@@ -121,6 +127,8 @@ function folderFiles({ kind, name, packageRoot }: FolderRequest): ReadonlyMap<st
   for (const file of readdirSync(join(templates, kind)).sort()) {
     files.set(file, readFileSync(join(templates, kind, file), 'utf8').replaceAll('{{name}}', name));
   }
+  // Not among the templates: npm takes a .gitignore of a package for its own, and leaves it out.
+  if (kind === 'capsule') files.set('.gitignore', capsuleIgnored);
   if (!components.has(kind)) return files;
   const { version, devDependencies } = packageFacts.parse(
     JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')),
