@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { taskFile, useCapsules } from '../support/capsule-folders.ts';
+import { onlySession, taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { asks, runs, says, script } from '../support/scripted-turns.ts';
+import { svc } from '../support/svc-process.ts';
 import { hasPseudoTerminals, TerminalProcess, type TerminalOptions } from '../support/terminal-process.ts';
 import { hasTmux, TmuxWindow } from '../support/tmux-window.ts';
 import type { Workspace } from '../support/workspace.ts';
@@ -107,6 +108,26 @@ describe.skipIf(skipped)('the view of svc run (skipped without python3)', () => 
     expect(off).toBeGreaterThan(running.raw.lastIndexOf('\u001B[?2004h'));
     expect(running.raw.lastIndexOf('\u001B[?25h')).toBeGreaterThan(running.raw.lastIndexOf('\u001B[?25l'));
     for (const cleared of ['\u001B[2J', '\u001B[3J']) expect(running.raw).not.toContain(cleared);
+  });
+
+  it('says why a session failed that ends well, as a task was canceled before', async () => {
+    const workspace = capsule({
+      manifest: 'lifecycle: { task_acceptance: queue, after_task: sleep }\n',
+      script: '- { when: Hang, delay_ms: 600000, content: [{ type: text, text: Late. }], stop_reason: end_turn }\n',
+    });
+    const running = run(workspace, ['run']);
+    await running.shows(/^waiting for a message at /);
+    await svc(workspace, ['send', onlySession(workspace), 'Hang.']);
+    await running.shows(/ Esc cancels$/);
+    running.type('\u001B');
+    await running.shows(/^- canceled in /);
+    running.type('\u0003');
+    expect(await running.ended).toBe(0);
+    const rows = running.terminal.rows.filter((row) => row !== '');
+    expect(rows.slice(-2)).toEqual([
+      'the status is failed for what tasks came to before: 0 failed, 1 canceled',
+      'status:  failed',
+    ]);
   });
 
   it('leaves no row of the status behind after Ctrl+C of svc "task"', async () => {

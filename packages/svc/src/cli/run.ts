@@ -102,7 +102,7 @@ export async function run(
       },
       script ?? observer(options, context, { result, view, tell, companion: own?.companion ?? null, hintOf }),
     );
-    await view?.close();
+    await view?.close(outcome);
     if (script !== null) return await script.ended(outcome);
     if (outcome.trap !== null) context.stderr.write(render([outcome.trap], context));
     if (options.json !== true) {

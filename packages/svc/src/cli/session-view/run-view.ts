@@ -3,7 +3,7 @@
 import { createInterface, type Interface } from 'node:readline';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import type { RunningCapsule, Steering } from '../../capsule/running-capsule.ts';
+import type { RunningCapsule, RunOutcome, Steering } from '../../capsule/running-capsule.ts';
 import type { Activity } from '../../session/activity.ts';
 import { type OutputPiece, OutputTails } from '../../session/output-tails.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -35,6 +35,8 @@ export class RunView {
   #lines: Interface | null = null;
   #steering: Steering | null = null;
   #session = '';
+  /** Tasks that came to no answer, by what they came to. */
+  readonly #unanswered = { failed: 0, canceled: 0 };
   #endOutput = (): void => {};
 
   /** `readsKeys` is false where standard input is for something else. */
@@ -93,6 +95,9 @@ export class RunView {
 
   note(activity: Activity, isReasonTold = true): void {
     for (const event of eventsOf(activity, isReasonTold)) this.#view?.show(event);
+    if (activity.kind !== 'task-settled') return;
+    const { state } = activity.task;
+    if (state === 'failed' || state === 'canceled') this.#unanswered[state] += 1;
   }
 
   /** Rows of `svc`, between those of the session once it is shown. */
@@ -101,7 +106,9 @@ export class RunView {
     else this.#view.say(rows);
   }
 
-  async close(): Promise<void> {
+  /** Says last why a session counts as failed although it was stopped while no task ran. */
+  async close(outcome: Pick<RunOutcome, 'status' | 'stoppedIdle'> | null = null): Promise<void> {
+    if (outcome?.status === 'failed' && outcome.stoppedIdle) this.#sayWhyFailed();
     const [view, keyboard] = [this.#view, this.#keyboard];
     this.#view = this.#keyboard = null;
     this.#endOutput();
@@ -109,6 +116,11 @@ export class RunView {
     view?.close();
     this.#lines?.close();
     await keyboard?.close();
+  }
+
+  #sayWhyFailed(): void {
+    const { failed, canceled } = this.#unanswered;
+    this.say(say`the status is failed for what tasks came to before: ${failed} failed, ${canceled} canceled\n`);
   }
 
   #newView(): SessionView {
