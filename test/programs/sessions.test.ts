@@ -1,4 +1,5 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -25,6 +26,23 @@ function listedIn(stdout: string): Listed[] {
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Listed);
 }
+
+describe('the state of a workspace', () => {
+  it('stays out of git from the first session on, but for config.yaml', async () => {
+    const workspace = useCapsule({ files: taskFile });
+    const git = (...args: readonly string[]): string[] =>
+      execFileSync('git', args, { cwd: workspace.folder, encoding: 'utf8' }).trimEnd().split('\n');
+    git('init', '-q');
+    expect((await svc(workspace, ['run'])).code).toBe(0);
+    workspace.write('.svc/config.yaml', 'containment: advisory\n');
+    git('add', '-A', '.svc');
+    expect(git('ls-files')).toEqual(['.svc/config.yaml']);
+    // Who wants it in git says so once.
+    workspace.write('.svc/.gitignore', 'workdirs/\n');
+    expect((await svc(workspace, ['run'])).code).toBe(0);
+    expect(readFileSync(join(workspace.folder, '.svc', '.gitignore'), 'utf8')).toBe('workdirs/\n');
+  });
+});
 
 describe('svc sessions', () => {
   it('lists what runs and what has ended, newest first, each with its first task', async () => {

@@ -1,5 +1,6 @@
 /** Makes everything that a session consists of, and submits its first task. */
 
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -93,7 +94,10 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
   const { home, workdir } = request;
   const { packageRoot, source } = launch;
   const isDelegated = request.approval !== null;
+  const state = join(source.root, '.svc');
+  const isFirst = !isDelegated && !existsSync(join(state, 'sessions'));
   const directories = makeSessionDirectories({ root: source.root, home, packageRoot, sessionId, workdir, isDelegated });
+  if (isFirst) (await import('./ignored-state.ts')).keepOutOfGit(state);
   const problems = checkExportRoots({ workdir: directories.workdir, exports: launch.loaded.manifest.exports });
   if (problems.length > 0) throw new DiagnosticList(problems);
   const workdirFiles = claimWorkdir(open, directories.workdir);
