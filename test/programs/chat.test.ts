@@ -227,6 +227,54 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(chat.terminal.rows).not.toContain('- answered elsewhere:');
   });
 
+  /** A chat in which a question comes while a message is being typed. */
+  async function askedWhileTyping(draft: string): Promise<{ chat: TerminalProcess; workspace: Workspace }> {
+    const go = `go-${process.pid}`;
+    const workspace = capsule({
+      manifest: `${shell}${asker}`,
+      script: script(runs(`until [ -e ${go} ]; do sleep 0.1; done`), asks('Which colour?'), says('Painted.')),
+    });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    chat.type('paint it\r');
+    await chat.shows(/ until .*, \d+ s/);
+    chat.type(draft);
+    await chat.shows(new RegExp(`^> ${draft}$`));
+    writeFileSync(join(runningIn(workspace)[0]!.workdir, go), '');
+    await chat.shows(/^answer>$/);
+    return { chat, workspace };
+  }
+
+  it('makes no answer of a message that was being typed when a question came, and gives it back after the answer', async () => {
+    const { chat } = await askedWhileTyping('delete nothing');
+    expect(chat.terminal.rows).toContain('  the message that was begun comes back after the answer');
+    // Enter, which was meant for the message. Behind it a key, as several lines at once are a paste.
+    chat.type('\r\u0015blue\r');
+    const rows = await chat.shows(/^\u2502 Painted\.$/);
+    expect(rows).toContain('answer> blue');
+    expect(rows).not.toContain('answer> delete nothing');
+    await chat.shows(/^> delete nothing$/);
+    chat.type(' else\r');
+    await chat.sends(/> delete nothing else/);
+  });
+
+  it('makes no message of an answer that was being typed when its question was answered elsewhere', async () => {
+    const { chat, workspace } = await askedWhileTyping('and then');
+    chat.type('dark b');
+    await chat.shows(/^answer> dark b$/);
+    const second = terminal(workspace, ['chat', runningIn(workspace)[0]!.session_id]);
+    await second.shows(/^answer>$/);
+    second.type('red\r');
+    await chat.shows(/^- answered elsewhere:$/);
+    await chat.shows(/^\u2502 Painted\.$/);
+    chat.type('lue\r');
+    await chat.shows(/^that question does not wait any more; Ctrl\+C clears the line$/);
+    expect(chat.terminal.rows).toContain('answer> dark blue');
+    chat.type('\u0003');
+    await chat.shows(/^> and then$/);
+    expect(chat.terminal.rows.filter((row) => /^> .*dark/.test(row))).toEqual([]);
+  });
+
   it('shows what a command writes while it runs', async () => {
     const go = `go-${process.pid}`;
     const workspace = capsule({

@@ -13,9 +13,11 @@ import { render, renderFailure } from '../render-failure.ts';
 import { inputRows } from '../session-view/input-rows.ts';
 import type { SessionView } from '../session-view/session-view.ts';
 import type { LiveRows } from '../terminal/live-screen.ts';
+import { cutToWidth } from '../terminal/terminal-kind.ts';
 import { inertLine } from '../terminal/inert-text.ts';
 import { say } from '../terminal/shown.ts';
 import { completeLine } from './complete-line.ts';
+import { ChatPrompts, type Question } from './chat-prompts.ts';
 import type { ChatEnd, ChatSession, SentMessage } from './chat-session.ts';
 import { type CommandScope, runSlashCommand } from './slash-commands.ts';
 
@@ -42,7 +44,7 @@ interface InputParts {
 /** The keyboard of a chat; whole lines where nothing is drawn twice. `ended` says how it is left, `close` gives the terminal back. */
 export class ChatInput {
   readonly #parts: InputParts;
-  readonly #prompt: LinePrompt;
+  readonly #prompts: ChatPrompts;
   readonly #scope: CommandScope;
   #keyboard: RawTerminal | null = null;
   #lines: Interface | null = null;
@@ -60,7 +62,8 @@ export class ChatInput {
     this.#parts = parts;
     const { context, chat, view, record } = parts;
     const complete = async (text: string, cursor: number) => await completeLine(text, cursor, record?.workdir ?? null);
-    this.#prompt = new LinePrompt({ history: parts.history, complete });
+    const prompt = (): LinePrompt => new LinePrompt({ history: parts.history, complete });
+    this.#prompts = new ChatPrompts(prompt(), prompt());
     this.#scope = {
       chat,
       context,
@@ -90,7 +93,7 @@ export class ChatInput {
       if (this.#keyboard !== null) view.screen.askPosition();
     } else {
       this.#lines = createInterface({ input: stdin, terminal: false });
-      this.#lines.on('line', (line) => this.#submit(line));
+      this.#lines.on('line', (line) => this.#submit(line, view.question));
       this.#lines.on('close', () => this.#leave());
     }
     for (const signal of endings) process.on(signal, this.#onSignal);
@@ -140,6 +143,12 @@ export class ChatInput {
     if (performance.now() - this.#askedPositionMs > farMs) this.#parts.view.screen.frameMs = farFrameMs;
   }
 
+  /** The line that is typed into now. */
+  get #prompt(): LinePrompt {
+    this.#prompts.turnTo(this.#parts.view.question);
+    return this.#prompts.current;
+  }
+
   #edit(key: Key): void {
     const { chat, view } = this.#parts;
     const edit = this.#prompt.press(key);
@@ -161,13 +170,19 @@ export class ChatInput {
   }
 
   #submitLine(): void {
-    const { text } = this.#prompt;
-    this.#prompt.set('');
+    const prompt = this.#prompt;
+    const { text } = prompt;
+    const { asked } = this.#prompts;
     const { context, chat, view, history } = this.#parts;
+    const isText = text.trim() !== '' && !isCommand(text);
+    if (isText && asked !== null && view.question?.questionId !== asked.questionId)
+      return chat.say(say`that question does not wait any more; Ctrl+C clears the line\n`);
+    if (isText && asked !== null) this.#prompts.answered(asked);
+    else prompt.set('');
     // A question may ask for a secret, and the history is a file.
-    const warning = view.question === null || isCommand(text) ? history.add(text) : null;
+    const warning = asked === null || isCommand(text) ? history.add(text) : null;
     if (warning !== null) chat.say(render([warning], context));
-    this.#submit(text);
+    this.#submit(text, asked);
   }
 
   #command(key: Press): void {
@@ -190,14 +205,13 @@ export class ChatInput {
     if (isSecond && waited !== null) {
       this.#do(async () => {
         await chat.cancel(waited.taskId);
-        this.#giveBack(waited.text);
+        this.#giveBack(waited.text, null);
       });
     } else if (view.runningTask !== null) this.#do(async () => await chat.cancel());
   }
 
-  /** A text that nothing comes of: into the line, unless something else was typed there meanwhile. */
-  #giveBack(text: string): void {
-    if (this.#prompt.isEmpty) this.#prompt.set(text);
+  #giveBack(text: string, question: Question | null): void {
+    this.#prompts.giveBack(text, question);
     this.#parts.view.draw();
   }
 
@@ -211,7 +225,7 @@ export class ChatInput {
     else this.#parts.chat.say(say`Ctrl+C once more, or Ctrl+D, leaves the chat\n`);
   }
 
-  #submit(typed: string): void {
+  #submit(typed: string, question: Question | null): void {
     const { chat, view } = this.#parts;
     if (this.#isLeaving) return this.#decideWord(typed.trim());
     if (typed.trim() === '') return;
@@ -221,9 +235,8 @@ export class ChatInput {
       return this.#do(async () => await runSlashCommand(typed, this.#scope));
     }
     const text = typed.startsWith('//') ? typed.slice(1) : typed;
-    const { question } = view;
     this.#do(async () => {
-      if (!(await chat.send(text, question)) && view.screen.isLive) this.#giveBack(typed);
+      if (!(await chat.send(text, question)) && view.screen.isLive) this.#giveBack(typed, question);
     });
   }
 
@@ -270,11 +283,19 @@ export class ChatInput {
     const { view } = this.#parts;
     const { liveColumns: columns, mostLiveRows } = view.screen;
     if (this.#isLeaving) return { rows: ['  s stop   k keep it running   Esc back'], cursor: { row: 0, column: 0 } };
-    const label = this.#prompt.isSearching ? '' : view.question === null ? '> ' : 'answer> ';
-    const most = Math.min(mostInputRows, Math.max(1, mostLiveRows - 1));
-    return inputRows(label, this.#prompt.layout(columns - label.length - 1, most));
+    const prompt = this.#prompt;
+    const { asked, isSetAside } = this.#prompts;
+    const label = prompt.isSearching ? '' : asked === null ? '> ' : 'answer> ';
+    const above = isSetAside && !view.screen.isSmall ? [cutToWidth(setAside, columns)] : [];
+    const most = Math.min(mostInputRows, Math.max(1, mostLiveRows - 1 - above.length));
+    const { rows, cursor } = inputRows(label, prompt.layout(columns - label.length - 1, most));
+    if (cursor === null) return { rows: [...above, ...rows], cursor };
+    return { rows: [...above, ...rows], cursor: { ...cursor, row: cursor.row + above.length } };
   }
 }
+
+/** Where the message that was being typed has gone. */
+const setAside = '  the message that was begun comes back after the answer';
 
 /** A text that begins with two slashes is one that begins with a slash. */
 function isCommand(typed: string): boolean {
