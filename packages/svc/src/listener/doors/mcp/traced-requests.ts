@@ -2,6 +2,7 @@
 
 import type * as Sdk from '@modelcontextprotocol/server';
 
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { attributes as names, operations, otherError } from '../../../telemetry/genai-names.ts';
 import { AttributeList } from '../../../telemetry/otlp-records.ts';
@@ -90,7 +91,7 @@ function begin(
     .add(names.mcpMethod, method ?? otherError)
     .add(names.operation, isCall ? operations.tool : null)
     .add(names.toolName, called)
-    .add(names.jsonRpcId, String(message['id']).slice(0, longestId))
+    .add(names.jsonRpcId, shortened(String(message['id']), longestId))
     .add(names.mcpVersion, version())
     .add(names.transport, binding === 'HTTP' ? 'tcp' : 'pipe')
     .add(names.networkProtocol, binding === 'HTTP' ? 'http' : null).list;
