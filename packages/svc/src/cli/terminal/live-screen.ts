@@ -1,6 +1,6 @@
 /** Draws a transcript that only grows, and below it a few rows that change. */
 
-import type { Output } from './output.ts';
+import { cutting, type Output } from './output.ts';
 import { Shown } from './shown.ts';
 import { cellsOf, colour, cutToWidth, hang, widthOf, withCursor } from './terminal-kind.ts';
 
@@ -28,9 +28,6 @@ const fewestColumns = 20;
 /** The terminal shows what stands between these two at once. */
 const frameStart = '\u001B[?2026h';
 const frameEnd = '\u001B[?2026l';
-/** Between these two a row that the terminal counts wider than `svc` does is cut and not continued. */
-const cutRows = '\u001B[?7l';
-const continueRows = '\u001B[?7h';
 const hideCursor = '\u001B[?25l';
 const showCursor = '\u001B[?25h';
 /** To the end of the row; at the start of one, it is a row by itself from then on. */
@@ -86,9 +83,9 @@ export class LiveScreen {
     return this.#output.terminal?.sinksCursor === true ? Math.max(fewestColumns, Math.floor(columns / 2)) : columns;
   }
 
-  /** How many live rows are shown at the most. */
+  /** How many live rows are shown at the most: never more than the screen has, from which the cursor could not go up. */
   get mostLiveRows(): number {
-    return Math.max(fewestLiveRows, Math.floor(this.#screenRows * partOfScreen));
+    return Math.min(this.#screenRows, Math.max(fewestLiveRows, Math.floor(this.#screenRows * partOfScreen)));
   }
 
   /** Whether there is room for no more than a status and an input. */
@@ -176,7 +173,9 @@ export class LiveScreen {
   }
 
   get #screenRows(): number {
-    return (this.#output.stream as { rows?: number }).rows ?? usualScreenRows;
+    const { rows = 0 } = this.#output.stream as { rows?: number };
+    // A terminal that says 0 does not know.
+    return rows > 0 ? rows : usualScreenRows;
   }
 
   #fitting(row: string, columns: number): string {
@@ -278,10 +277,6 @@ export class LiveScreen {
     if (text === '') return;
     this.#output.write(Shown.cleaned(frameStart + text + frameEnd, 'exact'));
   }
-}
-
-function cutting(rows: string): string {
-  return cutRows + rows + continueRows;
 }
 
 function up(rows: number): string {

@@ -26,9 +26,13 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const usualColumns = 80;
 const fewestColumns = 20;
-/** Terminals do not go on in a new row between these: a row that they count wider than `svc` does is cut, not continued. */
 const cutRows = '\u001B[?7l';
 const continueRows = '\u001B[?7h';
+
+/** Rows between which terminals do not go on in a new row: one that they count wider than `svc` does is cut, not continued. */
+export function cutting(rows: string): string {
+  return cutRows + rows + continueRows;
+}
 
 /**
  * One of the two streams that a command prints to, and the only way to them. On a terminal a long row of `svc` goes on in rows that begin with
@@ -96,6 +100,6 @@ export class Output {
     const rows = layout === 'rows' ? terminal.wrapped(text, this.rowWidth) : text;
     // A piece of a row may come behind one that the terminal counts wider.
     const needsCut = terminal.hasControls && (layout === 'laid out' || /[^\n -~]/.test(rows));
-    return this.#open().write(needsCut ? cutRows + rows + continueRows : rows);
+    return this.#open().write(needsCut ? cutting(rows) : rows);
   }
 }

@@ -65,7 +65,7 @@ class Late {
 }
 
 const length = fc.integer({ min: 0, max: 130 });
-const size = fc.tuple(fc.integer({ min: 20, max: 120 }), fc.integer({ min: 6, max: 30 }));
+const size = fc.tuple(fc.integer({ min: 20, max: 120 }), fc.integer({ min: 1, max: 30 }));
 const step = fc.oneof(
   {
     weight: 3,
