@@ -209,6 +209,11 @@ describe('svc test', () => {
     const workspace = await tested();
     write(workspace, { shell: '[wc]' });
     expect(await verdict(workspace)).toMatchObject({ difference: { part: 'grants', path: '/grants/shell_allow/sh' } });
+    // No expect.yaml can say it: a call that was recorded is not made again.
+    const again =
+      'if this is meant, rm -r tests/fine and record again, as what was recorded does not fit any more; if not, look at capabilities in the manifest\n';
+    expect((await test(workspace)).stdout).toContain(again);
+    expect((await test(workspace, '--update')).stdout).toContain(again);
     expects(workspace, 'ignore: [/grants]\n');
     expect(await verdict(workspace)).toMatchObject({ difference: { part: 'request', step: 1, path: '/tools/sh' } });
     expects(workspace, 'ignore: [/grants]\nrequests: changed\n');
@@ -370,6 +375,15 @@ update tests/fine/expect.yaml
     expect(await verdict(workspace)).toMatchObject({
       difference: { path: '/grants/shell_allow/wc', recorded: 'granted', now: null },
     });
+  });
+
+  it('leaves lists that were written by hand as they stand', async () => {
+    const workspace = await tested();
+    expects(workspace, 'ignore: [/grants/x, /system]\ntasks: [{state: failed}] # once\n');
+    const { code, stdout } = await test(workspace, '--update');
+    expect(code).toBe(0);
+    expect(stdout).toContain('    ignore: [/grants/x, /system]\n');
+    expect(expected(workspace)).toContain('ignore: [/grants/x, /system]\n');
   });
 
   it('writes an expect.yaml where there was none, and nothing where all passes or nothing helps', async () => {

@@ -43,7 +43,7 @@ export function acceptedChange(run: TestRun, redact: (text: string) => string): 
   const isAsked = request !== null && expectation.requests !== 'changed';
   if (isAsked) document.set('requests', `sha256:${fingerprint}`);
   if (task !== null) document.set('tasks', document.createNode(tasks));
-  const after = `${before === '' ? expectationHead : ''}${document.toString({ lineWidth: 0 })}`;
+  const after = `${before === '' ? expectationHead : ''}${document.toString({ lineWidth: 0, flowCollectionPadding: false })}`;
   if (Buffer.byteLength(after) > largestExpectation) return null;
   const accepted = readExpectation(join(test.shown, expectationFile), after);
   const left = { grants: null, task: null };

@@ -38,14 +38,21 @@ export function staleText({ step, path }: TestDifference): string {
   return `the recorded answers were given to other requests, from ${placeOf({ step, path })} on`;
 }
 
+interface FailedTest {
+  readonly run: TestRun;
+  readonly outcome: Extract<TestOutcome, { kind: 'failed' }>;
+  /** Whether `--update` makes it one that passes. */
+  readonly isUpdatable: boolean;
+}
+
 /** Where and in what a test failed, with both values and what to do next. */
-export function renderFailedTest(page: Page, run: TestRun, outcome: Extract<TestOutcome, { kind: 'failed' }>): string {
+export function renderFailedTest(page: Page, { run, outcome, isUpdatable }: FailedTest): string {
   const { difference } = outcome;
   const head = page.own(say`\n${run.test.name} ${headlineOf(difference)}\n`);
   const again = outcome.isChangedAgain
     ? page.own(say`  the requests have changed again since they were accepted\n`)
     : '';
-  return head + rowsOf(page, difference) + again + page.own(say`  ${nextStep(run, difference)}\n`);
+  return head + rowsOf(page, difference) + again + page.own(say`  ${nextStep(run, difference, isUpdatable)}\n`);
 }
 
 /** Where a test parted from its recording, as a clause. */
@@ -79,8 +86,12 @@ function shownValue(value: unknown, byte: number | null): string {
   return excerptOf(typeof value === 'string' ? value : JSON.stringify(value), byte);
 }
 
-function nextStep({ test }: TestRun, { part, problem }: TestDifference): string {
+function nextStep({ test }: TestRun, { part, problem }: TestDifference, isUpdatable: boolean): string {
   const update = `svc test ${test.name} --update`;
+  if (part !== 'call' && !isUpdatable) {
+    const other = part === 'grants' ? '; if not, look at capabilities in the manifest' : '';
+    return `if this is meant, rm -r ${test.shown} and record again, as what was recorded does not fit any more${other}`;
+  }
   switch (part) {
     case 'grants':
       return `if this is meant, ${update} takes it into ${test.shown}/${expectationFile}; if not, look at capabilities in the manifest`;

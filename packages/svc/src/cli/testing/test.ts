@@ -145,9 +145,10 @@ class TestSession {
     this.#counts[outcome.kind] += 1;
     if (outcome.kind === 'passed' && outcome.stale !== null) this.#counts.stale += 1;
     if (outcome.kind === 'failed') {
-      this.#reports.push(renderFailedTest(pageOf(this.#context.stdout), run, outcome));
-      const change = this.#options.update === true ? acceptedChange(run, this.#project.redact) : null;
-      if (change !== null) this.#changes.push(change);
+      const change = acceptedChange(run, this.#project.redact);
+      const isUpdatable = change !== null;
+      this.#reports.push(renderFailedTest(pageOf(this.#context.stdout), { run, outcome, isUpdatable }));
+      if (change !== null && this.#options.update === true) this.#changes.push(change);
     }
     if (outcome.kind === 'refused') {
       const problems = render(outcome.problems, this.#context);
