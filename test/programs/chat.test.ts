@@ -207,6 +207,8 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(second.terminal.rows).toContain('answer> dark blue');
     second.type('\u0004');
     expect(await second.ended).toBe(0);
+    const end = running!.session_id.slice(-4);
+    expect(second.terminal.rows).toContain(`- it keeps running: svc chat ${end} joins it, svc stop ${end} ends it`);
     expect(runningIn(workspace)).toHaveLength(1);
   });
 

@@ -101,10 +101,11 @@ export class ChatInput {
 
   /** What is left to say and to wait for once the session is followed no more; the exit code. */
   async ended(end: ChatEnd): Promise<number> {
-    const { chat, isOwn, record } = this.#parts;
+    const { chat, record } = this.#parts;
     await this.#work;
     if (end === 'closed') chat.say(say`- the capsule has ended\n`);
-    if (end === 'left' && isOwn) {
+    if (end === 'left' && record === null) chat.say(say`- the capsule keeps running\n`);
+    else if (end === 'left') {
       const session = record?.session_id.slice(-4) ?? '';
       chat.say(say`- it keeps running: svc chat ${session} joins it, svc stop ${session} ends it\n`);
     }
