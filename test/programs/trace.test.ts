@@ -305,6 +305,11 @@ describe('svc trace show', () => {
     });
   });
 
+  it('says of one step that it is one', async () => {
+    begun('4f1a').model('Yes.').taskEnd('Yes.').close();
+    expect((await trace('show')).stdout).toContain('status: ok, 1 step, capture content\n');
+  });
+
   it('says of a text that is missing, or is another than it was, that it is', async () => {
     const { folder } = recorded('4f1a', 'x'.repeat(70_000));
     const bodies = readdirSync(join(folder, 'bodies'));

@@ -12,6 +12,9 @@ import type { WorkId } from '@svc/protocol/ids.ts';
 import type { Task } from './task.ts';
 import type { TaskBoard } from './task-board.ts';
 
+/** How the task begins that tells of such an end. */
+export const backgroundEnd = 'A command that went on in the background, ';
+
 interface BackgroundEndsDeps {
   readonly board: TaskBoard;
   /** Throws the Diagnostic of a line that cannot be written. */
@@ -44,7 +47,7 @@ export function backgroundEnds({ board, record, onLost }: BackgroundEndsDeps): B
         const end = { state, exit_code: outcome.exitCode, duration_ms: durationMs } as const;
         record({ ...traced(command), ...end });
         if (stopped) return;
-        const text = `A command that went on in the background, ${command.id}, has ended.\n${outcome.content}`;
+        const text = `${backgroundEnd}${command.id}, has ended.\n${outcome.content}`;
         board.deliver({ text, origin: 'completion', trust: 'untrusted', ...origin });
       });
     },

@@ -61,6 +61,37 @@ describe('SessionView', () => {
     ]);
   });
 
+  it('says of one line more that it is one', async () => {
+    const lines = Array.from({ length: 6 }, (_, index) => `line ${index + 1}`).join('\n');
+    const content = `command: npm test\nexit code: 0\nstdout:\n${lines}\nstderr: (empty)`;
+    const text = Array.from({ length: 11 }, (_, index) => `${index + 1}`).join('\n');
+    const said: SessionEvent = { kind: 'said', taskId: 'tsk_1', text, by: 'user', waiting: 0 };
+    const rows = await rowsAfter([result({ content, step: 8 }), said]);
+    expect(rows[1]).toBe('│ … 1 line more: /show 8');
+    expect(rows.at(-1)).toBe('  … 1 line more');
+  });
+
+  it('says what has ended where the session itself tells of it', async () => {
+    const told = (text: string): SessionEvent => ({
+      kind: 'said',
+      taskId: 'tsk_1',
+      text,
+      by: 'completion',
+      waiting: 0,
+    });
+    expect(
+      await rowsAfter([
+        told('A command that went on in the background, wrk_1, has ended.\nexit code: 7'),
+        told('{"delegation_id":"d"}'),
+      ]),
+    ).toEqual([
+      '> [a background command ended] A command that went on in the background, wrk_1,',
+      '  has ended.',
+      '  exit code: 7',
+      '> [a delegated session ended] {"delegation_id":"d"}',
+    ]);
+  });
+
   it('shows what a patch changed, and counts it', async () => {
     const input = { command: 'patch', path: 'src/a.ts', old_text: 'a\nb\nc\n', new_text: 'a\nB\nB2\nc\n' };
     const shown = await rowsAfter([result({ name: 'svc-tool-editor', input, exitCode: null, content: 'patched' })]);

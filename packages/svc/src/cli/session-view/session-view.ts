@@ -2,6 +2,7 @@
 
 import pc from 'picocolors';
 
+import { backgroundEnd } from '../../session/background-ends.ts';
 import { redactHandles } from '../../resources/handle-id.ts';
 import type { LiveRows } from '../terminal/live-screen.ts';
 import type { Output } from '../terminal/output.ts';
@@ -240,9 +241,9 @@ export class SessionView {
       .split('\n');
     const shown = lines.slice(0, mostSaidLines);
     const more = lines.length - shown.length;
-    const from = by === 'user' ? '' : by === 'peer' ? '[another capsule] ' : '[an end is told] ';
+    const from = by === 'user' ? '' : by === 'peer' ? '[another capsule] ' : endOf(text);
     const rows = shown.map((line, index) => `${index === 0 ? `> ${from}` : '  '}${exact(line)}`);
-    if (more > 0) rows.push(`  … ${shownCount(more)} lines more`);
+    if (more > 0) rows.push(`  … ${linesText(more)} more`);
     const isWaiting = waiting > 0;
     if (isWaiting) {
       const row = cutToWidth(rows[0] ?? '', longestKept);
@@ -269,7 +270,7 @@ export class SessionView {
     this.#transcript.laidOut(redactHandles(headRow(head, this.screen.columns, paint)));
     const body = callBody(call, result);
     const whole = body.more === 0 ? null : this.#settings.wholeOutput(result);
-    const rest = body.more === 0 ? [] : [`… ${shownCount(body.more)} lines more${whole === null ? '' : `: ${whole}`}`];
+    const rest = body.more === 0 ? [] : [`… ${linesText(body.more)} more${whole === null ? '' : `: ${whole}`}`];
     const lines = body.isMoreBefore ? [...rest, ...body.lines] : [...body.lines, ...rest];
     if (lines.length > 0) this.#transcript.aside(lines.join('\n'));
   }
@@ -315,6 +316,15 @@ export class SessionView {
 
 /** The bundled tool that asks the sender of the task. */
 const questionTool = 'svc-tool-request-input';
+
+/** What has ended that the session itself tells of. */
+function endOf(text: string): string {
+  return text.startsWith(backgroundEnd) ? '[a background command ended] ' : '[a delegated session ended] ';
+}
+
+function linesText(count: number): string {
+  return count === 1 ? '1 line' : `${shownCount(count)} lines`;
+}
 
 function ordinal(place: number): string {
   return place === 1 ? '1st' : place === 2 ? '2nd' : place === 3 ? '3rd' : `${place}th`;

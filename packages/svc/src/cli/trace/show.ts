@@ -112,7 +112,7 @@ function showSession(journal: OpenJournal, options: ShowOptions, context: Comman
   const { capsule, svc, node, capture, at } = open;
   const status = close === null ? 'not ended' : close.status;
   const head = page.own(
-    say`session: ${open.session}\ncapsule: ${capsule.name} v${capsule.version}\nstarted: ${shownMinute(at)}, by svc ${svc} on Node ${node}\nstatus: ${status}, ${steps} steps, capture ${capture}\n`,
+    say`session: ${open.session}\ncapsule: ${capsule.name} v${capsule.version}\nstarted: ${shownMinute(at)}, by svc ${svc} on Node ${node}\nstatus: ${status}, ${steps === 1 ? '1 step' : `${steps} steps`}, capture ${capture}\n`,
   );
   const texts =
     setup === null
