@@ -100,6 +100,9 @@ export function headRow({ left, right }: CallHead, columns: number, paint: (righ
   return right === '' ? shown : `${shown}${' '.repeat(blanks)}${paint(right)}`;
 }
 
+/** What would be drawn into the cell of the mark before it. */
+const partOfPrevious = /^[\p{M}\u200D]+/u;
+
 /** The text where it fits into so many cells, else its start and its end with `…` between. */
 export function cutInMiddle(text: string, cells: number): string {
   if (widthOf(text) <= cells) return text;
@@ -110,7 +113,7 @@ export function cutInMiddle(text: string, cells: number): string {
     taken += cellsOf(characters[from - 1] ?? '');
     if (taken > atEnd) break;
   }
-  const end = characters.slice(from).join('');
+  const end = characters.slice(from).join('').replace(partOfPrevious, '');
   // What is cut ends with a mark of its own.
   return cutToWidth(text, cells - widthOf(end)) + end;
 }

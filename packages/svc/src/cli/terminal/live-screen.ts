@@ -2,7 +2,7 @@
 
 import { cutting, type Output } from './output.ts';
 import { Shown } from './shown.ts';
-import { cellsOf, colour, cutToWidth, hang, widthOf, withCursor } from './terminal-kind.ts';
+import { cellsOf, colour, cutToWidth, hang, widthOf, withCursor, withoutJoiner } from './terminal-kind.ts';
 
 /** Where the person types: a row of the live rows, and a column of it, both from 0. */
 export interface Cursor {
@@ -196,7 +196,7 @@ export class LiveScreen {
     let cells = 0;
     for (const character of plain) {
       if (cells + cellsOf(character) > columns) {
-        rows.push(begun);
+        rows.push(withoutJoiner(begun));
         begun = start;
         cells = start.length;
       }

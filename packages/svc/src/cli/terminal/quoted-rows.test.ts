@@ -26,6 +26,16 @@ describe('QuotedRows', () => {
     );
   });
 
+  it('ends no row within a sequence of pictures with a joiner, which would draw the next gutter into its cell', () => {
+    const family = '\u{1F469}\u200D\u{1F469}\u200D\u{1F467}\u200D\u{1F466}';
+    for (let columns = 8; columns < 24; columns += 1) {
+      const rows = new QuotedRows(terminal, () => columns);
+      const shown = rows.push(`x${family.repeat(3)}`) + rows.end();
+      expect(shown).not.toMatch(/\u200D\n/);
+      expect(shown.match(/[\u{1F466}-\u{1F469}]/gu)).toHaveLength(12);
+    }
+  });
+
   it('tells the row that is not ended as it would be if it ended now', () => {
     const rows = new QuotedRows(terminal, () => 20);
     expect(rows.openRows).toEqual([]);

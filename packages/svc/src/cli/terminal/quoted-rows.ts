@@ -2,7 +2,7 @@
 
 import { InertText } from './inert-text.ts';
 import type { Terminal } from './output.ts';
-import { cellsOf } from './terminal-kind.ts';
+import { cellsOf, withoutJoiner } from './terminal-kind.ts';
 
 const tabCells = 4;
 const blank = /[ \t\n]/g;
@@ -141,6 +141,7 @@ export class QuotedRows {
   #addToWord(character: string): string {
     const cells = cellsOf(character, !this.#kind.hasControls);
     const isFull = this.#wordCells + cells > this.#room();
+    if (isFull) this.#word = withoutJoiner(this.#word);
     const shown = isFull ? this.#endWord() : '';
     this.#word += character;
     this.#wordCells += cells;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { terminalOf, withCursor } from './terminal-kind.ts';
+import { cutToWidth, terminalOf, withCursor } from './terminal-kind.ts';
 
 describe('a row of svc on a terminal', () => {
   const terminal = terminalOf({ TERM: 'xterm', LANG: 'C.UTF-8' });
@@ -11,6 +11,12 @@ describe('a row of svc on a terminal', () => {
     ['one two three four', 12, 'one two\n  three four'],
   ])('of %j loses no word and joins none in %i columns', (row, columns, rows) => {
     expect(terminal.wrapped(row, columns)).toBe(rows);
+  });
+
+  it('ends with no joiner where it is broken or cut, which would draw what comes next into its cell', () => {
+    const family = '\u{1F469}\u200D\u{1F467}\u200D\u{1F466}\u200D\u{1F466}';
+    expect(terminal.wrapped(family, 5)).toBe('\u{1F469}\u200D\u{1F467}\n  \u{1F466}\n  \u{1F466}');
+    expect(cutToWidth(family, 5)).toBe('\u{1F469}\u200D\u{1F467}\u2026');
   });
 });
 

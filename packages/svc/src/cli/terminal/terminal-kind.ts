@@ -58,7 +58,7 @@ function wrappedRow(
     if (wide + cells > columns) {
       // The last word goes to the new row, unless it is as long as a row itself, or ends where the row does.
       if (piece === ' ' || wordCells + cells > columns - hang.length) flush();
-      shown = `${shown.trimEnd()}\n${hang}`;
+      shown = `${withoutJoiner(shown.trimEnd())}\n${hang}`;
       wide = hang.length + wordCells;
       if (piece === ' ') continue;
     }
@@ -68,6 +68,11 @@ function wrappedRow(
     if (piece === ' ') flush();
   }
   return shown + word;
+}
+
+/** The text before a break: tmux draws what comes behind a joiner into the cell before it, a gutter in the next row too. */
+export function withoutJoiner(text: string): string {
+  return text.endsWith('\u200D') ? text.slice(0, -1) : text;
 }
 
 const oneCell = /^[\u0020-\u007E]*$/;
@@ -142,7 +147,7 @@ export function cutToWidth(text: string, cells: number): string {
   let cutAt = '';
   for (const character of text) {
     taken += cellsOf(character);
-    if (taken > cells) return `${cutAt}…`;
+    if (taken > cells) return `${withoutJoiner(cutAt)}…`;
     kept += character;
     if (taken < cells) cutAt = kept;
   }
