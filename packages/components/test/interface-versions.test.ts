@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 
-import { interfaceNames, interfacesOf } from '../src/compiler/interface-names.ts';
+import { externNames, interfaceNames, interfacesOf } from '../src/compiler/interface-names.ts';
 import { interfacePackages, offeredInterface, refusedInterfaces } from '../src/interface-versions.ts';
-import { MalformedWasm } from '../src/core-module.ts';
+import { encodeUnsigned, MalformedWasm } from '../src/core-module.ts';
 import { componentText, toolRunning } from './support/component-text.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
 import {
@@ -143,6 +143,17 @@ describe('the names of interfaces in a component', () => {
       'svc:five/six@7.8.9',
       'svc:seven/eight@0.0.1',
     ]);
+  });
+
+  it('are 100,000 at most: more are refused before they are read', () => {
+    const withImports = (count: number): Uint8Array => {
+      const entries = Buffer.alloc(count * 4, Buffer.from([0x00, 0x00, 0x01, 0x00]));
+      const body = Buffer.from([...encodeUnsigned(BigInt(count)), ...entries]);
+      return Buffer.from([0, 0x61, 0x73, 0x6d, 0x0d, 0, 1, 0, 10, ...encodeUnsigned(BigInt(body.length)), ...body]);
+    };
+    expect(externNames(withImports(100_000))).toEqual({ imports: [''], exports: [] });
+    for (const names of [interfaceNames, externNames, interfacesOf])
+      expect(() => names(withImports(100_001))).toThrow('more than 100,000 imports and exports');
   });
 
   it('are refused in bytes that are no component, and in nothing else', async () => {

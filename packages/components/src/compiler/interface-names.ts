@@ -6,6 +6,8 @@ const preambleBytes = 8;
 const importSection = 10;
 const exportSection = 11;
 const coreSort = 0x00;
+/** Imports and exports together: a section says how many it has before they are read. */
+const mostExterns = 100_000;
 
 /** What a component imports and exports, each name once. */
 export interface ExternNames {
@@ -13,19 +15,18 @@ export interface ExternNames {
   readonly exports: readonly string[];
 }
 
-/** Each name once, such as `svc:text/chunks@0.1.0`: imports first. Names of functions that belong to no interface are left out. Throws `MalformedWasm`. */
+/** Each name once, such as `svc:text/chunks@0.1.0`, in the order of the bytes. Names of functions that belong to no interface are left out. Throws `MalformedWasm`. */
 export function interfaceNames(component: Uint8Array): readonly string[] {
-  const names = [...externs(component)].map(({ name }) => name);
-  return [...new Set(names)].filter((name) => name.includes('/'));
+  const names = new Set<string>();
+  for (const { name } of externs(component)) if (name.includes('/')) names.add(name);
+  return [...names];
 }
 
-/** All names, those of functions and types included. Throws `MalformedWasm`. */
+/** All names, those of functions and types included. Throws `MalformedWasm`, also for more than 100,000 of them. */
 export function externNames(component: Uint8Array): ExternNames {
-  const all = [...externs(component)];
-  const ofSection = (wanted: number): string[] => [
-    ...new Set(all.filter(({ section }) => section === wanted).map(({ name }) => name)),
-  ];
-  return { imports: ofSection(importSection), exports: ofSection(exportSection) };
+  const [imports, exports] = [new Set<string>(), new Set<string>()];
+  for (const { section, name } of externs(component)) (section === importSection ? imports : exports).add(name);
+  return { imports: [...imports], exports: [...exports] };
 }
 
 /** The same without functions and types that belong to no interface. */
@@ -43,11 +44,15 @@ interface Extern {
 /** In the order of the bytes. */
 function* externs(component: Uint8Array): Generator<Extern> {
   const reader = new WasmReader(component, preambleBytes);
+  let counted = 0;
   while (!reader.done) {
     const id = reader.byte();
     const body = new WasmReader(reader.take(reader.count()));
     if (id !== importSection && id !== exportSection) continue;
-    for (let left = body.count(); left > 0; left -= 1) {
+    const inSection = body.count();
+    counted += inSection;
+    if (counted > mostExterns) throw new MalformedWasm('it has more than 100,000 imports and exports');
+    for (let left = inSection; left > 0; left -= 1) {
       const name = externName(body);
       yield { section: id, name };
       if (id === importSection) skipType(body);

@@ -23,6 +23,9 @@ import { MalformedWasm } from '@svc/components/core-module.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 
+/** No larger one is compiled. */
+const largestComponent = 128 * 1024 * 1024;
+
 /** What a component is and can ask for. */
 export interface ComponentFacts {
   readonly world: string | null;
@@ -49,7 +52,7 @@ export interface InsideFacts {
   /** What an MCP server is started with; null for anything else. */
   readonly command: readonly string[] | null;
   readonly hook: HookFacts | null;
-  /** Null for what is no component, and for one that cannot be read. */
+  /** Null for what is no component, and for one that cannot be read or is too large to be compiled. */
   readonly component: ComponentFacts | null;
   readonly platform: string | null;
   readonly sha256: string;
@@ -136,6 +139,7 @@ function hookFacts(manifest: ArtifactManifest): HookFacts {
 }
 
 function componentFacts(bytes: Uint8Array): ComponentFacts | null {
+  if (bytes.length > largestComponent) return null;
   try {
     const names = interfacesOf(bytes);
     return { world: worldOf(names), ...names, asksFor: askedFor(names) };
