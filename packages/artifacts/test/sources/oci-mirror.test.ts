@@ -10,6 +10,8 @@ import { locate } from '../../src/store/locate.ts';
 import { storeRoot } from '../../src/store/store-layout.ts';
 import { loginOfToken } from '../../src/store/sources/oci/logins.ts';
 import { archiveBytes, emptyPlaces, toolFiles } from '../store/artifacts.ts';
+import { zipBytes } from '../store/zip-bytes.ts';
+import { acme, trustingPlaces } from '../trust/trust-kit.ts';
 import { echo, refusalOf } from './hostile-kit.ts';
 import { digestOf, MemoryOci } from './memory-oci.ts';
 import { accessWith, type AccessOptions, acmeOf, publishTo } from './oci-kit.ts';
@@ -102,7 +104,7 @@ describe('the mirror of an OCI registry', () => {
           return true;
         }),
     ],
-  ])('that %s is told of once, and everything comes from the source', async (_, why, spoil) => {
+  ])('that %s is told of once, and the rest comes from the source', async (_, why, spoil) => {
     await publishTo(registry, bytes, { platforms: ['linux-x86_64'] });
     copy();
     spoil();
@@ -187,5 +189,29 @@ describe('the mirror of an OCI registry', () => {
     const archive = { ...echo, platform: 'linux-x86_64', sha256: digestOf(bytes).slice(7) };
     expect(await source.signatures(archive)).toEqual(['{"mediaType":"one"}']);
     expect(asked(mirror)).toEqual([]);
+  });
+
+  it('is not blamed for what the source does not say of signatures, nor asked for its archive again', async () => {
+    await publishTo(registry, bytes);
+    copy();
+    places = trustingPlaces(['{ names: ["*"], signed_by: { key: acme } }'], { keys: { acme } });
+    registry.fault = ({ url }, response) => {
+      if (!/\/referrers\//.test(url ?? '')) return false;
+      response.writeHead(500).end();
+      return true;
+    };
+    expect(await install()).toMatchObject({ code: 'E-IO-003', message: expect.stringContaining('refers to') });
+    expect(warnings).toEqual([]);
+    expect(asked(mirror).filter((line) => line.includes('/blobs/'))).toHaveLength(1);
+  });
+
+  it('is not blamed for genuine bytes that are not taken as an archive, which come once', async () => {
+    bytes = zipBytes([{ name: 'svc.yaml', data: Buffer.from('name: echo') }], { entryCount: 0xfffe });
+    await publishTo(registry, bytes);
+    copy();
+    const before = asked(registry).length;
+    expect(await install()).toMatchObject({ code: 'E-ART-003' });
+    expect(warnings).toEqual([]);
+    expect([asked(mirror).length, asked(registry).length - before]).toEqual([1, 1]);
   });
 });

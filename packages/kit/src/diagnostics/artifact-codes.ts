@@ -195,7 +195,7 @@ export const artifactCodes = {
   'W-REG-008': {
     title: 'a mirror is not used',
     explanation:
-      'The source in ~/.svc/config.yaml has a mirror, which is asked first for what the source has named by its digest. It did not answer, did not have it, or gave other bytes. Everything came from the source instead, and nothing of what the mirror gave is used.',
+      'The source in ~/.svc/config.yaml has a mirror, which is asked first for what the source has named by its digest. It did not answer, did not have it, or gave other bytes. The rest came from the source instead; what the mirror gave before is used where it has the digest.',
   },
   'W-REG-006': {
     title: 'an artifact does not meet a rule of the trust policy that only warns',

@@ -39,7 +39,7 @@ export class Mirror {
     return await this.#tried(async () => await this.#repository.blob(descriptor, at));
   }
 
-  /** Whether what went wrong with bytes that began here may be mended at the source. */
+  /** Whether what went wrong with bytes that began here may be mended at the source; an interruption is no fault. */
   mayMend(fault: Diagnostic): boolean {
     if (!mendable.has(fault.code) || this.#repository.isInterrupted) return false;
     this.#giveUp(fault.message);
@@ -63,7 +63,7 @@ export class Mirror {
     const message = `the mirror ${label} is not used for ${this.#sourceLabel}: ${why}`;
     this.#onWarning(
       new Diagnostic('W-REG-008', message, {
-        hint: 'everything came from the source; look after the mirror, or take mirror out of ~/.svc/config.yaml',
+        hint: 'the rest came from the source; look after the mirror, or take mirror out of ~/.svc/config.yaml',
       }),
     );
   }

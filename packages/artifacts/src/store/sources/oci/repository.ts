@@ -106,15 +106,25 @@ export class OciRepository {
     const { mirror } = this.#access;
     let current: HttpAnswer | null = null;
     let isMirrored = false;
+    /** What the bytes themselves ended with: what became of them later is no matter of where they came from. */
+    let ending: unknown = null;
     const ask = async (at: number): Promise<HttpAnswer> => {
       const mirrored = (await mirror?.blob(descriptor, at)) ?? null;
       isMirrored ||= mirrored !== null;
       return (current = mirrored ?? (await this.blob(descriptor, at)));
     };
+    const bytes = async function* (label: string): AsyncGenerator<Buffer> {
+      try {
+        yield* resumed(descriptor, label, ask);
+      } catch (error) {
+        ending = error;
+        throw error;
+      }
+    };
     return {
-      bytes: resumed(descriptor, this.label, ask),
+      bytes: bytes(this.label),
       discard: () => current?.discard(),
-      mayMend: (fault) => isMirrored && mirror?.mayMend(fault) === true,
+      mayMend: (fault) => isMirrored && fault === ending && mirror?.mayMend(fault) === true,
     };
   }
 
