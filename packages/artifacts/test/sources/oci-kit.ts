@@ -26,13 +26,14 @@ export function accessWith({
   warnings = [],
   signal,
 }: AccessOptions = {}): OciAccess {
+  const failed = new Set<string>();
   return {
     http: new HttpClient({ timeoutMs, ...(signal === undefined ? {} : { signal }) }),
     login: (name) => Promise.resolve(login(name)),
     mirrorOf: ({ repository }) => {
       if (mirror === undefined) return null;
       const at = { host: mirror.host, repository: repository.replace(/^acme/, 'copies') };
-      return { at, onWarning: (warning) => void warnings.push(warning) };
+      return { at, failed, onWarning: (warning) => void warnings.push(warning) };
     },
   };
 }

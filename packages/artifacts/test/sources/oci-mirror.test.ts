@@ -214,4 +214,17 @@ describe('the mirror of an OCI registry', () => {
     expect(warnings).toEqual([]);
     expect([asked(mirror).length, asked(registry).length - before]).toEqual([1, 1]);
   });
+
+  it('that has failed is asked for nothing else of the command, and told of once', async () => {
+    await publishTo(registry, bytes);
+    copy();
+    mirror.fault = (_, response) => (response.destroy(), true);
+    const access = accessWith({ mirror, warnings });
+    for (const each of [emptyPlaces(), emptyPlaces()]) {
+      const sources = [acmeOf(registry, access)];
+      expect(await refusalOf(locate(echo, { ...each, sources: () => sources }))).toBe('stored');
+    }
+    expect(asked(mirror)).toEqual(['GET /v2/copies/echo/blobs/DIGEST']);
+    expect(warnings).toMatchObject([{ code: 'W-REG-008' }]);
+  });
 });

@@ -38,7 +38,7 @@ export type RegistryInUse =
  * `E-REG-006` for what names none, and what the configuration is refused with when it has to be read.
  */
 export function registryInUse(choice: RegistryChoice): RegistryInUse {
-  const named = choice.flag ?? (valueOf(choice.env, 'SVC_REGISTRY_URL') || undefined);
+  const named = namedRegistry(choice);
   if (named === 'local') return { kind: 'local' };
   const config = configOf(choice);
   if (named === undefined) {
@@ -50,6 +50,11 @@ export function registryInUse(choice: RegistryChoice): RegistryInUse {
   const url = parseAddress(named, choice.flag === undefined ? 'SVC_REGISTRY_URL' : '--registry');
   const byUrl = config.sources.find((source) => source.type === 'registry' && source.url === url);
   return openSource(byUrl ?? { type: 'registry', name: url, url, token: () => undefined }, config, choice);
+}
+
+/** What the operator named for this command: an address, the name of a source, or `local`. */
+export function namedRegistry({ flag, env }: RegistryChoice): string | undefined {
+  return flag ?? (valueOf(env, 'SVC_REGISTRY_URL') || undefined);
 }
 
 /** What a launch or an install asks for what it does not find on this machine. */
@@ -84,27 +89,39 @@ export function ociAccessOf(choice: RegistryChoice): OciAccess {
   return accessOf(configOf(choice), choice);
 }
 
-function accessOf({ sources }: UserConfig, { http, env, home, onWarning }: RegistryChoice): OciAccess {
+/** The hosts of mirrors that have failed while a command ran, however many sources it opens. */
+const failedMirrors = new WeakMap<RegistryChoice, Set<string>>();
+
+function accessOf(config: UserConfig, choice: RegistryChoice): OciAccess {
+  const { http, env, home, onWarning } = choice;
+  const failed = failedMirrors.get(choice) ?? new Set<string>();
+  failedMirrors.set(choice, failed);
+  const sources = ociSources(config);
   return {
     http,
     mirrorOf: (at) => {
-      const mirrored = sources.find((source) => {
-        return source.type === 'oci' && source.mirror !== undefined && spellsBeginning(ociAddress(source.url), at);
-      });
-      if (mirrored?.type !== 'oci' || mirrored.mirror === undefined) return null;
+      const mirrored = sources.find((source) => source.mirror !== undefined && spellsBeginning(source.at, at));
+      if (mirrored?.mirror === undefined) return null;
       const { host, repository } = ociAddress(mirrored.mirror);
-      const below = at.repository.slice(ociAddress(mirrored.url).repository.length);
-      return { at: { host, repository: `${repository}${below}` }, onWarning };
+      const below = at.repository.slice(mirrored.at.repository.length);
+      return { at: { host, repository: `${repository}${below}` }, failed, onWarning };
     },
     login: async (at) => {
       for (const source of sources) {
-        const isOfHost = source.type === 'oci' && spellsBeginning(ociAddress(source.url), at);
-        const token = isOfHost ? source.token() : undefined;
+        const token = spellsBeginning(source.at, at) ? source.token() : undefined;
         if (token !== undefined) return loginOfToken(token);
       }
       return await findLogin(at, { env, home });
     },
   };
+}
+
+type OciConfigured = Extract<ConfiguredSource, { type: 'oci' }> & { readonly at: OciRepositoryName };
+
+/** Those with the longest path first: they say the most about what lies below it. */
+function ociSources({ sources }: UserConfig): readonly OciConfigured[] {
+  const found = sources.flatMap((source) => (source.type === 'oci' ? [{ ...source, at: ociAddress(source.url) }] : []));
+  return found.toSorted((one, other) => other.at.repository.length - one.at.repository.length);
 }
 
 function spellsBeginning(source: OciRepositoryName, { host, repository }: OciRepositoryName): boolean {

@@ -3,26 +3,33 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HttpAnswer } from '@svc/kit/net/http-client.ts';
 import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
+import type { OciRepositoryName } from '../../../manifest/oci-reference.ts';
 import type { Descriptor } from './documents.ts';
 import type { OciRepository, PulledDocument } from './repository.ts';
 
 /** What a mirror is asked for may come from the source as well; everything else ends the command all the same. */
 const mendable: ReadonlySet<string> = new Set(['E-IO-003', 'E-REG-002', 'E-REG-027', 'E-ART-003', 'E-REG-006']);
 
+export interface OciMirror {
+  readonly at: OciRepositoryName;
+  /** The hosts of mirrors that have failed, shared by all repositories that a command opens: they are not asked again. */
+  readonly failed: Set<string>;
+  readonly onWarning: (warning: Diagnostic) => void;
+}
+
 /**
  * The mirror of one repository (docs/installing.md "A mirror"). It is believed nothing: what it gives has to have the digest. After the first thing that
- * it does not give, or gives wrongly, it is not asked again, and `onWarning` is told once (`W-REG-008`).
+ * it does not give, or gives wrongly, nothing of its host is asked again, and `onWarning` is told once (`W-REG-008`).
  */
 export class Mirror {
   readonly #repository: OciRepository;
   readonly #sourceLabel: string;
-  readonly #onWarning: (warning: Diagnostic) => void;
-  #hasFailed = false;
+  readonly #mirror: OciMirror;
 
-  constructor(repository: OciRepository, sourceLabel: string, onWarning: (warning: Diagnostic) => void) {
+  constructor(repository: OciRepository, sourceLabel: string, mirror: OciMirror) {
     this.#repository = repository;
     this.#sourceLabel = sourceLabel;
-    this.#onWarning = onWarning;
+    this.#mirror = mirror;
   }
 
   /** The document of a digest; null where the source has to be asked. What kind it is of has to stand in it: the mirror could say anything. */
@@ -47,7 +54,8 @@ export class Mirror {
   }
 
   async #tried<Result>(ask: () => Promise<Result>): Promise<Result | null> {
-    if (this.#hasFailed) return null;
+    const { at, failed } = this.#mirror;
+    if (failed.has(at.host)) return null;
     try {
       return await ask();
     } catch (error) {
@@ -57,13 +65,14 @@ export class Mirror {
   }
 
   #giveUp(why: string): void {
-    if (this.#hasFailed || this.#repository.isInterrupted) return;
-    this.#hasFailed = true;
+    const { at, failed, onWarning } = this.#mirror;
+    if (failed.has(at.host) || this.#repository.isInterrupted) return;
+    failed.add(at.host);
     const { label } = this.#repository;
     const message = `the mirror ${label} is not used for ${this.#sourceLabel}: ${why}`;
-    this.#onWarning(
+    onWarning(
       new Diagnostic('W-REG-008', message, {
-        hint: 'the rest came from the source; look after the mirror, or take mirror out of ~/.svc/config.yaml',
+        hint: 'the rest came from the source, and so does what else this host mirrors; look after the mirror, or take mirror out of ~/.svc/config.yaml',
       }),
     );
   }

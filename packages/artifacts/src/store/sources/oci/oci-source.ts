@@ -29,7 +29,7 @@ import {
 } from './documents.ts';
 import type { OciLogin } from './logins.ts';
 import { type OciReference, type OciRepositoryName, tagOfVersion } from '../../../manifest/oci-reference.ts';
-import { Mirror } from './mirror.ts';
+import { Mirror, type OciMirror } from './mirror.ts';
 import { foreignComponent, pushComponent, wasmTagOf } from './plain-wasm.ts';
 import { nothingAt, placeIn } from './reference-place.ts';
 import { OciRepository, type PulledDocument } from './repository.ts';
@@ -39,11 +39,6 @@ export interface OciAccess {
   readonly login: (name: OciRepositoryName) => Promise<OciLogin | null>;
   /** Where a repository is mirrored, and who hears of a mirror that fails; null for one without a mirror. Absent where there are none. */
   readonly mirrorOf?: (name: OciRepositoryName) => OciMirror | null;
-}
-
-export interface OciMirror {
-  readonly at: OciRepositoryName;
-  readonly onWarning: (warning: Diagnostic) => void;
 }
 
 /** An archive on its way to a registry. */
@@ -174,7 +169,7 @@ export function openRepository(at: OciRepositoryName, { http, login, mirrorOf }:
   const found = mirrorOf?.(at) ?? null;
   if (found === null) return new OciRepository(opened(at));
   // Each is shown the login for its own host alone.
-  const mirror = new Mirror(new OciRepository(opened(found.at)), `oci://${at.host}/${at.repository}`, found.onWarning);
+  const mirror = new Mirror(new OciRepository(opened(found.at)), `oci://${at.host}/${at.repository}`, found);
   return new OciRepository({ ...opened(at), mirror });
 }
 
