@@ -182,7 +182,9 @@ inference: { model: m, driver: { artifact: svc-driver-script, config: { script: 
     expect(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')).toBe(lock);
     await done(['run', '--task', 'Go.', '--offline']);
     rmSync(join(workspace.folder, '.svc'), { recursive: true });
-    await done(['install', '--frozen'], { SVC_REGISTRY_URL: 'local' });
+    const nowhere = await run(['install', '--frozen', '--registry', 'local']);
+    expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining('no registry was asked') });
+    await done(['install', '--frozen']);
   }, 120_000);
 
   it('has a mirror that is asked first, and not believed', async () => {

@@ -59,7 +59,9 @@ async function sourcesFor(
 ): Promise<readonly ArtifactSource[]> {
   const usual = await sources();
   const place = held?.from;
-  return usual.length > 0 || place === undefined ? usual : await sources(place.slice(0, place.lastIndexOf('@')));
+  return usual.length > 0 || place === undefined
+    ? usual
+    : await sources(place.slice(0, place.lastIndexOf('@')), 'lock');
 }
 
 interface Arriving {

@@ -15,9 +15,12 @@ export interface StorePlaces {
   readonly platform: string;
   /**
    * Asked in this order for what no local place has; none with `--offline`. Called only then: it may read the configuration. `from` is that of the
-   * entry, which names the one place to ask.
+   * entry, or that of `svc.lock`, which names the one place to ask; the latter counts only where the operator named no registry.
    */
-  readonly sources: (from?: string) => readonly ArtifactSource[] | Promise<readonly ArtifactSource[]>;
+  readonly sources: (
+    from?: string,
+    by?: 'entry' | 'lock',
+  ) => readonly ArtifactSource[] | Promise<readonly ArtifactSource[]>;
   readonly fetching?: Fetching;
 }
 

@@ -2,7 +2,6 @@ import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { ociAddress, type OciRepositoryName } from '../../src/manifest/oci-reference.ts';
 import type { InstallRequest } from '../../src/store/install.ts';
-import type { ArtifactSource } from '../../src/store/installed-artifact.ts';
 import type { StorePlaces } from '../../src/store/locate.ts';
 import { archiveType, configType, manifestType, type PlainComponent } from '../../src/store/sources/oci/documents.ts';
 import type { OciLogin } from '../../src/store/sources/oci/logins.ts';
@@ -78,7 +77,7 @@ export function putMarked(registry: MemoryOci, archive: Buffer, note: string): s
 /** An install of echo@1.0.0 for a project. */
 export function installOfEcho(
   places: StorePlaces,
-  sources: (from?: string) => readonly ArtifactSource[],
+  sources: StorePlaces['sources'],
   { isFrozen = false, from }: { readonly isFrozen?: boolean; readonly from?: string } = {},
 ): InstallRequest {
   const entry = { ...echo, runtime: 'tool', config: {}, ...(from === undefined ? {} : { from }) };

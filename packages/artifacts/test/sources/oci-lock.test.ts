@@ -29,7 +29,7 @@ function sources(from?: string): readonly ArtifactSource[] {
   return [from === undefined ? acmeOf(registry) : new OciPlaceSource(ociAddress(from), accessWith())];
 }
 
-async function install(isFrozen = false, asked: typeof sources = sources): ReturnType<typeof refusalOf> {
+async function install(isFrozen = false, asked: StorePlaces['sources'] = sources): ReturnType<typeof refusalOf> {
   return await refusalOf(installEntries(installOfEcho(places, asked, { isFrozen })));
 }
 
@@ -112,6 +112,8 @@ describe('svc.lock of what came from an OCI registry', () => {
     const none = (from?: string): readonly ArtifactSource[] => (from === undefined ? [] : sources(from));
     expect(await install(false, none)).toMatchObject({ code: 'E-REG-001' });
     expect(await install(true, () => [])).toMatchObject({ code: 'E-REG-001' });
+    const local = (from?: string, by?: string): readonly ArtifactSource[] => (by === 'lock' ? [] : none(from));
+    expect(await install(true, local)).toMatchObject({ code: 'E-REG-001' });
     expect(await install(true, none)).toBe('stored');
   });
 

@@ -19,6 +19,7 @@ import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
 import {
   type RegistryChoice,
+  namedRegistry,
   registryInUse,
   sourceAt,
   sourcesOf,
@@ -79,8 +80,16 @@ export function registryChoice(
   return { flag, env, home, http: new HttpClient({ signal, proxyFor: (url) => proxyFor(url, env) }), onWarning };
 }
 
-/** The sources of the registry in use, found out when they are first needed, or the one that an entry names with `from`. */
-export function lazySources(choice: RegistryChoice): (from?: string) => readonly ArtifactSource[] {
+/**
+ * The sources of the registry in use, found out when they are first needed, or the one that an entry names with `from`. What `svc.lock` names is not
+ * asked where the operator chose `local`.
+ */
+export function lazySources(
+  choice: RegistryChoice,
+): (from?: string, by?: 'entry' | 'lock') => readonly ArtifactSource[] {
   let sources: readonly ArtifactSource[] | null = null;
-  return (from) => (from === undefined ? (sources ??= sourcesOf(registryInUse(choice))) : [sourceAt(from, choice)]);
+  return (from, by = 'entry') => {
+    if (from === undefined) return (sources ??= sourcesOf(registryInUse(choice)));
+    return by === 'lock' && namedRegistry(choice) !== undefined ? [] : [sourceAt(from, choice)];
+  };
 }
