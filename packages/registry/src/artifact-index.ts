@@ -5,7 +5,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { encodeIndex, type IndexObject } from '@svc/protocol/registry-messages.ts';
-import type { PublishedVersion } from '@svc/protocol/version-states.ts';
+import type { PublishedArchive, PublishedVersion } from '@svc/protocol/version-states.ts';
 import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
 import type { NamePatterns } from './name-patterns.ts';
 import type { SignatureCounts } from './signature-counts.ts';
@@ -64,12 +64,21 @@ export class ArtifactIndex {
     return encoded;
   }
 
-  /** Every version of an artifact, in the order of their text; none for a name that is not there. */
+  /** Every version of an artifact, in the order of their text; none for a name that is not there. Signatures are not counted (`withSignatures`). */
   async versionsOf(name: string): Promise<readonly PublishedVersion[]> {
     await this.#refresh();
     const versions = this.#byName().get(name) ?? [];
-    const signatures = await this.#signatures.of(versions.flat().map(({ sha256 }) => sha256));
-    return versions.map((records) => this.#publishedVersion(records, signatures));
+    return versions.map((records) => this.#publishedVersion(records));
+  }
+
+  /** The same with their signatures counted, which asks the store; null stays where that fails. */
+  async withSignatures(versions: readonly PublishedVersion[]): Promise<readonly PublishedVersion[]> {
+    const hashes = versions.flatMap(({ archives }) => archives.map(({ sha256 }) => sha256));
+    const counts = await this.#signatures.of(hashes);
+    const counted = (archive: PublishedArchive): PublishedArchive => {
+      return { ...archive, signatures: counts.get(archive.sha256) ?? null };
+    };
+    return versions.map((version) => ({ ...version, archives: version.archives.map(counted) }));
   }
 
   /** What those may know who may read these names, by artifact; sorted as the index is. */
@@ -111,11 +120,10 @@ export class ArtifactIndex {
     return state === 'active' ? object : { ...object, state };
   }
 
-  #publishedVersion(records: readonly KeptRecord[], counts: ReadonlyMap<string, number>): PublishedVersion {
+  #publishedVersion(records: readonly KeptRecord[]): PublishedVersion {
     const { name, version, runtime, artifact_runtime, description } = firstOf(records);
     const archives = records.map(({ platforms, sha256, bytes: size, published_at, published_by }) => {
-      const signatures = counts.get(sha256) ?? 0;
-      return { platforms: platforms.map(pairOf), sha256, size, published_at, published_by, signatures };
+      return { platforms: platforms.map(pairOf), sha256, size, published_at, published_by, signatures: null };
     });
     return { version, ...this.#states.known({ name, version }), runtime, artifact_runtime, description, archives };
   }

@@ -79,7 +79,7 @@ export class RegistryServer {
     this.#access = new Access({ key, keysFile, anonymousRead, onFault });
     this.#records = new ArtifactRecords(options.store);
     this.#states = new VersionStates(options.store);
-    this.#signatures = new SignatureCounts(options.store.signatures);
+    this.#signatures = new SignatureCounts({ store: options.store.signatures, onFault });
     this.#index = new ArtifactIndex({
       records: this.#records,
       states: this.#states,
@@ -219,7 +219,7 @@ export class RegistryServer {
     parseQuery(head.query, []);
     const versions = read.allows(name) ? await this.#index.versionsOf(name) : [];
     if (versions.length === 0) throw notFound(name, null);
-    const bytes = Buffer.from(encodeVersions(name, versions));
+    const bytes = Buffer.from(encodeVersions(name, await this.#index.withSignatures(versions)));
     // Weak: a state may be told in other words some day.
     const tag = encodeEntityTag(sha256Hex(bytes));
     const headers = { etag: `W/${tag}` };

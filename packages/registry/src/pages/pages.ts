@@ -32,11 +32,12 @@ export async function answerPage(
     const name = asked.kind === 'artifact' ? asked.name : asked.ref.name;
     const versions = read.allows(name) ? await index.versionsOf(name) : [];
     if (versions.length === 0) throw notThere();
-    if (asked.kind === 'artifact') return artifactPage(name, versions, query);
+    if (asked.kind === 'artifact') return await artifactPage(name, { versions, index, query });
     const found = versions.find(({ version }) => version === asked.ref.version);
     if (found === undefined) throw notThere();
     parseQuery(query, []);
-    return versionPage(name, found, index.tagsOf(asked.ref));
+    const [counted = found] = await index.withSignatures([found]);
+    return versionPage(name, counted, index.tagsOf(asked.ref));
   } catch (error) {
     if (!(error instanceof HttpRefusal)) throw error;
     return pageReply(
@@ -83,16 +84,23 @@ function hasWords({ name, description, tags }: IndexObject, words: readonly stri
   return words.every((word) => text.includes(word));
 }
 
-function artifactPage(name: string, versions: readonly PublishedVersion[], query: string): Reply {
+interface ShownArtifact {
+  readonly versions: readonly PublishedVersion[];
+  /** Counts the signatures of the versions that the page shows. */
+  readonly index: ArtifactIndex;
+  readonly query: string;
+}
+
+async function artifactPage(name: string, { versions, index, query }: ShownArtifact): Promise<Reply> {
   const { page } = askedOf(query, ['page']);
   const part = pageOf(versions.toSorted(newestFirst), page, (number) => `${pathOf(name)}?page=${number}`);
   if (part === null) throw new HttpRefusal(404, 'not_found', 'There is no such page.');
-  const rows = part.shown.map((each) => [
+  const rows = (await index.withSignatures(part.shown)).map((each) => [
     link(pathOf(name, each.version), each.version),
     stateOf(each),
     each.archives.map(platformsOf).join('; '),
     dayOf(publishedAt(each)),
-    each.archives.some(({ signatures }) => (signatures ?? 0) > 0) ? 'yes, not verified here' : 'no',
+    isSigned(each),
   ]);
   return pageReply(name, [tableOf(['Version', 'State', 'Platforms', 'Published', 'Signed'], rows), ...part.nav]);
 }
@@ -135,8 +143,17 @@ function platformsOf({ platforms }: PublishedArchive): string {
   return platforms.length === 0 ? 'any' : platforms.map((pair) => pair.join('-')).join(', ');
 }
 
+function isSigned({ archives }: PublishedVersion): string {
+  if (archives.some(({ signatures }) => (signatures ?? 0) > 0)) return 'yes, not verified here';
+  return archives.some(({ signatures }) => signatures === null) ? notKnown : 'no';
+}
+
+/** The store of the signatures fails. */
+const notKnown = 'not known now';
+
 function signaturesOf({ signatures }: PublishedArchive): string {
-  if (signatures === null || signatures === 0) return 'none';
+  if (signatures === null) return notKnown;
+  if (signatures === 0) return 'none';
   return `${signatures}, not verified here`;
 }
 
