@@ -144,7 +144,23 @@ describe('the pages of a registry', () => {
     const parted = await look(kit, 'GET /-/?q=tool%20-1');
     expect(linksIn(parted)).toHaveLength(101);
     expect((await look(kit, 'GET /-/?q=tool')).body).toContain('<a href="/-/?q=tool&amp;page=2" rel="next">more</a>');
+    expect((await look(kit, 'GET /-/?q=TOOL')).body).toContain('<a href="/-/?q=TOOL&amp;page=2" rel="next">more</a>');
     expect(linksIn(await look(kit, 'GET /-/?q=nothing-like-it'))).toEqual(['svc-registry']);
+  }, 60_000);
+
+  it('lead on with the words as they were typed: in lower case they could be longer than is looked for', async () => {
+    const kit = await RegistryKit.open();
+    const description = 'İ'.repeat(100);
+    for (let n = 0; n < 101; n += 1) {
+      const name = `skill-${n}`;
+      const archive = await archiveWith({ name, version: '1.0.0', runtime: 'skill', description });
+      await kit.publish(`name=${name}&version=1.0.0&runtime=static`, archive);
+    }
+    const first = await look(kit, `GET /-/?q=${encodeURIComponent(description)}`);
+    const [, more = ''] = /<a href="([^"]*)" rel="next">/.exec(first.body) ?? [];
+    const second = await look(kit, `GET ${more.replaceAll('&amp;', '&')}`);
+    expect([second.status, linksIn(second).length]).toEqual([200, 3]);
+    expect(first.body).toContain(`value="${description}"`);
   }, 60_000);
 
   it.each([
@@ -218,6 +234,7 @@ describe('the key of a browser', () => {
         '401 unauthorized',
         'Basic realm="svc-registry", charset="UTF-8"',
       ]);
+      expect(answer.body).toContain('The key is wanted as the password, under any name.');
     }
   });
 

@@ -54,7 +54,8 @@ function notThere(): HttpRefusal {
 
 function listPage(artifacts: ReadonlyMap<string, readonly IndexObject[]>, query: string): Reply {
   const { page, words } = askedOf(query, ['page', 'q']);
-  const found = [...artifacts].filter(([, objects]) => objects.some((object) => hasWords(object, words)));
+  const lowered = words.map((word) => word.toLowerCase());
+  const found = [...artifacts].filter(([, objects]) => objects.some((object) => hasWords(object, lowered)));
   const asked = words.length === 0 ? '' : `q=${words.map(encodeURIComponent).join('+')}&`;
   const part = pageOf(found, page, (number) => `${pagesPrefix}?${asked}page=${number}`);
   if (part === null) throw new HttpRefusal(404, 'not_found', 'There is no such page.');
@@ -79,9 +80,10 @@ function searchForm(words: readonly string[]): Element {
   return new Element('form', { method: 'get', action: pagesPrefix }, [label, button]);
 }
 
-function hasWords({ name, description, tags }: IndexObject, words: readonly string[]): boolean {
+/** `lowered` are words in lower case. */
+function hasWords({ name, description, tags }: IndexObject, lowered: readonly string[]): boolean {
   const text = [name, description ?? '', ...tags].join('\n').toLowerCase();
-  return words.every((word) => text.includes(word));
+  return lowered.every((word) => text.includes(word));
 }
 
 interface ShownArtifact {
@@ -178,7 +180,7 @@ function newestFirst(one: PublishedVersion, other: PublishedVersion): number {
 
 interface Asked {
   readonly page: number;
-  /** In lower case. */
+  /** As they were typed: in lower case some are longer. */
   readonly words: readonly string[];
 }
 
@@ -193,9 +195,6 @@ function askedOf(query: string, known: readonly string[]): Asked {
   const [page, q] = [single('page'), single('q')];
   if (!/^([1-9]\d{0,5})?$/.test(page)) throw badInput('invalid page', 'page is a number from 1 to 999999.');
   if (q.length > longestSearch) throw badInput('invalid words', `At most ${longestSearch} characters are looked for.`);
-  const words = q
-    .toLowerCase()
-    .split(/[\s+]+/)
-    .filter((word) => word !== '');
+  const words = q.split(/[\s+]+/).filter((word) => word !== '');
   return { page: page === '' ? 1 : Number(page), words };
 }
