@@ -38,6 +38,8 @@ export interface AccessSettings {
 /** How often the file of the keys is looked at. */
 const lookMs = 1_000;
 
+const pageChallenge = { 'www-authenticate': 'Basic realm="svc-registry", charset="UTF-8"' };
+
 /** Who may do what. The file of the keys is read again when it changes; one that cannot be used changes nothing, and is told. */
 export class Access {
   readonly #owner: Buffer | null;
@@ -61,8 +63,9 @@ export class Access {
     const isPage = url.startsWith(pagesPrefix);
     const caller = this.#lookUp(method, headers, isPage ? pageKeyOf : bearerOf);
     if (caller === null) {
-      const challenge = isPage ? 'Basic realm="svc-registry", charset="UTF-8"' : 'Bearer';
-      return kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': challenge });
+      return isPage
+        ? kitRefusal('unauthorized', 'The key is wanted as the password, under any name.', pageChallenge)
+        : kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': 'Bearer' });
     }
     this.#callers.set(headers, caller);
     return undefined;
