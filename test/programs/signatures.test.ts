@@ -488,6 +488,23 @@ describe('svc info and svc list', () => {
     ]);
   }, 60_000);
 
+  it('tell of what a rule refuses, wherever the version and its signature are', async () => {
+    await run('publish', 'style', '--sign', '--key', 'acme.key');
+    trust('{ names: ["*"], signed_by: { key: stranger } }');
+    expect((await run('install')).stderr).toContain('error[E-REG-009]');
+    const found = async (): Promise<unknown> => JSON.parse((await run('info', 'style@1.0.0', '--json')).stdout);
+    const signed = { signatures: [{ signed_by: signedLine(acme), reason: null }] };
+    expect(await found()).toMatchObject({ ...signed, here: [] });
+    // One that was installed without its signature, which the registry alone has.
+    home('config.yaml', '');
+    expect((await run('install')).code).toBe(0);
+    rmSync(join(workspace.folder, '.svc/artifacts/style/1.0.0/style-1.0.0.zip.sigstore.jsonl'), { force: true });
+    trust('{ names: ["*"], signed_by: { key: stranger } }');
+    expect((await run('run', '--offline')).stderr).toMatch(/error\[E-REG-0(09|11)\]/);
+    expect(await found()).toMatchObject({ ...signed, here: [{ origin: 'project', signatures: 0 }] });
+    expect((await run('info', 'style@1.0.0')).stdout).toMatch(/^signed by {4}the key acme$/m);
+  }, 60_000);
+
   it('look where an entry comes from, and say so where that place does not answer', async () => {
     const oci = await MemoryOci.open();
     oci.listsReferrers = true;

@@ -56,6 +56,17 @@ describe('a yanked version', () => {
     ]);
   });
 
+  it('is told of by svc info, which takes nothing', async () => {
+    await registry.state('style@1.0.0', 'yanked', 'loses data');
+    const { code, stdout, stderr } = await run('info', 'style@1.0.0', '--json');
+    expect([code, stderr, JSON.parse(stdout)]).toEqual([
+      0,
+      '',
+      expect.objectContaining({ state: 'yanked', reason: 'loses data', kind: 'skill', here: [] }),
+    ]);
+    expect(existsSync(join(workspace.folder, '.svc', 'artifacts'))).toBe(false);
+  });
+
   it('is fetched with a warning where svc.lock records it, and of other bytes never', async () => {
     expect(await run('install')).toMatchObject({ code: 0, stderr: '' });
     await registry.state('style@1.0.0', 'yanked', 'loses data');

@@ -35,6 +35,8 @@ interface Fetching {
   readonly renewsSignatures?: boolean;
   /** Lets a signer take the place of the one that `svc.lock` records. */
   readonly acceptSigner?: boolean;
+  /** Nothing is used of what is found, so that the trust policy is not asked: for commands that tell what a rule would refuse. */
+  readonly inspectsOnly?: boolean;
   /** How versions are taken that somebody advises against; strictly when absent. */
   readonly states?: StateRules;
 }
@@ -83,6 +85,7 @@ export async function locate({ from, ...ref }: WantedArtifact, wherever: StorePl
     const stored = isBundled ? readVariant(place.root, ref, null) : findStored(place.root, ref, places.platform);
     if (stored === null) continue;
     if (isBundled) return { ...place, stored };
+    if (places.fetching?.inspectsOnly === true) return { ...place, stored, admission: { kind: 'unchecked' } };
     const { admitStored } = await import('./trust/admit-stored.ts');
     return { ...place, stored, admission: await admitStored(stored, places) };
   }

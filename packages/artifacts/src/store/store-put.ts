@@ -238,6 +238,8 @@ export interface Receipt {
   /** Takes nothing that the lock does not record. */
   readonly isFrozen: boolean;
   readonly observer: FetchObserver | undefined;
+  /** Whether nothing is used of it: no policy is asked then. */
+  readonly inspectsOnly: boolean;
   /** Where the trust policy is that downloads are held to. */
   readonly trust: TrustPlaces;
 }
@@ -276,6 +278,7 @@ async function receiveOnce(fetched: FetchedArchive, download: Download, receipt:
   const { root, observer } = receipt;
   const { platform, sha256, size, bytes } = fetched;
   const from = fetched.from === undefined ? {} : { from: fetched.from };
+  const admit: PutRequest['admit'] = async (found, chunks) => await admitDownload(found, { chunks, download, receipt });
   let isStored = false;
   observer?.started(what, size);
   try {
@@ -292,7 +295,7 @@ async function receiveOnce(fetched: FetchedArchive, download: Download, receipt:
       ...(expected === undefined ? {} : { expected }),
       ...(sha256 === null ? {} : { sha256 }),
       check: (found) => holdToLock({ ...found, ...from }, download, receipt),
-      admit: async (found, chunks) => await admitDownload(found, { chunks, download, receipt }),
+      ...(receipt.inspectsOnly ? {} : { admit }),
     });
     isStored = true;
     return stored;

@@ -16,6 +16,7 @@ import type { StoredArchive } from '@svc/artifacts/store/store-layout.ts';
 import { signaturesOfSources } from '@svc/artifacts/store/trust/admit-stored.ts';
 import { inspectSignatures } from '@svc/artifacts/store/trust/inspect-signatures.ts';
 import { encodeSignatures, decodeSignatures, signaturesBeside } from '@svc/artifacts/store/trust/signature-bundle.ts';
+import type { StateRules } from '@svc/artifacts/store/version-state-rules.ts';
 import type { Verdict } from '@svc/artifacts/store/trust/verify-bundles.ts';
 import { type Asked, askedFor, worldOf } from '@svc/components/component-outline.ts';
 import { interfacesOf } from '@svc/components/compiler/interface-names.ts';
@@ -25,6 +26,8 @@ import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 
 /** No larger one is compiled. */
 const largestComponent = 128 * 1024 * 1024;
+
+type Sources = ReturnType<StorePlaces['sources']>;
 
 /** What a component is and can ask for. */
 export interface ComponentFacts {
@@ -63,9 +66,16 @@ export interface InsideFacts {
   readonly unasked: string | null;
 }
 
-/** A version that this machine does not have is brought into a store that is gone afterwards: looking installs nothing. */
+/** Of what is told and not taken; a blocked version is given to nobody. */
+const states: StateRules = { allowsYanked: true, tellsDeprecated: false, onWarning: () => {} };
+
+/**
+ * A version that this machine does not have is brought into a store that is gone afterwards: looking installs nothing. It holds nothing to a rule of trust:
+ * what its signatures are worth is told.
+ */
 export async function lookInside({ from, ...ref }: WantedArtifact, wherever: StorePlaces): Promise<InsideFacts> {
-  const places = from === undefined ? wherever : { ...wherever, sources: () => wherever.sources(from) };
+  const sources = from === undefined ? wherever.sources : (): Sources => wherever.sources(from);
+  const places = { ...wherever, sources, fetching: { ...wherever.fetching, inspectsOnly: true, states } };
   const aside = await mkdtemp(join(tmpdir(), 'svc-info-'));
   try {
     const found = (await findHere(ref, places)) ?? (await findRef(ref, { ...places, manifestDir: aside }));
