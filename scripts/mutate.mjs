@@ -78,8 +78,10 @@ function whyNotApplicable({ clause, tests, file, old, new: replacement }) {
   const mutated = mutate(source, { clause, tests, file, old, new: replacement, name: '', breaks: '' });
   if (mutated === null) return `not applicable: ${file} does not hold, exactly once: ${old.trim()}`;
   if (mutated === source) return 'changes nothing';
-  if (copy.filesOf({ clause, tests }).length > 0) return null;
-  return clause === '' ? 'none of its files of tests is there' : 'no test names this clause';
+  const files = copy.filesOf({ clause, tests });
+  if (clause !== '') return files.length > 0 ? null : 'no test names this clause';
+  const gone = tests.filter((test) => !files.includes(test));
+  return gone.length === 0 ? null : `not applicable: there is no ${gone.join(', ')}`;
 }
 
 function isOver() {

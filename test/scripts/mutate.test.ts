@@ -27,11 +27,15 @@ const atFirst = (first: string): string => `it('says yes, later [D9-ONE-01]', { 
 });`;
 
 /** `npm run mutate` in a project of one source, one test and one mutation. */
-function mutating(test: string, { old = `'yes'`, within = '300' } = {}): { code: number | null; said: string } {
+function mutating(
+  test: string,
+  { old = `'yes'`, within = '300', tests }: { old?: string; within?: string; tests?: readonly string[] } = {},
+): { code: number | null; said: string } {
   const folder = mkdtempSync(join(tmpdir(), 'svc-mutating-'));
   const mark = mkdtempSync(join(tmpdir(), 'svc-mutating-'));
   folders.push(folder, mark);
-  const mutation = { clause: 'D9-ONE-01', breaks: 'It says no.', file: 'packages/answer.ts', old, new: `'no'` };
+  const of = tests === undefined ? { clause: 'D9-ONE-01' } : { tests };
+  const mutation = { ...of, breaks: 'It says no.', file: 'packages/answer.ts', old, new: `'no'` };
   const files = {
     '.gitignore': 'node_modules\n',
     'package.json': '{ "type": "module" }\n',
@@ -72,6 +76,12 @@ describe('a sample of mutations', { timeout: 120_000 }, () => {
     ['no test misses the clause', missesIt, {}, /^survived D9-ONE-01 /m],
     ['its text is gone', seesIt, { old: `'perhaps'` }, /^error +D9-ONE-01 +not applicable/m],
     ['no test names the clause', `it('says nothing', () => {});`, {}, /^error +D9-ONE-01 +no test names/m],
+    [
+      'one of the files of its tests is gone',
+      seesIt,
+      { tests: ['packages/answer.test.ts', 'packages/gone.test.ts'] },
+      /^error +D9-ONE-1 +not applicable: there is no packages\/gone\.test\.ts$/m,
+    ],
     [
       'a test fails without it, alone too',
       `it('is wrong [D9-ONE-01]', () => expect(answer()).toBe('no'));`,
