@@ -6,7 +6,6 @@ import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { type ExportedFiles, type ExportReader, ioError, type PlaneAnswer, refused } from './export-reader.ts';
 import { encodeExportRoot, encodeListing, type ListedFile, encodeHandleId } from '@svc/protocol/resource-files.ts';
-import { listFiles } from './listing.ts';
 import { parseResourcePath, isSoundPath } from '@svc/protocol/resource-path.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import { singleHeader } from '@svc/kit/http/hygiene.ts';
@@ -63,7 +62,8 @@ export class OperatorPlane {
       containment_achieved: achieved,
     } as const;
     const tally: Tally = { entries: 0, failed: false };
-    const files = root.kind === 'absent' ? nothing() : counted(listFiles(root.real), tally);
+    const files =
+      root.kind === 'absent' ? nothing() : counted((await import('./listing.ts')).listFiles(root.real), tally);
     try {
       const reply = await listingReply(encodeListing(head, files));
       if (reply.kind !== 'readable') return { outcome: 'ok', reply, entries: tally.entries };
