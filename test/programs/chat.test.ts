@@ -141,7 +141,8 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     const [running] = runningIn(workspace);
     expect(chat.terminal.rows.some((row) => /joins it, svc stop [0-9a-f]{4} ends it$/.test(row))).toBe(true);
     const again = terminal(workspace, ['chat', running!.session_id.slice(-4), '--no-history']);
-    await again.shows(/^\u2502 One\.$/);
+    const rows = await again.shows(/^\u2502 One\.$/);
+    expect(rows[rows.indexOf('\u2502 One.') - 1]).toBe('> first');
     again.type('second\r');
     await again.shows(/^> second$/);
     await again.sends(/> second[^]*- done in /);

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { encodeConnectionFrame, encodeNumberedFrame } from '@svc/protocol/frames.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
+import { encodeLiveEvent } from '@svc/protocol/live-events.ts';
 import { ShownTerminal } from '../../../../../test/support/shown-terminal.ts';
 import { SessionView } from '../session-view/session-view.ts';
 import { ChatSession } from './chat-session.ts';
@@ -67,7 +68,7 @@ async function openChat(
   views.push(view);
   const capsule = { client, ask: async <Value>(call: (of: CapsuleClient) => Promise<Value>) => await call(client) };
   const context = { cwd: '/', home: '/', env: {}, stdout: shown.output, stderr: shown.output };
-  return { chat: new ChatSession({ context, capsule, view }, 'c'), view, asked, shown };
+  return { chat: new ChatSession({ context, capsule, view, readPast: () => new Map() }, 'c'), view, asked, shown };
 }
 
 describe('a chat', () => {
@@ -110,6 +111,36 @@ describe('a chat', () => {
     expect(await shown.rows()).toContain(
       '! this capsule would take the message for the answer: answer its question first',
     );
+  });
+
+  it('says once of tasks from before, of which it cannot know it, that what was said is not shown', async () => {
+    const snapshot = encodeLiveEvent({
+      event: 'snapshot',
+      sessionId: 'ses_1',
+      name: 'n',
+      version: '1.0.0',
+      model: 'm',
+      containment: 'sealed',
+      methods: [],
+      usage: { inputTokens: 0, outputTokens: 0 },
+      tasks: [],
+      tasksLeftOut: 0,
+    });
+    const ack = encodeConnectionFrame({ event: 'connection-ack', conversationMode: 'threaded' });
+    const closed = encodeConnectionFrame({ event: 'capsule-closed' });
+    const text = (id: number, of: string): string =>
+      encodeNumberedFrame(BigInt(id), { event: 'text', taskId: of as TaskId, text: 'One.', final: true });
+    const other = 'tsk_0190a1b2c3d4e5f60718293a4b5c6d7f';
+    const frames = [ack, snapshot, text(1, taskOf), text(2, taskOf), text(3, other), closed];
+    const { chat, view, shown } = await openChat(frames);
+    await chat.follow();
+    view.screen.flush();
+    expect(await shown.rows()).toEqual([
+      '- earlier messages are not shown: svc trace steps ses_1',
+      '\u2502 One.',
+      '\u2502 One.',
+      '\u2502 One.',
+    ]);
   });
 
   it('keeps 16 MiB of results to show again, and the newest whatever its length', async () => {

@@ -11,10 +11,11 @@ import { renderFailure } from '../render-failure.ts';
 import type { SessionEvent, ShownResult } from '../session-view/session-event.ts';
 import type { SessionView } from '../session-view/session-view.ts';
 import type { OpenCapsule } from '../tasks/open-capsule.ts';
+import type { GivenMessage } from '../tasks/session-tasks.ts';
 import { isLive } from '../tasks/open-capsule.ts';
 import { inertLine } from '../terminal/inert-text.ts';
 import { say, type Shown } from '../terminal/shown.ts';
-import { FrameEvents } from './frame-events.ts';
+import { FrameEvents, speakerOf } from './frame-events.ts';
 
 /** How a chat ended. */
 export type ChatEnd = 'left' | 'stopped' | 'closed' | 'lost';
@@ -22,6 +23,8 @@ export type ChatEnd = 'left' | 'stopped' | 'closed' | 'lost';
 /** The last results, which `/show` prints whole. */
 const mostResults = 100;
 const mostHeld = 16 * 1024 * 1024;
+/** Tasks of which it is known that their message has been shown. */
+const mostSaid = 1024;
 
 /** A message that was sent from here and may wait. */
 export interface SentMessage {
@@ -50,6 +53,8 @@ export interface ChatParts {
   readonly context: CommandContext;
   readonly capsule: ChatCapsule;
   readonly view: SessionView;
+  /** What tasks of before were given to do, as far as that is known here: read once, when a frame of one comes. */
+  readonly readPast: () => ReadonlyMap<string, GivenMessage>;
 }
 
 /**
@@ -63,6 +68,10 @@ export class ChatSession {
   readonly #events = new FrameEvents();
   readonly #stop = new AbortController();
   readonly #contextId: string;
+  readonly #readPast: ChatParts['readPast'];
+  readonly #said = new Set<string>();
+  #past: ReadonlyMap<string, GivenMessage> | null = null;
+  #isMissingTold = false;
   #end: ChatEnd | null = null;
   #snapshot: Snapshot | null = null;
   #tokens = 0;
@@ -72,10 +81,11 @@ export class ChatSession {
   #answer: KeptAnswer = noAnswer;
   #streamed: KeptAnswer = noAnswer;
 
-  constructor({ context, capsule, view }: ChatParts, contextId: string) {
+  constructor({ context, capsule, view, readPast }: ChatParts, contextId: string) {
     this.#context = context;
     this.#capsule = capsule;
     this.#view = view;
+    this.#readPast = readPast;
     this.#contextId = contextId;
   }
 
@@ -216,6 +226,7 @@ export class ChatSession {
           say`! some of what happened is not shown: it came before the connection, or was too fast for it\n`,
         );
       case 'frame':
+        this.#sayPast(event.frame.taskId);
         return this.#show(this.#events.ofFrame(event.frame));
       case 'event':
         if (event.event.event === 'snapshot') this.#snapshot = event.event;
@@ -227,6 +238,27 @@ export class ChatSession {
     }
   }
 
+  /** The frames of a task from before the connection come without what was said. A capsule of before tells it of no task. */
+  #sayPast(taskId: string): void {
+    if (this.#snapshot === null || this.#said.has(taskId)) return;
+    this.#noteSaid(taskId);
+    this.#past ??= this.#readPast();
+    const given = this.#past.get(taskId);
+    if (given !== undefined) {
+      const { origin, text } = given;
+      this.#view.show({ kind: 'said', taskId, text, by: speakerOf(origin), waiting: 0 });
+    } else if (!this.#isMissingTold) {
+      this.#isMissingTold = true;
+      this.say(say`- earlier messages are not shown: svc trace steps ${inertLine(this.#snapshot.sessionId, 100)}\n`);
+    }
+  }
+
+  #noteSaid(taskId: string): void {
+    this.#said.add(taskId);
+    const [oldest] = this.#said;
+    if (this.#said.size > mostSaid && oldest !== undefined) this.#said.delete(oldest);
+  }
+
   #show(events: readonly SessionEvent[]): void {
     for (const event of events) {
       this.#note(event);
@@ -236,8 +268,11 @@ export class ChatSession {
 
   #note(event: SessionEvent): void {
     switch (event.kind) {
+      case 'said':
+        return this.#noteSaid(event.taskId);
       case 'task-started':
       case 'turn':
+        this.#noteSaid(event.taskId);
         this.#streamed = noAnswer;
         return;
       case 'text': {

@@ -25,6 +25,7 @@ import { suffixOf } from '../session-names.ts';
 import { SessionView } from '../session-view/session-view.ts';
 import { endStopped } from '../stop.ts';
 import { OpenCapsule, runningSessionHelp } from '../tasks/open-capsule.ts';
+import { type GivenMessage, messagesOfRunning } from '../tasks/session-tasks.ts';
 import { terminalOf } from '../terminal/terminal-kind.ts';
 import { inertLine } from '../terminal/inert-text.ts';
 import { say, type Shown } from '../terminal/shown.ts';
@@ -126,8 +127,11 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
     wholeOutput: () => `/show ${chatting?.resultCount ?? ''}`,
   });
   onView(view);
-  chatting = new ChatSession({ context, capsule, view }, `chat-${randomUUID()}`);
   const { record } = located;
+  const sessions = resolve(context.cwd, '.svc', 'sessions');
+  const readPast = (): ReadonlyMap<string, GivenMessage> =>
+    record === null ? new Map() : messagesOfRunning(record, sessions);
+  chatting = new ChatSession({ context, capsule, view, readPast }, `chat-${randomUUID()}`);
   const name = record === null ? located.address : `…${session}`;
   const snapshot = parts.isTold ? null : await capsule.ask(async (client) => await client.snapshot());
   const keys = 'Ctrl+D leaves, /help says the rest';

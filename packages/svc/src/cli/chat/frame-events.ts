@@ -180,7 +180,8 @@ export class FrameEvents {
   }
 }
 
-function speakerOf(origin: string): Extract<SessionEvent, { readonly kind: 'said' }>['by'] {
+/** Who said what a task of that origin was given. */
+export function speakerOf(origin: string): Extract<SessionEvent, { readonly kind: 'said' }>['by'] {
   return origin === 'peer' || origin === 'completion' ? origin : 'user';
 }
 

@@ -2,6 +2,8 @@
 
 import { basename, dirname } from 'node:path';
 
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { RunningRecord } from '../../capsule/running-record.ts';
 import { LineFile, openOwn } from '../../journal/line-file.ts';
@@ -22,28 +24,67 @@ export interface ListedTask {
 }
 
 const longestText = 200;
+/** A chat that joins shows no more of them. */
+const mostMessages = 256;
 const told = new Set(['task_received', 'task_start', 'inference', 'task_end']);
 
 /** The tasks of a session, in the order in which they came; empty where there is no trace. */
 export function tasksIn(directory: HeldDirectory): readonly ListedTask[] {
-  const fd = openOwn(directory, traceFile, thisUser());
-  if (fd === null) return [];
-  const file = new LineFile(fd);
   const tasks = new Map<string, ListedTask>();
+  eachEvent(directory, told, (type, event) => takeEvent(type, event, tasks));
+  return [...tasks.values()];
+}
+
+/** Calls `take` with each line of the trace of one of these types. */
+function eachEvent(
+  directory: HeldDirectory,
+  types: ReadonlySet<string>,
+  take: (type: string, event: TraceEvent) => void,
+): void {
+  const fd = openOwn(directory, traceFile, thisUser());
+  if (fd === null) return;
+  const file = new LineFile(fd);
   try {
     for (const { line } of file.lines(0)) {
       const [, type = ''] = /^\{"event_type":"([a-z_]+)"/.exec(line.toString('latin1', 0, 64)) ?? [];
-      if (told.has(type)) takeEvent(type, eventOf(line.toString('utf8')), tasks);
+      if (types.has(type)) take(type, eventOf(line.toString('utf8')));
     }
   } finally {
     file.close();
   }
-  return [...tasks.values()];
 }
 
 /** The same for a session that runs. */
 export function tasksOfRunning(record: RunningRecord, sessionsFolder: string): readonly ListedTask[] {
   return ofRunning(record, sessionsFolder, tasksIn);
+}
+
+/** What a task was given to do. */
+export interface GivenMessage {
+  readonly origin: string;
+  /** How its text begins. */
+  readonly text: string;
+}
+
+/** What the tasks of a session that runs were given to do, of the last ones, by their ids; empty where that cannot be read. */
+export function messagesOfRunning(record: RunningRecord, sessionsFolder: string): ReadonlyMap<string, GivenMessage> {
+  try {
+    return ofRunning(record, sessionsFolder, messagesIn);
+  } catch (error) {
+    if (error instanceof Diagnostic) return new Map();
+    throw error;
+  }
+}
+
+function messagesIn(directory: HeldDirectory): ReadonlyMap<string, GivenMessage> {
+  const messages = new Map<string, GivenMessage>();
+  eachEvent(directory, new Set(['task_received']), (_, { task_id: id, origin, text }) => {
+    if (typeof id !== 'string' || typeof text !== 'string') return;
+    messages.set(id, { origin: textOr(origin) ?? '', text: shortened(text, longestText) });
+    const [oldest] = messages.keys();
+    if (messages.size > mostMessages && oldest !== undefined) messages.delete(oldest);
+  });
+  return messages;
 }
 
 /** What a session that runs was granted, as the start of its trace has it; null where that does not say it. */
