@@ -220,7 +220,7 @@ describe('the rows of the line editor', () => {
       ['abcd', ctrl('j'), 'e', press('up'), press('end')],
       { rows: ['abcd', '', 'e'], cursor: { row: 1, column: 0 } },
     ],
-    ['a character drawn wider than the row', ['👩‍👩‍👧'], { rows: ['👩\u200D…'], cursor: { row: 0, column: 3 } }],
+    ['a character drawn wider than the row', ['👩‍👩‍👧'], { rows: ['👩…'], cursor: { row: 0, column: 3 } }],
     [
       'a label',
       [paste('\n'.repeat(11))],
