@@ -244,7 +244,9 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
   it('leaves each session whole or gone when it is killed, and the next one removes the rest', async () => {
     const workspace = capsule();
     const files = 150;
-    for (let round = 0; round < 3; round += 1) {
+    // On a busy machine a removal may be over before it is killed.
+    let leftSome = false;
+    for (let round = 0; round < 10 && !(leftSome && round >= 3); round += 1) {
       for (let index = 0; index < 6; index += 1) {
         const { folder } = ended(workspace, `${round}${index}`);
         mkdirSync(join(folder, 'logs'));
@@ -255,13 +257,14 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
       await pruning.printed(/"removed"/);
       pruning.child.kill('SIGKILL');
       await pruning.ended;
+      leftSome ||= namesIn(workspace, '.svc/sessions').length > 0;
       for (const name of namesIn(workspace, '.svc/sessions').filter((each) => each.startsWith('ses_'))) {
         expect(namesIn(workspace, `.svc/sessions/${name}/logs`)).toHaveLength(files);
         expect(existsSync(at(workspace, `workdir/${name}/out/result.txt`))).toBe(true);
       }
     }
-    const kinds = (await pruned(workspace, '--keep', '0', '--yes')).map(({ kind }) => kind);
-    expect(kinds.filter((kind) => kind === 'session').length).toBeGreaterThan(0);
+    expect(leftSome).toBe(true);
+    await pruned(workspace, '--keep', '0', '--yes');
     expect(namesIn(workspace, '.svc/sessions')).toEqual([]);
     expect(namesIn(workspace, 'workdir')).toEqual([]);
   });
