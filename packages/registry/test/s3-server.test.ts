@@ -105,7 +105,8 @@ describe('a registry on S3', () => {
         const length = standIn.objects.get(name)?.body.length ?? 0;
         response.writeHead(200, { 'content-length': length }).flushHeaders();
         response.on('close', resolve);
-        socket.destroy();
+        // One that ends its half might still read.
+        socket.resetAndDestroy();
         return true;
       };
     });
