@@ -4,7 +4,7 @@
 // artifacts are recorded in artifacts/sums.json, to which every build compares what it made.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { build, transform } from 'esbuild';
@@ -222,7 +222,7 @@ async function bundlePackages() {
   await build({ ...packageOptions, entryPoints: entriesOf(false), format: 'cjs' });
   // Only ES modules are split.
   const split = { entryPoints: entriesOf(true), format: 'esm', splitting: true, chunkNames: 'shared-[hash]' };
-  const { outputFiles } = await build({ ...packageOptions, ...split, write: false });
+  const outputFiles = namedByContent((await build({ ...packageOptions, ...split, write: false })).outputFiles);
   const made = new Set([...latePackages.keys(), ...outputFiles.map(({ path }) => basename(path))]);
   for (const file of readdirSync(join('dist', 'packages'))) {
     if (!made.has(file)) rmSync(join('dist', 'packages', file));
@@ -231,6 +231,23 @@ async function bundlePackages() {
     const { code } = await transform(text, { format: 'cjs', platform: 'node', target: 'node20.19', minify: true });
     writeChanged(path, code);
   }
+}
+
+/**
+ * The shared files under names that follow from what is in them: those that esbuild gives follow from the folder of the checkout too.
+ * @param {readonly { path: string, text: string }[]} files
+ */
+function namedByContent(files) {
+  const given = /shared-[0-9A-Z]{8}/g;
+  const names = new Map();
+  for (const { path, text } of files) {
+    const [name] = basename(path).match(given) ?? [];
+    const hash = createHash('sha256').update(text.replaceAll(given, 'shared'));
+    if (name !== undefined) names.set(name, `shared-${hash.digest('hex').slice(0, 8)}`);
+  }
+  if (new Set(names.values()).size < names.size) throw new Error('two shared files hold the same');
+  const renamed = (text) => text.replaceAll(given, (name) => names.get(name) ?? name);
+  return files.map(({ path, text }) => ({ path: join(dirname(path), renamed(basename(path))), text: renamed(text) }));
 }
 
 async function buildTheRest() {
