@@ -107,7 +107,7 @@ describe('a secret of today', () => {
     const updated = await test(workspace, '--update');
     expect(updated.stdout).not.toMatch(never);
     expect(readFileSync(join(workspace.folder, 'tests', 'kept', 'expect.yaml'), 'utf8')).toBe(
-      'ignore: [ /grants ]\ntasks:\n  - state: completed\n',
+      'ignore: [/grants]\ntasks:\n  - state: completed\n',
     );
     expect(await test(workspace)).toMatchObject({ code: 0 });
     expect(await svc(workspace, ['test'])).toMatchObject({ code: 0 });
