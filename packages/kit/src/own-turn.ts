@@ -31,6 +31,15 @@ export function atOnce<Value>(steps: Steps<Value>): Value {
   }
 }
 
+/** Does each part in a turn of its own, but for the first. */
+export async function inOwnTurns<Value>(steps: Generator<unknown, Value, undefined>): Promise<Value> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    await ownTurn();
+  }
+}
+
 /** Going over one of this many characters takes some milliseconds. */
 const longText = 1024 * 1024;
 

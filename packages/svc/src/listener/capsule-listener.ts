@@ -1,6 +1,6 @@
 /** The HTTP routes of a running capsule. */
 
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { inOwnTurns } from '@svc/kit/own-turn.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isJsonMediaType, singleHeader } from '@svc/kit/http/hygiene.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
@@ -189,12 +189,7 @@ class Dispatch {
 
   /** Nothing waits for a body of megabytes to be read: it is done in turns of the event loop. */
   async #handleLong(request: HttpRequest): Promise<Reply> {
-    const reading = readJsonRpcRequest(request.body);
-    for (;;) {
-      const step = reading.next();
-      if (step.done === true) return await this.#answerLong(step.value, request);
-      await ownTurn();
-    }
+    return await this.#answerLong(await inOwnTurns(readJsonRpcRequest(request.body)), request);
   }
 
   async #answerLong(parsed: JsonRpcRequest | JsonRpcRefusedRequest, request: HttpRequest): Promise<Reply> {

@@ -3,10 +3,9 @@
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { inOwnTurns } from '@svc/kit/own-turn.ts';
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { mostBodyValues, readJsonBody } from '@svc/protocol/json-rpc.ts';
-import type { JsonText } from '@svc/protocol/json-text.ts';
 import type { A2aAnswer, A2aCalls } from './calls.ts';
 import { A2aFault, encodeStatus, notJson } from './errors.ts';
 import { queryParams, routeOf } from './http-routes.ts';
@@ -52,22 +51,13 @@ class NotJson extends Error {}
 async function bodyOf({ headers, body, release }: HttpRequest): Promise<JsonObject> {
   if (body.length === 0) return {};
   if (!isJsonType(headers['content-type'])) throw new NotJson();
-  const read = await jsonOf(body);
+  // Nothing waits for a body of megabytes to be read.
+  const read = await inOwnTurns(readJsonBody(body));
   release();
   if (read.kind === 'too-many') throw invalid(`the body holds more than ${mostBodyValues} values`);
   if (read.kind !== 'json') throw new A2aFault('PARSE');
   if (!isJsonObject(read.value)) throw invalid('the body must be an object');
   return read.value;
-}
-
-/** Nothing waits for a body of megabytes to be read: it is done in turns of the event loop. */
-async function jsonOf(body: Buffer): Promise<JsonText> {
-  const reading = readJsonBody(body);
-  for (;;) {
-    const step = reading.next();
-    if (step.done === true) return step.value;
-    await ownTurn();
-  }
 }
 
 function invalid(why: string): A2aFault {

@@ -2,7 +2,7 @@
 
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { inOwnTurns } from '@svc/kit/own-turn.ts';
 import {
   briefBody,
   type JsonRpcId,
@@ -41,16 +41,10 @@ export class JsonRpcBinding {
 
   /** Nothing waits for a body of megabytes to be read: it is done in turns of the event loop. */
   async #handleLong(body: Buffer, request: CallRequest, release: () => void): Promise<Reply> {
-    const reading = readJsonRpcRequest(body);
-    for (;;) {
-      const step = reading.next();
-      if (step.done === true) {
-        // What waits for its task to end holds no body meanwhile.
-        release();
-        return await this.#answer(step.value, request);
-      }
-      await ownTurn();
-    }
+    const parsed = await inOwnTurns(readJsonRpcRequest(body));
+    // What waits for its task to end holds no body meanwhile.
+    release();
+    return await this.#answer(parsed, request);
   }
 
   #answer(parsed: JsonRpcRequest | JsonRpcRefusedRequest, request: CallRequest): Reply | Promise<Reply> {

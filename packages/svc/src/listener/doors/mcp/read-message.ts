@@ -2,7 +2,8 @@
 
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { holdsWholeText, nestsTooDeep } from '../bad-input.ts';
-import { mostValues, readJson } from '../read-json.ts';
+import { mostBodyValues } from '@svc/protocol/json-rpc.ts';
+import { readJson } from '../read-json.ts';
 
 const longestId = 256;
 
@@ -14,7 +15,7 @@ export type ReadMessage =
 /** A body of megabytes is read in turns of the event loop of its own, so that nothing waits for it. */
 export async function readMessage(body: Uint8Array): Promise<ReadMessage> {
   const read = await readJson(body);
-  if (read.kind === 'too-many') return fault(-32_600, `the body holds more than ${mostValues} values`);
+  if (read.kind === 'too-many') return fault(-32_600, `the body holds more than ${mostBodyValues} values`);
   if (read.kind !== 'json') return fault(-32_700, 'Parse error');
   if (Array.isArray(read.value)) return fault(-32_600, 'batches are not served');
   const message = asJsonObject(read.value);
