@@ -25,6 +25,7 @@ import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
 import { judgeState, strictRules } from '@svc/artifacts/store/version-state-rules.ts';
 import type { CommandContext } from '../command-context.ts';
 import { interruptible } from '../stop-signals.ts';
+import { refuseOtherRuntime } from './listed-entry.ts';
 import { packedComponent } from './plain-component.ts';
 import {
   carryOut,
@@ -173,9 +174,8 @@ function editTo(
   present: ArtifactEntry | undefined,
 ): ArtifactEdit {
   if (present !== undefined) {
-    if (runtime === null || runtime === present.runtime) return { kind: 'change', name, version, range, from };
-    const message = `${name}@${version} is a ${runtime}, but the manifest lists ${name} as a ${present.runtime}`;
-    throw new Diagnostic('E-ART-005', message, { hint: `svc remove ${name} takes it out first` });
+    refuseOtherRuntime({ name, version }, runtime, present);
+    return { kind: 'change', name, version, range, from };
   }
   const row: ArtifactRow = {
     name,

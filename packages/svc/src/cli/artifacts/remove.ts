@@ -4,10 +4,9 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { bundledDrivers } from '@svc/artifacts/manifest/names.ts';
-import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
-import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { CommandContext } from '../command-context.ts';
 import { interruptible } from '../stop-signals.ts';
+import { listedEntry } from './listed-entry.ts';
 import {
   carryOut,
   type ChangeOptions,
@@ -36,15 +35,7 @@ export function removeCommand(context: CommandContext): Command {
 }
 
 function planOf(name: string, opened: OpenedProject): PlannedChange {
-  const { listed, options } = opened;
-  const present = listed.find((entry) => entry.name === name);
-  if (present === undefined) {
-    const names = listed.map((entry) => entry.name);
-    const meant = closestName(name, names);
-    throw new Diagnostic('E-REG-001', `${options.manifest} lists no artifact ${quoted(name)}`, {
-      hint: meant === undefined ? `it lists ${names.join(', ') || 'none'}` : `did you mean ${meant}?`,
-    });
-  }
+  const present = listedEntry(name, opened);
   refuseUsed(name, opened);
   const edit = { kind: 'remove', name } as const;
   const { version: before, range = null } = present;

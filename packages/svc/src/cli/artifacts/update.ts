@@ -3,8 +3,6 @@
 import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
-import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { ArtifactEdit } from '@svc/artifacts/manifest/edit-artifacts.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { type Candidate, heldToList, noVersion } from '@svc/artifacts/store/choose-version.ts';
@@ -12,6 +10,7 @@ import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
 import type { CommandContext } from '../command-context.ts';
 import { interruptible } from '../stop-signals.ts';
 import { say } from '../terminal/shown.ts';
+import { listedEntry, refuseOtherRuntime } from './listed-entry.ts';
 import { needNoRegistry, replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
 import {
   carryOut,
@@ -61,17 +60,8 @@ function refuseUnlisted(opened: OpenedProject): void {
   });
 }
 
-function entriesNamed(names: readonly string[], { listed, options }: OpenedProject): readonly ArtifactEntry[] {
-  if (names.length === 0) return listed;
-  return [...new Set(names)].map((name) => {
-    const entry = listed.find((each) => each.name === name);
-    if (entry !== undefined) return entry;
-    const all = listed.map((each) => each.name);
-    const meant = closestName(name, all);
-    throw new Diagnostic('E-REG-001', `${options.manifest} lists no artifact ${quoted(name)}`, {
-      hint: meant === undefined ? `it lists ${all.join(', ') || 'none'}` : `did you mean ${meant}?`,
-    });
-  });
+function entriesNamed(names: readonly string[], opened: OpenedProject): readonly ArtifactEntry[] {
+  return names.length === 0 ? opened.listed : [...new Set(names)].map((name) => listedEntry(name, opened));
 }
 
 interface Planning {
@@ -109,9 +99,10 @@ const whyApart = {
 
 function changeTo(
   best: Candidate,
-  { entry: { name, version: before, range }, apart }: Standing,
+  { entry, apart }: Standing,
   { isLatest, opened }: Omit<Planning, 'isNamed'>,
 ): PlannedChange {
+  const { name, version: before, range } = entry;
   const { version } = best;
   const moved = isLatest && range !== undefined ? compatibleRange(version) : undefined;
   const edit: ArtifactEdit = { kind: 'change', name, version, ...(moved === undefined ? {} : { range: moved }) };
@@ -127,10 +118,8 @@ function changeTo(
     ...(registry?.kind === 'registry' ? { source: heldToList(registry.client, best) } : {}),
     expectedEdit: edit,
     edit: (runtime) => {
-      const present = opened.listed.find((entry) => entry.name === name);
-      if (runtime === null || runtime === present?.runtime) return edit;
-      const message = `${name}@${version} is a ${runtime}, but the manifest lists ${name} as a ${present?.runtime ?? 'tool'}`;
-      throw new Diagnostic('E-ART-005', message, { hint: `svc remove ${name} takes it out first` });
+      refuseOtherRuntime({ name, version }, runtime, entry);
+      return edit;
     },
   };
 }

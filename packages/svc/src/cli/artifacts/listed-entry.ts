@@ -1,0 +1,30 @@
+/** Finds an entry of `artifacts` by its name, and refuses what does not fit it. */
+
+import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
+import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
+import type { OpenedProject } from './project-change.ts';
+
+/** The entry of this name; `E-REG-001` where the manifest lists none. */
+export function listedEntry(name: string, { listed, options }: OpenedProject): ArtifactEntry {
+  const entry = listed.find((each) => each.name === name);
+  if (entry !== undefined) return entry;
+  const names = listed.map((each) => each.name);
+  const meant = closestName(name, names);
+  throw new Diagnostic('E-REG-001', `${options.manifest} lists no artifact ${quoted(name)}`, {
+    hint: meant === undefined ? `it lists ${names.join(', ') || 'none'}` : `did you mean ${meant}?`,
+  });
+}
+
+/** `E-ART-005` for an artifact of another runtime than its entry has; `runtime` is null where the archive does not say. */
+export function refuseOtherRuntime(
+  ref: ArtifactRef,
+  runtime: ArtifactEntry['runtime'] | null,
+  present: ArtifactEntry,
+): void {
+  if (runtime === null || runtime === present.runtime) return;
+  const message = `${spell(ref)} is a ${runtime}, but the manifest lists ${ref.name} as a ${present.runtime}`;
+  throw new Diagnostic('E-ART-005', message, { hint: `svc remove ${ref.name} takes it out first` });
+}
