@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 
@@ -45,12 +45,15 @@ export function whyNotReleasable(checkout, { publishes }) {
 
 /**
  * What goes beside the packages of a release, into the folder where they are: the names of all files there, in the order of SHA256SUMS.
- * @param {{ out: string, packages: readonly { name: string, file: string, sha256: string }[], created: string, maintainer?: string }} release
+ * `listOf` makes the list of what is in it, from what was built.
+ * @param {{ out: string, packages: readonly { name: string, file: string, sha256: string }[], created: string, maintainer?: string, listOf?: typeof spdxList }} release
  */
-export function makeAssets({ out, packages, created, maintainer }) {
+export function makeAssets({ out, packages, created, maintainer, listOf = spdxList }) {
   const svc = packages.at(-1);
   if (svc === undefined) throw new Error('nothing was packed');
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const { version } = JSON.parse(
+    execFileSync('tar', ['-xzOf', join(out, svc.file), 'package/package.json'], { encoding: 'utf8' }),
+  );
   const tarball = `svc-${version}.tgz`;
   copyFileSync(join(out, svc.file), join(out, tarball));
   const tar = join(out, `svc-${version}.tar`);
@@ -59,7 +62,7 @@ export function makeAssets({ out, packages, created, maintainer }) {
   const debian = makeDebianPackage(join(out, svc.file), { out, ...(maintainer === undefined ? {} : { maintainer }) });
   const archives = bundledArchives(join(out, svc.file), out);
   const list = `svc-${version}.spdx.json`;
-  writeFileSync(join(out, list), `${JSON.stringify(spdxList({ version, sha256: svc.sha256, created }), null, 2)}\n`);
+  writeFileSync(join(out, list), `${JSON.stringify(listOf({ version, sha256: svc.sha256, created }), null, 2)}\n`);
   const assets = [tarball, `${tar.slice(out.length + 1)}.xz`, debian, list];
   const others = packages.slice(0, -1).map(({ file }) => file);
   const files = [...assets, ...others, ...archives];
@@ -123,7 +126,7 @@ function gitIn(checkout) {
 }
 
 /** @param {{ out: string, repository: string | null, maintainer?: string, publishes: boolean }} request */
-function release({ out, repository, maintainer, publishes }) {
+async function release({ out, repository, maintainer, publishes }) {
   const obstacle = whyNotReleasable(root, { publishes });
   if (obstacle !== null) throw new Error(obstacle);
   // What is checked out meanwhile is another matter.
@@ -144,10 +147,13 @@ function release({ out, repository, maintainer, publishes }) {
     mkdirSync(out, { recursive: true });
     for (const file of files) copyFileSync(join(first.packed, file), join(out, file));
     const created = gitIn(root)('show', '-s', '--format=%cd', '--date=format-local:%Y-%m-%dT%H:%M:%SZ', commit);
+    const built = pathToFileURL(join(work, surroundings[0]?.folder ?? '', 'scripts', 'spdx-list.mjs'));
+    const { spdxList: listOf } = await import(built.href);
     const assets = makeAssets({
       out,
       packages: first.packages,
       created,
+      listOf,
       ...(maintainer === undefined ? {} : { maintainer }),
     });
     publish(first.packages, { out, publishes });
@@ -176,6 +182,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     process.exitCode = 2;
   } else {
     process.env['TZ'] = 'UTC';
-    release({ out: resolve(out), repository, publishes, ...(maintainer === undefined ? {} : { maintainer }) });
+    await release({ out: resolve(out), repository, publishes, ...(maintainer === undefined ? {} : { maintainer }) });
   }
 }
