@@ -1,4 +1,4 @@
-/** Keeps out of git what sessions leave beside a manifest. */
+/** Keeps out of git what sessions leave beside a manifest (ADR 0165). */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
