@@ -240,7 +240,9 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     const row = async (what: string): Promise<readonly string[]> =>
       await page.getByRole('row', { name: what }).locator('td').allTextContents();
     await page.getByText('svc.yaml, line 13').first().waitFor();
-    expect(await row('grep')).toEqual(['Command', 'grep', 'svc.yaml, line 13', '29', '2', '0', 'Show steps']);
+    await expect
+      .poll(() => row('grep'))
+      .toEqual(['Command', 'grep', 'svc.yaml, line 13', '29', '2', '0', 'Show steps']);
     expect(await row('jq')).toEqual(['Command', 'jq', 'svc.yaml, line 13', '0', '0', '0', 'never used']);
     expect(await row('docs.example.com:443')).toEqual([
       'Network',
