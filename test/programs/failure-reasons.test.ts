@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 
+import { closedPort } from '../support/closed-port.ts';
 import { readTrace } from '../support/read-trace.ts';
 import { onlySession, taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
@@ -25,15 +24,6 @@ inference:
 `,
     },
   });
-}
-
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** What the trace says of the one task's failure. */

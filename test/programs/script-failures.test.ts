@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import type { FakeProvider } from '@svc/testing/fake-provider.ts';
+import { closedPort } from '../support/closed-port.ts';
 import { type FakeReply, says } from '@svc/testing/fake-reply.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
 import { scriptLineSchemas, type RunResult } from '@svc/svc/cli/script/run-result.ts';
@@ -85,15 +86,6 @@ const htmlPage: FakeReply = {
   body: '<html>Please log in</html>',
   headers: { 'content-type': 'text/html' },
 };
-
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 async function takenPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

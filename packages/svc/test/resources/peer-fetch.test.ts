@@ -7,7 +7,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { TraceEvent } from '../../src/trace/events.ts';
 import { Fetching, handleOf, idOf, serve, sha256 } from './fetching.ts';
 import { PeerExport } from './peer-export.ts';
-import { allowed, callTool, closedPort, FakePeer } from './peer-tool.ts';
+import { closedPort } from '../../../../test/support/closed-port.ts';
+import { allowed, callTool, FakePeer } from './peer-tool.ts';
 
 /** Of no file here. */
 const reportHash = '7c00d2b7da84a1d1e21e1ec01c2d5f3a0d5d5f8b43e1a7a6c5f6f3b7a7f2d0d1';

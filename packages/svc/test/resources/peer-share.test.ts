@@ -8,7 +8,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ExportRoot } from '../../src/resources/export-root.ts';
 import { createShareFileTool, type ShareFileSettings } from '../../src/resources/share-file-tool.ts';
 import { PeerExport, redeem } from './peer-export.ts';
-import { allowed, callTool, closedPort, FakePeer, type CalledTool } from './peer-tool.ts';
+import { closedPort } from '../../../../test/support/closed-port.ts';
+import { allowed, callTool, FakePeer, type CalledTool } from './peer-tool.ts';
 
 let sharing: PeerExport;
 let peer: FakePeer;

@@ -87,11 +87,3 @@ export class FakePeer {
     await closed;
   }
 }
-
-/** A port of loopback on which nothing listens. */
-export async function closedPort(): Promise<number> {
-  const peer = await FakePeer.open(() => undefined);
-  const { port } = peer;
-  await peer.close();
-  return port;
-}
