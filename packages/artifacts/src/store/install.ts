@@ -7,13 +7,12 @@ import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import { type ArtifactRef, type ReleaseRef, spell } from './artifact-ref.ts';
 import type { ArtifactOrigin, FetchedArchive, FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
 import { type Location, type StorePlaces, targetRoot, type WantedArtifact } from './locate.ts';
-import { type LockedArtifact, readLock, upsertLock } from './lockfile.ts';
+import { fetchedFrom, type LockedArtifact, readLock, upsertLock } from './lockfile.ts';
 import { commandWith, usualManifest } from './lock-faults.ts';
 import { inspectStored } from './open-stored.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import {
   admissionWarnings,
-  fetchedFrom,
   findRef,
   foundIn,
   inParallel,

@@ -8,7 +8,7 @@ import { refuseBlocked } from './blocked-copies.ts';
 import type { ArtifactSource, FetchedArchive } from './installed-artifact.ts';
 import { storedVersions } from './list-stored.ts';
 import type { LocalPlace, Location, StorePlaces } from './locate.ts';
-import { type LockedArtifact, readLock } from './lockfile.ts';
+import { fetchedFrom, type LockedArtifact, readLock } from './lockfile.ts';
 import { variantPaths } from './store-layout.ts';
 import { receive, type Receipt } from './store-put.ts';
 import { trustPlacesOf } from './trust/admit-stored.ts';
@@ -33,7 +33,7 @@ export async function locateInSources(
     if (fetched === null) continue;
     try {
       if (fetched.state !== undefined) await holdToState(ref, { fetched, source, receipt }, places);
-      const from = fetched.from === undefined ? {} : { from: fetched.from };
+      const from = fetchedFrom(fetched.from);
       const signatures = async (archive: LockedArtifact): Promise<readonly string[]> =>
         (await source.signatures?.({ ...archive, ...from })) ?? [];
       const download = { source: source.name, what: spell(ref), expected: ref, signatures };

@@ -27,6 +27,11 @@ export interface LockedArtifact extends ArtifactRef {
   readonly signedBy?: Signer;
 }
 
+/** Where an archive was fetched from, as `LockedArtifact` has it. */
+export function fetchedFrom(from: string | undefined): Pick<LockedArtifact, 'from'> {
+  return from === undefined ? {} : { from };
+}
+
 /** What `svc.lock` beside the manifest holds; null when there is none. `E-IO-001` when it cannot be read, `E-ART-007` when it cannot be understood. */
 export function readLock(manifestDir: string): readonly LockedArtifact[] | null {
   const path = lockPath(manifestDir);
@@ -65,8 +70,7 @@ function lockedArtifact(value: unknown, isFull: boolean): LockedArtifact | null 
   if (platform !== undefined && !(isText(platform) && platformShape.test(platform))) return null;
   if (!isFull && (from !== undefined || by !== undefined)) return null;
   if (from !== undefined && !(isText(from) && parsePinnedPlace(from) !== null)) return null;
-  const place = from === undefined ? {} : { from };
-  const locked: LockedArtifact = { name, version, platform: platform ?? null, sha256, ...place };
+  const locked: LockedArtifact = { name, version, platform: platform ?? null, sha256, ...fetchedFrom(from) };
   if (by === undefined) return locked;
   const signedBy = decodeSigner(by);
   return signedBy === null ? null : { ...locked, signedBy };
@@ -150,7 +154,7 @@ function encodeLock(artifacts: readonly LockedArtifact[]): string {
       version,
       ...(platform === null ? {} : { platform }),
       sha256,
-      ...(from === undefined ? {} : { from }),
+      ...fetchedFrom(from),
       ...(signedBy === undefined ? {} : { signed_by: encodeSigner(signedBy) }),
     }))
     .map((artifact) => ({ key: `${artifact.name} ${artifact.version} ${artifact.platform ?? ''}`, artifact }))

@@ -14,7 +14,7 @@ import {
   skillFile,
 } from './installed-artifact.ts';
 import { locate, type Location, type StorePlaces, type WantedArtifact } from './locate.ts';
-import { createLock, type LockedArtifact, readLock, recordsAll } from './lockfile.ts';
+import { createLock, fetchedFrom, type LockedArtifact, readLock, recordsAll } from './lockfile.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArchivedFiles } from './open-stored.ts';
 import type { StoredArchive } from './store-layout.ts';
@@ -86,11 +86,6 @@ export function lockedAs(artifact: InstalledArtifact): LockedArtifact & Pick<Ins
   const { manifest, platform, sha256, location, origin, admission, from } = artifact;
   const known = { ...fetchedFrom(from), ...signedBy(admission) };
   return { name: manifest.name, version: manifest.version, platform, sha256, location, origin, ...known };
-}
-
-/** Where it was fetched from, for `svc.lock`. */
-export function fetchedFrom(from: string | undefined): Pick<LockedArtifact, 'from'> {
-  return from === undefined ? {} : { from };
 }
 
 /** Who signed, for `svc.lock`. */
