@@ -95,7 +95,8 @@ const magic = Buffer.from([0x00, 0x61, 0x73, 0x6d]);
 const moduleLayer = 0;
 const componentLayer = 1;
 
-function componentFault(bytes: Buffer): string | null {
+/** Why bytes are not those of a component, as a clause; null for one, by its preamble. */
+export function componentFault(bytes: Buffer): string | null {
   if (bytes.length < magicBytes || !bytes.subarray(0, 4).equals(magic)) return 'is not WebAssembly';
   const layer = bytes.readUInt16LE(6);
   if (layer === moduleLayer) return 'is a WebAssembly module, not a component';

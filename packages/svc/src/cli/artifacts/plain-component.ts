@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 
 import type { OciReference } from '@svc/artifacts/manifest/oci-reference.ts';
 import { readManifest } from '@svc/artifacts/store/change-artifacts.ts';
+import { componentFault } from '@svc/artifacts/store/inspect-content.ts';
 import type { PlainComponent } from '@svc/artifacts/store/sources/oci/documents.ts';
 import { PackedComponentSource } from '@svc/artifacts/store/sources/oci/packed-component.ts';
 import { ociAccessOf, type RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
@@ -23,18 +24,9 @@ export function packedComponent(
   return new PackedComponentSource(reference, packing, ociAccessOf(choice));
 }
 
-const preambleBytes = 8;
-/** Of a component, with the layer that tells it from a module. */
-const componentStart = Buffer.from([0x00, 0x61, 0x73, 0x6d]);
-const componentLayer = 1;
-
 /** Bytes with what they import and export; null for what is no component. */
 export function plainComponent(bytes: Buffer): PlainComponent | null {
-  const isComponent =
-    bytes.length >= preambleBytes &&
-    bytes.subarray(0, componentStart.length).equals(componentStart) &&
-    bytes.readUInt16LE(6) === componentLayer;
-  if (!isComponent) return null;
+  if (componentFault(bytes) !== null) return null;
   try {
     return { bytes, ...externNames(bytes) };
   } catch (error) {
