@@ -19,6 +19,7 @@ import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
 import {
   type RegistryChoice,
+  type RegistryInUse,
   namedRegistry,
   registryInUse,
   sourceAt,
@@ -92,4 +93,15 @@ export function lazySources(
     if (from === undefined) return (sources ??= sourcesOf(registryInUse(choice)));
     return by === 'lock' && namedRegistry(choice) !== undefined ? [] : [sourceAt(from, choice)];
   };
+}
+
+/** `E-REG-006` of a command that asks a registry where none is in use; `lacks` says what a source of another kind does not do. */
+export function needsRegistry(
+  registry: Exclude<RegistryInUse, { readonly kind: 'registry' }>,
+  { lacks, what }: { readonly lacks: string; readonly what: string },
+): Diagnostic {
+  const why = registry.kind === 'local' ? 'no registry is in use' : `${registry.source.name} ${lacks}`;
+  return new Diagnostic('E-REG-006', `${why}: ${what}`, {
+    hint: 'name a registry with --registry, SVC_REGISTRY_URL or registry.default of ~/.svc/config.yaml',
+  });
 }

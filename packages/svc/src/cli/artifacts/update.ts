@@ -2,12 +2,12 @@
 
 import { Command } from 'commander';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactEdit } from '@svc/artifacts/manifest/edit-artifacts.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { type Candidate, heldToList, noVersion } from '@svc/artifacts/store/choose-version.ts';
 import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
 import type { CommandContext } from '../command-context.ts';
+import { needsRegistry } from '../project.ts';
 import { interruptible } from '../stop-signals.ts';
 import { say } from '../terminal/shown.ts';
 import { listedEntry, refuseOtherRuntime } from './listed-entry.ts';
@@ -54,10 +54,7 @@ export function updateCommand(context: CommandContext): Command {
 function refuseUnlisted(opened: OpenedProject): void {
   const registry = opened.registry();
   if (registry.kind === 'registry') return;
-  const what = registry.kind === 'local' ? 'no registry is in use' : `${registry.source.name} lists no versions`;
-  throw new Diagnostic('E-REG-006', `${what}: there is nothing to update from`, {
-    hint: 'name a registry with --registry, SVC_REGISTRY_URL or registry.default of ~/.svc/config.yaml',
-  });
+  throw needsRegistry(registry, { lacks: 'lists no versions', what: 'there is nothing to update from' });
 }
 
 function entriesNamed(names: readonly string[], opened: OpenedProject): readonly ArtifactEntry[] {

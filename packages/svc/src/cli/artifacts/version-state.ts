@@ -2,13 +2,12 @@
 
 import { Command, InvalidArgumentError } from 'commander';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { parseArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { isReason, longestReason } from '@svc/protocol/version-states.ts';
 import type { VersionState } from '@svc/protocol/registry-messages.ts';
 import type { CommandContext } from '../command-context.ts';
-import { registryChoice } from '../project.ts';
+import { needsRegistry, registryChoice } from '../project.ts';
 import { interruptible } from '../stop-signals.ts';
 import { exactLine, jsonLine } from '../terminal/shown.ts';
 
@@ -79,10 +78,7 @@ async function change(text: string, { state, options, context, signal }: StateRu
   const ref = parseArtifactRef(text);
   const registry = registryInUse(registryChoice(context, { flag: options.registry, signal }));
   if (registry.kind !== 'registry') {
-    const what = registry.kind === 'local' ? 'no registry is in use' : `${registry.source.name} keeps no states`;
-    throw new Diagnostic('E-REG-006', `${what}: the state of a version is kept by a registry`, {
-      hint: 'name a registry with --registry, SVC_REGISTRY_URL or registry.default of ~/.svc/config.yaml',
-    });
+    throw needsRegistry(registry, { lacks: 'keeps no states', what: 'the state of a version is kept by a registry' });
   }
   const reason = options.reason ?? null;
   await registry.client.changeState(ref, { state, reason });
