@@ -1,7 +1,7 @@
 /** Compares the journals of two sessions for a page, a part at a time: whatever else it shows goes on meanwhile. */
 
 import { busy, HttpRefusal } from '@svc/kit/http/refusal.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { inOwnTurns } from '@svc/kit/own-turn.ts';
 import { comparing, type Comparison } from '../trace/diff.ts';
 import type { ViewedSession } from './viewed-session.ts';
 
@@ -31,9 +31,7 @@ async function compared(a: ViewedSession, b: ViewedSession): Promise<ComparisonA
     const second = openedJournal(b);
     try {
       const steps = comparing({ session: a.id, reader: first.reader }, { session: b.id, reader: second.reader });
-      let step = steps.next();
-      for (; step.done !== true; step = steps.next()) await ownTurn();
-      const { comparison, damage } = step.value;
+      const { comparison, damage } = await inOwnTurns(steps);
       if (damage === null) return comparison;
       const note = `A journal is damaged: a record ${damage.why}. What stands behind it was not compared.`;
       return { ...comparison, notes: [note] };
