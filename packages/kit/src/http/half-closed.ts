@@ -20,6 +20,9 @@ export function answerHalfClosed(server: Server): void {
 /** Milliseconds after the end. The system of a client that has left refuses what reaches it, which is heard of with what is written next. */
 const probesAtMs = [0, 100, 1_000, 5_000];
 
+/** Says nothing to who reads a stream of events. */
+export const emptyComment = ':\n\n';
+
 /**
  * Calls `probe` a few times once the client of an unfinished stream has ended its half. It writes what means nothing to a client that reads on; the
  * connection of one that has left breaks of it.

@@ -5,14 +5,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline, Transform } from 'node:stream';
 import { isCoded } from '../diagnostics/system-reason.ts';
-import { probeHalfClosed } from './half-closed.ts';
+import { emptyComment, probeHalfClosed } from './half-closed.ts';
 import { type Reply, type ReplyHeaders, type StreamReply, sendFile } from './reply.ts';
 
 /** A client that takes nothing for this long loses its connection. */
 const stalledClientMs = 60_000;
-
-/** Of a stream of events. */
-const comment = ':\n\n';
 
 /** From here on a reply may outlive the buffers of the connection, so that a stalled client holds memory or a file. */
 const largeReplyBytes = 64 * 1024;
@@ -105,7 +102,7 @@ function pipeFrom(response: ServerResponse, reply: ReadableReply, { last, onBug 
   if (reply.length === null) response.flushHeaders();
   if (reply.contentType.startsWith('text/event-stream')) {
     probeHalfClosed(response, () => {
-      if (response.writableLength === 0) response.write(comment);
+      if (response.writableLength === 0) response.write(emptyComment);
     });
   }
   // The connection is cut, so that the client does not take the part for the whole.

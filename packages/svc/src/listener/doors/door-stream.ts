@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-import { probeHalfClosed } from '@svc/kit/http/half-closed.ts';
+import { emptyComment, probeHalfClosed } from '@svc/kit/http/half-closed.ts';
 import type { FanOutSink } from './fan-out.ts';
 
 /** How far a reader may be behind: nothing of its events may be left out, so one that is further is cut, and subscribes again. */
@@ -13,7 +13,7 @@ const mostBytesBehind = 1024 * 1024;
 /** How long a connection that has ended may take to take what was written to it before it is cut. */
 const lingerMs = 60_000;
 
-const comment = Buffer.from(':\n\n');
+const comment = Buffer.from(emptyComment);
 
 export interface DoorStreamOptions {
   readonly head: string;
