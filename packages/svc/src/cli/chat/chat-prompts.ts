@@ -10,14 +10,14 @@ export type Question = NonNullable<SessionView['question']>;
  * an answer. An answer that was begun stays in its line when its question waits no more, until it is cleared: it is sent nowhere else.
  */
 export class ChatPrompts {
-  readonly message: LinePrompt;
+  readonly #message: LinePrompt;
   readonly #answer: LinePrompt;
   #asked: Question | null = null;
   /** An answer to it is on its way. */
   #answered: Question | null = null;
 
   constructor(message: LinePrompt, answer: LinePrompt) {
-    this.message = message;
+    this.#message = message;
     this.#answer = answer;
   }
 
@@ -32,7 +32,7 @@ export class ChatPrompts {
 
   /** The line that is typed into. */
   get current(): LinePrompt {
-    return this.#asked === null ? this.message : this.#answer;
+    return this.#asked === null ? this.#message : this.#answer;
   }
 
   /** What that line answers; null for a message. */
@@ -42,7 +42,7 @@ export class ChatPrompts {
 
   /** Whether a message that was begun stands back. */
   get isSetAside(): boolean {
-    return this.#asked !== null && !this.message.isEmpty;
+    return this.#asked !== null && !this.#message.isEmpty;
   }
 
   /** The answer is sent: its line is left. */
@@ -55,7 +55,7 @@ export class ChatPrompts {
   /** A text of which nothing came: back into the line that it was typed into, unless something else stands there. */
   giveBack(text: string, question: Question | null): void {
     if (question === null) {
-      if (this.message.isEmpty) this.message.set(text);
+      if (this.#message.isEmpty) this.#message.set(text);
       return;
     }
     if (isSame(question, this.#answered)) this.#answered = null;
