@@ -172,13 +172,13 @@ describe.skipIf(!hasPseudoTerminals())('the keyboard of a terminal (skipped with
       await leave(terminal);
     });
 
-    it('is taken again after a stop that came from elsewhere', async () => {
+    it.each(['SIGSTOP', 'SIGTSTP'] as const)('is taken again after a %s that came from elsewhere', async (signal) => {
       const { terminal, modes, before } = await shell();
       terminal.type('"$NODE" "$PROGRAM"; true\r');
       await terminal.sends(/ready/);
       terminal.type('p');
       const [, pid] = await terminal.sends(/pid (\d+)/);
-      process.kill(Number(pid), 'SIGSTOP');
+      process.kill(Number(pid), signal);
       await terminal.sends(/Stopped[^]*prompt42/);
       await expect(modes()).resolves.toBe(before);
       terminal.type('fg\r');
@@ -187,6 +187,17 @@ describe.skipIf(!hasPseudoTerminals())('the keyboard of a terminal (skipped with
       await terminal.sends(/"name":"up"/);
       terminal.type('q');
       await terminal.sends(/closed[^]*prompt42/);
+      await expect(modes()).resolves.toBe(before);
+      await leave(terminal);
+    });
+
+    it('leaves a program that is stopped just before it takes it able to end in the background', async () => {
+      const { terminal, modes, before } = await shell();
+      terminal.type('"$NODE" "$PROGRAM" --stopped-meanwhile\r');
+      await terminal.sends(/Stopped[^]*prompt42/);
+      await expect(modes()).resolves.toBe(before);
+      terminal.type('kill %1; kill -CONT %1; wait %1; echo ended with $?\r');
+      await terminal.sends(/ended with 143[^]*prompt42/);
       await expect(modes()).resolves.toBe(before);
       await leave(terminal);
     });

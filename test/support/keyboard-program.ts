@@ -23,6 +23,17 @@ const acts: Readonly<Record<string, () => void>> = {
   },
 };
 
+if (process.argv.includes('--stopped-meanwhile')) {
+  const setRawMode = process.stdin.setRawMode.bind(process.stdin);
+  process.stdin.setRawMode = (mode) => {
+    if (!mode) return setRawMode(mode);
+    process.stdin.setRawMode = setRawMode;
+    // What a terminal that has not changed its modes yet makes of Ctrl+Z.
+    process.kill(0, 'SIGTSTP');
+    return setRawMode(mode);
+  };
+}
+
 const terminal = RawTerminal.open({
   stdin: process.stdin,
   output,

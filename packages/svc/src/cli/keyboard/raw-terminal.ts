@@ -58,10 +58,10 @@ export class RawTerminal {
 
   /** Null where standard input is no terminal, or one that listens to others: a process in the background would be stopped. */
   static open(options: RawTerminalOptions): RawTerminal | null {
-    if (!options.stdin.isTTY || !isInForeground()) return null;
+    if (!options.stdin.isTTY) return null;
     const terminal = new RawTerminal(options);
+    if (!terminal.#take()) return null;
     terminal.#listen();
-    terminal.#take();
     return terminal;
   }
 
@@ -96,16 +96,25 @@ export class RawTerminal {
     stdin.off('error', this.#onEnd);
     process.off('exit', this.#giveBackAtEnd);
     process.off('SIGCONT', this.#onContinued);
+    process.off('SIGTSTP', this.#onStop);
     for (const signal of endingSignals) process.off(signal, this.#onEndingSignal);
   }
 
-  #take(): void {
+  /** False in the background, where setting the modes would stop the process for good: no signal is heard until it is back in the foreground. */
+  #take(): boolean {
     const { stdin } = this.#options;
+    // Nor may Ctrl+Z put it there between the look and the change.
+    process.on('SIGTSTP', this.#onStop);
+    if (!isInForeground()) {
+      process.off('SIGTSTP', this.#onStop);
+      return false;
+    }
     this.#holds = true;
     // The shell may have changed the modes meanwhile, of which Node knows nothing.
     stdin.setRawMode(false).setRawMode(true);
     this.#control(takeControls);
     stdin.resume();
+    return true;
   }
 
   #giveBack(): void {
@@ -115,6 +124,7 @@ export class RawTerminal {
     stdin.pause();
     this.#control(giveControls);
     stdin.setRawMode(false);
+    process.off('SIGTSTP', this.#onStop);
   }
 
   readonly #giveBackAtEnd = (): void => {
@@ -164,8 +174,11 @@ export class RawTerminal {
     this.#suspend();
   }
 
+  /** As Ctrl+Z, which until the modes are set comes as this signal. */
+  readonly #onStop = (): void => this.#suspend();
+
   #suspend(): void {
-    if (!this.#holds) return;
+    if (!this.#holds || this.#closing !== null) return;
     this.#options.onSuspend();
     this.#giveBack();
     // The whole group, as the terminal itself would: a shell waits for all of a pipe.
@@ -180,6 +193,7 @@ export class RawTerminal {
       this.#options.onSuspend();
       this.#options.stdin.pause();
       this.#holds = false;
+      process.off('SIGTSTP', this.#onStop);
     }
     this.#resume();
   };
@@ -187,8 +201,7 @@ export class RawTerminal {
   #resume(): void {
     clearInterval(this.#look);
     if (this.#closing !== null) return;
-    if (isInForeground()) {
-      this.#take();
+    if (this.#take()) {
       this.#options.onResume();
       return;
     }
