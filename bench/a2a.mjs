@@ -12,6 +12,8 @@ import { startStreamServer, startSvcStream } from './support/stream-server.mjs';
 
 /** As in `support/bench-task.ts`. */
 const benchTaskId = 'tsk_01a215246ca272779f752756e5fa6d0f';
+/** Of one measurement of `GetTask`. */
+const times = { warmUpMs: 100, measureMs: 400 };
 const round = { watchers: 100, frames: 20_000, burst: 16, restUs: 1000 };
 
 /** A2A beside the capsule's own protocol and beside the server of the protocol's own SDK. */
@@ -30,15 +32,15 @@ async function measureGetTask() {
     const { id, requestBody } = await completedTask(capsule.port);
     const own = requestTo(capsule.port, '/', requestBody);
     const door = requestTo(capsule.port, '/a2a', rpc('GetTask', { id }));
-    const { subject, floor } = await alternate({
-      rounds: 9,
-      subject: () => requestsPerSecond(capsule.port, door),
-      floor: () => requestsPerSecond(capsule.port, own),
+    const { subject, floor, ratio } = await alternate({
+      rounds: 31,
+      subject: () => requestsPerSecond(capsule.port, door, times),
+      floor: () => requestsPerSecond(capsule.port, own, times),
     });
     return {
       subject: `GetTask ${(subject / 1000).toFixed(1)}k/s`,
       floor: `tasks/get ${(floor / 1000).toFixed(1)}k/s`,
-      figure: subject / floor,
+      figure: ratio,
     };
   } finally {
     await capsule.stop();

@@ -2,9 +2,10 @@
 
 /**
  * Medians of two measurements taken in turn, so that what the machine does meanwhile falls on both. Which of them goes
- * first changes from round to round. One round before the first is not counted.
+ * first changes from round to round. One round before the first is not counted. `ratio` is the median of subject to floor
+ * within a round: what a machine that is fast and slow by turns leaves the truest, when the rounds are many and short.
  * @param {{ rounds: number, subject: () => Promise<number>, floor: () => Promise<number> }} pair
- * @returns {Promise<{ subject: number, floor: number }>}
+ * @returns {Promise<{ subject: number, floor: number, ratio: number }>}
  */
 export async function alternate({ rounds, subject, floor }) {
   if (rounds < 9) throw new Error('a median of fewer than 9 rounds says little');
@@ -17,7 +18,8 @@ export async function alternate({ rounds, subject, floor }) {
     taken.floor.push(await floor());
     if (round % 2 === 1) taken.subject.push(await subject());
   }
-  return { subject: median(taken.subject), floor: median(taken.floor) };
+  const ratios = taken.subject.map((value, round) => value / (taken.floor[round] ?? Number.NaN));
+  return { subject: median(taken.subject), floor: median(taken.floor), ratio: median(ratios) };
 }
 
 /** @param {readonly number[]} values Not empty. */

@@ -70,11 +70,11 @@ async function post(port, body) {
 /**
  * @param {number} port
  * @param {string} request As `postBytes` makes it.
+ * @param {{ warmUpMs?: number, measureMs?: number }} [times]
  */
-export async function requestsPerSecond(port, request) {
-  const { stdout } = await promisify(execFile)(process.execPath, [client, JSON.stringify({ ...load, port, request })], {
-    env: environment,
-  });
+export async function requestsPerSecond(port, request, times = {}) {
+  const order = JSON.stringify({ ...load, ...times, port, request });
+  const { stdout } = await promisify(execFile)(process.execPath, [client, order], { env: environment });
   const { perSecond, busy } = JSON.parse(stdout);
   if (busy > 0.95) throw new Error(`the client was the bottleneck: busy for ${(busy * 100).toFixed(0)} % of the time`);
   return perSecond;
