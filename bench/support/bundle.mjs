@@ -35,7 +35,8 @@ export async function bundleSubject(name, replaced = {}, external = []) {
   const remove = () => rm(folder, { recursive: true });
   const outfile = join(folder, 'subject.mjs');
   const entry = fileURLToPath(new URL(name, import.meta.url));
-  const requireShim = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+  const requireShim =
+    "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);";
   try {
     await build({
       entryPoints: [entry],
