@@ -68,6 +68,29 @@ describe.skipIf(skipped)('the view of svc run (skipped without python3)', () => 
     expect(rows.filter((row) => /^[│┊] built/.test(row))).toEqual([]);
   });
 
+  it('makes no answer of a line that was begun before the question came, until Enter is pressed again', async () => {
+    const running = run(
+      capsule({
+        manifest: `${asker}capabilities: { shell: { allow: [sh] } }\n`,
+        script: script(runs('sleep 3'), asks('Which colour?'), says('It is painted.')),
+        files: taskFile,
+      }),
+      [],
+      { command: shell },
+    );
+    await running.shows(/ sleep 3, \d+ s/);
+    running.type('re');
+    await running.shows(/^> re$/);
+    await running.shows(/^answer> re$/);
+    running.type('d\r');
+    await running.shows(/^! the question came after this line was begun: Enter again answers it/);
+    await running.shows(/^answer> red$/);
+    running.type('\r');
+    const rows = await running.shows(/^the shell got/);
+    expect(rows.filter((row) => /^answer|^│ It/.test(row))).toEqual(['answer> red', '│ It is painted.']);
+    expect(await running.ended).toBe(0);
+  });
+
   it('keeps what is typed while nothing asks, and says what to do with it', async () => {
     const running = run(
       capsule({

@@ -33,6 +33,8 @@ export class RunView {
   #keyboard: RawTerminal | null = null;
   /** Instead of keys, where nothing is drawn twice. */
   #lines: Interface | null = null;
+  /** The question that waited when the line was begun, which alone it answers without being asked for again. */
+  #begunFor: string | null = null;
   #steering: Steering | null = null;
   #session = '';
   /** Tasks that came to no answer, by what they came to. */
@@ -82,6 +84,7 @@ export class RunView {
     this.#lines = createInterface({ input: process.stdin, terminal: false });
     this.#lines.on('line', (line) => {
       this.#editor.set(line);
+      this.#begunFor = this.#waiting;
       this.#submit();
       this.#editor.set('');
     });
@@ -138,7 +141,13 @@ export class RunView {
     this.#view?.draw();
   }
 
+  get #waiting(): string | null {
+    const question = this.#view?.question ?? null;
+    return question === null ? null : `${question.taskId} ${question.questionId}`;
+  }
+
   #pressOne(key: Key): void {
+    if (this.#editor.isEmpty) this.#begunFor = this.#waiting;
     switch (this.#editor.press(key)) {
       case 'submit':
         return this.#submit();
@@ -170,6 +179,12 @@ export class RunView {
     const question = this.#view?.question ?? null;
     if (question === null)
       return this.say(say`nothing waits for an answer; svc chat ${this.#session} talks to the capsule\n`);
+    if (this.#begunFor !== this.#waiting) {
+      this.#begunFor = this.#waiting;
+      return this.say(
+        say`! the question came after this line was begun: Enter again answers it, Esc clears the line\n`,
+      );
+    }
     this.#editor.set('');
     this.#view?.answering(question);
     if (this.#steering?.answer(question.taskId, question.questionId, text) === true) this.say(say`answer> ${text}\n`);
