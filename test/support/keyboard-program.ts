@@ -1,5 +1,7 @@
 /** A program that reads the keyboard and prints each key as JSON, for tests of what becomes of the terminal. */
 
+import { ReadStream } from 'node:tty';
+
 import { RawTerminal } from '@svc/svc/cli/keyboard/raw-terminal.ts';
 import { Output } from '@svc/svc/cli/terminal/output.ts';
 import { exactLine } from '@svc/svc/cli/terminal/shown.ts';
@@ -24,13 +26,13 @@ const acts: Readonly<Record<string, () => void>> = {
 };
 
 if (process.argv.includes('--stopped-meanwhile')) {
-  const setRawMode = process.stdin.setRawMode.bind(process.stdin);
-  process.stdin.setRawMode = (mode) => {
-    if (!mode) return setRawMode(mode);
-    process.stdin.setRawMode = setRawMode;
+  const { prototype } = ReadStream;
+  const { setRawMode } = prototype;
+  prototype.setRawMode = function stopped(mode) {
+    prototype.setRawMode = setRawMode;
     // What a terminal that has not changed its modes yet makes of Ctrl+Z.
     process.kill(0, 'SIGTSTP');
-    return setRawMode(mode);
+    return setRawMode.call(this, mode);
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { ReadStream } from 'node:tty';
 
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { Output } from '../terminal/output.ts';
@@ -33,6 +34,7 @@ const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
 /** What was on its way when the terminal is closed arrives within this time. */
 const drainMs = 10;
+const standardInput = 0;
 const mostDrained = 1024 * 1024;
 /** How often a process that was continued in the background looks whether the terminal has become its own. */
 const lookEveryMs = 500;
@@ -50,6 +52,8 @@ export class RawTerminal {
   #look: NodeJS.Timeout | undefined;
   #pushed = 0;
   #holds = false;
+  /** Through which the modes are changed and nothing is read. Node changes them once more where it is closed, and, while it is open, at the end of the process: the background must do neither. */
+  #modes: ReadStream | null = null;
   #closing: Promise<void> | null = null;
 
   private constructor(options: RawTerminalOptions) {
@@ -110,8 +114,8 @@ export class RawTerminal {
       return false;
     }
     this.#holds = true;
-    // The shell may have changed the modes meanwhile, of which Node knows nothing.
-    stdin.setRawMode(false).setRawMode(true);
+    this.#leaveModes();
+    this.#modes = new ReadStream(standardInput).setRawMode(true);
     this.#control(takeControls);
     stdin.resume();
     return true;
@@ -123,8 +127,14 @@ export class RawTerminal {
     const { stdin } = this.#options;
     stdin.pause();
     this.#control(giveControls);
-    stdin.setRawMode(false);
+    this.#leaveModes();
     process.off('SIGTSTP', this.#onStop);
+  }
+
+  /** To what they were when they were taken. */
+  #leaveModes(): void {
+    this.#modes?.setRawMode(false).destroy();
+    this.#modes = null;
   }
 
   readonly #giveBackAtEnd = (): void => {
