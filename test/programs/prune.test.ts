@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   utimesSync,
@@ -239,6 +240,17 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     const refused = await svc(other, ['prune', '--keep', '0', '--yes']);
     expect(refused.stderr).toMatch(/^error\[E-RUN-072\]: .*belongs to user 12345\n.*\nthere is nothing to remove/s);
     expect(existsSync(folder)).toBe(true);
+  });
+
+  it('removes the workdir, however young, of a session whose removal was broken off before it came to that', async () => {
+    const workspace = capsule();
+    const { folder } = ended(workspace, 'a1');
+    ended(workspace, 'a2');
+    renameSync(folder, at(workspace, `.svc/sessions/.svc-pruned-${sessionId('a1')}.AAAAAAAAAAAA`));
+    rmSync(at(workspace, `.svc/sessions/${sessionId('a2')}`), { recursive: true });
+    await pruned(workspace, '--keep', '0', '--yes');
+    expect(namesIn(workspace, '.svc/sessions')).toEqual([]);
+    expect(namesIn(workspace, 'workdir')).toEqual([sessionId('a2')]);
   });
 
   it('leaves each session whole or gone when it is killed, and the next one removes the rest', async () => {

@@ -15,7 +15,7 @@ import { notOwn } from '../../journal/line-file.ts';
 import { holdSession, thisUser } from '../trace/recorded-sessions.ts';
 import { factsOf, type SessionFacts } from '../trace/session-facts.ts';
 import { lastWrite, mayRun, ownEntry, sessionsFolder, writtenAt } from './live-sessions.ts';
-import { isAside } from './remove-aside.ts';
+import { isAside, sessionAside } from './remove-aside.ts';
 import { testedSessions } from './tested-sessions.ts';
 import { treeBytes } from './tree-size.ts';
 
@@ -105,6 +105,8 @@ class PruneSearch {
   readonly #runningCapsules: Set<string>;
   /** Sessions whose folders are there. */
   readonly #known = new Set<string>();
+  /** Sessions whose removal was broken off, or goes on elsewhere. */
+  readonly #begun = new Set<string>();
 
   constructor(request: PruneRequest) {
     this.#request = request;
@@ -129,6 +131,7 @@ class PruneSearch {
     try {
       const found = [...(await find(held))];
       for (const name of readdirSync(held.path).filter(isAside)) {
+        this.#begun.add(sessionAside(name) ?? name);
         const bytes = await treeBytes(held, name);
         found.push({ kind: 'rest', name, places: [{ folder, name }], bytes, atMs: writtenAt(held, name) });
       }
@@ -203,7 +206,7 @@ class PruneSearch {
     const found: Prunable[] = [];
     for (const name of readdirSync(workdirs.path).filter(isSessionId)) {
       const atMs = writtenAt(workdirs, name);
-      const isYoung = this.#request.nowMs - atMs < startMs;
+      const isYoung = this.#request.nowMs - atMs < startMs && !this.#begun.has(name);
       if (this.#known.has(name) || this.#running.has(name) || isYoung || atMs >= this.#request.beforeMs) continue;
       if (!this.#isWorkdirFree(name)) continue;
       const places = [...this.#own(workdirFolder, name), ...this.#own(workdirRecords, `${name}.json`)];

@@ -2,6 +2,7 @@
 
 import { lstatSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 
+import { isSessionId } from '@svc/protocol/ids.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { removeTree } from '@svc/kit/files/remove-tree.ts';
 import { temporaryName } from '@svc/kit/files/temporary-name.ts';
@@ -14,10 +15,16 @@ export function isAside(name: string): boolean {
   return name.startsWith(prefix);
 }
 
+/** The session whose folder it was; null for anything else. */
+export function sessionAside(name: string): string | null {
+  const id = name.slice(prefix.length, name.indexOf('.', prefix.length));
+  return isAside(name) && isSessionId(id) ? id : null;
+}
+
 /** A new name for it that no reader looks under; null when there is nothing, and `refused` when the system does not allow it. */
 export function setAside(parent: HeldDirectory, name: string): { readonly name: string } | 'refused' | null {
   if (isAside(name)) return { name };
-  const aside = temporaryName(prefix);
+  const aside = temporaryName(isSessionId(name) ? `${prefix}${name}.` : prefix);
   const moved = (): { readonly name: string } => {
     renameSync(parent.entry(name), parent.entry(aside));
     return { name: aside };
