@@ -58,6 +58,13 @@ function printed({ raw }: TerminalProcess): string {
 }
 
 describe('svc -p', () => {
+  it('says that an answer is not whole', async () => {
+    const text = "- { content: [{ type: text, text: 'One, two' }], stop_reason: max_tokens }\n";
+    const { code, stdout, stderr } = await svc(capsule({ script: text }), ['-p', 'Count.']);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'One, two\n' });
+    expect(stderr).toMatch(/^warning\[W-RUN-171\]: the answer is not whole: .*\nhint: raise inference\.max_tokens/m);
+  });
+
   it.each([
     ['Done.', 'Done.\n'],
     ['Two\nlines\n', 'Two\nlines\n'],

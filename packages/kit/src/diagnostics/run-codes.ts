@@ -191,6 +191,11 @@ export const runCodes = {
     explanation:
       'What is piped into svc -p is part of the task, so all of it is read before anything runs. For three seconds it has not ended. A program that starts svc with a pipe and never closes it should give it /dev/null.',
   },
+  'W-RUN-171': {
+    title: 'the answer ends where the model had no tokens left',
+    explanation:
+      'A model writes at most as many tokens in one turn as inference.max_tokens allows, and as its provider does. The task is completed with what there is of the answer.',
+  },
   'W-SEC-031': {
     title: 'the listener accepts other machines without a token',
     explanation:

@@ -121,6 +121,8 @@ class ScriptRun implements RunObserver {
   #usage = { inputTokens: 0, outputTokens: 0 };
   #failure: FailedTask | null = null;
   #isSpent = false;
+  /** Whether the model's last words ended at its limit of tokens. */
+  #isShortened = false;
   /** Why svc itself ended the task. */
   #cutOff: Diagnostic | null = null;
   readonly #refused: RefusedThing[] = [];
@@ -210,6 +212,7 @@ class ScriptRun implements RunObserver {
 
   #count({ outcome, turn }: Extract<Activity, { kind: 'inference-ended' }>): void {
     if (outcome.kind !== 'response') return;
+    this.#isShortened = outcome.response.stopReason === 'max_tokens';
     const { inputTokens, outputTokens } = outcome.usage;
     this.#usage.inputTokens += inputTokens;
     this.#usage.outputTokens += outputTokens;
@@ -258,6 +261,7 @@ class ScriptRun implements RunObserver {
     if (this.#output.isUnread) return;
     // Who canceled it on the terminal has read so in the row of its end.
     const isTold = this.#companion?.hasShown === true && reason?.code === 'E-RUN-056';
+    if (reason === null && this.#isShortened) this.onWarning(shortenedAnswer());
     if (shown.length > 0 && !isTold) this.say(render(shown, this.#context));
     const result = this.#resultOf(reason, status);
     if (this.#companion?.hasShown !== true) this.#output.result(result);
@@ -324,6 +328,12 @@ function settled(manifest: CapsuleManifest, maxTokens: number | undefined): Caps
 function stateOf(task: Task | null): RunResult['state'] {
   const state = task?.state;
   return state === 'completed' || state === 'failed' || state === 'canceled' ? state : null;
+}
+
+function shortenedAnswer(): Diagnostic {
+  return new Diagnostic('W-RUN-171', 'the answer is not whole: the model reached the most tokens that one may have', {
+    hint: 'raise inference.max_tokens in the manifest, or ask for less at once',
+  });
 }
 
 function timedOut(given: string): Diagnostic {
