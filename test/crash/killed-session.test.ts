@@ -7,7 +7,7 @@ import { scriptCapsule } from '../support/script-capsule.ts';
 import { svc, SvcProcess } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
-const rounds = Number(process.env['CRASH_ROUNDS'] ?? 20);
+const rounds = Number(process.env['CRASH_ROUNDS'] ?? 10);
 
 /** Long lines and a long result make a torn write likely to be caught. */
 const bulk = 'x'.repeat(64 * 1024);
