@@ -407,6 +407,22 @@ describe('svc trace diff', () => {
     );
   });
 
+  it('says where a line is longer than a record can be, and compares what stands before it', async () => {
+    const { folder } = recorded('4f1a');
+    recorded('77c0');
+    const path = join(folder, 'journal.jsonl');
+    const lines = readFileSync(path, 'utf8').split(/(?<=\n)/);
+    const before = lines.slice(0, 14).join('');
+    writeFileSync(path, `${before}${'x'.repeat(17 * 1024 * 1024)}\n${lines.slice(14).join('')}`);
+    const fault = `error[E-RUN-073]: the journal is damaged: record 14, at byte ${Buffer.byteLength(before)}, is longer than a record can be\n`;
+    for (const others of [['4f1a'], ['77c0'], []]) {
+      const { code, stderr } = await trace('diff', '4f1a', ...others);
+      expect(code).toBe(1);
+      expect(stderr).toContain(fault);
+    }
+    expect((await trace('diff', '77c0', '77c0')).code).toBe(0);
+  });
+
   it('says of one session why the prompt cache could not hold', async () => {
     const session = begun('4f1a').model('a');
     session.model('b', [], { system: 'Other.' });

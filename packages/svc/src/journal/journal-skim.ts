@@ -1,6 +1,6 @@
 /** Reads of a journal what a comparison needs, fast: of two sessions of 100,000 steps. */
 
-import { type Damage, JournalScan } from './journal-scan.ts';
+import { type Damage, JournalScan, tooLong } from './journal-scan.ts';
 import type { LineCursor } from './line-cursor.ts';
 import type { LineFile } from './line-file.ts';
 import { endsAsRecord, headOf, tailBytes } from './record-line.ts';
@@ -27,7 +27,8 @@ export function* skim(file: LineFile, onDamage: (damage: Damage) => void): Gener
     return;
   }
   const lines = file.walk(0);
-  for (let n = 0, digits = 1; lines.next(); n += 1) {
+  let n = 0;
+  for (let digits = 1; lines.next(); n += 1) {
     if (n >= 10 ** digits) digits += 1;
     const record = skimmedLine(lines, n, beforeNumber + digits + beforeKind);
     if (typeof record === 'string') {
@@ -36,6 +37,7 @@ export function* skim(file: LineFile, onDamage: (damage: Damage) => void): Gener
     }
     if (record !== null) yield record;
   }
+  if (lines.isTooLong) onDamage({ record: n, byte: lines.offset, why: tooLong });
 }
 
 const noRecord = 'does not begin and end as a record does';
