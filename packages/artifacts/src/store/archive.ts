@@ -56,16 +56,21 @@ export class Archive implements ArtifactContent {
 
   /** The bytes of one file, whole and with the right checksum: else `E-ART-001`; `E-ART-004` when there is no such file. */
   async read(name: string): Promise<Buffer> {
-    const entry = this.#entries.get(name);
-    if (entry?.kind !== 'file') {
-      throw new Diagnostic('E-ART-004', `${this.file.label} holds no file ${quoted(name)}`);
-    }
+    const entry = this.#fileEntry(name);
     const packed = await this.file.readAt(entry.dataStart, entry.compressedSize);
     if (packed === null) throw this.#damaged(entry, 'is cut short');
     const data = entry.compressed ? await this.#inflate(entry, packed) : packed;
     if (data.length !== entry.size) throw this.#damaged(entry, 'does not have the size it declares');
     if (crc32(data) !== entry.crc32) throw this.#damaged(entry, 'has a wrong checksum');
     return data;
+  }
+
+  /**
+   * The same bytes in pieces, so that a file of any size takes little memory. A piece is good until the next is asked for, and what is wrong
+   * with the whole is thrown at the latest behind the last one: until then nothing in them can be believed.
+   */
+  pieces(name: string): AsyncIterable<Buffer> {
+    return this.#wholePieces(this.#fileEntry(name));
   }
 
   /** The first bytes of one file, unpacked as far as they go; what `read` refuses for its whole is not noticed. */
@@ -91,8 +96,7 @@ export class Archive implements ArtifactContent {
   async verify(): Promise<void> {
     for (const entry of this.#entries.values()) {
       if (entry.kind !== 'file') continue;
-      const fault = await entryDataFault(this.file, entry);
-      if (fault !== null) throw this.#damaged(entry, fault);
+      for await (const _ of this.#wholePieces(entry));
     }
   }
 
@@ -127,6 +131,32 @@ export class Archive implements ArtifactContent {
     } finally {
       await file.close();
     }
+  }
+
+  #fileEntry(name: string): ArchiveEntry {
+    const entry = this.#entries.get(name);
+    if (entry?.kind === 'file') return entry;
+    throw new Diagnostic('E-ART-004', `${this.file.label} holds no file ${quoted(name)}`);
+  }
+
+  /** The data of an entry, of which no more than a piece is held in memory. */
+  async *#wholePieces(entry: ArchiveEntry): AsyncGenerator<Buffer> {
+    let size = 0;
+    let sum = 0;
+    try {
+      // A piece is done with before the next is read, so that all of them may lie in the same place.
+      const place = entry.compressed ? undefined : Buffer.allocUnsafe(Math.min(placeBytes, entry.compressedSize));
+      for await (const piece of dataOf(this.file, entry, place)) {
+        size += piece.length;
+        if (size > entry.size) throw this.#damaged(entry, 'unpacks to more bytes than it declares');
+        sum = crc32(piece, sum);
+        yield piece;
+      }
+    } catch (error) {
+      throw this.#damaged(entry, faultOf(error));
+    }
+    if (size !== entry.size) throw this.#damaged(entry, 'does not have the size it declares');
+    if (sum !== entry.crc32) throw this.#damaged(entry, 'has a wrong checksum');
   }
 
   async #inflate(entry: ArchiveEntry, packed: Buffer): Promise<Buffer> {
@@ -197,25 +227,6 @@ function inMebibytes(bytes: number): string {
 const pieceBytes = 256 * 1024;
 /** How much is read at a time of data that lie in one place: a few large reads cost less than many. */
 const placeBytes = 1024 * 1024;
-
-/** What is wrong with the data of an entry, as a clause; null when they are whole. Read in pieces: no entry is held in memory. */
-async function entryDataFault(file: RegularFile, entry: ArchiveEntry): Promise<string | null> {
-  let size = 0;
-  let sum = 0;
-  try {
-    // The sum is taken of each piece before the next is read, so that all of them may lie in the same place.
-    const place = entry.compressed ? undefined : Buffer.allocUnsafe(Math.min(placeBytes, entry.compressedSize));
-    for await (const piece of dataOf(file, entry, place)) {
-      size += piece.length;
-      if (size > entry.size) return 'unpacks to more bytes than it declares';
-      sum = crc32(piece, sum);
-    }
-  } catch (error) {
-    return faultOf(error);
-  }
-  if (size !== entry.size) return 'does not have the size it declares';
-  return sum === entry.crc32 ? null : 'has a wrong checksum';
-}
 
 /** The first bytes of an entry, fewer where it has no more; or what is wrong with them, as a clause. No more than they need is read. */
 async function entryStart(file: RegularFile, entry: ArchiveEntry, maxBytes: number): Promise<Buffer | string> {

@@ -1,6 +1,7 @@
 /** Takes in the archive of an exported session, which may come from a stranger. */
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { type Archive, readArchive } from '@svc/artifacts/store/archive.ts';
@@ -8,7 +9,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
-import { sha256Hex } from '@svc/kit/sha256.ts';
+import { writeAllSync } from '@svc/kit/files/transfer-sync.ts';
 import { bodiesDirectory, journalFile } from '../../journal/journal-writer.ts';
 import { exportLimits } from './export-limits.ts';
 
@@ -16,7 +17,8 @@ const bodyShape = new RegExp(`^${bodiesDirectory}/[0-9a-f]{64}$`);
 
 /**
  * Unpacks an export into a folder that is there and empty, owner-only. Anything but a journal and bodies that have the hash of their name is
- * `E-RUN-074`, and what is wrong with the archive itself has the codes of archives. Messages call it by its label.
+ * `E-RUN-074`, and what is wrong with the archive itself has the codes of archives. Messages call it by its label. Where it throws, the folder
+ * holds what came before, which nobody has checked: the caller removes it.
  */
 export async function unpackExport(path: string, folder: string, label: string = path): Promise<void> {
   const file = await RegularFile.open(path, label);
@@ -25,17 +27,31 @@ export async function unpackExport(path: string, folder: string, label: string =
     checkNames(archive);
     mkdirSync(join(folder, bodiesDirectory), { mode: 0o700 });
     for (const name of archive.files) {
-      const bytes = await archive.read(name);
-      if (name !== journalFile && sha256Hex(bytes) !== name.slice(bodiesDirectory.length + 1)) {
+      const sha256 = await unpack(archive, name, join(folder, name));
+      if (name !== journalFile && sha256 !== name.slice(bodiesDirectory.length + 1)) {
         throw noExport(label, `${quoted(name)} has another hash than its name`);
       }
-      writeFileSync(join(folder, name), bytes, { mode: 0o600, flag: 'wx' });
     }
   } catch (error) {
     throw ioFault(error, `cannot unpack ${label}`);
   } finally {
     await file.close();
   }
+}
+
+/** Writes one file, in pieces: an entry may be as large as all that an archive may hold. Gives the SHA-256 of its bytes in hex. */
+async function unpack(archive: Archive, name: string, path: string): Promise<string> {
+  const hash = createHash('sha256');
+  const target = openSync(path, 'wx', 0o600);
+  try {
+    for await (const piece of archive.pieces(name)) {
+      hash.update(piece);
+      writeAllSync(target, piece);
+    }
+  } finally {
+    closeSync(target);
+  }
+  return hash.digest('hex');
 }
 
 function checkNames(archive: Archive): void {
