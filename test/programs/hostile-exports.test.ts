@@ -84,13 +84,16 @@ describe('an export of a stranger', () => {
       'entry "journal.jsonl" unpacks to more bytes than it declares\n',
     ],
   ];
-  it.each(damages)('that %s is refused, and nothing of it stays', async (_, bytes, fault) => {
+  it.each(damages)('that %s is refused with what to do, and nothing of it stays', async (_, bytes, fault) => {
     writeFileSync(join(workspace.folder, 'in.zip'), bytes);
     for (const command of commands) {
       const { code, stdout, stderr } = await run(command);
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
       expect(stderr).toMatch(/^error\[E-ART-001\]: .*\/in\.zip/);
       expect(stderr).toContain(fault);
+      expect(stderr).toContain(
+        '\nhint: nothing was taken from it; fetch the file again, or export its session again: svc trace export <session> -o <file.zip>\n',
+      );
       expect(left()).toEqual([]);
     }
   });

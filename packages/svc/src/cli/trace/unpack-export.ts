@@ -33,7 +33,7 @@ export async function unpackExport(path: string, folder: string, label: string =
       }
     }
   } catch (error) {
-    throw ioFault(error, `cannot unpack ${label}`);
+    throw ioFault(withNextStep(error), `cannot unpack ${label}`);
   } finally {
     await file.close();
   }
@@ -52,6 +52,15 @@ async function unpack(archive: Archive, name: string, path: string): Promise<str
     closeSync(target);
   }
   return hash.digest('hex');
+}
+
+/** Says of a damaged archive what can be done about it. */
+function withNextStep(error: unknown): unknown {
+  if (!(error instanceof Diagnostic) || error.code !== 'E-ART-001') return error;
+  return new Diagnostic(error.code, error.message, {
+    hint: 'nothing was taken from it; fetch the file again, or export its session again: svc trace export <session> -o <file.zip>',
+    cause: error,
+  });
 }
 
 function checkNames(archive: Archive): void {
