@@ -620,6 +620,26 @@ describe('svc test of bad input', () => {
     ]);
   });
 
+  it('refuses a folder whose name is not UTF-8, and runs the others', async (context) => {
+    context.skip(process.platform === 'darwin', 'its file systems have no such names');
+    const workspace = await tested();
+    const odd = Buffer.concat([Buffer.from(join(workspace.folder, 'tests/q')), Buffer.from([0xff, 0x41])]);
+    mkdirSync(odd);
+    writeFileSync(Buffer.concat([odd, Buffer.from('/expect.yaml')]), '');
+    const refused =
+      'q\\xffA cannot be run\nerror[E-RUN-063]: the test tests/q\\xffA has a name that is not UTF-8\nhint: rename it: a name is made of letters, digits, dots, hyphens and underscores\n';
+    expect(await test(workspace)).toMatchObject({
+      code: 1,
+      stdout: `ok       fine\nREFUSED  q\\xffA\n\n${refused}\n2 tests: 1 passed, 1 refused\n`,
+    });
+    expect(await test(workspace, 'fine')).toMatchObject({ code: 0 });
+    rmSync(join(workspace.folder, 'tests/fine'), { recursive: true });
+    expect(await test(workspace)).toMatchObject({
+      code: 1,
+      stdout: `REFUSED  q\\xffA\n\n${refused}\n1 test: 0 passed, 1 refused\n`,
+    });
+  });
+
   it('refuses two tests whose names differ in case alone', async () => {
     const workspace = await tested();
     cpSync(join(workspace.folder, 'tests/fine'), join(workspace.folder, 'tests/Fine'), { recursive: true });

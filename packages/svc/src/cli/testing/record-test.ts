@@ -52,7 +52,7 @@ const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
  */
 export async function recordTest(request: RecordRequest, context: CommandContext): Promise<MadeTest> {
   const { name, directory, shownDirectory, session: wanted } = request;
-  const test = { name, path: join(directory, name), shown: join(shownDirectory, name) };
+  const test = { name, path: join(directory, name), shown: join(shownDirectory, name), isUtf8: true };
   if (!nameShape.test(name)) throw unfitName(name);
   refuseExisting(test, directory);
   return await withRecorded(context, wanted, request, async (reader, session) => {

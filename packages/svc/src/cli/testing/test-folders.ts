@@ -1,7 +1,7 @@
 /** Finds the recorded tests of a project: folders that hold a recording and what is expected of it. */
 
 import { readdirSync, statSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -21,6 +21,8 @@ export interface TestFolder {
   /** As it is named to the user. */
   readonly shown: string;
   readonly path: string;
+  /** False where the bytes of its name are no UTF-8: then `name` spells them, and nothing is found by `path`. */
+  readonly isUtf8: boolean;
 }
 
 /** A test that can be run. */
@@ -39,12 +41,16 @@ export const largestExpectation: number = 256 * 1024;
  * there is no test, or not the one that is named, and `E-RUN-063` for names that differ in case alone.
  */
 export function findTests(directory: string, shownDirectory: string, names: readonly string[]): readonly TestFolder[] {
-  const tests = candidates(directory, shownDirectory)
-    .map((name) => ({ name, shown: join(shownDirectory, name), path: join(directory, name) }))
-    .filter(isTest);
+  const tests = namesIn(directory, shownDirectory)
+    .filter((raw) => isTest(directory, raw))
+    .map((raw) => folderOf(raw, directory, shownDirectory))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   if (tests.length === 0) throw noTests(`there is no test in ${shownDirectory}`);
   const known = tests.map(({ name }) => name);
-  checkCase(known, shownDirectory);
+  checkCase(
+    tests.filter(({ isUtf8 }) => isUtf8).map(({ name }) => name),
+    shownDirectory,
+  );
   for (const name of names) {
     if (known.includes(name)) continue;
     const meant = closestName(name, known);
@@ -62,11 +68,12 @@ function listed(names: readonly string[]): string {
   return `${names.slice(0, mostListed).join(', ')}${more}`;
 }
 
-function candidates(directory: string, shown: string): readonly string[] {
+const dot = 0x2e;
+
+/** As bytes, since a name need not be text. */
+function namesIn(directory: string, shown: string): readonly Buffer[] {
   try {
-    return readdirSync(directory)
-      .filter((name) => !name.startsWith('.'))
-      .toSorted();
+    return readdirSync(directory, { encoding: 'buffer' }).filter(([first]) => first !== dot);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) throw noTests(`there is no folder ${shown}`);
     if (isErrno(error, 'ENOTDIR')) throw noTests(`${shown} is not a folder`);
@@ -75,17 +82,32 @@ function candidates(directory: string, shown: string): readonly string[] {
 }
 
 /** A look through links too: a link that stands where a test would be is told of, not passed over. */
-function isTest({ path }: TestFolder): boolean {
-  return [recordingFile, expectationFile].some((file) => isThere(join(path, file)));
+function isTest(directory: string, raw: Buffer): boolean {
+  return [recordingFile, expectationFile].some((file) =>
+    isThere(Buffer.concat([Buffer.from(`${directory}${sep}`), raw, Buffer.from(`${sep}${file}`)])),
+  );
 }
 
-function isThere(path: string): boolean {
+function folderOf(raw: Buffer, directory: string, shownDirectory: string): TestFolder {
+  const text = decodeStrictUtf8(raw);
+  const name = text ?? spelled(raw);
+  return { name, shown: join(shownDirectory, name), path: join(directory, name), isUtf8: text !== null };
+}
+
+/** Bytes as text in which each that is no printable ASCII stands as `\xff` does. */
+function spelled(bytes: Buffer): string {
+  return Array.from(bytes, (byte) =>
+    byte > 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`,
+  ).join('');
+}
+
+function isThere(path: Buffer): boolean {
   try {
     statSync(path);
     return true;
   } catch (error) {
     if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return false;
-    throw ioFault(error, `cannot look at ${path}`);
+    throw ioFault(error, `cannot look at ${path.toString('utf8')}`);
   }
 }
 
@@ -111,10 +133,16 @@ function noTests(message: string): Diagnostic {
 }
 
 /**
- * Reads a test without following a link in it. Throws `E-RUN-063` for a link and for a recording that is missing, `E-RUN-065` for an
- * `expect.yaml` that is not right, and what `openRecording` throws.
+ * Reads a test without following a link in it. Throws `E-RUN-063` for a link, for a name that is not UTF-8 and for a recording that is missing,
+ * `E-RUN-065` for an `expect.yaml` that is not right, and what `openRecording` throws.
  */
-export async function readTest({ path, shown }: TestFolder): Promise<ReadTest> {
+export async function readTest({ path, shown, isUtf8 }: TestFolder): Promise<ReadTest> {
+  if (!isUtf8)
+    throw unfit(
+      shown,
+      'has a name that is not UTF-8',
+      'rename it: a name is made of letters, digits, dots, hyphens and underscores',
+    );
   const folder = holdFolder(path, shown);
   try {
     const text = textOf(folder, shown);
