@@ -5,7 +5,7 @@ import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { parsedJson } from '@svc/protocol/json-text.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { AcpFault } from './fault.ts';
-import { Lines, type ReadLine } from './lines.ts';
+import { Lines, type ReadLine } from '../lines.ts';
 
 /** Of a message. */
 const longestMessage = 10 * 1024 * 1024;

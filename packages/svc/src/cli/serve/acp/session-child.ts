@@ -11,7 +11,7 @@ import { sayLines } from '../../terminal/shown.ts';
 import type { ServedOptions } from '../run-served.ts';
 import { longestNews, type SessionNews, type SessionOrder } from './channel.ts';
 import { failed } from './fault.ts';
-import { Lines } from './lines.ts';
+import { Lines } from '../lines.ts';
 
 /** Installing and compiling may come before a session is ready. */
 const startMs = 180_000;

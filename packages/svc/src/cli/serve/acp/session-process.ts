@@ -16,7 +16,7 @@ import { jsonLine } from '../../terminal/shown.ts';
 import { runServed, type ServedOptions } from '../run-served.ts';
 import { longestOrder, type SessionNews, type SessionOrder } from './channel.ts';
 import { type KeptSession, KeptSessions, workspaceOf } from './kept-session.ts';
-import { Lines } from './lines.ts';
+import { Lines } from '../lines.ts';
 import { SessionUpdates } from './session-updates.ts';
 
 /** Runs until standard input ends; the exit code. `session` is the 32 hex digits of the editor's session. */
