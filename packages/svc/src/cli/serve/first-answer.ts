@@ -1,11 +1,12 @@
 /** Answers the request that clients of the Model Context Protocol begin with before the library of that protocol is there: loading it takes longer than all else. */
 
-import { PassThrough, type Readable } from 'node:stream';
+import type { Readable, Transform } from 'node:stream';
 
 import { asJsonObject, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { holdsWholeText } from '../../listener/doors/bad-input.ts';
 import { type IntroducedCapsule, servedCapabilities } from '../../listener/doors/mcp/capsule-tool.ts';
+import { wholeMessages } from './whole-messages.ts';
 
 /** A request that is longer is none of these. */
 const longestFirst = 64 * 1024;
@@ -16,8 +17,8 @@ const versions: ReadonlySet<unknown> = new Set(['2025-11-25', '2025-06-18', '202
 
 /** How a connection began. */
 export interface Beginning {
-  /** For the library, in the place of the client's stream: all that comes, the first request too. */
-  readonly input: Readable;
+  /** For the library, in the place of the client's stream: all messages that are not too long, the first request too. */
+  readonly input: Transform;
   /** The id of the request that has its answer already; null where none has. */
   readonly answeredId: string | number | null;
 }
@@ -33,9 +34,9 @@ export async function answerFirst(
 ): Promise<Beginning | null> {
   const first = await firstOf(source);
   if (first.length === 0) return null;
-  const input = new PassThrough();
+  const input = wholeMessages(write);
   const asked = initializeIn(first);
-  input.push(asked === null ? first : asked.forLibrary);
+  input.write(asked === null ? first : asked.forLibrary);
   if (source.readableEnded || source.destroyed) input.end();
   else source.pipe(input);
   if (asked === null) return { input, answeredId: null };

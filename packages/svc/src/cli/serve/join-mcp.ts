@@ -28,7 +28,9 @@ import {
 import { faultOf } from '../capsule-faults.ts';
 import type { CommandContext } from '../command-context.ts';
 import { interruptible } from '../stop-signals.ts';
+import { jsonLine } from '../terminal/shown.ts';
 import { whenGone } from '../when-gone.ts';
+import { libraryBuffer, sayLost, wholeMessages } from './whole-messages.ts';
 
 /** For its card, and for whether the door is there. */
 const answerMs = 10_000;
@@ -51,9 +53,14 @@ export async function joinMcp(
   const capsule = await approachCapsule(located, choice);
   await checkDoor(capsule);
   await interruptible(context, async (signal) => {
-    const wire = new StdioServerTransport(process.stdin, context.stdout.stream as NodeJS.WriteStream);
+    const input = wholeMessages((answer) => void context.stdout.write(jsonLine(answer)));
+    // A program that is cut off is closed with an error, which is its end all the same.
+    process.stdin.on('error', () => {}).once('close', () => input.end());
+    process.stdin.pipe(input);
+    const wire = new StdioServerTransport(input, context.stdout.stream as NodeJS.WriteStream, libraryBuffer);
     const bridge = new Bridge(wire, transportTo(capsule));
-    await bridge.carry(signal, (onGone) => watchOver(located, onGone));
+    const onLost = (): void => sayLost(context);
+    await bridge.carry(signal, { watchOver: (onGone) => watchOver(located, onGone), onLost });
   });
 }
 
@@ -100,6 +107,13 @@ interface OpenRequest {
   readonly leave: AbortController;
 }
 
+interface BridgeEnds {
+  /** Has the function called that it is given once the capsule is gone, and returns what ends that. */
+  readonly watchOver: (onGone: (why: Diagnostic) => void) => () => void;
+  /** Nothing more reaches the program, although standard input is open. */
+  readonly onLost: () => void;
+}
+
 /** Hands on each message as it is. */
 class Bridge {
   readonly #wire: StdioServerTransport;
@@ -116,8 +130,8 @@ class Bridge {
     http.onmessage = (message) => this.#toProgram(message);
   }
 
-  /** `watchOver` has the function called that it is given once the capsule is gone, and returns what ends that. */
-  async carry(signal: AbortSignal, watchOver: (onGone: (why: Diagnostic) => void) => () => void): Promise<void> {
+  /** Until standard input ends, or the signal comes. */
+  async carry(signal: AbortSignal, { watchOver, onLost }: BridgeEnds): Promise<void> {
     await this.#http.start();
     let endWatch = (): void => {};
     try {
@@ -126,7 +140,10 @@ class Bridge {
           for (const id of this.#open.keys()) this.#fail(id, 'the capsule has ended');
           reject(why);
         });
-        this.#wire.onclose = resolve;
+        this.#wire.onclose = () => {
+          if (!process.stdin.readableEnded && !process.stdin.destroyed) onLost();
+          resolve();
+        };
         signal.addEventListener('abort', () => resolve(), { once: true });
         if (signal.aborted) resolve();
         this.#wire.start().catch(reject);
@@ -134,6 +151,7 @@ class Bridge {
     } finally {
       endWatch();
       await this.#farewell();
+      this.#wire.onclose = () => {};
       await this.#wire.close();
       process.stdin.destroy();
     }

@@ -2,6 +2,11 @@
 
 const lineFeed = 0x0a;
 
+/** Bytes of a message that a client sends in a line, without the end of that line. */
+export const longestMessage = 10 * 1024 * 1024;
+/** Why a longer one is refused. */
+export const tooLong = `a message must have at most ${longestMessage} bytes`;
+
 /** A line without its end; `too-long` once for each that was longer than it may be, of which nothing is kept. */
 export type ReadLine = Buffer | 'too-long';
 

@@ -31,13 +31,15 @@ interface ServedRun {
   /** The session can be given tasks. `workdir` is absolute, links resolved. */
   readonly onDoor: (door: CapsuleDoor, workdir: string) => void;
   readonly onActivity: ActivityListener | null;
+  /** Aborted where its client is lost in another way than by the end of standard input; null where there is none. */
+  readonly clientLost: AbortSignal | null;
 }
 
 /** A client may give several tasks at once; a manifest may allow more. */
 const mostWaiting = 16;
 
 /**
- * Runs until standard input ends, a signal comes, or the session ends; the exit code. It begins without a task. Rejects where the capsule cannot be
+ * Runs until standard input ends, the client is lost, a signal comes, or the session ends; the exit code. It begins without a task. Rejects where the capsule cannot be
  * launched. Standard output is left to the caller; everything else is said on standard error.
  */
 export async function runServed(options: ServedOptions, context: CommandContext, served: ServedRun): Promise<number> {
@@ -45,6 +47,7 @@ export async function runServed(options: ServedOptions, context: CommandContext,
   // Whoever started this has gone, or wants it to end.
   const leave = (): void => stop.request();
   process.stdin.once('end', leave).once('close', leave);
+  served.clientLost?.addEventListener('abort', leave, { once: true });
   const tell = (lines: Parameters<typeof render>[0]): void => void context.stderr.write(render(lines, context));
   let door: CapsuleDoor | null = null;
   try {

@@ -15,6 +15,7 @@ import type { CommandContext } from '../command-context.ts';
 import { jsonLine } from '../terminal/shown.ts';
 import { answerFirst, type Beginning } from './first-answer.ts';
 import { runServed, type ServedOptions } from './run-served.ts';
+import { libraryBuffer, sayLost } from './whole-messages.ts';
 
 /**
  * Serves until standard input ends, or the session does; the exit code. Clients wait for what a server is before anything else, so that is answered as soon
@@ -39,6 +40,7 @@ export async function serveMcp(options: ServedOptions, context: CommandContext):
         return manifest;
       },
       thread: null,
+      clientLost: connection.lost,
       onDoor: (door) => open(opened(door).then((made) => (reached = made))),
       onActivity: null,
     });
@@ -50,11 +52,17 @@ export async function serveMcp(options: ServedOptions, context: CommandContext):
 /** With the client at the other end of the standard streams. */
 class Connection {
   readonly #context: CommandContext;
+  readonly #lost = new AbortController();
   #isClosed = false;
   #server: Stdio.StdioServerHandle | null = null;
 
   constructor(context: CommandContext) {
     this.#context = context;
+  }
+
+  /** Aborted when nothing more reaches the client, or comes from it, although its standard input is open. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
   }
 
   /** Resolves once the library serves what comes. It is loaded behind the first answer. */
@@ -72,13 +80,30 @@ class Connection {
       import('../../listener/doors/mcp/mcp-door.ts'),
     ]);
     if (this.#isClosed) return;
-    const transport = new stdio.StdioServerTransport(beginning.input, stdout.stream as NodeJS.WriteStream);
+    const transport = new stdio.StdioServerTransport(
+      beginning.input,
+      stdout.stream as NodeJS.WriteStream,
+      libraryBuffer,
+    );
     passOverAnswered(transport, beginning);
     const factory = async (): Promise<InstanceType<typeof sdk.Server>> => {
       const capsule = servedCapsule(sdk, { ...reaching, about: await about }, systemClock);
       return createClientServer(capsule, (opened) => opened.principalOf({ headers: {} })).server;
     };
     this.#server = stdio.serveStdio(factory, { transport });
+    const closed = transport.onclose;
+    transport.onclose = () => {
+      closed?.();
+      this.#onClosed(beginning);
+    };
+  }
+
+  /** The library takes in nothing more, whatever its reason. What still comes is passed over: else its end would not be noticed. */
+  #onClosed({ input }: Beginning): void {
+    process.stdin.unpipe(input).resume();
+    if (this.#isClosed || process.stdin.readableEnded || process.stdin.destroyed) return;
+    sayLost(this.#context);
+    this.#lost.abort();
   }
 
   async close(): Promise<void> {

@@ -5,10 +5,8 @@ import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { parsedJson } from '@svc/protocol/json-text.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { AcpFault } from './fault.ts';
-import { Lines, type ReadLine } from '../lines.ts';
+import { Lines, longestMessage, type ReadLine, tooLong } from '../lines.ts';
 
-/** Of a message. */
-const longestMessage = 10 * 1024 * 1024;
 const longestId = 256;
 /** Requests that wait for an answer, each way. */
 const mostOpen = 256;
@@ -75,7 +73,7 @@ export class EditorPeer {
   }
 
   #take(line: ReadLine): void {
-    if (line === 'too-long') return this.#refuse(null, -32_600, `a message must have at most ${longestMessage} bytes`);
+    if (line === 'too-long') return this.#refuse(null, -32_600, tooLong);
     const text = decodeStrictUtf8(line);
     const read = text === null ? null : parsedJson(text);
     if (read?.kind !== 'json') return this.#refuse(null, -32_700, 'Parse error');

@@ -36,6 +36,7 @@ export async function runSessionProcess(
       return manifest;
     },
     thread: session,
+    clientLost: null,
     onActivity: (activity) => acp?.note(activity),
     onDoor: (door, workdir) => {
       if (manifest === null) throw new Error('a capsule that runs has a manifest');

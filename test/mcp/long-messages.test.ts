@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { says, script } from '../support/scripted-turns.ts';
+import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
+
+const capsules = useStreamedCapsules();
+const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
+
+type Json = Readonly<Record<string, unknown>>;
+
+interface Served {
+  /** The next line that the server writes. */
+  readonly next: () => Promise<Json>;
+  readonly send: (message: Json) => void;
+  /** Resolves once standard input has taken it. */
+  readonly sendBytes: (bytes: string) => Promise<void>;
+  /** Closes what the server writes to. */
+  readonly readNoMore: () => void;
+  readonly end: () => void;
+  /** The exit code, and what was said on standard error. */
+  readonly ended: Promise<readonly [number | null, string]>;
+}
+
+/** `svc serve mcp`, of a capsule that it starts or of one that runs. */
+async function served(way: 'started' | 'joined'): Promise<Served> {
+  const capsule = await capsules.script({ manifest: staysUp, script: script(says('one')) });
+  const { folder, home } = capsule.workspace;
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home, SVC_CONTAINMENT_CEILING: 'advisory' };
+  const args = [program, 'serve', 'mcp', ...(way === 'joined' ? [capsule.line.session_id] : ['--offline'])];
+  const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'pipe'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const said = text(child.stderr);
+  const exit = once(child, 'exit') as Promise<[number | null]>;
+  const sendBytes = (bytes: string): Promise<void> =>
+    new Promise((resolve, reject) => child.stdin.write(bytes, (error) => (error == null ? resolve() : reject(error))));
+  return {
+    next: async () => JSON.parse((await lines.next()).value as string) as Json,
+    send: (message) => void child.stdin.write(`${JSON.stringify(message)}\n`),
+    sendBytes,
+    readNoMore: () => void child.stdout.destroy(),
+    end: () => void child.stdin.end(),
+    ended: Promise.all([exit.then(([code]) => code), said]),
+  };
+}
+
+const initialize: Json = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } },
+};
+const initialized: Json = { jsonrpc: '2.0', method: 'notifications/initialized' };
+const ping = (id: number, padding = ''): Json => ({ jsonrpc: '2.0', id, method: 'ping', params: { padding } });
+const refusal = {
+  jsonrpc: '2.0',
+  id: null,
+  error: { code: -32_600, message: 'a message must have at most 10485760 bytes' },
+};
+
+/** A ping that is so many bytes long, the end of its line not counted. */
+function pingOf(id: number, bytes: number): string {
+  const bare = JSON.stringify(ping(id)).length;
+  return `${JSON.stringify(ping(id, 'x'.repeat(bytes - bare)))}\n`;
+}
+
+const longest = 10 * 1024 * 1024;
+
+describe.each(['started', 'joined'] as const)('svc serve mcp of a capsule that is %s', (way) => {
+  it('refuses a message of more than 10 MiB, takes the next ones, and ends with its standard input', async () => {
+    const { next, send, sendBytes, end, ended } = await served(way);
+    send(initialize);
+    expect(await next()).toMatchObject({ id: 1, result: { protocolVersion: '2025-11-25' } });
+    send(initialized);
+    await sendBytes(pingOf(2, longest + 1));
+    expect(await next()).toEqual(refusal);
+    await sendBytes(pingOf(3, longest));
+    expect(await next()).toMatchObject({ id: 3, result: {} });
+    await sendBytes(`${pingOf(4, longest / 2)}${pingOf(5, longest / 2)}${pingOf(6, longest / 2)}`);
+    expect([(await next())['id'], (await next())['id'], (await next())['id']]).toEqual([4, 5, 6]);
+    end();
+    expect(await ended).toEqual([0, '']);
+  });
+
+  it('refuses a first message of more than 10 MiB', async () => {
+    const { next, send, sendBytes, end, ended } = await served(way);
+    await sendBytes(pingOf(1, longest + 1));
+    expect(await next()).toEqual(refusal);
+    send({ ...initialize, id: 2 });
+    expect(await next()).toMatchObject({ id: 2, result: { protocolVersion: '2025-11-25' } });
+    end();
+    expect(await ended).toEqual([0, '']);
+  });
+
+  it('ends with a word on standard error when its client reads no more', async () => {
+    const { next, send, readNoMore, ended } = await served(way);
+    send(initialize);
+    await next();
+    send(initialized);
+    readNoMore();
+    send(ping(2));
+    expect(await ended).toEqual([0, 'svc: the client cannot be answered any more, so svc serve ends\n']);
+  });
+});
