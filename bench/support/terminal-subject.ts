@@ -16,6 +16,7 @@ const view =
         nowMs: () => performance.now(),
         keysHint: () => 'Esc cancels',
         wholeOutput: () => null,
+        keptOutput: () => null,
       })
     : null;
 view?.show({ kind: 'task-started', taskId: 'task' });

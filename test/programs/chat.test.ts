@@ -387,6 +387,18 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     await chat.shows(/^> \/sa/);
   });
 
+  it('shows how a long output ends, and says behind what /show prints where the rest is', async () => {
+    const workspace = capsule({ manifest: shell, script: script(runs('seq 1 5000; echo done'), says('Counted.')) });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    chat.type('count\r');
+    const rows = await chat.shows(/^- done in /);
+    const at = rows.findIndex((row) => /^\u2502 \u2026 the whole output: svc logs [0-9a-f]{4} \d$/.test(row));
+    expect(rows.slice(at + 1, at + 6)).toEqual(['4997', '4998', '4999', '5000', 'done'].map((row) => `\u2502 ${row}`));
+    chat.type('/show\r');
+    await chat.shows(/^- the rest of the output: svc logs [0-9a-f]{4} \d$/);
+  });
+
   it.skipIf(process.getuid?.() !== 0)(
     'saves no part of an answer on a full disk (needs root, to mount one)',
     async () => {

@@ -68,6 +68,20 @@ describe.skipIf(skipped)('the view of svc run (skipped without python3)', () => 
     expect(rows.filter((row) => /^[│┊] built/.test(row))).toEqual([]);
   });
 
+  it('shows how a long output ends, and where all of it is', async () => {
+    const workspace = capsule({
+      manifest: 'capabilities: { shell: { allow: [sh] } }\n',
+      script: script(runs('seq 1 5000; echo done'), says('Counted.')),
+      files: taskFile,
+    });
+    const running = run(workspace, ['run']);
+    expect(await running.ended).toBe(0);
+    const rows = running.terminal.rows.filter((row) => row.startsWith('│'));
+    const [, session = '', step = ''] = /^│ … the whole output: svc logs ([0-9a-f]{4}) (\d)$/.exec(rows[0] ?? '') ?? [];
+    expect(rows.slice(1)).toEqual(['│ 4997', '│ 4998', '│ 4999', '│ 5000', '│ done', '│ Counted.']);
+    expect((await svc(workspace, ['logs', session, step])).stdout.slice(-10)).toBe('5000\ndone\n');
+  });
+
   it('makes no answer of a line that was begun before the question came, until Enter is pressed again', async () => {
     const running = run(
       capsule({

@@ -63,7 +63,13 @@ async function openChat(
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const client = new CapsuleClient({ url: `127.0.0.1:${(server.address() as AddressInfo).port}`, isGated: false });
   const shown = new ShownTerminal();
-  const settings = { useColor: false, nowMs: () => 0, keysHint: () => '', wholeOutput: () => null };
+  const settings = {
+    useColor: false,
+    nowMs: () => 0,
+    keysHint: () => '',
+    wholeOutput: () => null,
+    keptOutput: () => null,
+  };
   const view = new SessionView(shown.output, settings);
   views.push(view);
   const capsule = { client, ask: async <Value>(call: (of: CapsuleClient) => Promise<Value>) => await call(client) };

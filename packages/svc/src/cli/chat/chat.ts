@@ -22,6 +22,7 @@ import {
 import { History } from '../keyboard/history.ts';
 import { render, usesColor } from '../render-failure.ts';
 import { suffixOf } from '../session-names.ts';
+import { logsCommandOf } from '../session-view/cut-output.ts';
 import { SessionView } from '../session-view/session-view.ts';
 import { endStopped } from '../stop.ts';
 import { OpenCapsule, runningSessionHelp } from '../tasks/open-capsule.ts';
@@ -125,6 +126,7 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
     nowMs: () => systemClock.monotonicMs(),
     keysHint: () => 'Esc cancels',
     wholeOutput: () => `/show ${chatting?.resultCount ?? ''}`,
+    keptOutput: (result) => (located.record === null ? null : logsCommandOf(session, result)),
   });
   onView(view);
   const { record } = located;

@@ -103,7 +103,7 @@ export class FrameEvents {
       case 'call_start':
         return this.#callStarted(event);
       case 'output':
-        return [{ kind: 'output', callId: event.callId, text: event.text }];
+        return [{ kind: 'output', callId: event.callId, text: event.text, leftOutBytes: event.leftOut }];
       case 'call_end':
         return this.#callEnded(event);
       case 'refusal':
@@ -169,9 +169,8 @@ export class FrameEvents {
     // The frame of a call whose beginning nobody told of has been shown by itself.
     if (started === undefined && !isRefused) return [];
     const content = this.#refused.delete(keyOf(null, event)) ?? '';
-    return [
-      { kind: 'result', result: { callId, name, input, content, exitCode, isError, isRefused, durationMs, step } },
-    ];
+    const ended = { callId, name, input, content, exitCode, isCut: false, isError, isRefused, durationMs, step };
+    return [{ kind: 'result', result: ended }];
   }
 
   #status({ taskId, state, message, final }: DecodedStatus): readonly SessionEvent[] {
@@ -186,9 +185,9 @@ export function speakerOf(origin: string): Extract<SessionEvent, { readonly kind
 }
 
 function resultOf(frame: DecodedArtifact, step: number | null): ShownResult {
-  const { toolName: name, toolCallId: callId, content, fenceSource, exitCode, isError, durationMs } = frame;
-  const shown = unfenced(content, fenceSource);
-  return { callId, name, input: undefined, content: shown, exitCode, isError, isRefused: false, durationMs, step };
+  const { toolName: name, toolCallId: callId, exitCode, truncated: isCut, isError, durationMs } = frame;
+  const content = unfenced(frame.content, frame.fenceSource);
+  return { callId, name, input: undefined, content, exitCode, isCut, isError, isRefused: false, durationMs, step };
 }
 
 /** A provider need not name its calls: those of one tool come one after the other then. */

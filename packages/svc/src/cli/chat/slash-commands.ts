@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
 import { shownCall } from '../session-view/call-rows.ts';
+import { cutOf, logsCommandOf } from '../session-view/cut-output.ts';
 import { grantsOfRunning, tasksOfRunning } from '../tasks/session-tasks.ts';
 import { say, sayLines, type Shown } from '../terminal/shown.ts';
 import { inertLine } from '../terminal/inert-text.ts';
@@ -56,7 +57,7 @@ const commands: Readonly<Record<string, SlashCommand>> = {
   },
   queue: { usage: '/queue', help: 'messages from here that wait', run: listWaiting },
   drop: { usage: '/drop <n>', help: 'take back a message that waits', run: dropWaiting },
-  show: { usage: '/show [n]', help: 'the whole output of a call: the last one, or number n', run: showResult },
+  show: { usage: '/show [n]', help: 'what a call gave: the last one, or number n', run: showResult },
   diff: { usage: '/diff [n]', help: 'the whole change that a call made to a file', run: showChange },
   files: { usage: '/files', help: 'the files that the capsule shares, and where its folder is', run: listFiles },
   grants: { usage: '/grants', help: 'what the capsule may touch', run: listGrants },
@@ -167,12 +168,19 @@ function resultNamed(
   return null;
 }
 
+/** The content as the model got it, and where the rest of it is. */
 function showResult(rest: string, scope: CommandScope): void {
   const kept = resultNamed(rest, scope, { fits: () => true, none: 'no call has ended yet' });
   if (kept === null) return;
   const { result } = kept;
   scope.chat.say(say`${shownCall(result.name, result.input).about}\n`);
   scope.quote(result.content === '' ? '(empty)' : result.content);
+  const cut = cutOf(result);
+  if (cut === null) return;
+  const { record } = scope;
+  if (cut === 'not-kept') scope.chat.say(say`- the rest of the output is not kept\n`);
+  else if (record === null) scope.chat.say(say`- the rest of the output is in the logs of the capsule\n`);
+  else scope.chat.say(say`- the rest of the output: ${logsCommandOf(record.session_id.slice(-4), result)}\n`);
 }
 
 function showChange(rest: string, scope: CommandScope): void {

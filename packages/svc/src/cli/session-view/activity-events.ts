@@ -80,10 +80,11 @@ function usageOf({ outcome }: Extract<Activity, { kind: 'inference-ended' }>): r
 }
 
 function resultOf({ input, call, step }: Extract<Activity, { kind: 'call-ended' }>): SessionEvent {
-  const { toolName: name, callId, unfenced: content, exitCode, isError, denied: isRefused, durationMs } = call;
+  const { toolName: name, callId, unfenced: content, exitCode, truncated: isCut } = call;
+  const { isError, denied: isRefused, durationMs } = call;
   return {
     kind: 'result',
-    result: { callId, name, input, content, exitCode, isError, isRefused, durationMs, step },
+    result: { callId, name, input, content, exitCode, isCut, isError, isRefused, durationMs, step },
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { isShell } from '../../tools/shell-command.ts';
 import type { ShownResult } from './session-event.ts';
+import { cutOf, type CutOutput, isNotice } from './cut-output.ts';
 import { lineChanges, type LineChanges } from './line-changes.ts';
 import { exact } from '../terminal/shown.ts';
 import { inertLine } from '../terminal/inert-text.ts';
@@ -15,6 +16,7 @@ const longestName = 100;
 const longestAbout = 4096;
 /** The last lines of what a command wrote. */
 const mostOutputLines = 5;
+const mostNotes = 3;
 const mostChangedLines = 20;
 /** No line is looked at any further. */
 const longestLine = 2000;
@@ -118,21 +120,30 @@ export function cutInMiddle(text: string, cells: number): string {
   return cutToWidth(text, cells - widthOf(end)) + end;
 }
 
+type WrittenLines = readonly string[] | null;
+
 /** What is shown below the row of a call: lines for the gutter, and how many more there are. */
 export interface CallBody {
   readonly lines: readonly string[];
   readonly more: number;
   /** Whether the lines that are left out stand before those that are shown. */
   readonly isMoreBefore: boolean;
+  /** What became of what the result itself lacks; null where it lacks nothing. */
+  readonly cut: CutOutput | null;
+  /** Whether the lines are the last ones all the same. */
+  readonly isEnd: boolean;
 }
 
-const nothing: CallBody = { lines: [], more: 0, isMoreBefore: false };
+const nothing: CallBody = { lines: [], more: 0, isMoreBefore: false, cut: null, isEnd: true };
 
-/** The changed lines of a file; the last lines of a command; the first of what a tool failed with. */
-export function callBody({ mark, changes }: ShownCall, result: ShownResult): CallBody {
+/**
+ * The changed lines of a file; the last lines of a command; the first of what a tool failed with. `written` are the last lines that the command wrote,
+ * which are shown where the result is cut; null where nobody heard them.
+ */
+export function callBody({ mark, changes }: ShownCall, result: ShownResult, written: WrittenLines = null): CallBody {
   const hasFailed = result.isError || result.isRefused;
   if (changes !== null && !hasFailed) return firstOf(changes.lines, mostChangedLines);
-  if (mark === '$') return lastOf(outputLines(result.content), mostOutputLines);
+  if (mark === '$') return outputBody(result, written);
   if (!hasFailed) return nothing;
   return firstOf(
     linesOf(result.content).filter((line) => line.trim() !== ''),
@@ -140,12 +151,30 @@ export function callBody({ mark, changes }: ShownCall, result: ShownResult): Cal
   );
 }
 
+function outputBody(result: ShownResult, written: WrittenLines): CallBody {
+  const cutOutput = cutOf(result);
+  if (cutOutput === null) return lastOf(outputLines(result.content), mostOutputLines);
+  const lines = outputLines(result.content);
+  if (written === null) {
+    const told = lines.filter((line) => !isNotice(line));
+    return { ...lastOf(told, mostOutputLines), cut: cutOutput, isEnd: false };
+  }
+  const shown = [...written, ...notesBehind(lines).filter((note) => !written.includes(note))];
+  return { ...nothing, lines: shown.map(cut), cut: cutOutput };
+}
+
+/** What `svc` says of the command behind an output that it cut, such as a limit that was reached. */
+function notesBehind(lines: readonly string[]): readonly string[] {
+  const last = lines.findLastIndex((line) => isNotice(line) || !/^\[.*\]$/.test(line));
+  return lines.slice(last + 1).slice(-mostNotes);
+}
+
 function firstOf(lines: readonly string[], most: number): CallBody {
-  return { lines: lines.slice(0, most).map(cut), more: Math.max(0, lines.length - most), isMoreBefore: false };
+  return { ...nothing, lines: lines.slice(0, most).map(cut), more: Math.max(0, lines.length - most) };
 }
 
 function lastOf(lines: readonly string[], most: number): CallBody {
-  return { lines: lines.slice(-most).map(cut), more: Math.max(0, lines.length - most), isMoreBefore: true };
+  return { ...nothing, lines: lines.slice(-most).map(cut), more: Math.max(0, lines.length - most), isMoreBefore: true };
 }
 
 function cut(line: string): string {

@@ -15,6 +15,7 @@ import { usesColor } from '../render-failure.ts';
 import { say, type Shown } from '../terminal/shown.ts';
 import { eventsOf } from './activity-events.ts';
 import type { LiveRows } from '../terminal/live-screen.ts';
+import { logsCommandOf } from './cut-output.ts';
 import { inputRows } from './input-rows.ts';
 import type { ShownResult } from './session-event.ts';
 import { SessionView } from './session-view.ts';
@@ -58,9 +59,10 @@ export class RunView {
     else if (process.stdin.isTTY && isInForeground()) this.#readLines();
   }
 
-  /** The last line of a command that runs, as those see it who watch through the door. */
+  /** What a command that runs writes, as those see it who watch through the door. */
   #showOutput(steering: Steering): void {
-    const tell = ({ call: { callId }, text }: OutputPiece): void => this.#view?.show({ kind: 'output', callId, text });
+    const tell = ({ call: { callId }, text, leftOutBytes }: OutputPiece): void =>
+      this.#view?.show({ kind: 'output', callId, text, leftOutBytes });
     const tails = new OutputTails({ clock: systemClock, redact: steering.redact, tell });
     const leave = steering.hearOutput(tails);
     this.#endOutput = () => {
@@ -133,6 +135,7 @@ export class RunView {
       nowMs: () => systemClock.monotonicMs(),
       keysHint: () => (this.#keyboard === null ? '' : 'Esc cancels'),
       wholeOutput: ({ step }: ShownResult) => `svc trace show ${this.#session}${step === null ? '' : ` ${step}`}`,
+      keptOutput: (result) => logsCommandOf(this.#session, result),
     });
   }
 

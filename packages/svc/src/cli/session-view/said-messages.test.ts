@@ -11,7 +11,13 @@ afterEach(() => {
 
 async function rowsAfter(events: readonly SessionEvent[]): Promise<string[]> {
   const shown = new ShownTerminal();
-  const settings = { useColor: false, nowMs: () => 1000, keysHint: () => 'Esc cancels', wholeOutput: () => null };
+  const settings = {
+    useColor: false,
+    nowMs: () => 1000,
+    keysHint: () => 'Esc cancels',
+    wholeOutput: () => null,
+    keptOutput: () => null,
+  };
   const view = new SessionView(shown.output, settings);
   closing.push(view);
   for (const event of events) view.show(event);

@@ -10,6 +10,8 @@ export interface ShownResult {
   readonly content: string;
   /** Of a command that ran to its end. */
   readonly exitCode: number | null;
+  /** Whether the content lacks a part of what there was. */
+  readonly isCut: boolean;
   readonly isError: boolean;
   readonly isRefused: boolean;
   readonly durationMs: number | null;
@@ -45,8 +47,8 @@ export type SessionEvent =
   | { readonly kind: 'shown-by-hook'; readonly name: string; readonly content: string }
   /** The model is asked again, at once or, where `wait` says so, later. */
   | { readonly kind: 'retry'; readonly reason: string; readonly wait: ShownWait | null }
-  /** What a command writes while it runs, the end of it. */
-  | { readonly kind: 'output'; readonly callId: string | null; readonly text: string }
+  /** What a command writes while it runs: the end of it, and how much in front of that is not told. */
+  | { readonly kind: 'output'; readonly callId: string | null; readonly text: string; readonly leftOutBytes: number }
   | { readonly kind: 'usage'; readonly tokens: number }
   | { readonly kind: 'question'; readonly taskId: string; readonly questionId: string; readonly prompt: string }
   | {

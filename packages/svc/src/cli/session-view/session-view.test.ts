@@ -17,6 +17,7 @@ function viewOn(shown: ShownTerminal): SessionView {
     nowMs: () => nowMs,
     keysHint: () => 'Esc cancels',
     wholeOutput: ({ step }) => (step === null ? null : `/show ${step}`),
+    keptOutput: ({ step }) => (step === null ? null : `svc logs 4f1a ${step}`),
   });
   closing.push(view);
   return view;
@@ -38,6 +39,7 @@ const result = (fields: Partial<ShownResult>): SessionEvent => ({
     input: { command: 'npm test' },
     content: 'command: npm test\nexit code: 0\nstdout: (empty)\nstderr: (empty)',
     exitCode: 0,
+    isCut: false,
     isError: false,
     isRefused: false,
     durationMs: 12,
@@ -155,7 +157,7 @@ describe('SessionView', () => {
     nowMs = 1000;
     const view = viewOn(shown);
     const wrote = async (text: string): Promise<readonly string[]> => {
-      view.show({ kind: 'output', callId: 'c1', text });
+      view.show({ kind: 'output', callId: 'c1', text, leftOutBytes: 0 });
       view.screen.flush();
       return await shown.rows();
     };
@@ -167,7 +169,7 @@ describe('SessionView', () => {
     expect(await wrote('\n\n')).toEqual(['┊ 20 %', status]);
     expect(await wrote('\u001B[2J\u001B[H- done\u001B]0;t\u0007\n')).toEqual(['┊ - done', status]);
     expect(await wrote(`${'x'.repeat(5000)}\n`)).toEqual([`┊ ${'x'.repeat(77)}…`, status]);
-    view.show({ kind: 'output', callId: 'another', text: 'no call of this session\n' });
+    view.show({ kind: 'output', callId: 'another', text: 'no call of this session\n', leftOutBytes: 0 });
     view.show(result({ callId: 'c1', content: 'command: npm test\nexit code: 0\nstdout: (empty)\nstderr: (empty)' }));
     view.screen.flush();
     expect(await shown.rows()).toEqual([

@@ -11,7 +11,8 @@ import { exact, say, Shown } from '../terminal/shown.ts';
 import { inert, inertLine } from '../terminal/inert-text.ts';
 import { cutToWidth, terminalOf } from '../terminal/terminal-kind.ts';
 import { shownCount, shownDuration } from '../trace/shown-values.ts';
-import { callBody, callHead, cutInMiddle, headRow, shownCall } from './call-rows.ts';
+import { type CallBody, callBody, callHead, cutInMiddle, headRow, shownCall } from './call-rows.ts';
+import { LastLines } from './cut-output.ts';
 import type { SessionEvent, ShownResult } from './session-event.ts';
 import { SessionStatus } from './session-status.ts';
 import { Transcript } from './transcript.ts';
@@ -35,6 +36,8 @@ export interface ViewSettings {
   readonly keysHint: () => string;
   /** How the whole output of a call is seen: `/show 7`. Null where there is no such way. */
   readonly wholeOutput: (result: ShownResult) => string | null;
+  /** The same of an output that its result does not hold whole: `svc logs 4f1a 7`. */
+  readonly keptOutput: (result: ShownResult) => string | null;
 }
 
 /**
@@ -49,6 +52,7 @@ export class SessionView {
   readonly #status: SessionStatus;
   /** The rows of the calls that run, by their ids. */
   readonly #calls = new Map<string, string>();
+  readonly #lastLines = new LastLines();
   #input: () => LiveRows | null = () => null;
   /** How the messages that wait begin, by their tasks: said again when their turn has come. */
   readonly #waiting = new Map<string, string>();
@@ -203,9 +207,10 @@ export class SessionView {
         return this.#ended(event);
       case 'task-started':
         return this.#sayAgain(event.taskId);
+      case 'output':
+        return this.#lastLines.add(event.callId, event.text, event.leftOutBytes);
       case 'turn':
       case 'usage':
-      case 'output':
         return;
     }
   }
@@ -261,6 +266,7 @@ export class SessionView {
 
   #result(result: ShownResult): void {
     if (result.callId !== null) this.#calls.delete(result.callId);
+    const written = this.#lastLines.take(result.callId);
     // Its question and its answer are shown as such.
     if (result.name === questionTool && !result.isError) return;
     const call = shownCall(result.name, result.input);
@@ -268,11 +274,17 @@ export class SessionView {
     const { red, dim } = this.#color;
     const paint = head.hasFailed ? red : dim;
     this.#transcript.laidOut(redactHandles(headRow(head, this.screen.columns, paint)));
-    const body = callBody(call, result);
-    const whole = body.more === 0 ? null : this.#settings.wholeOutput(result);
-    const rest = body.more === 0 ? [] : [`… ${linesText(body.more)} more${whole === null ? '' : `: ${whole}`}`];
-    const lines = body.isMoreBefore ? [...rest, ...body.lines] : [...body.lines, ...rest];
+    const lines = this.#bodyLines(result, callBody(call, result, written));
     if (lines.length > 0) this.#transcript.aside(lines.join('\n'));
+  }
+
+  #bodyLines(result: ShownResult, { lines, more, isMoreBefore, cut, isEnd }: CallBody): readonly string[] {
+    const { wholeOutput, keptOutput } = this.#settings;
+    const rest = more === 0 ? [] : [`… ${linesText(more)} more${place(wholeOutput(result))}`];
+    const shown = isMoreBefore ? [...rest, ...lines] : [...lines, ...rest];
+    if (cut === null) return shown;
+    const kept = cut === 'kept' ? place(keptOutput(result)) : ' is not kept';
+    return isEnd ? [`… the whole output${kept}`, ...shown] : [...shown, `… the end${kept}`];
   }
 
   #ended({ taskId, state, reason }: Extract<SessionEvent, { readonly kind: 'task-ended' }>): void {
@@ -305,6 +317,7 @@ export class SessionView {
       this.#transcript.laidOut(redactHandles(headRow(head, this.screen.columns, this.#color.red)));
     }
     this.#calls.clear();
+    this.#lastLines.clear();
   }
 
   #own(rows: Shown, paint: 'red' | 'yellow' | 'bold' | 'none' = 'none', isBeside = false): void {
@@ -320,6 +333,11 @@ const questionTool = 'svc-tool-request-input';
 /** What has ended that the session itself tells of. */
 function endOf(text: string): string {
   return text.startsWith(backgroundEnd) ? '[a background command ended] ' : '[a delegated session ended] ';
+}
+
+/** Behind what is not shown, where it is seen. */
+function place(command: string | null): string {
+  return command === null ? '' : `: ${command}`;
 }
 
 function linesText(count: number): string {
