@@ -300,6 +300,15 @@ describe('a command line that names no command', () => {
     );
   });
 
+  it('runs with a variable that is not set and has the name of a property of all objects', async () => {
+    const minute = fresh();
+    await minute.plays();
+    expect(await minute.svc(['--env', 'constructor', '-p', 'look around'])).toMatchObject({
+      code: 0,
+      stdout: 'Done.\n',
+    });
+  });
+
   it('refuses one word behind a flag', async () => {
     const minute = fresh();
     expect(await minute.svc(['--write', 'word'])).toMatchObject({

@@ -110,7 +110,8 @@ export class SessionComponents {
     const held = envAllow.flatMap((name) => {
       // The handle of a delegated session is for its runtime alone, and so is what telemetry is configured with.
       const isOwn = name === 'SVC_SPAWNER' || isTelemetryVariable(name);
-      const value = isOwn ? undefined : this.#deps.env[name];
+      const { env } = this.#deps;
+      const value = isOwn || !Object.hasOwn(env, name) ? undefined : env[name];
       return value === undefined ? [] : [[name, value] as const];
     });
     return Object.fromEntries(held);
