@@ -309,6 +309,23 @@ describe('a command line that names no command', () => {
     });
   });
 
+  it('is told of a variable that --env names and that no command gets', async () => {
+    const minute = fresh();
+    const warnings = [
+      'warning[W-RUN-172]: --env names constructor, which is not set here\nhint: set and export it before svc runs, or leave it out\n',
+      'warning[W-RUN-172]: --env names OTEL_SERVICE_NAME, which svc gives to nobody\nhint: leave it out\n',
+    ];
+    const env = { BLANK: '', SET: 'x', OTEL_SERVICE_NAME: 'x' };
+    for (const command of [['look around'], ['-p', 'look around'], ['--explain-scope', 'look around']]) {
+      await minute.plays();
+      const { code, stderr } = await minute.svc(['--env', 'SET,constructor,BLANK,OTEL_SERVICE_NAME', ...command], {
+        env,
+      });
+      expect(code).toBe(0);
+      expect(stderr.match(/^warning\[W-RUN-172\].*\nhint: .*\n/gm)).toEqual(warnings);
+    }
+  });
+
   it('refuses one word behind a flag', async () => {
     const minute = fresh();
     expect(await minute.svc(['--write', 'word'])).toMatchObject({

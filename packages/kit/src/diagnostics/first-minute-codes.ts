@@ -33,4 +33,9 @@ export const firstMinuteCodes = {
     explanation:
       'svc new capsule <name> --from <session> makes a capsule of a task that ran without a manifest, as svc "<task>" does it. Any other session ran the manifest of its workspace, which is still there: copy that.',
   },
+  'W-RUN-172': {
+    title: 'a variable that --env names is given to no command',
+    explanation:
+      'The commands of a task without a manifest get the variables that --env names, with the values that they have where svc is started. This one is not set there; a variable of a shell is seen by other programs once it is exported. Variables that begin with OTEL_ are of svc itself, and are given to nobody. The task runs without it.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;
