@@ -148,4 +148,33 @@ describe('a token at /mcp', () => {
     // In this revision a connection that is lost takes nothing back.
     expect(board.current()?.state).toBe('working');
   });
+
+  it.each<[string, readonly Scope[]]>([
+    ['the same', ['read', 'send', 'answer']],
+    ['fewer', ['send']],
+  ])(
+    'that another one of its name with %s scopes replaces has lost its session, in which nothing is done',
+    async (_what, after) => {
+      const home = new TokenHome();
+      const before = await home.add('one', { scopes: ['read', 'send', 'answer'] });
+      const capsule = await open(home, { turns: [says('One.'), says('Two.')] });
+      const call = { jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'demo', arguments: { task: 'x' } } };
+      const ask = async (token: string, id: string): Promise<[number, string]> => {
+        const headers = { 'mcp-session-id': id, accept, ...bearer(token) };
+        const response = await capsule.post(JSON.stringify(call), headers, '/mcp');
+        return [response.status, await response.text()];
+      };
+      const id = (await connect(capsule, before, { revision: '2025-11-25' })).transport?.sessionId ?? '';
+      expect(await ask(before, id)).toEqual([200, expect.stringContaining('One.')]);
+      await home.remove('one');
+      const replaced = await home.add('one', { scopes: after });
+      const gone = [404, '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'];
+      expect([await ask(replaced, id), await ask(replaced, id)]).toEqual([gone, gone]);
+      const { board } = capsule.fixture.session;
+      expect(board.accepted).toBe(1);
+      const anew = (await connect(capsule, replaced, { revision: '2025-11-25' })).transport?.sessionId ?? '';
+      expect(await ask(replaced, anew)).toEqual([200, expect.stringContaining('Two.')]);
+      expect(board.accepted).toBe(2);
+    },
+  );
 });

@@ -16,7 +16,8 @@ const idleMs = 30 * 60 * 1000;
 interface ClientSession {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly client: ClientServer;
-  readonly principal: string;
+  /** Whose token it began with: another token of the same name is another client. */
+  readonly principal: Principal;
   /** On the monotonic clock. */
   usedMs: number;
   /** Answers that are being sent. */
@@ -51,10 +52,11 @@ export class ClientSessions {
       return notServed(400, -32_000, 'Bad Request: Mcp-Session-Id header is required');
     }
     const session = this.#sessions.get(id);
-    const isTheirs = session !== undefined && session.principal === principal.name;
+    if (session?.principal === principal) return await this.#handOn(session, request, message);
+    // Its token was changed: what it calls would be done, and no answer would be for it.
+    if (session?.principal.name === principal.name) await this.#closeUnused((unused) => unused === session);
     // The client begins anew then.
-    if (!isTheirs) return notServed(404, -32_001, 'Session not found');
-    return await this.#handOn(session, request, message);
+    return notServed(404, -32_001, 'Session not found');
   }
 
   async close(): Promise<void> {
@@ -76,7 +78,7 @@ export class ClientSessions {
       onsessioninitialized: (id) => void this.#sessions.set(id, session),
       onsessionclosed: (id) => void this.#sessions.delete(id),
     });
-    const session = { transport, client, principal: principal.name, usedMs: this.#clock.monotonicMs(), streams: 0 };
+    const session = { transport, client, principal, usedMs: this.#clock.monotonicMs(), streams: 0 };
     await client.server.connect(transport);
     return await this.#handOn(session, request, message);
   }
@@ -97,7 +99,7 @@ export class ClientSessions {
   async #makeRoom({ name, seesAll }: Principal): Promise<void> {
     const before = this.#clock.monotonicMs() - idleMs;
     await this.#closeUnused(({ usedMs }) => usedMs <= before);
-    const isTheirs = ({ principal }: ClientSession): boolean => principal === name;
+    const isTheirs = ({ principal }: ClientSession): boolean => principal.name === name;
     const theirs = (): number => [...this.#sessions.values()].filter(isTheirs).length;
     if (!seesAll) await this.#closeUnused((session) => isTheirs(session) && theirs() >= mostOfToken);
     if (!seesAll && theirs() >= mostOfToken) throw full(`${mostOfToken} sessions of this client`);
