@@ -393,4 +393,57 @@ describe('a client with a token of its own', () => {
     expect(receiver.lines).toEqual(['status WORKING']);
     expect(capsule.outside.traced).toEqual([]);
   });
+
+  /** Asks for 8 configs of each of so many tasks; the errors. */
+  async function configsOf(capsule: A2aCapsule, token: string, tasks: number, url: string): Promise<Json[]> {
+    const errors: Json[] = [];
+    for (let made = 0; made < tasks; made += 1) {
+      const message = { ...userMessage('x'), configuration: quick };
+      const taskId = (await capsule.answer('SendMessage', message, bearer(token)))['result'].task.id as string;
+      for (let at = 0; at < 8; at += 1) {
+        const config = { taskId, url, id: `c${at}` };
+        const { error } = await capsule.answer('CreateTaskPushNotificationConfig', config, bearer(token));
+        if (error !== undefined) errors.push(error as Json);
+      }
+    }
+    return errors;
+  }
+
+  const roomy = { afterTask: 'sleep', queueDepth: 100 } as const;
+  const nowhere = 'http://127.0.0.1:9/hook';
+
+  it('has 250 configs at the most, so that others may have theirs', async () => {
+    const home = new TokenHome();
+    const [ann, bob] = [await home.add('ann'), await home.add('bob')];
+    const capsule = (await open({ turns: [hangs], callers: home.callers(), acceptance: roomy })).run();
+    const full = { code: -32004, message: expect.stringContaining('This client has 250 push notification configs') };
+    expect(await configsOf(capsule, ann, 32, nowhere)).toMatchObject(Array.from({ length: 6 }, () => full));
+    const sent = await capsule.answer('SendMessage', notified('x', { url: nowhere }, quick), bearer(ann));
+    expect(sent['error']).toMatchObject(full);
+    expect(await configsOf(capsule, bob, 1, nowhere)).toEqual([]);
+  });
+
+  it('takes none of its 1,000 from who runs the capsule, where no other client has any', async () => {
+    const home = new TokenHome();
+    const bob = await home.add('bob');
+    const capsule = (await open({ turns: [hangs], callers: home.callers(), acceptance: roomy })).run();
+    expect(await configsOf(capsule, 'operator-token', 32, nowhere)).toEqual([]);
+    expect(await configsOf(capsule, bob, 1, nowhere)).toEqual([]);
+    const full = { code: -32004, message: expect.stringContaining('This client has 250 push notification configs') };
+    expect(await configsOf(capsule, 'operator-token', 1, nowhere)).toMatchObject(Array.from({ length: 8 }, () => full));
+  });
+
+  it('holds no other up with 40 receivers that say nothing', async () => {
+    const [silent, other] = [await Receiver.open(null), await Receiver.open(200)];
+    const home = new TokenHome();
+    const [ann, bob] = [await home.add('ann'), await home.add('bob')];
+    const capsule = (
+      await open({ turns: Array.from({ length: 6 }, () => says('Rain.')), callers: home.callers(), acceptance: roomy })
+    ).run();
+    expect(await configsOf(capsule, ann, 5, silent.url)).toEqual([]);
+    await silent.until(8);
+    await capsule.answer('SendMessage', notified('x', { url: other.url }), bearer(bob));
+    await other.until(2);
+    expect([other.lines, silent.received.length]).toEqual([['status WORKING', 'task COMPLETED'], 8]);
+  });
 });

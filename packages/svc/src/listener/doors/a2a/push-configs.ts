@@ -24,7 +24,9 @@ import {
 } from './push-params.ts';
 
 const mostOfTask = 8;
+/** Of all clients, and of one: it must not keep out the others. */
 const mostTogether = 1000;
+const mostOfClient = 250;
 /** A longer task or artifact is not sent: the receiver is told of the status, and asks for it. */
 const longestBody = 1024 * 1024;
 
@@ -51,7 +53,6 @@ export class PushConfigs {
   readonly #rule: PushRule | null;
   readonly #budget = new PushBudget();
   readonly #followed = new Map<TaskRecord, Followed>();
-  #count = 0;
 
   constructor(core: DoorCore) {
     const { push = [], outside } = core.facts;
@@ -99,7 +100,7 @@ export class PushConfigs {
   ofMessage(config: JsonObject, taskId: string | null, principal: Principal): PushRequest {
     demand(principal, ['read']);
     const request = parsePush(config, this.#rules(), 'configuration.taskPushNotificationConfig.');
-    this.#checkRoom(taskId === null ? null : visible(taskId, principal, this.#core));
+    this.#checkRoom(taskId === null ? null : visible(taskId, principal, this.#core), principal);
     return request;
   }
 
@@ -110,22 +111,26 @@ export class PushConfigs {
     if (same !== undefined) return shownPush(request, same.id, record.id);
     const id = request.id ?? `cfg_${Buffer.from(this.#core.session.clock.randomBytes(16)).toString('hex')}`;
     const before = own.find((config) => config.id === id);
-    if (before === undefined) this.#checkRoom(record);
+    if (before === undefined) this.#checkRoom(record, owner);
     else this.#remove(record, before);
     const queue = this.#queueFor(record, { request, owner });
     this.#follow(record).configs.add({ id, request, queue, owner });
-    this.#count += 1;
     // Nothing more happens to it, and its end may have come a moment before the client could ask.
     if (record.isSettled) queue.add(bodyOf(lastOf(record), record));
     return shownPush(request, id, record.id);
   }
 
   /** Null is a task that there is not yet. */
-  #checkRoom(record: TaskRecord | null): void {
+  #checkRoom(record: TaskRecord | null, owner: Principal): void {
     const full = (message: string): A2aFault => faultOf('UNSUPPORTED_OPERATION', message, {});
     const ofTask = record === null ? 0 : (this.#followed.get(record)?.configs.size ?? 0);
     if (ofTask >= mostOfTask) throw full(`The task has ${mostOfTask} push notification configs already`);
-    if (!this.#hasRoom()) throw full(`This agent has ${mostTogether} push notification configs already`);
+    if (!this.#hasRoom(mostTogether, () => true)) {
+      throw full(`This agent has ${mostTogether} push notification configs already`);
+    }
+    if (this.#budget.isAlone(owner)) return;
+    if (this.#hasRoom(mostOfClient, (config) => config.owner.name === owner.name)) return;
+    throw full(`This client has ${mostOfClient} push notification configs already`);
   }
 
   /** For the config of a message, once its task is there. */
@@ -149,7 +154,7 @@ export class PushConfigs {
     const queue: PushQueue = new PushQueue({
       receiver: receiverOf(request, this.#spanOf(record)),
       clock,
-      budget: this.#budget,
+      share: this.#budget.enter(owner),
       post: async (headers, body, signal) => {
         // Who may not ask about the task any more is not told of it either.
         if (!(await this.#core.holds(owner))) return { kind: 'gone' };
@@ -188,21 +193,25 @@ export class PushConfigs {
     if (followed?.configs.delete(config) !== true) return;
     config.queue.end(false);
     this.#tellLosses(record, config);
-    this.#count -= 1;
     if (followed.configs.size > 0) return;
     followed.unfollow();
     this.#followed.delete(record);
   }
 
-  /** Those of tasks that nobody can ask about any more go first, then those that have nothing left to say. */
-  #hasRoom(): boolean {
-    if (this.#count < mostTogether) return true;
+  /** Whether there are fewer of these. Those of tasks that nobody can ask about any more go first, then those that have nothing left to say. */
+  #hasRoom(most: number, isMeant: (config: Config) => boolean): boolean {
+    const hasRoom = (): boolean => this.#all().filter(({ config }) => isMeant(config)).length < most;
+    if (hasRoom()) return true;
     const { records } = this.#core;
-    this.#removeWhere((record) => records.find(record.id) === null);
-    if (this.#count >= mostTogether) {
-      this.#removeWhere((record, { queue }) => record.isSettled && queue.isIdle);
+    this.#removeWhere((record, config) => isMeant(config) && records.find(record.id) === null);
+    if (!hasRoom()) {
+      this.#removeWhere((record, config) => isMeant(config) && record.isSettled && config.queue.isIdle);
     }
-    return this.#count < mostTogether;
+    return hasRoom();
+  }
+
+  #all(): readonly { readonly record: TaskRecord; readonly config: Config }[] {
+    return [...this.#followed].flatMap(([record, { configs }]) => [...configs].map((config) => ({ record, config })));
   }
 
   #removeWhere(holds: (record: TaskRecord, config: Config) => boolean): void {
@@ -213,9 +222,7 @@ export class PushConfigs {
 
   /** What can still be sent has two seconds. */
   async #close(): Promise<void> {
-    const all = [...this.#followed].flatMap(([record, { configs }]) =>
-      [...configs].map((config) => ({ record, config })),
-    );
+    const all = this.#all();
     await atMost(this.#core.session.clock, endWithinMs, Promise.all(all.map(({ config }) => config.queue.drain())));
     for (const { record, config } of all) {
       config.queue.end(true);

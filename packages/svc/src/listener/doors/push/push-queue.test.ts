@@ -5,11 +5,14 @@ import { describe, expect, it } from 'vitest';
 
 import { FakeClock } from '../../../../../../test/support/fake-clock.ts';
 import type { Posted } from './post-notification.ts';
-import { PushBudget } from './push-budget.ts';
+import { PushBudget, type PushShare } from './push-budget.ts';
 import { PushQueue, type PushReceiver } from './push-queue.ts';
 
 const failed: Posted = { kind: 'failed', why: 'it answered 500' };
 const taken: Posted = { kind: 'taken' };
+const local = { name: 'local', seesAll: true };
+const ann = { name: 'token:ann', seesAll: false };
+const bob = { name: 'token:bob', seesAll: false };
 
 /** A queue whose receiver answers as `answer` says, each request in a turn of the event loop of its own. */
 class Received {
@@ -22,12 +25,12 @@ class Received {
   constructor(
     answer: (tries: number) => Posted | Promise<Posted>,
     receiver: Partial<PushReceiver> = {},
-    budget = new PushBudget(),
+    share: PushShare = new PushBudget().enter(local),
   ) {
     this.queue = new PushQueue({
       receiver: { headers: { 'x-mine': '1' }, key: null, ...receiver },
       clock: this.clock,
-      budget,
+      share,
       post: async (headers, body) => {
         this.bodies.push(Buffer.from(body).toString());
         this.headers.push(headers);
@@ -54,6 +57,37 @@ class Received {
     this.clock.advance(ms);
     await this.settle();
   }
+}
+
+/** Receivers of several clients, of which each is asked once and answers when it is told to. */
+function clients(): {
+  readonly asked: Record<string, number>;
+  readonly add: (owner: typeof local, receivers: number) => void;
+  /** Of those that have not answered yet, the first so many do. */
+  readonly answer: (count: number) => void;
+  readonly settle: () => Promise<void>;
+} {
+  const budget = new PushBudget();
+  const asked: Record<string, number> = {};
+  const answers: ((posted: Posted) => void)[] = [];
+  let last: Received | null = null;
+  return {
+    asked,
+    add: (owner, receivers) => {
+      for (let made = 0; made < receivers; made += 1) {
+        const post = (): Promise<Posted> => {
+          asked[owner.name] = (asked[owner.name] ?? 0) + 1;
+          return new Promise((resolve) => void answers.push(resolve));
+        };
+        last = new Received(post, {}, budget.enter(owner));
+        last.add('a');
+      }
+    },
+    answer: (count) => {
+      for (const resolve of answers.splice(0, count)) resolve(taken);
+    },
+    settle: async () => await last?.settle(),
+  };
 }
 
 describe('the notifications of a receiver', () => {
@@ -148,7 +182,7 @@ describe('the notifications of a receiver', () => {
   it('hold 32 MiB with those of all others', async () => {
     const budget = new PushBudget();
     const never = (): Promise<Posted> => new Promise(() => {});
-    const [one, other] = [new Received(never, {}, budget), new Received(never, {}, budget)];
+    const [one, other] = [new Received(never, {}, budget.enter(local)), new Received(never, {}, budget.enter(local))];
     const megabyte = 'x'.repeat(1024 * 1024);
     one.add(...Array.from({ length: 31 }, () => megabyte));
     other.add(megabyte, megabyte);
@@ -166,7 +200,7 @@ describe('the notifications of a receiver', () => {
       asking += 1;
       return new Promise((resolve) => void answers.push(resolve));
     };
-    const all = Array.from({ length: 40 }, () => new Received(answer, {}, budget));
+    const all = Array.from({ length: 40 }, () => new Received(answer, {}, budget.enter(local)));
     for (const each of all) each.add('a');
     await all[0]?.settle();
     expect(asking).toBe(32);
@@ -177,6 +211,60 @@ describe('the notifications of a receiver', () => {
     for (const resolve of answers.splice(0)) resolve(taken);
     await all[0]?.settle();
     expect(asking).toBe(39);
+  });
+
+  it('of one client are 8 requests at a time, and those of another are on their way at once', async () => {
+    const { asked, add, answer, settle } = clients();
+    add(ann, 40);
+    await settle();
+    expect(asked).toEqual({ 'token:ann': 8 });
+    add(bob, 1);
+    await settle();
+    expect(asked).toEqual({ 'token:ann': 8, 'token:bob': 1 });
+    answer(2);
+    await settle();
+    expect(asked).toEqual({ 'token:ann': 10, 'token:bob': 1 });
+  });
+
+  it('of who runs the capsule may be all requests as long as no other client is notified', async () => {
+    const { asked, add, answer, settle } = clients();
+    add(local, 40);
+    await settle();
+    expect(asked).toEqual({ local: 32 });
+    add(bob, 9);
+    await settle();
+    answer(1);
+    await settle();
+    expect(asked).toEqual({ local: 32, 'token:bob': 1 });
+    answer(10);
+    await settle();
+    expect(asked).toEqual({ local: 32, 'token:bob': 8 });
+  });
+
+  it('of several clients have turns where all places are taken', async () => {
+    const { asked, add, answer, settle } = clients();
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const name of names) add({ name, seesAll: false }, 12);
+    await settle();
+    expect(asked).toEqual({ a: 8, b: 8, c: 8, d: 8 });
+    answer(4);
+    await settle();
+    expect(asked).toEqual({ a: 8, b: 8, c: 8, d: 8, e: 2, f: 2 });
+  });
+
+  it('of one client hold 8 MiB, and the 32 of all where it runs the capsule and is alone', () => {
+    const never = (): Promise<Posted> => new Promise(() => {});
+    const budget = new PushBudget();
+    const megabyte = 'x'.repeat(1024 * 1024);
+    const many = Array.from({ length: 33 }, () => megabyte);
+    const annes = new Received(never, {}, budget.enter(ann));
+    annes.add(...many);
+    const locals = new Received(never, {}, budget.enter(local));
+    locals.add(...many);
+    expect([annes.queue.totals.lost, locals.queue.totals.lost]).toEqual([25, 25]);
+    annes.queue.end(false);
+    locals.add(...many);
+    expect(locals.queue.totals.lost).toBe(25 + 9);
   });
 
   it('wait for nothing at the end, and what has not arrived is counted', async () => {

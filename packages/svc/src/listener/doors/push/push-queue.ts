@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto';
 
 import type { Clock } from '@svc/kit/clock.ts';
 import type { Posted } from './post-notification.ts';
-import type { PushBudget } from './push-budget.ts';
+import type { PushShare } from './push-budget.ts';
 
 /** How long each further try waits after the one before it has failed. */
 const pausesMs: readonly number[] = [1_000, 4_000, 16_000, 64_000, 256_000];
@@ -22,7 +22,8 @@ export interface PushReceiver {
 export interface PushQueueOptions {
   readonly receiver: PushReceiver;
   readonly clock: Clock;
-  readonly budget: PushBudget;
+  /** Of the client that wants to be notified; left at the end. */
+  readonly share: PushShare;
   readonly post: (headers: Readonly<Record<string, string>>, body: Uint8Array, signal: AbortSignal) => Promise<Posted>;
   /** The receiver wants no more: nothing is sent to it from now on. */
   readonly onGone: () => void;
@@ -70,12 +71,12 @@ export class PushQueue {
   /** `body` is what is sent, which others may share. */
   add(body: Uint8Array): void {
     if (this.#stop.signal.aborted) return;
-    const { clock, budget } = this.#options;
-    while (this.#queue.length >= mostQueued || !budget.take(body.length)) {
+    const { clock, share } = this.#options;
+    while (this.#queue.length >= mostQueued || !share.take(body.length)) {
       // The first one is on its way.
       const [oldest] = this.#queue.splice(this.#isBusy ? 1 : 0, 1);
       if (oldest === undefined) return this.#count('too many waited to be sent');
-      budget.giveBack(oldest.body.length);
+      share.giveBack(oldest.body.length);
       this.#count('too many waited to be sent');
     }
     this.#queue.push({ id: `msg_${Buffer.from(clock.randomBytes(16)).toString('hex')}`, body });
@@ -95,9 +96,10 @@ export class PushQueue {
     this.#stop.abort();
     this.#endPause();
     for (const { body } of this.#queue.splice(0)) {
-      this.#options.budget.giveBack(body.length);
+      this.#options.share.giveBack(body.length);
       if (isLost) this.#count('the session ended');
     }
+    this.#options.share.leave();
   }
 
   async #work(): Promise<void> {
@@ -106,7 +108,7 @@ export class PushQueue {
       const posted = await this.#deliver(next);
       if (this.#stop.signal.aborted) break;
       this.#queue.shift();
-      this.#options.budget.giveBack(next.body.length);
+      this.#options.share.giveBack(next.body.length);
       if (posted.kind === 'taken') this.#sent += 1;
       else if (posted.kind === 'gone') this.#options.onGone();
       else this.#count(posted.why);
@@ -128,8 +130,8 @@ export class PushQueue {
   }
 
   async #try({ id, body }: Queued): Promise<Posted> {
-    const { clock, receiver, budget, post } = this.#options;
-    const giveBack = await budget.place(this.#stop.signal);
+    const { clock, receiver, share, post } = this.#options;
+    const giveBack = await share.place(this.#stop.signal);
     if (giveBack === null) return { kind: 'failed', why: 'the session ended' };
     try {
       const timestamp = String(Math.floor(clock.now() / 1000));
