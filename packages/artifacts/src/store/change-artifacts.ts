@@ -9,9 +9,10 @@ import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { type ArtifactEdit, editArtifacts } from '../manifest/edit-artifacts.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import type { ArtifactSource } from './installed-artifact.ts';
-import { bringRef, type InstallRequest, type InstalledRef, record } from './install.ts';
-import type { WantedArtifact } from './locate.ts';
+import { bringRef, type BroughtRef, type InstallRequest, record } from './install.ts';
+import type { CopyRule, StorePlaces, WantedArtifact } from './locate.ts';
 import { addToLock, dropFromLock } from './lockfile.ts';
+import { refuseShadowed } from './taken-copies.ts';
 
 /** What becomes of one artifact of the project. */
 export interface ArtifactChange {
@@ -19,6 +20,8 @@ export interface ArtifactChange {
   readonly wanted: WantedArtifact | null;
   /** Asked in place of the registry in use as it is. */
   readonly source?: ArtifactSource;
+  /** Which copies of this machine are as good as what the source has; all of them when absent. */
+  readonly mayTake?: CopyRule;
   /** Makes the edit of the manifest; `runtime` is what the archive that was brought says of itself. */
   readonly edit: (runtime: ArtifactEntry['runtime'] | null) => ArtifactEdit;
 }
@@ -46,17 +49,19 @@ export function readManifest(path: string): string {
 export async function changeArtifacts(
   changes: readonly ArtifactChange[],
   request: ChangeRequest,
-): Promise<readonly InstalledRef[]> {
-  const brought: InstalledRef[] = [];
+): Promise<readonly BroughtRef[]> {
+  const brought: BroughtRef[] = [];
   const edits: ArtifactEdit[] = [];
-  for (const { wanted, source, edit } of changes) {
+  for (const change of changes) {
+    const { wanted, source, edit } = change;
     if (wanted === null) {
       edits.push(edit(null));
       continue;
     }
-    const sources = source === undefined ? request.sources : () => [source];
-    const { runtime, ...installed } = await bringRef(wanted, { ...request, entries: [], sources });
-    if (runtime === null) throw new Diagnostic('E-ART-005', `${wanted.name} is a capsule, which no other capsule uses`);
+    const installed = await bringRef(wanted, { ...request, ...placesOfChange(change, request), entries: [] });
+    const { name, runtime } = installed;
+    if (runtime === null) throw new Diagnostic('E-ART-005', `${name} is a capsule, which no other capsule uses`);
+    refuseShadowed(wanted, { ...installed, by: source?.name ?? 'the registry in use' }, request);
     brought.push(installed);
     edits.push(edit(runtime));
   }
@@ -70,6 +75,12 @@ export async function changeArtifacts(
     await dropFromLock(manifestDir, ({ name, version }) => isStale(edits, entries, { name, version }));
   });
   return brought;
+}
+
+/** Where the artifact of a change is looked for. */
+export function placesOfChange({ source, mayTake }: ArtifactChange, places: StorePlaces): StorePlaces {
+  const sources = source === undefined ? places.sources : (): readonly ArtifactSource[] => [source];
+  return { ...places, sources, fetching: { ...places.fetching, ...(mayTake === undefined ? {} : { mayTake }) } };
 }
 
 /** Only of the artifacts that were changed: other entries of a lock may be another branch's. */

@@ -44,6 +44,18 @@ function hasPlatform(pairs: readonly (readonly [string, string])[], platform: st
   return pairs.some((pair) => pair.join('-') === platform);
 }
 
+/** The archive of a listed version that this machine gets: the variant for its platform, else the generic file. Null where none is listed. */
+export function archiveFor(
+  { listed }: Candidate,
+  platform: string,
+): { readonly platform: string | null; readonly sha256: string; readonly bytes: number } | null {
+  const archives = listed?.archives ?? [];
+  const variant = archives.find(({ platforms }) => hasPlatform(platforms, platform));
+  const archive = variant ?? archives.find(({ platforms }) => platforms.length === 0);
+  if (archive === undefined) return null;
+  return { platform: variant === undefined ? null : platform, sha256: archive.sha256, bytes: archive.size };
+}
+
 /** The highest version that is offered and that a range allows, deprecated or not; null when there is none. */
 export function chooseVersion({ all }: Candidates, range: string, platform: string): Candidate | null {
   const offered = all.filter((candidate) => isOffered(candidate, platform));

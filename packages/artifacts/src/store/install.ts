@@ -59,8 +59,9 @@ export interface InstalledRef extends ArtifactRef {
   readonly from?: string | undefined;
 }
 
-/** The same with what it is for; null for a capsule. */
-interface BroughtRef extends InstalledRef {
+/** The same with its size, and with what it is for; null for a capsule. */
+export interface BroughtRef extends InstalledRef {
+  readonly bytes: number;
   readonly runtime: ArtifactManifest['runtime'] | null;
 }
 
@@ -114,13 +115,14 @@ export async function bringRef(
   await holdToStates([{ ...ref, from: place }], request);
   const { origin, stored, artifact, admission, from } = await findRef({ ...ref, from: place }, request);
   const { platform, path, sha256 } = stored;
+  const { size: bytes } = await stat(path);
   if (artifact !== null) await request.prepare(artifact);
   if (origin !== (request.fetching?.into ?? 'project')) {
     const chunks = chunksOfFile(path);
     const signatures = signaturesBeside(path);
     await putArchive({ root: targetRoot(request), chunks, platform, from: path, expected: ref, sha256, signatures });
   }
-  return { ...ref, platform, sha256, origin, admission, from, runtime: artifact?.manifest.runtime ?? null };
+  return { ...ref, platform, sha256, bytes, origin, admission, from, runtime: artifact?.manifest.runtime ?? null };
 }
 
 /** A capsule is stored like any artifact; the artifacts that it needs in turn are installed when it is run. */

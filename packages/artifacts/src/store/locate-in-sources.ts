@@ -1,8 +1,10 @@
 /** Asks registries and repositories for an artifact that this machine does not have. */
 
+import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { archiveLimits } from './archive-entry.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { refuseBlocked } from './blocked-copies.ts';
 import type { ArtifactSource, FetchedArchive } from './installed-artifact.ts';
@@ -10,7 +12,7 @@ import { storedVersions } from './list-stored.ts';
 import type { LocalPlace, Location, StorePlaces } from './locate.ts';
 import { fetchedFrom, type LockedArtifact, readLock } from './lockfile.ts';
 import { variantPaths } from './store-layout.ts';
-import { receive, type Receipt } from './store-put.ts';
+import { holdToLock, receive, type Receipt } from './store-put.ts';
 import { trustPlacesOf } from './trust/admit-stored.ts';
 import { judgeState, strictRules } from './version-state-rules.ts';
 
@@ -24,26 +26,85 @@ export async function locateInSources(
   local: readonly LocalPlace[],
   root: string,
 ): Promise<Location> {
-  for (const place of local) refuseBlocked(place.root, ref, [places.platform, null]);
   const receipt = receiptOf(places, root);
+  const { fetched, source } = await askSources(ref, places, local, receipt);
+  try {
+    const from = fetchedFrom(fetched.from);
+    const signatures = async (archive: LockedArtifact): Promise<readonly string[]> =>
+      (await source.signatures?.({ ...archive, ...from })) ?? [];
+    const download = { source: source.name, what: spell(ref), expected: ref, signatures };
+    const stored = await receive(fetched, download, receipt);
+    return { origin: places.fetching?.into ?? 'project', root, stored, admission: stored.admission, ...from };
+  } finally {
+    fetched.discard();
+  }
+}
+
+/** What the first source that has it is about to send; the caller lets go of its connection. */
+async function askSources(
+  ref: ArtifactRef,
+  places: StorePlaces,
+  local: readonly LocalPlace[],
+  receipt: Receipt,
+): Promise<Arriving> {
+  for (const place of local) refuseBlocked(place.root, ref, [places.platform, null]);
   const held = receipt.isFrozen ? lockedFor(ref, places.platform, receipt) : undefined;
   const sources = await sourcesFor(held, places);
   for (const source of sources) {
     const fetched = await source.fetch(ref, places.platform, held);
     if (fetched === null) continue;
+    const arriving = { fetched, source, receipt };
     try {
-      if (fetched.state !== undefined) await holdToState(ref, { fetched, source, receipt }, places);
-      const from = fetchedFrom(fetched.from);
-      const signatures = async (archive: LockedArtifact): Promise<readonly string[]> =>
-        (await source.signatures?.({ ...archive, ...from })) ?? [];
-      const download = { source: source.name, what: spell(ref), expected: ref, signatures };
-      const stored = await receive(fetched, download, receipt);
-      return { origin: places.fetching?.into ?? 'project', root, stored, admission: stored.admission, ...from };
-    } finally {
+      if (fetched.state !== undefined) await holdToState(ref, arriving, places);
+      return arriving;
+    } catch (error) {
       fetched.discard();
+      throw error;
     }
   }
   throw foundNowhere(ref, places.platform, local, sources);
+}
+
+/** What is known of an archive before it is brought. */
+export interface AnnouncedArchive {
+  readonly platform: string | null;
+  readonly sha256: string;
+  /** Null where its source does not say. */
+  readonly bytes: number | null;
+}
+
+/**
+ * What the sources would send, and from where; nothing of it is stored. The bytes are only read where their source announces no hash. Throws what
+ * `locateInSources` does as far as that is known without them.
+ */
+export async function announcedBySources(
+  ref: ArtifactRef,
+  places: StorePlaces,
+  local: readonly LocalPlace[],
+  root: string,
+): Promise<AnnouncedArchive & { readonly by: string }> {
+  const receipt = receiptOf(places, root);
+  const { fetched, source } = await askSources(ref, places, local, receipt);
+  try {
+    const { platform, size, from } = fetched;
+    const { sha256, bytes } =
+      fetched.sha256 === null ? await measured(fetched, source.name) : { sha256: fetched.sha256, bytes: size };
+    holdToLock({ ...ref, platform, sha256, ...fetchedFrom(from) }, { source: source.name }, receipt);
+    return { platform, sha256, bytes, by: source.name };
+  } finally {
+    fetched.discard();
+  }
+}
+
+async function measured(fetched: FetchedArchive, by: string): Promise<Pick<AnnouncedArchive, 'sha256' | 'bytes'>> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of fetched.bytes) {
+    hash.update(chunk);
+    bytes += chunk.length;
+    if (bytes > archiveLimits.maxArchiveBytes) throw new Diagnostic('E-ART-003', `${by} is larger than 512 MiB`);
+  }
+  return { sha256: hash.digest('hex'), bytes };
 }
 
 /** What the lock records for this platform: the variant, else the generic file. */

@@ -37,9 +37,14 @@ interface Fetching {
   readonly acceptSigner?: boolean;
   /** Nothing is used of what is found, so that the trust policy is not asked: for commands that tell what a rule would refuse. */
   readonly inspectsOnly?: boolean;
+  /** Which copies of this machine are taken in place of what the sources have; all when absent. */
+  readonly mayTake?: CopyRule;
   /** How versions are taken that somebody advises against; strictly when absent. */
   readonly states?: StateRules;
 }
+
+/** Whether a copy of this machine is what was asked for (`store/taken-copies.ts`). */
+export type CopyRule = (stored: StoredArchive, origin: LocalPlace['origin']) => boolean;
 
 /** The stores that can be written to. */
 type StoreOrigin = 'project' | 'user';
@@ -71,6 +76,17 @@ export function localPlaces(places: StorePlaces): readonly LocalPlace[] {
   ];
 }
 
+/** The first local place that has the artifact, as far as its copy may be taken, and what it has; null when none has. */
+export function copyHere(ref: ArtifactRef, places: StorePlaces): (LocalPlace & Pick<Location, 'stored'>) | null {
+  for (const place of localPlaces(places)) {
+    // What comes with the package runs everywhere: it has no variants to look for.
+    const isBundled = place.origin === 'bundled';
+    const stored = isBundled ? readVariant(place.root, ref, null) : findStored(place.root, ref, places.platform);
+    if (stored !== null && places.fetching?.mayTake?.(stored, place.origin) !== false) return { ...place, stored };
+  }
+  return null;
+}
+
 /**
  * The first local place that has the artifact. When none has, the sources are asked, and what one gives goes into a store. Throws
  * `E-REG-001` when it is nowhere, naming every place, what a download is refused with (`receive`), and what the trust policy refuses (`admit`).
@@ -78,19 +94,15 @@ export function localPlaces(places: StorePlaces): readonly LocalPlace[] {
 export async function locate({ from, ...ref }: WantedArtifact, wherever: StorePlaces): Promise<Location> {
   // Its archive and its signatures are asked for there, and nowhere else.
   const places = from === undefined ? wherever : { ...wherever, sources: () => wherever.sources(from) };
-  const local = localPlaces(places);
-  for (const place of local) {
-    // What comes with the package runs everywhere: it has no variants to look for.
-    const isBundled = place.origin === 'bundled';
-    const stored = isBundled ? readVariant(place.root, ref, null) : findStored(place.root, ref, places.platform);
-    if (stored === null) continue;
-    if (isBundled) return { ...place, stored };
-    if (places.fetching?.inspectsOnly === true) return { ...place, stored, admission: { kind: 'unchecked' } };
-    const { admitStored } = await import('./trust/admit-stored.ts');
-    return { ...place, stored, admission: await admitStored(stored, places) };
+  const here = copyHere(ref, places);
+  if (here === null) {
+    const { locateInSources } = await import('./locate-in-sources.ts');
+    return await locateInSources(ref, places, localPlaces(places), targetRoot(places));
   }
-  const { locateInSources } = await import('./locate-in-sources.ts');
-  return await locateInSources(ref, places, local, targetRoot(places));
+  if (here.origin === 'bundled') return here;
+  if (places.fetching?.inspectsOnly === true) return { ...here, admission: { kind: 'unchecked' } };
+  const { admitStored } = await import('./trust/admit-stored.ts');
+  return { ...here, admission: await admitStored(here.stored, places) };
 }
 
 /** The store that takes in what is installed or fetched. */

@@ -323,7 +323,12 @@ async function admitDownload(
   return { admission, signatures };
 }
 
-function holdToLock(found: LockedArtifact, { source }: Download, { lock, isFrozen }: Receipt): void {
+/** `E-REG-005` for an archive of `source` that is not what `svc.lock` records. */
+export function holdToLock(
+  found: LockedArtifact,
+  { source }: Pick<Download, 'source'>,
+  { lock, isFrozen }: Pick<Receipt, 'lock' | 'isFrozen'>,
+): void {
   const held = lock?.find(
     ({ name, version, platform }) => name === found.name && version === found.version && platform === found.platform,
   );

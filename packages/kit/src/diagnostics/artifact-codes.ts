@@ -172,6 +172,11 @@ export const artifactCodes = {
     explanation:
       'svc remove takes an artifact out of artifacts of svc.yaml. Another part of the manifest names it, such as inference.driver.artifact, and would be without it. Change that part first.',
   },
+  'E-REG-031': {
+    title: 'another copy of the version goes before the one that was asked for',
+    explanation:
+      'What comes with svc is found before anything in a store, and a variant for this platform before the generic file. The source that svc add or svc update asked has other bytes under the same name and version, which svc run would not find. Nothing was recorded. Choose another version, or take away the copy that the message names.',
+  },
   'W-REG-004': {
     title: 'the version is deprecated',
     explanation:

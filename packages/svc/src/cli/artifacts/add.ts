@@ -19,8 +19,10 @@ import {
   noVersion,
   storedHere,
 } from '@svc/artifacts/store/choose-version.ts';
+import { readLock } from '@svc/artifacts/store/lockfile.ts';
 import { archivesOfRelease } from '@svc/artifacts/store/sources/github-source.ts';
 import { githubApiOf, sourceAt } from '@svc/artifacts/store/sources/registry-in-use.ts';
+import { copiesFromPlace, copiesOfCandidate } from '@svc/artifacts/store/taken-copies.ts';
 import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
 import { judgeState, strictRules } from '@svc/artifacts/store/version-state-rules.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -146,6 +148,7 @@ async function planOne(
     candidate,
     wanted: { name, version },
     ...(source === undefined ? {} : { source }),
+    ...(opened.registry().kind === 'local' ? {} : { mayTake: copiesOfCandidate(candidate, opened.request.platform) }),
     expectedEdit: edit(candidate.listed?.artifact_runtime ?? present?.runtime ?? 'tool'),
     edit,
   };
@@ -283,6 +286,7 @@ function planPlace({ name, version }: ArtifactRef, from: string, opened: OpenedP
     candidate: null,
     wanted: { name, version, from },
     source: sourceAt(from, opened.choice),
+    mayTake: copiesFromPlace(from, readLock(opened.request.manifestDir)),
     expectedEdit: edit(present?.runtime ?? 'tool'),
     edit,
   };
@@ -296,7 +300,8 @@ function planComponent(
   const { choice, context } = opened;
   const source = packedComponent(reference, manifest, { choice, cwd: context.cwd });
   const { host, repository } = reference;
-  return { ...planPlace(source.ref, `${ociPrefix}${host}/${repository}`, opened), source };
+  // The svc.yaml that it is packed with may be another one by now.
+  return { ...planPlace(source.ref, `${ociPrefix}${host}/${repository}`, opened), source, mayTake: () => false };
 }
 
 /** `E-ART-008` for a file that is not named `<name>-<version>.zip`. */

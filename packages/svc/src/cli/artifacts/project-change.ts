@@ -20,6 +20,7 @@ import {
 import type { Candidate } from '@svc/artifacts/store/choose-version.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { InstalledRef } from '@svc/artifacts/store/install.ts';
+import { plannedArchive } from '@svc/artifacts/store/planned-archive.ts';
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
 import { type RegistryInUse, registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
@@ -33,7 +34,7 @@ import { type Column, renderTable } from '../table.ts';
 import { exactLine, jsonLine, say } from '../terminal/shown.ts';
 import { shownBytes } from '../trace/shown-values.ts';
 import { DownloadView } from '../transfer-view.ts';
-import { type BroughtArchives, plannedSigners } from './planned-signers.ts';
+import { plannedSigners } from './planned-signers.ts';
 
 export interface ChangeOptions {
   readonly manifest: string;
@@ -129,8 +130,6 @@ interface ChangeRow {
   readonly before: string | null;
   readonly after: string | null;
   readonly range: string | null;
-  readonly bytes: number | null;
-  readonly sha256: string | null;
   /** The lines of the manifest that go (`-`) and that come (`+`). */
   readonly lines: readonly string[];
 }
@@ -141,7 +140,7 @@ export async function carryOut(plan: readonly PlannedChange[], opened: OpenedPro
   // Refuses what cannot be edited before anything is fetched.
   const rows = rowsOf(plan, opened);
   if (options.dryRun === true) {
-    show(rows, 'planned', opened, await plannedSigners(plan, opened));
+    show(rows, 'planned', opened, await plannedArchives(plan, opened));
     return;
   }
   if (plan.length === 0) {
@@ -156,25 +155,37 @@ export async function carryOut(plan: readonly PlannedChange[], opened: OpenedPro
 
 function rowsOf(plan: readonly PlannedChange[], { request, options }: OpenedProject): readonly ChangeRow[] {
   let text = readManifest(request.manifestPath);
-  const rows = plan.map(({ name, before, after, range, candidate, expectedEdit }) => {
+  const rows = plan.map(({ name, before, after, range, expectedEdit }) => {
     const edited = editArtifacts(options.manifest, text, [expectedEdit]);
     const lines = changedLines(text, edited);
     text = edited;
-    const archive = archiveOf(candidate, request.platform);
-    return { name, before, after, range, bytes: archive?.size ?? null, sha256: archive?.sha256 ?? null, lines };
+    return { name, before, after, range, lines };
   });
   request.entriesOf(text);
   return rows;
 }
 
-/** The archive that this machine would get. */
-function archiveOf(
-  candidate: Candidate | null,
-  platform: string,
-): { readonly size: number; readonly sha256: string } | null {
-  const archives = candidate?.listed?.archives ?? [];
-  const variant = archives.find(({ platforms }) => platforms.some((pair) => pair.join('-') === platform));
-  return variant ?? archives.find(({ platforms }) => platforms.length === 0) ?? null;
+/** What is known of an archive that was brought, or would be. */
+interface KnownArchive extends Pick<InstalledRef, 'sha256'> {
+  readonly bytes: number | null;
+  readonly admission?: InstalledRef['admission'];
+}
+
+/** What the change would bring, by its spelling, and who signed it as far as somebody wants to know. */
+async function plannedArchives(
+  plan: readonly PlannedChange[],
+  opened: OpenedProject,
+): Promise<ReadonlyMap<string, KnownArchive>> {
+  const archives = new Map<string, KnownArchive>();
+  for (const change of plan) {
+    const archive = await plannedArchive(change, opened.request);
+    if (archive !== null && change.wanted !== null) archives.set(spell(change.wanted), archive);
+  }
+  for (const [ref, admission] of await plannedSigners(plan, opened)) {
+    const archive = archives.get(ref);
+    if (archive !== undefined) archives.set(ref, { ...archive, admission });
+  }
+  return archives;
 }
 
 /** The lines between what is equal at the beginning and at the end. */
@@ -193,14 +204,14 @@ function show(
   rows: readonly ChangeRow[],
   outcome: 'planned' | 'changed',
   { options, context }: OpenedProject,
-  brought: BroughtArchives = new Map(),
+  brought: ReadonlyMap<string, KnownArchive> = new Map(),
 ): void {
-  const broughtFor = ({ name, after }: ChangeRow): Pick<InstalledRef, 'sha256' | 'admission'> | undefined =>
+  const broughtFor = ({ name, after }: ChangeRow): KnownArchive | undefined =>
     after === null ? undefined : brought.get(spell({ name, version: after }));
   if (options.json === true) {
     for (const row of rows) {
-      const { name, before, after, range, bytes, lines } = row;
-      const sha256 = broughtFor(row)?.sha256 ?? row.sha256;
+      const { name, before, after, range, lines } = row;
+      const { bytes = null, sha256 = null } = broughtFor(row) ?? {};
       const signer = signerOf(broughtFor(row));
       const signed_by = signer === null ? null : encodeSigner(signer);
       context.stdout.write(jsonLine({ name, before, after, range, bytes, sha256, signed_by, lines, outcome }));
@@ -211,14 +222,11 @@ function show(
     context.stderr.write(say`nothing changes\n`);
     return;
   }
-  const cells = rows.map((row) => [
-    row.name,
-    row.before ?? '-',
-    row.after ?? '-',
-    row.range ?? '-',
-    row.bytes === null ? '-' : shownBytes(row.bytes),
-    (broughtFor(row)?.sha256 ?? row.sha256)?.slice(0, 12) ?? '-',
-  ]);
+  const cells = rows.map((row) => {
+    const { bytes = null, sha256 } = broughtFor(row) ?? {};
+    const versions = [row.name, row.before ?? '-', row.after ?? '-', row.range ?? '-'];
+    return [...versions, bytes === null ? '-' : shownBytes(bytes), sha256?.slice(0, 12) ?? '-'];
+  });
   context.stdout.write(renderTable(columns, cells, context.stdout));
   const policy = brought.size === 0 ? null : loadTrustPolicy(context.home);
   for (const row of rows) {
@@ -233,6 +241,6 @@ function show(
 }
 
 /** Null where nobody has signed, or no policy wants to know. */
-function signerOf(brought: Pick<InstalledRef, 'admission'> | undefined): Signer | null {
+function signerOf(brought: KnownArchive | undefined): Signer | null {
   return brought?.admission?.kind === 'signed' ? brought.admission.signer : null;
 }

@@ -5,6 +5,7 @@ import { Command } from 'commander';
 import type { ArtifactEdit } from '@svc/artifacts/manifest/edit-artifacts.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { type Candidate, heldToList, noVersion } from '@svc/artifacts/store/choose-version.ts';
+import { copiesOfCandidate } from '@svc/artifacts/store/taken-copies.ts';
 import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
 import type { CommandContext } from '../command-context.ts';
 import { needsRegistry } from '../project.ts';
@@ -112,7 +113,9 @@ function changeTo(
     range: moved === undefined ? (range ?? null) : moved,
     candidate: best,
     wanted: { name, version },
-    ...(registry?.kind === 'registry' ? { source: heldToList(registry.client, best) } : {}),
+    ...(registry?.kind === 'registry'
+      ? { source: heldToList(registry.client, best), mayTake: copiesOfCandidate(best, opened.request.platform) }
+      : {}),
     expectedEdit: edit,
     edit: (runtime) => {
       refuseOtherRuntime({ name, version }, runtime, entry);
