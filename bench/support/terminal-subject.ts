@@ -15,6 +15,7 @@ const view =
         useColor: true,
         nowMs: () => performance.now(),
         keysHint: () => 'Esc cancels',
+        answerHint: () => '',
         wholeOutput: () => null,
         keptOutput: () => null,
       })

@@ -54,6 +54,35 @@ describe.skipIf(skipped)('the view of svc run (skipped without python3)', () => 
     expect(await running.ended).toBe(0);
   });
 
+  it('reads keys again behind a task that was typed at the terminal', async () => {
+    const running = run(capsule({ manifest: asker, script: question }), [], {
+      command: ['bash', '-c', '"$0" "$1" run --task -; echo "ended with $?"', process.execPath, program],
+    });
+    await running.shows(/^reading the task from this terminal/);
+    running.type('Paint it.\r\u0004');
+    await running.shows(/^answer>$/);
+    running.type('dark blue\r');
+    const rows = await running.shows(/^ended with 0$/);
+    expect(rows.filter((row) => /^answer|^│ It/.test(row))).toEqual(['answer> dark blue', '│ It is painted.']);
+    expect(await running.ended).toBe(0);
+    expect(running.modes.at(-1)).toBe(running.modes[0]);
+  });
+
+  it.each([
+    ['standard input is a pipe', 'echo "Paint it." | "$0" "$1" run --task -'],
+    ['standard input is closed', '"$0" "$1" run --task "Paint it." </dev/null'],
+    ['it runs in the background', 'set -m; "$0" "$1" run --task "Paint it." & wait'],
+  ])('says how a question is answered where %s', async (_where, line) => {
+    const workspace = capsule({ manifest: asker, script: question });
+    const running = run(workspace, [], { command: ['bash', '-c', line, process.execPath, program] });
+    const asks = / waiting for you, \d+ s · .*svc answer (?<session>[0-9a-f]{4})$/;
+    const rows = await running.shows(asks);
+    const session = rows.map((row) => asks.exec(row)?.groups?.['session']).find((found) => found !== undefined);
+    expect((await svc(workspace, ['answer', session ?? '', 'dark blue'])).code).toBe(0);
+    const shown = await running.shows(/^status: {2}ok$/);
+    expect(shown).toContain('- answered elsewhere:');
+  });
+
   it('shows the last line of a command that runs, without secrets, while it runs', async () => {
     const command = 'echo begun; echo built 3 of 7 with $SERVICE_KEY; sleep 60';
     const workspace = capsule({

@@ -84,8 +84,8 @@ export async function run(
         ...(context.build === undefined ? {} : { build: context.build }),
         task: options.task,
         readTask: async () => {
-          const { readTaskInput } = await import('./task-input.ts');
-          return await readTaskInput(process.stdin, { context, stop: stop.signal });
+          const { inputOf, readTaskInput } = await import('./task-input.ts');
+          return await readTaskInput(inputOf(process.stdin), { context, stop: stop.signal });
         },
         approval: spawned?.approval ?? null,
         ...(spawned === null || spawned.telemetryEnv === null ? {} : { telemetryEnv: spawned.telemetryEnv }),
@@ -203,8 +203,7 @@ async function downloadView(context: CommandContext): Promise<FetchObserver> {
 
 async function runView(options: RunOptions, context: CommandContext): Promise<RunView> {
   const { RunView } = await import('./session-view/run-view.ts');
-  const isInputTaken = options.task === '-' || options.spawnApprovalStdin === true;
-  return new RunView(context, !isInputTaken);
+  return new RunView(context, options.spawnApprovalStdin !== true);
 }
 
 function isLive(options: RunOptions, context: CommandContext): boolean {

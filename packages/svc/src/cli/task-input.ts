@@ -1,6 +1,7 @@
 /** Reads the task of `svc run --task -` from standard input. */
 
 import type { Readable } from 'node:stream';
+import { ReadStream } from 'node:tty';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
@@ -23,6 +24,13 @@ const aTask: AskedText = {
   what: 'task',
   hint: 'write what the capsule is to do to standard input, or give it with --task <text>',
 };
+
+const standardInput = 0;
+
+/** What the text is read from: of a terminal a stream of its own, so that keys can be read from `process.stdin` once that has ended. */
+export function inputOf(stdin: NodeJS.ReadStream): Readable & { readonly isTTY?: boolean } {
+  return stdin.isTTY ? new ReadStream(standardInput) : stdin;
+}
 
 /**
  * The whole of standard input as it came, of at most 10 MiB. `E-RUN-060` when it is larger, is no UTF-8 text, cannot be read or `stop` is

@@ -67,6 +67,7 @@ async function openChat(
     useColor: false,
     nowMs: () => 0,
     keysHint: () => '',
+    answerHint: () => '',
     wholeOutput: () => null,
     keptOutput: () => null,
   };

@@ -125,6 +125,7 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
     useColor: usesColor(context),
     nowMs: () => systemClock.monotonicMs(),
     keysHint: () => 'Esc cancels',
+    answerHint: () => '',
     wholeOutput: () => `/show ${chatting?.resultCount ?? ''}`,
     keptOutput: (result) => (located.record === null ? null : logsCommandOf(session, result)),
   });

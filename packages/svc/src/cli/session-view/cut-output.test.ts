@@ -23,6 +23,7 @@ async function rowsAfter(...events: readonly SessionEvent[]): Promise<string[]> 
     useColor: false,
     nowMs: () => 1000,
     keysHint: () => '',
+    answerHint: () => '',
     wholeOutput: () => '/show 7',
     keptOutput: ({ step }) => `svc logs 4f1a ${step}`,
   });

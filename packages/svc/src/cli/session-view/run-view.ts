@@ -134,6 +134,7 @@ export class RunView {
       useColor: usesColor(this.#context),
       nowMs: () => systemClock.monotonicMs(),
       keysHint: () => (this.#keyboard === null ? '' : 'Esc cancels'),
+      answerHint: () => (this.#keyboard === null && this.#lines === null ? `svc answer ${this.#session}` : ''),
       wholeOutput: ({ step }: ShownResult) => `svc trace show ${this.#session}${step === null ? '' : ` ${step}`}`,
       keptOutput: (result) => logsCommandOf(this.#session, result),
     });

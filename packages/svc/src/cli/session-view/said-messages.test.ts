@@ -15,6 +15,7 @@ async function rowsAfter(events: readonly SessionEvent[]): Promise<string[]> {
     useColor: false,
     nowMs: () => 1000,
     keysHint: () => 'Esc cancels',
+    answerHint: () => '',
     wholeOutput: () => null,
     keptOutput: () => null,
   };

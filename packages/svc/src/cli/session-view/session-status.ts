@@ -131,26 +131,26 @@ export class SessionStatus {
   }
 
   /**
-   * Null where nothing goes on. What does not fit into so many columns is left out: tokens and messages that wait first, then the middle of what goes on. What
-   * the keys do is said at any width that holds it.
+   * Null where nothing goes on. What does not fit into so many columns is left out: tokens and messages that wait first, then the middle of what goes on. The
+   * hint, what can be done, is said at any width that holds it.
    */
-  row(keysHint: string, columns = Infinity): string | null {
+  row(hint: string, columns = Infinity): string | null {
     const task = this.#task;
     if (task === null) return null;
     const nowMs = this.#nowMs();
     const turning = this.#hasUnicode ? spinner : asciiSpinner;
     const sign = turning[Math.floor(nowMs / spinMs) % turning.length] ?? '';
     const doing = `${sign} ${this.#doing(nowMs)}`;
-    const hint = keysHint === '' || this.#question !== null ? [] : [keysHint];
+    const hints = hint === '' ? [] : [hint];
     const tokens = task.tokens > 0 ? [`${shownCount(task.tokens)} tokens`] : [];
     const waiting = this.#waiting.size > 0 ? [waitingOf(this.#waiting.size)] : [];
     for (const between of [[...tokens, ...waiting], waiting, []]) {
-      const row = [doing, ...between, ...hint].join(separator);
+      const row = [doing, ...between, ...hints].join(separator);
       if (widthOf(row) <= columns) return row;
     }
-    const end = [separator, ...hint].join('');
+    const end = [separator, ...hints].join('');
     const room = columns - widthOf(end);
-    return hint.length > 0 && room >= fewestCells ? cutInMiddle(doing, room) + end : cutInMiddle(doing, columns);
+    return hints.length > 0 && room >= fewestCells ? cutInMiddle(doing, room) + end : cutInMiddle(doing, columns);
   }
 
   #doing(nowMs: number): string {

@@ -7,15 +7,18 @@ import { SessionView } from './session-view.ts';
 const closing: SessionView[] = [];
 afterEach(() => {
   for (const view of closing.splice(0)) view.close();
+  answerHint = '';
 });
 
 let nowMs = 0;
+let answerHint = '';
 
 function viewOn(shown: ShownTerminal): SessionView {
   const view = new SessionView(shown.output, {
     useColor: false,
     nowMs: () => nowMs,
     keysHint: () => 'Esc cancels',
+    answerHint: () => answerHint,
     wholeOutput: ({ step }) => (step === null ? null : `/show ${step}`),
     keptOutput: ({ step }) => (step === null ? null : `svc logs 4f1a ${step}`),
   });
@@ -221,6 +224,18 @@ describe('SessionView', () => {
       '│ - done in 1 s',
       '⠋ waiting for you, 0 s',
     ]);
+  });
+
+  it.each([
+    [80, '⠋ waiting for you, 0 s · svc answer 4f1a'],
+    [30, '⠋ waitin…0 s · svc answer 4f1a'],
+  ])('says in %i columns how a question is answered where no key is read', async (columns, row) => {
+    answerHint = 'svc answer 4f1a';
+    const events: SessionEvent[] = [
+      { kind: 'task-started', taskId: 'tsk_1' },
+      { kind: 'question', taskId: 'tsk_1', questionId: 'q1', prompt: 'Who?' },
+    ];
+    expect((await rowsAfter(events, new ShownTerminal(columns))).at(-1)).toBe(row);
   });
 
   it('shows what somebody else answered, and behind the gutter', async () => {

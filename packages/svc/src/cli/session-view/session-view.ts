@@ -34,6 +34,8 @@ export interface ViewSettings {
   readonly nowMs: () => number;
   /** What keys do, for the end of the status row. */
   readonly keysHint: () => string;
+  /** How a question is answered, for the same place; empty where a line to type in says it. */
+  readonly answerHint: () => string;
   /** How the whole output of a call is seen: `/show 7`. Null where there is no such way. */
   readonly wholeOutput: (result: ShownResult) => string | null;
   /** The same of an output that its result does not hold whole: `svc logs 4f1a 7`. */
@@ -137,7 +139,9 @@ export class SessionView {
       const quoted = this.#transcript.quotedRow(lastLine);
       rows.push(this.#color.dim(cutToWidth(quoted, this.screen.liveColumns)));
     }
-    const status = this.#status.row(this.#settings.keysHint(), this.screen.liveColumns);
+    const { keysHint, answerHint } = this.#settings;
+    const hint = this.question === null ? keysHint() : answerHint();
+    const status = this.#status.row(hint, this.screen.liveColumns);
     if (status !== null) rows.push(this.#color.dim(this.#transcript.drawable(status)));
     const input = this.#input();
     const cursor = input?.cursor ?? null;
@@ -169,7 +173,7 @@ export class SessionView {
   /** Without live rows, a status that lasts is said every 30 s. */
   #tick(): void {
     if (this.screen.isLive) return this.screen.changed();
-    const status = this.#status.row('');
+    const status = this.#status.row(this.question === null ? '' : this.#settings.answerHint());
     const nowMs = this.#settings.nowMs();
     if (status === null || nowMs - this.#saidMs < plainStatusMs) return;
     this.#saidMs = nowMs;
