@@ -105,6 +105,17 @@ describe('the excerpt of a source line', () => {
     ['{ names: ["a"], signed_by: { key: acme } }', '{ names: ["a"], signed_by: { key: acme } }'],
     ['signed_by: { any: [{ key: a }, { key: b }] }', 'signed_by: { any: [{ key: a }, { key: b }] }'],
     ['{ signed_by: { key: a }, api_key: sk-123 }', '{ signed_by: { key: a }, api_key: [secret]'],
+    ['  keys: { acme: ./nofile.pub }', '  keys: { acme: ./nofile.pub }'],
+    [
+      'trust: { keys: { a-key: "/etc/a.pub", b: ../b.pem } } # two',
+      'trust: { keys: { a-key: "/etc/a.pub", b: ../b.pem } } # two',
+    ],
+    ['{ keys: { a: ~/a.pub }, token: abc }', '{ keys: { a: ~/a.pub }, token: [secret]'],
+    ['{ token: abc, keys: { a: ./a.pub } }', '{ token: [secret]'],
+    ['  keys: { acme: ./nofile.pub, mine: sk-123 }', '  keys: [secret]'],
+    ['  keys: { acme: /9j4AAQSkZJRg }', '  keys: [secret]'],
+    ['  keys: ./nofile.pub', '  keys: [secret]'],
+    ['  api_keys: { acme: ./nofile.pub }', '  api_keys: [secret]'],
     ['{ signed_by: { "key": sk-123 } }', '{ signed_by: { "key": [secret]'],
   ])('of %s shows %s', (line, shown) => {
     expect(renderExcerpt(line, { column: 1 }).text).toBe(shown);

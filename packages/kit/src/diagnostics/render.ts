@@ -72,12 +72,17 @@ const contextBefore = 40;
  */
 const credential =
   /((?<![\w-])(?!max_(?:session_)?tokens\b)(?!key\s*:(?<=\bsigned_by\b.{0,80}))[\w-]*(?:key|token|secret|password|passphrase|credential)s?["']?\s*:\s*)(?!\s|["']?\$\{\w+\})(\S.*)$/i;
+/** The public keys of a trust policy on one line: each a name, and a file that no key could be taken for. */
+const keyFiles = (() => {
+  const entry = String.raw`["']?[\w.-]+["']?\s*:\s*["']?(?:(?:\.{1,2}|~)/[^\s,{}"']*|[^\s,{}"']+\.(?:pub|pem))["']?\s*`;
+  return new RegExp(String.raw`(?<![\w"'-])keys\s*:\s*\{\s*${entry}(?:,\s*${entry})*\}`);
+})();
 const wide =
   /^[\p{Extended_Pictographic}\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]$/u;
 
 /** One line of a file with the place underlined. Safe for a terminal, and without the value of a key that names a credential. */
 export function renderExcerpt(line: string, { column, length = 1 }: { column: number; length?: number }): Excerpt {
-  const shown = line.trimEnd().replace(credential, '$1[secret]');
+  const shown = withoutCredential(line.trimEnd());
   const start = Math.min(column - 1, shown.length);
   const end = Math.max(start + 1, Math.min(start + length, shown.length));
   const from = shown.length <= widest ? 0 : Math.max(0, start - contextBefore);
@@ -91,6 +96,15 @@ export function renderExcerpt(line: string, { column, length = 1 }: { column: nu
     text: `${before}${marked}${after}`,
     marker: `${' '.repeat(cells(before))}${'^'.repeat(Math.max(1, cells(marked)))}`,
   };
+}
+
+function withoutCredential(line: string): string {
+  const [files = ''] = keyFiles.exec(line) ?? [];
+  const at = files === '' ? 0 : line.indexOf(files);
+  const before = line.slice(0, at);
+  // What is left out goes on to the end of the line.
+  if (credential.test(before)) return before.replace(credential, '$1[secret]');
+  return before + files + line.slice(at + files.length).replace(credential, '$1[secret]');
 }
 
 function cell(text: string): string {
