@@ -6,7 +6,6 @@ import { containedEnvironment } from '@svc/sandbox/contained-environment.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LaunchScope } from './scope-of-launch.ts';
-import { isTelemetryVariable } from './telemetry-variables.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
@@ -15,14 +14,12 @@ import { renderKeyPath, type KeyPath } from '@svc/artifacts/manifest/key-path.ts
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 
 type CommandQuestion = Pick<LaunchScope, 'loaded' | 'env' | 'source'>;
-/** Whether nobody has written the manifest, so that flags are named instead of its keys. */
-type AdhocQuestion = Pick<LaunchScope, 'loaded' | 'env'> & { readonly isAdhoc: boolean };
 
 /**
  * `W-RUN-003` for every listed command that is not installed: the model gets a tool for it that cannot work. Of a task without a manifest, whose
  * text nobody has written, it names the flag.
  */
-export function absentCommands(question: CommandQuestion & AdhocQuestion): readonly Diagnostic[] {
+export function absentCommands(question: CommandQuestion & { readonly isAdhoc: boolean }): readonly Diagnostic[] {
   const names = question.loaded.manifest.capabilities.shell?.allow ?? [];
   const path = names.length === 0 ? '' : searchPath(question);
   return names.flatMap((name, index) => {
@@ -34,21 +31,6 @@ export function absentCommands(question: CommandQuestion & AdhocQuestion): reado
     const location = question.loaded.locate(['capabilities', 'shell', 'allow', index], 'value');
     const message = `capabilities.shell.allow lists ${reason}`;
     return [new Diagnostic('W-RUN-003', message, { location, hint: 'install it, or take it off the list' })];
-  });
-}
-
-/**
- * `W-RUN-172` for every variable that `--env` names and that commands do not get. Of a manifest nothing is said: what it lists and the runtime
- * does not hold is absent (D2 "Child environment").
- */
-export function absentVariables({ loaded, env, isAdhoc }: AdhocQuestion): readonly Diagnostic[] {
-  const names = isAdhoc ? (loaded.manifest.capabilities.env?.allow ?? []) : [];
-  return names.flatMap((name) => {
-    const isOwn = isTelemetryVariable(name);
-    if (!isOwn && Object.hasOwn(env, name) && env[name] !== undefined) return [];
-    const why = isOwn ? 'which svc gives to nobody' : 'which is not set here';
-    const hint = isOwn ? 'leave it out' : 'set and export it before svc runs, or leave it out';
-    return [new Diagnostic('W-RUN-172', `--env names ${name}, ${why}`, { hint })];
   });
 }
 

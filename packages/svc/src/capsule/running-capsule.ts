@@ -78,6 +78,8 @@ export interface AdhocCapsule {
   /** Its workspace, absolute. */
   readonly root: string;
   readonly project: GivenProject;
+  /** Of what its flags ask for and it does not get. */
+  readonly warnings: readonly Diagnostic[];
 }
 
 /** A folder of the host that a session sees as `project/` of its workdir. */

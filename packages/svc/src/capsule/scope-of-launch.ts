@@ -22,13 +22,7 @@ import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts'
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { admissionWarnings } from '@svc/artifacts/store/resolve.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import {
-  absentCommands,
-  absentVariables,
-  unenforcedGrants,
-  unheldLimits,
-  unavailableParts,
-} from './launch-warnings.ts';
+import { absentCommands, unenforcedGrants, unheldLimits, unavailableParts } from './launch-warnings.ts';
 import {
   findCapsule,
   type CapsuleSource,
@@ -145,7 +139,7 @@ export async function scopeOfLaunch(
       unavailableParts(loaded),
       unenforcedGrants(loaded, containment),
       absentCommands({ loaded, env, source, isAdhoc: text !== undefined }),
-      absentVariables({ loaded, env, isAdhoc: text !== undefined }),
+      request.adhoc?.warnings ?? [],
     ].flat(),
   };
 }

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { parseCeiling } from '@svc/sandbox/floor.ts';
@@ -12,6 +13,7 @@ import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { GivenFolder } from '../../capsule/given-project.ts';
 import { hostFacts } from '../../capsule/launch-surroundings.ts';
 import type { ScopeRequest } from '../../capsule/scope-of-launch.ts';
+import { isTelemetryVariable } from '../../capsule/telemetry-variables.ts';
 import { version } from '../../capsule/version.ts';
 import type { CommandContext } from '../command-context.ts';
 import { joined, say, type Shown } from '../terminal/shown.ts';
@@ -69,7 +71,7 @@ export async function openTask(flags: TaskFlags, context: CommandContext): Promi
   return {
     // A folder that is only looked at must not choose what is read of it: no `.env`.
     request: {
-      adhoc: { text, root, project: new GivenFolder(project, achieved) },
+      adhoc: { text, root, project: new GivenFolder(project, achieved), warnings: absentVariables(grants, env) },
       manifestFile: join(root, 'svc.yaml'),
       readEnvFile: false,
     },
@@ -95,6 +97,17 @@ function grantsOf(flags: TaskFlags, achieved: ContainmentClass, searchPath: stri
     floor: isHeld ? 'scoped' : null,
     hasEditor: writes,
   };
+}
+
+/** `W-RUN-172` for every variable that `--env` names and that commands do not get. A manifest lists what they may have, so nothing is said of that. */
+function absentVariables({ variables }: TaskGrants, env: CommandContext['env']): readonly Diagnostic[] {
+  return variables.flatMap((name) => {
+    const isOwn = isTelemetryVariable(name);
+    if (!isOwn && Object.hasOwn(env, name) && env[name] !== undefined) return [];
+    const why = isOwn ? 'which svc gives to nobody' : 'which is not set here';
+    const hint = isOwn ? 'leave it out' : 'set and export it before svc runs, or leave it out';
+    return [new Diagnostic('W-RUN-172', `--env names ${name}, ${why}`, { hint })];
+  });
 }
 
 /** Every text of the folder's own is quoted: a name may hold the end of a line. */
