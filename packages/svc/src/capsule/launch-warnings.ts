@@ -1,6 +1,6 @@
 /** Warns of what a manifest declares and this machine does not have or enforce. */
 
-import { delimiter, isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 
 import { containedEnvironment } from '@svc/sandbox/contained-environment.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
@@ -9,15 +9,13 @@ import type { LaunchScope } from './scope-of-launch.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import { renderKeyPath, type KeyPath } from '@svc/artifacts/manifest/key-path.ts';
-import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 
-type CommandQuestion = Pick<LaunchScope, 'loaded' | 'env' | 'source'>;
+export type CommandQuestion = Pick<LaunchScope, 'loaded' | 'env' | 'source'>;
 
 /**
  * `W-RUN-003` for every listed command that is not installed: the model gets a tool for it that cannot work. Of a task without a manifest, whose
- * text nobody has written, it names the flag.
+ * text nobody has written (`isAdhoc`), it names the flag.
  */
 export function absentCommands(question: CommandQuestion & { readonly isAdhoc: boolean }): readonly Diagnostic[] {
   const names = question.loaded.manifest.capabilities.shell?.allow ?? [];
@@ -34,30 +32,8 @@ export function absentCommands(question: CommandQuestion & { readonly isAdhoc: b
   });
 }
 
-/**
- * `W-RUN-003` for what listed commands need and the host does not have. Reads all files that they need, which takes too long for a
- * launch; there the call that fails tells of it.
- */
-export async function commandProblems(question: CommandQuestion): Promise<readonly Diagnostic[]> {
-  const names = question.loaded.manifest.capabilities.shell?.allow ?? [];
-  if (names.length === 0) return [];
-  const path = searchPath(question);
-  const programs = names.map((name) => findProgram(name, path));
-  const [{ neededFiles }, { systemFiles }] = await Promise.all([
-    import('@svc/sandbox/closure/needed-files.ts'),
-    import('@svc/sandbox/closure/file-collection.ts'),
-  ]);
-  const { problems } = neededFiles(
-    programs.flatMap((program) => (program.kind === 'found' ? [program.path] : [])),
-    systemFiles,
-    path.split(delimiter).filter(isAbsolute),
-  );
-  const location = question.loaded.locate(['capabilities', 'shell', 'allow'], 'key');
-  return problems.map((problem) => new Diagnostic('W-RUN-003', `capabilities.shell.allow: ${problem}`, { location }));
-}
-
 /** The `PATH` that commands will have. */
-function searchPath({ loaded, env, source }: CommandQuestion): string {
+export function searchPath({ loaded, env, source }: CommandQuestion): string {
   const { PATH = '' } = containedEnvironment({
     accessibleWorkdir: join(source.root, 'workdir'),
     achieved: 'advisory',
@@ -88,53 +64,6 @@ export function weakPrograms(
   const why = reason === null ? '' : `: ${reason}`;
   const message = `class advisory (${mechanism}) for ${kinds.join(' and ')}, which keeps no file of this user from them${why}`;
   return new Diagnostic('W-RUN-059', message);
-}
-
-/**
- * `W-SEC-032` for what a manifest declares and this host does not hold commands and programs to. Components are held to all of it by
- * the runtime. Nothing is said where nothing would be run.
- */
-export function unenforcedGrants(
-  { manifest, locate }: LoadedManifest,
-  { achieved, mechanism }: Pick<Containment, 'achieved' | 'mechanism'>,
-): readonly Diagnostic[] {
-  if (!runsPrograms(manifest)) return [];
-  const { filesystem, network, resources } = manifest.capabilities;
-  const narrowed = filesystem?.scope !== undefined || filesystem?.read_only === true;
-  const listed = (network?.allow.length ?? 0) > 0;
-  const rules: readonly [unenforced: boolean, path: KeyPath, what: string][] = [
-    [narrowed && achieved === 'advisory', ['capabilities', 'filesystem'], 'any file of the user can be reached'],
-    [listed && achieved !== 'sealed', ['capabilities', 'network'], 'other hosts can be reached too'],
-    [network !== undefined && !listed && mechanism === 'none', ['capabilities', 'network'], 'any host can be reached'],
-    [resources !== undefined && mechanism === 'none', ['capabilities', 'resources'], 'only workdir_max_bytes is held'],
-  ];
-  return rules
-    .filter(([unenforced]) => unenforced)
-    .map(([, path, what]) => {
-      const message = `${renderKeyPath(path)} is not enforced on commands and programs here (${mechanism}): ${what}`;
-      const hint = 'svc run --explain-scope says what is; --containment refuses a host that does less';
-      return new Diagnostic('W-SEC-032', message, { hint, location: locate(path, 'key') });
-    });
-}
-
-/** `E-CAP-018` for limits that have to be held, where nothing holds them, or only `svc` itself and too late. */
-export function unheldLimits(
-  { manifest, locate }: Pick<LoadedManifest, 'manifest' | 'locate'>,
-  limits: readonly HeldLimit[],
-): readonly Diagnostic[] {
-  if (manifest.capabilities.resources?.enforce !== 'required') return [];
-  const unheld = limits.filter((each) => each.max !== null && ['none', 'watched'].includes(each.held_by));
-  if (unheld.length === 0) return [];
-  const told = unheld.map((each) => `${each.resource} of a ${each.of} (${each.max}) by ${each.held_by}`).join(', ');
-  const message = `capabilities.resources.enforce is required, and here limits are not held: ${told}`;
-  const hint = 'docs/containment.md, "Limits", says what holds them; enforce: available goes on without';
-  const location = locate(['capabilities', 'resources', 'enforce'], 'value');
-  return [new Diagnostic('E-CAP-018', message, { hint, location })];
-}
-
-/** Whether something runs outside a component: a command, or a model behind a process. Native tools are known by their archives only. */
-function runsPrograms({ capabilities, inference }: CapsuleManifest): boolean {
-  return (capabilities.shell?.allow.length ?? 0) > 0 || inference.transport === 'process';
 }
 
 /** What the manifest declares and this version does not do: the operator is told that it is missing (`W-RUN-002`). */

@@ -22,7 +22,7 @@ import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts'
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { admissionWarnings } from '@svc/artifacts/store/resolve.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import { absentCommands, unenforcedGrants, unheldLimits, unavailableParts } from './launch-warnings.ts';
+import { absentCommands, unavailableParts } from './launch-warnings.ts';
 import {
   findCapsule,
   type CapsuleSource,
@@ -103,6 +103,7 @@ export async function scopeOfLaunch(
     resources: grants.resources,
     directories: writtenDirectories(request, source, grants),
   });
+  const unheld = await unheldParts(loaded, containment, hold);
   const listenerToken = listenerTokenOf(request.env);
   const project = request.adhoc?.project ?? null;
   const { spawnAllow } = grants;
@@ -130,18 +131,29 @@ export async function scopeOfLaunch(
     },
     delegation,
     captureCeiling: workspace.captureCeiling ?? 'content',
-    refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...unheldLimits(loaded, hold.limits), ...refusals],
+    refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...unheld.limits, ...refusals],
     warnings: [
       admissionWarnings([source]),
       loaded.warnings,
       workspace.warnings,
       warnings,
       unavailableParts(loaded),
-      unenforcedGrants(loaded, containment),
+      unheld.grants,
       absentCommands({ loaded, env, source, isAdhoc: text !== undefined }),
       request.adhoc?.warnings ?? [],
     ].flat(),
   };
+}
+
+async function unheldParts(
+  loaded: LoadedManifest,
+  containment: Containment,
+  { limits }: LimitHold,
+): Promise<{ readonly grants: readonly Diagnostic[]; readonly limits: readonly Diagnostic[] }> {
+  const isAllHeld = containment.achieved === 'sealed' && loaded.manifest.capabilities.resources?.enforce !== 'required';
+  if (isAllHeld) return { grants: [], limits: [] };
+  const { unenforcedGrants, unheldLimits } = await import('./unheld-grants.ts');
+  return { grants: unenforcedGrants(loaded, containment), limits: unheldLimits(loaded, limits) };
 }
 
 async function telemetrySecrets(env: Environment): Promise<readonly Secret[]> {

@@ -10,7 +10,7 @@ import type { PreopenLine, ScopeObject } from '@svc/artifacts/grants/scope-objec
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
-import { commandProblems } from '../capsule/launch-warnings.ts';
+import { commandProblems } from '../capsule/command-problems.ts';
 import { scopeOfLaunch, type ScopeRequest } from '../capsule/scope-of-launch.ts';
 
 /** A field and its value, a line for each text. */
@@ -149,7 +149,7 @@ export async function explainScope(request: ScopeRequest): Promise<ScopeExplanat
   });
   const { scope, redactor, refusals } = launch;
   // Where nothing is kept from files, what a command needs is there or not as for any other program.
-  const problems = scope.containment.achieved === 'advisory' ? [] : await commandProblems(launch);
+  const problems = scope.containment.achieved === 'advisory' ? [] : commandProblems(launch);
   const warnings = [...launch.warnings, ...problems];
   const redact = (text: string): string => redactor.redact(text);
   return { scope, json: JSON.stringify(redactedTexts(scope, redact)), refusals, warnings, redact };

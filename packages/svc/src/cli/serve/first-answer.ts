@@ -36,9 +36,13 @@ export async function answerFirst(
   if (first.length === 0) return null;
   const input = wholeMessages(write);
   const asked = initializeIn(first);
-  input.write(asked === null ? first : asked.forLibrary);
-  if (source.readableEnded || source.destroyed) input.end();
-  else source.pipe(input);
+  const held = asked === null ? first : asked.forLibrary;
+  if (source.readableEnded || source.destroyed) {
+    input.end(held);
+  } else {
+    source.unshift(held);
+    source.pipe(input);
+  }
   if (asked === null) return { input, answeredId: null };
   const { name, version } = await about;
   const { id, protocolVersion } = asked;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
-import { unenforcedGrants } from './launch-warnings.ts';
+import { unenforcedGrants } from './unheld-grants.ts';
 
 const hosts = {
   none: { achieved: 'advisory', mechanism: 'none' },

@@ -1,0 +1,55 @@
+/** Tells what of a manifest a host does not hold programs to, where it does not hold them to all of it. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Containment } from '@svc/sandbox/containment.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import { renderKeyPath, type KeyPath } from '@svc/artifacts/manifest/key-path.ts';
+import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import type { HeldLimit } from '@svc/protocol/held-limit.ts';
+
+/**
+ * `W-SEC-032` for what a manifest declares and this host does not hold commands and programs to. Components are held to all of it by
+ * the runtime. Nothing is said where nothing would be run.
+ */
+export function unenforcedGrants(
+  { manifest, locate }: LoadedManifest,
+  { achieved, mechanism }: Pick<Containment, 'achieved' | 'mechanism'>,
+): readonly Diagnostic[] {
+  if (!runsPrograms(manifest)) return [];
+  const { filesystem, network, resources } = manifest.capabilities;
+  const narrowed = filesystem?.scope !== undefined || filesystem?.read_only === true;
+  const listed = (network?.allow.length ?? 0) > 0;
+  const rules: readonly [unenforced: boolean, path: KeyPath, what: string][] = [
+    [narrowed && achieved === 'advisory', ['capabilities', 'filesystem'], 'any file of the user can be reached'],
+    [listed && achieved !== 'sealed', ['capabilities', 'network'], 'other hosts can be reached too'],
+    [network !== undefined && !listed && mechanism === 'none', ['capabilities', 'network'], 'any host can be reached'],
+    [resources !== undefined && mechanism === 'none', ['capabilities', 'resources'], 'only workdir_max_bytes is held'],
+  ];
+  return rules
+    .filter(([unenforced]) => unenforced)
+    .map(([, path, what]) => {
+      const message = `${renderKeyPath(path)} is not enforced on commands and programs here (${mechanism}): ${what}`;
+      const hint = 'svc run --explain-scope says what is; --containment refuses a host that does less';
+      return new Diagnostic('W-SEC-032', message, { hint, location: locate(path, 'key') });
+    });
+}
+
+/** `E-CAP-018` for limits that have to be held, where nothing holds them, or only `svc` itself and too late. */
+export function unheldLimits(
+  { manifest, locate }: Pick<LoadedManifest, 'manifest' | 'locate'>,
+  limits: readonly HeldLimit[],
+): readonly Diagnostic[] {
+  if (manifest.capabilities.resources?.enforce !== 'required') return [];
+  const unheld = limits.filter((each) => each.max !== null && ['none', 'watched'].includes(each.held_by));
+  if (unheld.length === 0) return [];
+  const told = unheld.map((each) => `${each.resource} of a ${each.of} (${each.max}) by ${each.held_by}`).join(', ');
+  const message = `capabilities.resources.enforce is required, and here limits are not held: ${told}`;
+  const hint = 'docs/containment.md, "Limits", says what holds them; enforce: available goes on without';
+  const location = locate(['capabilities', 'resources', 'enforce'], 'value');
+  return [new Diagnostic('E-CAP-018', message, { hint, location })];
+}
+
+/** Whether something runs outside a component: a command, or a model behind a process. Native tools are known by their archives only. */
+function runsPrograms({ capabilities, inference }: CapsuleManifest): boolean {
+  return (capabilities.shell?.allow.length ?? 0) > 0 || inference.transport === 'process';
+}
