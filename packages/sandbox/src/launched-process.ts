@@ -67,9 +67,9 @@ export class OutputTail {
     this.#kept = Buffer.from(all.subarray(-this.#maxBytes));
   }
 
-  /** What was kept so far, without blanks around it; where something between was dropped, a line `…` stands for it. */
+  /** What was kept so far, without blanks around it; for what was dropped stands a line `…`, or one `…` in front where no head is kept. */
   text(): string {
-    const between = this.#dropped && this.#head.length > 0 ? '\n…\n' : '';
+    const between = !this.#dropped ? '' : this.#head.length > 0 ? '\n…\n' : '…';
     return `${this.#head.toString('utf8')}${between}${this.#kept.toString('utf8')}`.trim();
   }
 }

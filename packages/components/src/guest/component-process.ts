@@ -204,7 +204,7 @@ function lacksMemory(error: Error, said: string, instance: LinkedInstance): bool
 /** An error in words. Whatever a guest puts into it is cut to a bounded length. */
 function errorText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return text === '' ? 'it ended without a message' : text.slice(0, shownCharacters);
+  return text === '' ? 'it ended without a message' : shortened(text, shownCharacters);
 }
 
 main();

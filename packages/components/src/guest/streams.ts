@@ -172,6 +172,7 @@ const keptBytes = 8 * 1024;
 export class OutputTail {
   readonly #tell: (bytes: Uint8Array) => void;
   #kept: Buffer = Buffer.alloc(0);
+  #isCut = false;
 
   /** `tell` is given everything as it is written, in bytes of its own. */
   constructor(tell: (bytes: Uint8Array) => void = () => {}) {
@@ -181,18 +182,21 @@ export class OutputTail {
   sink(): ByteSink {
     return readySink((bytes) => {
       const joined = Buffer.concat([this.#kept, bytes.subarray(-keptBytes)]);
+      this.#isCut ||= this.#kept.length + bytes.length > keptBytes;
       this.#kept = joined.subarray(-keptBytes);
       this.#tell(new Uint8Array(bytes));
     });
   }
 
-  /** The last lines, without control characters, at most `maxLines`. */
+  /** The last lines, without control characters, at most `maxLines`; `…` in front of a line that is not whole. */
   lastLines(maxLines: number): string {
-    const text = this.#kept.toString('utf8').replaceAll(/[^\P{Cc}\n]/gu, '');
+    const kept = `${this.#isCut ? '…' : ''}${this.#kept.toString('utf8')}`;
+    const text = kept.replaceAll(/[^\P{Cc}\n]/gu, '');
     return text.trim().split('\n').slice(-maxLines).join('\n');
   }
 
   clear(): void {
     this.#kept = Buffer.alloc(0);
+    this.#isCut = false;
   }
 }

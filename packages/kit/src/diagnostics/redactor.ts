@@ -1,6 +1,7 @@
 /** Keeps secrets out of what is printed and written. */
 
 import type { Secret } from './secret.ts';
+import { type Span, SpelledSecret } from './spelled-secret.ts';
 
 const mark = '[secret]';
 const shortestSecret = 4;
@@ -8,28 +9,62 @@ const shortestSecret = 4;
 /** Takes the known secrets out of text that is to be printed or kept. */
 export class Redactor {
   /** Longest first, so that a secret within another does not leave the rest of it behind. */
-  #spellings: string[] = [];
+  #secrets: readonly SpelledSecret[] = [];
 
   /**
-   * From now on the value of `secret` is replaced, also as JSON text, JSON within JSON and a URL part spell it. One of fewer than four characters is no
-   * secret, and replacing it would leave no text readable: it is ignored.
+   * From now on the value of `secret` is replaced, also as JSON, JSON within JSON, a URL and a URL within a URL spell it. One of fewer than four
+   * characters is no secret, and replacing it would leave no text readable: it is ignored.
    */
   register(secret: Secret): void {
     const value = secret.reveal();
-    if (value.length < shortestSecret) return;
-    const json = inJson(value);
-    const spellings = [value, json, inJson(json), encodeURIComponent(Buffer.from(value).toString())];
-    this.#spellings = [...new Set([...this.#spellings, ...spellings])].toSorted((a, b) => b.length - a.length);
+    if (value.length < shortestSecret || this.#secrets.some((each) => each.value === value)) return;
+    const secrets = [...this.#secrets, new SpelledSecret(value)];
+    this.#secrets = secrets.toSorted((a, b) => b.value.length - a.value.length);
   }
 
+  /** The text with a mark for each secret, and for four characters or more of one that was cut with a `…`. */
   redact(text: string): string {
     let rest = text;
-    // Nearly no text holds one: looking for it costs a fraction of replacing it.
-    for (const spelling of this.#spellings) if (rest.includes(spelling)) rest = rest.replaceAll(spelling, () => mark);
+    for (const secret of this.#secrets) if (secret.mayBeIn(rest)) rest = replaced(rest, secret.spans(rest));
+    return rest.includes('…') ? this.#withoutParts(rest) : rest;
+  }
+
+  #withoutParts(text: string): string {
+    let rest = text;
+    for (const secret of this.#secrets) {
+      rest = replaced(rest, secret.cutBeginnings(rest));
+      rest = replaced(rest, secret.cutEnds(rest));
+    }
     return rest;
+  }
+
+  /** A text that was cut at its end, without the beginning of a secret there: of four characters or more, for nobody knows a shorter one. */
+  cutBefore(text: string): string {
+    let end = Math.min(text.length, ...this.#secrets.map((secret) => secret.beginningAtEnd(text)));
+    // Within a whole secret, a cut would leave of that what is no longer found.
+    for (let within: Span | null = null; end < text.length; end = within.start) {
+      within = this.#around(text, end);
+      if (within === null) break;
+    }
+    return text.slice(0, end);
+  }
+
+  #around(text: string, at: number): Span | null {
+    for (const secret of this.#secrets) {
+      const span = secret.around(text, at);
+      if (span !== null) return span;
+    }
+    return null;
   }
 }
 
-function inJson(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
+function replaced(text: string, spans: Iterable<Span>): string {
+  let clean = '';
+  let shownTo = 0;
+  for (const { start, end } of spans) {
+    if (start < shownTo) continue;
+    clean += text.slice(shownTo, start) + mark;
+    shownTo = end;
+  }
+  return shownTo === 0 ? text : clean + text.slice(shownTo);
 }

@@ -5,6 +5,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { type ListedTools, KeptLists, createMcpTools } from '../tools/mcp/listed-tools.ts';
 import { ToolServer, type ToolServerSettings } from '../tools/mcp/tool-server.ts';
+import type { CutBefore } from '../tools/captured-output.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { Tool } from '../tools/tool.ts';
 import { version } from './version.ts';
@@ -15,6 +16,7 @@ export interface SessionServersDeps {
   readonly sessionDirectory: string;
   /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
+  readonly cutBefore: CutBefore;
   /** Aborted when the session was asked to stop: a server that has not told its tools by then is not waited for. */
   readonly stop: AbortSignal;
   readonly onWarning: (warning: Diagnostic) => void;
@@ -42,12 +44,12 @@ export class SessionServers {
   async tools({ manifest, sha256 }: InstalledArtifact, place: ServerPlace): Promise<readonly Tool[]> {
     const { name, description } = manifest;
     const kept = await this.#kept.read(sha256);
-    const { sessionDirectory, logs, onWarning } = this.#deps;
+    const { sessionDirectory, logs, cutBefore, onWarning } = this.#deps;
     const onChange = (live: ListedTools, change: string | null): void => {
       this.#keep(sha256, live);
       if (change !== null) onWarning(changed(name, change));
     };
-    const common = { name, sessionDirectory, logs, version, clock: systemClock, onChange };
+    const common = { name, sessionDirectory, logs, cutBefore, version, clock: systemClock, onChange };
     const server = new ToolServer({ ...common, ...place }, kept);
     this.#servers.push(server);
     const offered = await this.#untilStop(server);

@@ -25,6 +25,7 @@ import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { CutBefore } from '../tools/captured-output.ts';
 import { createSkillTool } from '../tools/skill-tool.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
 
@@ -89,7 +90,14 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   });
   let opened: Promise<SessionServers> | null = null;
   const servers = async (): Promise<SessionServers> =>
-    await (opened ??= openServers({ cacheDir, sessionDirectory: directories.session, logs, stop, onWarning }));
+    await (opened ??= openServers({
+      cacheDir,
+      sessionDirectory: directories.session,
+      logs,
+      cutBefore: cutBeforeOf(launch),
+      stop,
+      onWarning,
+    }));
   let kept: Promise<ProgramLogs> | null = null;
   const programLogs = async (): Promise<ProgramLogs> =>
     await (kept ??= openProgramLogs({
@@ -138,6 +146,10 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
 async function openProgramLogs(settings: ProgramLogsSettings): Promise<ProgramLogs> {
   const { ProgramLogs } = await import('./program-logs.ts');
   return new ProgramLogs(settings);
+}
+
+function cutBeforeOf({ redactor }: PreparedLaunch): CutBefore {
+  return (text) => redactor.cutBefore(text);
 }
 
 async function openServers(deps: SessionServersDeps): Promise<SessionServers> {
@@ -204,6 +216,7 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
     env: processes.environment(envAllow),
     sessionDirectory: directories.session,
     logs,
+    cutBefore: cutBeforeOf(launch),
     background,
   });
 }

@@ -1,6 +1,6 @@
 /** Reads and writes how a child ended, and tells the session of it. */
 
-import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import {
@@ -44,7 +44,7 @@ export function readChildReport(directory: string, ids: DelegationIds): ChildRep
   const { status, durationMs, resultPath, delivered, deliveryError: reason } = record;
   if ((status !== 'ok' && status !== 'error') || durationMs === null) return null;
   const result = resultPath !== null && isResultPath(resultPath) ? { result_path: resultPath } : {};
-  const undelivered = reason === null ? null : printable(reason.slice(0, longestReason));
+  const undelivered = reason === null ? null : printable(shortened(reason, longestReason));
   return { status, duration_ms: Math.round(durationMs), delivered, undelivered, ...result };
 }
 

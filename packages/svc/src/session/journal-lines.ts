@@ -153,7 +153,7 @@ export class JournalLines {
     const common = { k: 'end', at, e: place, ms: durationMs } as const;
     const shown = yield* this.#chunks(chunks);
     if (lost) return this.#journal.append({ ...common, value: null, lost: 'canceled', ...shown });
-    this.#journal.append({ ...common, value: yield* this.json(value), ...shown, ...summaryOf(value) });
+    this.#journal.append({ ...common, value: yield* this.json(value), ...shown, ...summaryOf(value, this.#redact) });
   }
 
   *#arrived(arrived: Crossed<'arrived'>, at: number): Steps<void> {
@@ -286,7 +286,7 @@ interface Summary {
 }
 
 /** What a list of steps shows of an outcome without looking it up. */
-function summaryOf(value: unknown): Summary {
+function summaryOf(value: unknown, redact: (text: string) => string): Summary {
   if (typeof value !== 'object' || value === null) return {};
   const outcome = value as {
     readonly kind?: unknown;
@@ -304,7 +304,7 @@ function summaryOf(value: unknown): Summary {
       type === 'tool_call' && name !== undefined ? [name] : [],
     );
     return {
-      stop: response.stopReason.slice(0, longestStop),
+      stop: redact(response.stopReason).slice(0, longestStop),
       ...(response.usage === undefined ? {} : { usage: usageOf(response.usage) }),
       ...(calls.length === 0 ? {} : { calls: calls.slice(0, mostCallsShown) }),
     };

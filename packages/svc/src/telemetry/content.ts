@@ -61,7 +61,7 @@ function messageOf(message: Message, redact: Redact): object {
 }
 
 function answerOf({ content, stopReason }: Pick<InferenceResponse, 'content' | 'stopReason'>, redact: Redact): object {
-  return { role: 'assistant', parts: partsOf(content, redact), finish_reason: redact(stopReason.slice(0, 256)) };
+  return { role: 'assistant', parts: partsOf(content, redact), finish_reason: redact(stopReason).slice(0, 256) };
 }
 
 function partsOf(content: readonly ContentBlock[], redact: Redact): readonly object[] {

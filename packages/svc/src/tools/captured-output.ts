@@ -9,7 +9,7 @@ import { refusalCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 
 export interface CapturedOutput {
-  /** The output, cut at the limit between two characters. Bytes that are no UTF-8 show as U+FFFD. */
+  /** The output, cut at the limit between two characters and not within a secret. Bytes that are no UTF-8 show as U+FFFD. */
   readonly text: string;
   /** Bytes that `text` does not show. */
   readonly cutBytes: number;
@@ -17,17 +17,21 @@ export interface CapturedOutput {
   readonly log: OutputLogReceipt | null;
 }
 
+/** Leaves out the beginning of a secret at the end of a text that was cut there, which nobody would find any more. */
+export type CutBefore = (text: string) => string;
+
 interface CaptureSettings {
   /** How much of the output `text` shows. */
   readonly maxBytes: number;
   readonly log: OutputLog;
+  readonly cutBefore: CutBefore;
   /** Given each piece as it comes. */
   readonly onPiece?: (bytes: Buffer) => void;
 }
 
 /** An output as it is at its end. */
-export function captureOutput(output: Readable, maxBytes: number, log: OutputLog): Promise<CapturedOutput> {
-  return new OutputCapture(output, { maxBytes, log }).finished;
+export function captureOutput(output: Readable, settings: CaptureSettings): Promise<CapturedOutput> {
+  return new OutputCapture(output, settings).finished;
 }
 
 /** Reads an output to its end and keeps the beginning of it; a longer one goes whole to the log. Memory use is bounded. */
@@ -47,16 +51,17 @@ export class OutputCapture {
   /** What has come so far. From now on the log has all of it, however short it stays. */
   keepOn(): Pick<CapturedOutput, 'text' | 'cutBytes'> {
     this.#beginLog();
-    const { text, cutBytes } = this.#shown();
+    const { text, secretBytes, cutBytes } = this.#shown();
     // What is only half there is not cut off: the rest of the character is still to come.
-    return { text, cutBytes: this.#totalBytes > this.#settings.maxBytes ? cutBytes : 0 };
+    return { text, cutBytes: this.#totalBytes > this.#settings.maxBytes ? cutBytes : secretBytes };
   }
 
   async #read(output: Readable): Promise<CapturedOutput> {
     for await (const chunk of readOutput(output)) await this.#take(chunk);
     const log = this.#isLogged ? await this.#closeLog() : null;
     if (this.#totalBytes <= this.#settings.maxBytes) return { text: this.#head.toString('utf8'), cutBytes: 0, log };
-    return { ...this.#shown(), log };
+    const { text, cutBytes } = this.#shown();
+    return { text, cutBytes, log };
   }
 
   async #take(chunk: Buffer): Promise<void> {
@@ -86,9 +91,12 @@ export class OutputCapture {
     return await this.#settings.log.close();
   }
 
-  #shown(): { readonly text: string; readonly cutBytes: number } {
+  #shown(): { readonly text: string; readonly secretBytes: number; readonly cutBytes: number } {
     const shown = this.#head.subarray(0, characterBoundary(this.#head));
-    return { text: shown.toString('utf8'), cutBytes: this.#totalBytes - shown.length };
+    const whole = shown.toString('utf8');
+    const text = this.#settings.cutBefore(whole);
+    const secretBytes = Buffer.byteLength(whole.slice(text.length));
+    return { text, secretBytes, cutBytes: this.#totalBytes - shown.length + secretBytes };
   }
 }
 

@@ -94,10 +94,18 @@ export class Inventory {
   readonly tools: readonly Tool[];
   readonly #tools: ReadonlyMap<string, CallableTool>;
   readonly #clock: Pick<Clock, 'monotonicMs' | 'now'>;
+  readonly #cutBefore: (text: string) => string;
   #warmed = false;
 
-  /** Throws when two tools share a name or one takes a name of the runtime (`E-CAP-014`, `E-CAP-013`). */
-  constructor(tools: readonly Tool[], clock: Pick<Clock, 'monotonicMs' | 'now'>) {
+  /**
+   * `cutBefore` takes the beginning of a secret from the end of a result that is cut. Throws when two tools share a name or one takes a name of the
+   * runtime (`E-CAP-014`, `E-CAP-013`).
+   */
+  constructor(
+    tools: readonly Tool[],
+    clock: Pick<Clock, 'monotonicMs' | 'now'>,
+    cutBefore: (text: string) => string = (text) => text,
+  ) {
     const problems = nameProblems(tools);
     if (problems.length > 0) throw new DiagnosticList(problems);
     const sorted = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -108,6 +116,7 @@ export class Inventory {
       sorted.map((tool) => [tool.name, { tool, argumentCheck: new ArgumentCheck(tool.inputSchema) }]),
     );
     this.#clock = clock;
+    this.#cutBefore = cutBefore;
   }
 
   /** Makes the first tools ready while the model is still thinking: a component that starts then is waited for by nobody. */
@@ -141,14 +150,14 @@ export class Inventory {
     const reached = outcome.reached !== false;
     context.onJudged?.({ name: call.name, kind: found?.tool.kind ?? 'unknown', refusal: outcome.refusal ?? null });
     const fenceSource = reached && found?.tool.kind !== 'skill' ? `tool:${call.name}` : null;
-    const { text: content, isCut } = shownText(outcome.content);
+    const { text: content, isCut } = shownText(outcome.content, this.#cutBefore);
     return {
       toolName: call.name,
       kind: found?.tool.kind ?? 'unknown',
       content: fenceSource === null ? content : fenceUntrusted(fenceSource, content),
       fenceSource,
       unfenced: content,
-      output: outcome.output === undefined ? content : shownText(outcome.output).text,
+      output: outcome.output === undefined ? content : shownText(outcome.output, this.#cutBefore).text,
       callId,
       isError: !reached || outcome.status !== 'passed',
       startMs,
@@ -197,13 +206,17 @@ function described({ kind, name, artifact }: Tool): string {
 const longestResultBytes: number = 16 * 1024 * 1024;
 
 /** Text of a tool as frame, trace and model hold it: the same for all, so without halves of characters, and cut for all. */
-function shownText(given: string): { readonly text: string; readonly isCut: boolean } {
+function shownText(
+  given: string,
+  cutBefore: (text: string) => string,
+): { readonly text: string; readonly isCut: boolean } {
   // Of what is cut off, not even the halves of characters are looked at.
   const text = toUSVString(given.slice(0, longestResultBytes));
   const length = fittingLength(text, longestResultBytes);
   if (length === given.length) return { text, isCut: false };
-  const note = `[${given.length - length} more characters are not shown: as JSON, a result has at most ${longestResultBytes} bytes]`;
-  return { text: `${text.slice(0, length)}\n${note}`, isCut: true };
+  const shown = cutBefore(text.slice(0, length));
+  const note = `[${given.length - shown.length} more characters are not shown: as JSON, a result has at most ${longestResultBytes} bytes]`;
+  return { text: `${shown}\n${note}`, isCut: true };
 }
 
 interface DispatchOutcome extends ToolOutcome {

@@ -3,7 +3,7 @@
 import type { LaunchedProcess, Launcher, LaunchEnd } from '@svc/sandbox/launcher.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { type BackgroundCommands, mostCommands } from './background/background-commands.ts';
-import { OutputCapture, OutputLog, type CapturedOutput } from './captured-output.ts';
+import { OutputCapture, OutputLog, type CapturedOutput, type CutBefore } from './captured-output.ts';
 import { commandWords, isShell, shellDeclaration } from './shell-command.ts';
 import { type Tool, type ToolCallContext, type ToolOutcome, neverReached } from './tool.ts';
 import type { WorkId } from '@svc/protocol/ids.ts';
@@ -20,6 +20,7 @@ interface ShellSettings {
   readonly sessionDirectory: string;
   /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
+  readonly cutBefore: CutBefore;
   /** Where a command goes that outlasts its call. */
   readonly background: BackgroundCommands;
 }
@@ -63,14 +64,14 @@ async function watch(
     problems,
   }: { readonly call: ShellCall; readonly launched: LaunchedProcess; readonly problems: readonly string[] },
   { taskId, signal, onOutput }: ToolCallContext,
-  { sessionDirectory, logs, background }: ShellSettings,
+  { sessionDirectory, logs, cutBefore, background }: ShellSettings,
 ): Promise<ToolOutcome> {
   const names = { stdout: `logs/${number}-${name}-stdout.log`, stderr: `logs/${number}-${name}-stderr.log` };
   const capture = (output: 'stdout' | 'stderr'): OutputCapture => {
     const log = new OutputLog(sessionDirectory, names[output], { maxBytes: loggedBytes, budget: logs });
     const told =
       onOutput === undefined ? {} : { onPiece: (bytes: Buffer) => onOutput({ name, number, output }, bytes) };
-    return new OutputCapture(launched[output], { maxBytes: shownBytes, log, ...told });
+    return new OutputCapture(launched[output], { maxBytes: shownBytes, log, cutBefore, ...told });
   };
   const [stdout, stderr] = [capture('stdout'), capture('stderr')];
   const shown = isShell(name) ? command : `${name} ${command}`.trimEnd();

@@ -24,7 +24,14 @@ describe('getting ready for a call', () => {
   it('of a shell command prepares its launch and starts nothing', () => {
     const { prepared, launcher } = recorded();
     const background = new BackgroundCommands({ clock: new FakeClock(), graceMs: 1, endIsTold: false });
-    const settings = { launcher, env, sessionDirectory: '/nowhere', logs: new LogBudget(), background };
+    const settings = {
+      launcher,
+      env,
+      sessionDirectory: '/nowhere',
+      logs: new LogBudget(),
+      cutBefore: (text: string) => text,
+      background,
+    };
     for (const tool of createShellTools(['bash', 'git'], settings)) tool.warm?.();
     expect(prepared).toEqual(['bash /bin', 'git /bin']);
   });

@@ -49,6 +49,7 @@ function shell(launcher: Launcher, name = 'sh'): Tool {
     env: { PATH: '/usr/bin:/bin' },
     sessionDirectory,
     logs: new LogBudget(),
+    cutBefore: (text) => text.replace(/canary$/, ''),
     background,
   });
   if (tool === undefined) throw new Error('no tool was made');
@@ -144,6 +145,21 @@ describe('a command that outlasts its grace', () => {
     process.exits(0);
     await expect.poll(() => told).toEqual(['moved tsk_1 sh: make', 'ended make after 15000 ms, exit code 0']);
     expect(background.running).toEqual([]);
+  });
+
+  it('shows nothing of a secret that has come in part', async () => {
+    const process = new FakeProcess();
+    const { outcome } = await started(process);
+    await process.writes('the token is canary');
+    clock.advance(10_000);
+    expect(await outcome).toMatchObject({
+      content: expect.stringContaining('\nstdout so far:\nthe token is \n[6 more bytes are not shown]\nstderr'),
+      output: 'the token is ',
+      truncated: true,
+    });
+    process.exits(0);
+    await background.stop();
+    expect(log('1-sh-stdout.log')).toBe('the token is canary');
   });
 
   it('shows 16 KiB of a longer output, and all of it is in the log', async () => {

@@ -21,6 +21,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   await server.close();
+  cutBefore = (text) => text;
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -33,6 +34,9 @@ interface Odd {
 }
 
 const listed = (names: readonly string[]) => names.map((name) => ({ name, inputSchema: { type: 'object' } }));
+
+/** Takes away nothing, until a test says otherwise. */
+let cutBefore = (text: string): string => text;
 
 /** The odd server as its file says it is, started as a process by the launcher that contains nothing. */
 function odd({ tools = [], pages, habits = [], deadlineMs = 30_000 }: Odd): ToolServer {
@@ -49,6 +53,7 @@ function odd({ tools = [], pages, habits = [], deadlineMs = 30_000 }: Odd): Tool
       deadlineMs,
       sessionDirectory: folder,
       logs: new LogBudget(),
+      cutBefore,
       version: '0.0.0',
       clock: { monotonicMs: () => 0 },
       onChange: () => {},
@@ -218,6 +223,14 @@ describe('a call', () => {
       `${'y'.repeat(64 * 1024)}\n[139264 more bytes are not shown; the whole is kept in logs/mcp-1-odd__long.log, out of reach of tools]`,
     );
     expect(readFileSync(join(folder, 'logs', 'mcp-1-odd__long.log'), 'utf8')).toBe('y'.repeat(200 * 1024));
+  });
+
+  it('with a long answer shows nothing of a secret that would be cut', async () => {
+    cutBefore = (text) => text.slice(0, -16);
+    odd({ tools });
+    expect((await call('long')).content).toBe(
+      `${'y'.repeat(64 * 1024 - 16)}\n[139280 more bytes are not shown; the whole is kept in logs/mcp-1-odd__long.log, out of reach of tools]`,
+    );
   });
 });
 

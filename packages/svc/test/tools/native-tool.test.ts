@@ -126,6 +126,7 @@ describe('a native tool', () => {
     const flood = await run('yes flood | head -c 5000000 >&2; kill -9 $$');
     expect(flood.content).toContain('(ended by signal SIGKILL)');
     expect(flood.content.length).toBeLessThan(5000);
+    expect(flood.content).toMatch(/its last words on stderr:\n…[flod]*\nflood\n/);
     expect(flood.exitCode).toBeNull();
   });
 

@@ -10,6 +10,8 @@ import { BackgroundCommands } from '../../src/tools/background/background-comman
 import { createShellTools } from '../../src/tools/shell-tool.ts';
 import type { Tool, ToolOutcome } from '../../src/tools/tool.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
+import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import { recordingContext } from './tool-context.ts';
 
@@ -31,12 +33,18 @@ function background(): BackgroundCommands {
   return new BackgroundCommands({ clock: new FakeClock(), graceMs: 10_000, endIsTold: true });
 }
 
+const secret = 'canary-of-the-service-0123456789';
+const redactor = new Redactor();
+redactor.register(new Secret(secret));
+const cutBefore = (text: string): string => redactor.cutBefore(text);
+
 function shellTool(name: string, launcher: Launcher = createDirectLauncher({ cwd: workdir, drainMs: 100 })): Tool {
   const [tool] = createShellTools([name], {
     launcher,
     env,
     sessionDirectory,
     logs: new LogBudget(),
+    cutBefore,
     background: background(),
   });
   if (tool === undefined) throw new Error('no tool was made');
@@ -121,7 +129,14 @@ describe('a shell tool', () => {
 
   it('offers one tool per allowed name', () => {
     const launcher = createDirectLauncher({ cwd: workdir });
-    const settings = { launcher, env, sessionDirectory, logs: new LogBudget(), background: background() };
+    const settings = {
+      launcher,
+      env,
+      sessionDirectory,
+      logs: new LogBudget(),
+      cutBefore,
+      background: background(),
+    };
     const tools = createShellTools(['git', 'sh', 'git'], settings);
     expect(tools.map(({ name, kind }) => [name, kind])).toEqual([
       ['git', 'shell'],
@@ -133,7 +148,7 @@ describe('a shell tool', () => {
 
 describe('a long output', () => {
   it('is kept no further than all logs of the session may hold, which the result says', async () => {
-    const settings = { env, sessionDirectory, logs: new LogBudget(50_000), background: background() };
+    const settings = { env, sessionDirectory, logs: new LogBudget(50_000), cutBefore, background: background() };
     const launcher = createDirectLauncher({ cwd: workdir, drainMs: 100 });
     const [tool] = createShellTools(['sh'], { ...settings, launcher });
     const results: string[] = [];
@@ -172,6 +187,24 @@ describe('a long output', () => {
     expect(truncated).toBe(false);
     expect(content).toContain(`stdout:\n${'x'.repeat(16_384)}\nstderr`);
     expect(existsSync(join(sessionDirectory, 'logs'))).toBe(false);
+  });
+
+  it.each([4, 10, 20, 31])('is cut before a secret of which %i characters would be shown', async (kept) => {
+    const before = 'x'.repeat(16_384 - kept);
+    const { content, output, truncated } = await run('sh', `printf %s ${before}; printf ${secret}yz; echo ok >&2`);
+    expect({ output, truncated }).toEqual({ output: before, truncated: true });
+    const shown = content.slice(content.indexOf('stdout:'));
+    expect(shown).toBe(
+      `stdout:\n${before}\n[34 more bytes are not shown; the whole is kept in logs/1-sh-stdout.log, out of reach of tools]\nstderr:\nok`,
+    );
+    expect(readFileSync(join(sessionDirectory, 'logs', '1-sh-stdout.log'), 'utf8')).toBe(`${before}${secret}yz`);
+  });
+
+  it('is not cut before a secret that fits, nor before three characters of one', async () => {
+    const whole = 'x'.repeat(16_384 - 32) + secret;
+    expect((await run('sh', `printf %s ${whole}yz`)).output).toBe(whole);
+    const beginning = `${'x'.repeat(16_381)}can`;
+    expect((await run('sh', `printf %s ${beginning}${secret.slice(3)}`)).output).toBe(beginning);
   });
 
   it('is cut between characters', async () => {

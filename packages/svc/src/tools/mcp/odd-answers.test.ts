@@ -48,6 +48,7 @@ function serverThat(method: Method, answer: object, deadlineMs = 30): ToolServer
     deadlineMs,
     sessionDirectory,
     logs: new LogBudget(),
+    cutBefore: (text: string) => text,
     version: '1',
     endGraceMs: 5,
   };

@@ -56,6 +56,7 @@ function serverOver(launcher: Launcher, { kept: list = kept, ...given }: Given =
     deadlineMs: 20_000,
     sessionDirectory: '/nowhere',
     logs: new LogBudget(),
+    cutBefore: (text: string) => text,
     version: '1.2.3',
     endGraceMs: 5,
   };

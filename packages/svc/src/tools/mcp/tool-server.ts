@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
-import { captureOutput, OutputLog } from '../captured-output.ts';
+import { captureOutput, OutputLog, type CutBefore } from '../captured-output.ts';
 import { type ToolOutcome, neverReached } from '../tool.ts';
 import { contentOf } from './call-content.ts';
 import { changeOf, checkListed, type ListedTools } from './listed-tools.ts';
@@ -32,6 +32,7 @@ export interface ToolServerSettings {
   readonly sessionDirectory: string;
   /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
+  readonly cutBefore: CutBefore;
   /** The version of this program. */
   readonly version: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -220,7 +221,7 @@ export class ToolServer {
 
   async #shown(content: string, tool: string): Promise<{ readonly text: string; readonly truncated: boolean }> {
     if (Buffer.byteLength(content) <= shownBytes) return { text: content, truncated: false };
-    const { name, sessionDirectory, logs } = this.#settings;
+    const { name, sessionDirectory, logs, cutBefore } = this.#settings;
     this.#calls += 1;
     const log = new OutputLog(sessionDirectory, `logs/mcp-${this.#calls}-${name}__${tool}.log`, {
       maxBytes: loggedBytes,
@@ -230,7 +231,7 @@ export class ToolServer {
       text,
       cutBytes,
       log: receipt,
-    } = await captureOutput(Readable.from([Buffer.from(content)]), shownBytes, log);
+    } = await captureOutput(Readable.from([Buffer.from(content)]), { maxBytes: shownBytes, log, cutBefore });
     const kept =
       receipt === null || receipt.problem === null
         ? `the whole is kept in ${receipt?.name}`

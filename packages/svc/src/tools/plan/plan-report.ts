@@ -18,13 +18,18 @@ interface PlanReport {
   readonly truncated: boolean;
 }
 
-/** What the model is told of a plan: each step, with an equal share of what there is room for. */
-export function reportPlan(planId: string, { outcome, steps }: EndedPlan, saved: SavedPlan): PlanReport {
+/** What the model is told of a plan: each step, with an equal share of what there is room for. What is cut of it is redacted (`cutText`). */
+export function reportPlan(
+  planId: string,
+  { outcome, steps }: EndedPlan,
+  saved: SavedPlan,
+  redact: Redact,
+): PlanReport {
   const share = Math.floor(planLimits.shownPlanBytes / steps.filter((step) => step.outcome !== null).length);
   const maxBytes = Math.min(planLimits.shownStepBytes, share);
   let truncated = false;
   const shown = steps.map((step) => {
-    const { output, cut } = shownOutput(step, maxBytes);
+    const { output, cut } = shownOutput(step, maxBytes, redact);
     truncated ||= cut;
     return { ...headOf(step), ...(output === null ? {} : { output }), ...(cut ? { cut } : {}) };
   });
@@ -36,9 +41,9 @@ export function reportPlan(planId: string, { outcome, steps }: EndedPlan, saved:
 }
 
 /** What is kept of a plan: as it was submitted, and how each step ended. */
-export function recordPlan(taskId: string, plan: SubmittedPlan, { outcome, steps }: EndedPlan): string {
+export function recordPlan(taskId: string, plan: SubmittedPlan, { outcome, steps }: EndedPlan, redact: Redact): string {
   const kept = steps.map((step) => {
-    const { output, cut } = shownOutput(step, planLimits.keptBytes);
+    const { output, cut } = shownOutput(step, planLimits.keptBytes, redact);
     const { durationMs } = step;
     return {
       ...headOf(step),
@@ -61,29 +66,45 @@ function headOf(step: EndedStep): Readonly<Record<string, unknown>> {
   return { id, status, ...(attempts > 1 ? { attempts } : {}), ...(reason === null ? {} : { reason }) };
 }
 
-function shownOutput({ outcome }: EndedStep, maxBytes: number): { output: string | null; cut: boolean } {
+function shownOutput(
+  { outcome }: EndedStep,
+  maxBytes: number,
+  redact: Redact,
+): { output: string | null; cut: boolean } {
   if (outcome === null || !outcome.reached) return { output: null, cut: false };
-  const { text, cut } = cutText(outcome.content, maxBytes);
+  const { text, cut } = cutText(outcome.content, maxBytes, redact);
   return { output: text, cut: cut || outcome.cut };
 }
 
-/** `text`, or as many of its characters from the start as fit into `maxBytes` of UTF-8. Holds on to nothing of a longer text. */
-export function cutText(text: string, maxBytes: number): { readonly text: string; readonly cut: boolean } {
-  if (text.length * 3 <= maxBytes || (text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes)) {
-    return { text, cut: false };
-  }
+/** Takes secrets out, as for a line of the trace. */
+type Redact = (text: string) => string;
+
+/**
+ * `text`, or, where that is more than `maxBytes` of UTF-8, as many characters as fit of what `redact` makes of it. Cut before it is redacted, it
+ * could end with a part of a secret, and a replay, which has only redacted texts, would cut elsewhere. Holds on to nothing of a longer text.
+ */
+export function cutText(
+  text: string,
+  maxBytes: number,
+  redact: Redact,
+): { readonly text: string; readonly cut: boolean } {
+  if (fits(text, maxBytes)) return { text, cut: false };
+  const clean = redact(text);
   // A code unit is at least one byte, so what is needed is in this slice; a copy, since a slice would keep the whole alive.
-  const bytes = Buffer.from(text.slice(0, maxBytes));
+  const bytes = Buffer.from(clean.slice(0, maxBytes));
   let end = Math.min(maxBytes, bytes.length);
   while (end > 0 && ((bytes[end] ?? 0) & 0b1100_0000) === 0b1000_0000) end -= 1;
-  return { text: bytes.toString('utf8', 0, end), cut: true };
+  return { text: bytes.toString('utf8', 0, end), cut: !fits(clean, maxBytes) };
+}
+
+function fits(text: string, maxBytes: number): boolean {
+  return text.length * 3 <= maxBytes || (text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes);
 }
 
 export interface PlanFileSettings {
   /** Where the trace lies, owner-only. */
   readonly sessionDirectory: string;
-  /** Takes secrets out, as for a line of the trace. */
-  readonly redact: (text: string) => string;
+  readonly redact: Redact;
 }
 
 interface PlanFile {

@@ -67,24 +67,24 @@ async function carryOut(
   context: ToolCallContext,
   settings: SubmitPlanSettings,
 ): Promise<ToolOutcome> {
-  const { clock, runCapsuleStep } = settings;
+  const { clock, runCapsuleStep, redact } = settings;
   const ids = { task_id: context.taskId, plan_id: plan.id };
   const startedMs = clock.monotonicMs();
   if (!context.record({ event_type: 'plan_start', ...ids, steps: plan.steps.length })) {
     return neverReached('the plan is not run: the trace cannot be written');
   }
   const end = await runPlan(plan, {
-    attempt: (step, before) => attemptStep(step, before, { context, runCapsuleStep }),
+    attempt: (step, before) => attemptStep(step, before, { context, runCapsuleStep, redact }),
     onEnded: (step, how, ended) => recordStep(step, how, { ended, ids, context }),
     signal: context.signal,
     clock,
   });
-  const text = recordPlan(context.taskId, submittedPlan.parse(args), end);
+  const text = recordPlan(context.taskId, submittedPlan.parse(args), end, redact);
   const saved =
     (await context.settle(() => savePlan({ number, planId: plan.id, text }, settings))) ?? savedPlan(number, plan.id);
   recordEnd(end, saved, { ids, context, durationMs: elapsedMs(clock, startedMs) });
   context.signal.throwIfAborted();
-  const { text: content, truncated } = reportPlan(plan.id, end, saved);
+  const { text: content, truncated } = reportPlan(plan.id, end, saved, redact);
   return { status: end.outcome === 'passed' ? 'passed' : 'failed', content, exitCode: null, truncated };
 }
 
@@ -147,28 +147,29 @@ const description = [
 
 type Ended = ReadonlyMap<string, EndedStep>;
 
+interface AttemptDeps extends Pick<SubmitPlanSettings, 'runCapsuleStep' | 'redact'> {
+  readonly context: ToolCallContext;
+}
+
 /**
  * One attempt at a step: its references are filled in, then it is carried out as if the model had made the call, so its arguments are
  * checked and hooks judge it. Rejects with the signal's reason on cancel, or for a bug.
  */
-async function attemptStep(
-  { id, work }: PlanStep,
-  ended: Ended,
-  deps: { readonly context: ToolCallContext; readonly runCapsuleStep: RunCapsuleStep },
-): Promise<StepOutcome> {
+async function attemptStep({ id, work }: PlanStep, ended: Ended, deps: AttemptDeps): Promise<StepOutcome> {
   const filled = fillWork(work, ended);
   if (filled.kind === 'not-filled') return nothingRan(filled.reason);
-  const { context, runCapsuleStep } = deps;
+  const { context, runCapsuleStep, redact } = deps;
   if (filled.work.kind === 'capsule') {
     const { name: capsule, version, task } = filled.work;
     context.signal.throwIfAborted();
     return bounded(
       await runCapsuleStep({ id, capsule, version, task }, { ...context, place: `${context.place}/s${id}` }),
+      redact,
     );
   }
   const { name } = filled.work;
   const input = filled.work.kind === 'shell' ? { command: filled.work.command } : filled.work.input;
-  return outcomeOf(await context.tools.dispatch({ id: '', name, input }, id));
+  return outcomeOf(await context.tools.dispatch({ id: '', name, input }, id), redact);
 }
 
 /** The input of a step as it is called, for the trace; null where it could not be filled in. */
@@ -216,13 +217,13 @@ function fencedOutput(ended: Ended): (id: string) => string {
   };
 }
 
-function outcomeOf(call: DispatchedCall): StepOutcome {
+function outcomeOf(call: DispatchedCall, redact: SubmitPlanSettings['redact']): StepOutcome {
   const { kind, isError, exitCode, reached, fenceSource } = call;
   // As a call, a command has passed when it ran to its end; as a step, when it says so itself.
   const passed = !isError && (kind !== 'shell' || exitCode === 0);
   // It runs yet: what it has written is not whole, and another attempt would be a second one beside it.
   const inBackground = kind === 'shell' && !isError && exitCode === null;
-  return bounded({
+  const outcome: StepOutcome = {
     status: passed ? 'passed' : 'failed',
     reached,
     content: call.unfenced,
@@ -231,14 +232,17 @@ function outcomeOf(call: DispatchedCall): StepOutcome {
     cut: call.truncated || inBackground,
     exitCode,
     retryable: reached && !passed && !inBackground,
-  });
+  };
+  return bounded(outcome, redact);
 }
 
 /** Keeps no more of a step than a plan of many steps can hold. */
-function bounded(outcome: StepOutcome): StepOutcome {
-  const content = cutText(outcome.content, planLimits.keptBytes);
-  const output = cutText(outcome.output, planLimits.keptBytes);
-  return { ...outcome, content: content.text, output: output.text, cut: outcome.cut || content.cut || output.cut };
+function bounded(outcome: StepOutcome, redact: SubmitPlanSettings['redact']): StepOutcome {
+  const content = cutText(outcome.content, planLimits.keptBytes, redact);
+  const output = cutText(outcome.output, planLimits.keptBytes, redact);
+  // What is handed on is as it was given.
+  const isGiven = output.text === outcome.output;
+  return { ...outcome, content: content.text, output: output.text, cut: outcome.cut || content.cut || !isGiven };
 }
 
 function notFilled(reason: string): FilledWork {

@@ -1,0 +1,279 @@
+/** Finds a secret in text, however JSON and URLs spell its characters, also where a text was cut within it. */
+
+/** The ways in which a piece of the secret is written: a run of characters that are always written alike, or one other character. */
+type Piece = readonly string[];
+
+/** What `svc` puts where it cuts a text, and what may stand between that and what is left. */
+const cutMark = '…';
+const aroundCut = ['', '\n', '\\n', '\\\\n'];
+const longestAround = 3;
+
+/** Of a secret that was cut: what is shorter could be the beginning of anything. */
+const shortestPart = 4;
+/** A shorter run is in too many texts to be looked for by itself. */
+const shortestAnchor = 4;
+
+/** A part of a text, from its first character to before `end`. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * One secret of at least four characters. Each of its characters may be as it is, escaped as JSON or JSON in JSON do, or as a URL or a URL in a
+ * URL does, whatever stands for the others: an encoder decides of each alone.
+ */
+export class SpelledSecret {
+  readonly value: string;
+  readonly #runs: readonly string[];
+  /** The longest run of characters that are always written alike. Empty where all are short: the beginning is looked for then. */
+  readonly #anchor: string;
+  readonly #begins: Finder;
+  readonly #ends: Finder;
+  #known: Spelled | null = null;
+
+  constructor(value: string) {
+    this.value = value;
+    this.#runs = value.match(/[A-Za-z0-9._-]+|[^]/gu) ?? [];
+    this.#anchor = anchorOf(this.#runs);
+    const characters = Array.from(value);
+    this.#begins = new Finder(characters.slice(0, shortestPart));
+    this.#ends = new Finder(characters.slice(-shortestPart));
+  }
+
+  /** Made when a text first needs it: most secrets are in none. */
+  get #spelled(): Spelled {
+    return (this.#known ??= spelledOf(this.#runs, this.#anchor));
+  }
+
+  /** Whether the text is worth a look: nearly none is. */
+  mayBeIn(text: string): boolean {
+    return this.#find(text, 0) !== -1;
+  }
+
+  #find(text: string, from: number): number {
+    return this.#anchor === '' ? this.#begins.startIn(text, from) : text.indexOf(this.#anchor, from);
+  }
+
+  /** Where it stands in the text as a whole. */
+  *spans(text: string): Generator<Span> {
+    let shownTo = 0;
+    for (let at = 0; ;) {
+      const found = this.#find(text, at);
+      if (found === -1) return;
+      const starts = backwards(text, found, this.#spelled.before).places.filter((place) => place >= shownTo);
+      const start = Math.min(...starts);
+      const end = Math.max(...forwards(text, found + this.#anchor.length, this.#spelled.after).places);
+      at = found + 1;
+      if (start > found || end < found) continue;
+      yield { start, end };
+      shownTo = end;
+      at = end;
+    }
+  }
+
+  /** Where the text has it around `at`; null where nothing of it would be on both sides. */
+  around(text: string, at: number): Span | null {
+    const from = Math.max(0, at - this.#spelled.longest);
+    for (const { start, end } of this.spans(text.slice(from, at + this.#spelled.longest))) {
+      if (from + start < at && at < from + end) return { start: from + start, end: from + end };
+    }
+    return null;
+  }
+
+  /** Where its beginning stands at the end of the text, of at least four characters but not all; the length of the text where it does not. */
+  beginningAtEnd(text: string): number {
+    for (let at = Math.max(0, text.length - this.#spelled.longest); ;) {
+      const start = this.#begins.startIn(text, at);
+      if (start === -1) return text.length;
+      if (forwards(text, start, this.#spelled.pieces).isCut) return start;
+      at = start + 1;
+    }
+  }
+
+  /** Beginnings of it, of at least four characters, that stand before the mark of a cut. */
+  *cutBeginnings(text: string): Generator<Span> {
+    for (let at = 0; ;) {
+      const start = this.#begins.startIn(text, at);
+      const mark = start === -1 ? -1 : text.indexOf(cutMark, start);
+      if (mark === -1) return;
+      const span = this.#upTo(text, start, mark);
+      if (span !== null) yield span;
+      at = span?.end ?? Math.max(start + 1, mark - this.#spelled.longest - longestAround);
+    }
+  }
+
+  #upTo(text: string, start: number, mark: number): Span | null {
+    if (mark - start > this.#spelled.longest + longestAround) return null;
+    for (const between of aroundCut) {
+      const end = mark - between.length;
+      if (!text.startsWith(between, end)) continue;
+      const part = text.slice(start, end);
+      if (this.#begins.startIn(part, 0) === 0 && forwards(part, 0, this.#spelled.pieces).isCut) return { start, end };
+    }
+    return null;
+  }
+
+  /** Ends of it, of at least four characters, that stand behind the mark of a cut. */
+  *cutEnds(text: string): Generator<Span> {
+    const pieces = this.#spelled.pieces.toReversed();
+    for (let at = text.indexOf(cutMark); at !== -1;) {
+      const found = this.#ends.startIn(text, at);
+      if (found === -1) return;
+      at = found + 1;
+      const from = Math.max(0, found - this.#spelled.longest - longestAround);
+      const mark = text.slice(from, found).lastIndexOf(cutMark);
+      if (mark === -1) continue;
+      const ends = this.#ends.endsAt(text, found);
+      for (const between of aroundCut) {
+        const start = from + mark + 1 + between.length;
+        if (start > found || !text.startsWith(between, start - between.length)) continue;
+        const end = ends.find((each) => backwards(text.slice(start, each), each - start, pieces).isCut);
+        if (end === undefined) continue;
+        yield { start, end };
+        at = end;
+        break;
+      }
+    }
+  }
+}
+
+interface Spelled {
+  readonly pieces: readonly Piece[];
+  /** Those before the anchor, the last first. */
+  readonly before: readonly Piece[];
+  readonly after: readonly Piece[];
+  /** No spelling has more characters. */
+  readonly longest: number;
+}
+
+function spelledOf(runs: readonly string[], anchor: string): Spelled {
+  const pieces = runs.map(spellingsOf);
+  const at = runs.indexOf(anchor);
+  const before = pieces.slice(0, Math.max(0, at)).toReversed();
+  const longest = pieces.reduce((sum, piece) => sum + Math.max(...piece.map(({ length }) => length)), 0);
+  return { pieces, before, after: pieces.slice(at + 1), longest };
+}
+
+function anchorOf(runs: readonly string[]): string {
+  const longest = runs.reduce((most, run) => (run.length > most.length && isPlain(run) ? run : most), '');
+  return longest.length < shortestAnchor ? '' : longest;
+}
+
+/** Finds a few characters in all their spellings. Made ready when it is first asked. */
+class Finder {
+  readonly #characters: readonly string[];
+  #pieces: readonly Piece[] | null = null;
+  /** Text where there is one spelling only. */
+  #wanted: string | RegExp | null = null;
+
+  constructor(characters: readonly string[]) {
+    this.#characters = characters;
+  }
+
+  /** The first place from `at`; -1 where there is none. */
+  startIn(text: string, at: number): number {
+    const wanted = (this.#wanted ??= wantedOf(this.#characters));
+    if (typeof wanted === 'string') return text.indexOf(wanted, at);
+    wanted.lastIndex = at;
+    for (let found = wanted.exec(text); found !== null; found = wanted.exec(text)) {
+      if (this.endsAt(text, found.index).length > 0) return found.index;
+      wanted.lastIndex = found.index + 1;
+    }
+    return -1;
+  }
+
+  /** Where they end that begin at `start`. */
+  endsAt(text: string, start: number): readonly number[] {
+    this.#pieces ??= this.#characters.map(spellingsOf);
+    return forwards(text, start, this.#pieces).places;
+  }
+}
+
+/** Text for characters of one spelling, or an expression for the first two: of more, it would take milliseconds to compile. */
+function wantedOf(characters: readonly string[]): string | RegExp {
+  const text = characters.join('');
+  if (isPlain(text)) return text;
+  const pieces = characters.slice(0, 2).map(spellingsOf);
+  return new RegExp(pieces.map((piece) => `(?:${piece.map(escaped).join('|')})`).join(''), 'g');
+}
+
+interface Followed {
+  /** Where all pieces are through. */
+  readonly places: readonly number[];
+  /** Whether the text ends within them. */
+  readonly isCut: boolean;
+}
+
+/** Follows the pieces through the text from `from` on. */
+function forwards(text: string, from: number, pieces: readonly Piece[]): Followed {
+  return follow(from, pieces, (place, spelling) => {
+    if (text.startsWith(spelling, place)) return place + spelling.length;
+    return text.length - place < spelling.length && spelling.startsWith(text.slice(place)) ? 'cut' : null;
+  });
+}
+
+/** The same from `from` back to the beginning of the text; the pieces, too, from the last. */
+function backwards(text: string, from: number, pieces: readonly Piece[]): Followed {
+  return follow(from, pieces, (place, spelling) => {
+    if (text.endsWith(spelling, place)) return place - spelling.length;
+    return place < spelling.length && spelling.endsWith(text.slice(0, place)) ? 'cut' : null;
+  });
+}
+
+/** Several spellings can fit at once, where backslashes follow each other: all places are kept that they lead to. */
+function follow(
+  from: number,
+  pieces: readonly Piece[],
+  step: (place: number, spelling: string) => number | 'cut' | null,
+): Followed {
+  let places: readonly number[] = [from];
+  let isCut = false;
+  for (const piece of pieces) {
+    const next = new Set<number>();
+    for (const place of places) {
+      for (const spelling of piece) {
+        const reached = step(place, spelling);
+        if (reached === 'cut') isCut = true;
+        else if (reached !== null) next.add(reached);
+      }
+    }
+    places = [...next];
+    if (places.length === 0) break;
+  }
+  return { places, isCut };
+}
+
+/** Characters that every encoder leaves as they are. */
+function isPlain(text: string): boolean {
+  return /^[A-Za-z0-9._-]+$/.test(text);
+}
+
+function spellingsOf(text: string): Piece {
+  if (isPlain(text)) return [text];
+  const codes = text.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'));
+  const json = [text, inJson(text), escapes('\\u', codes), escapes('\\u', codes.map(upper))];
+  const bytes = Array.from(Buffer.from(text), (byte) => byte.toString(16).padStart(2, '0'));
+  const url = [escapes('%', bytes), escapes('%', bytes.map(upper))];
+  const within = [...json.map(inJson), ...url.map((each) => each.replaceAll('%', '%25'))];
+  return [...new Set([...json, ...url, ...within, ...(others[text] ?? [])])];
+}
+
+/** What some encoders write besides. */
+const others: Readonly<Record<string, readonly string[]>> = { ' ': ['+'], '/': ['\\/', '\\\\/', '\\\\\\/'] };
+
+function escapes(sign: string, codes: readonly string[]): string {
+  return codes.map((code) => sign + code).join('');
+}
+
+function upper(text: string): string {
+  return text.toUpperCase();
+}
+
+function inJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
+}
