@@ -96,6 +96,7 @@ async function start(args: readonly string[]): Promise<void> {
   });
   if (settings.key !== null) redactor.register(settings.key);
   registerCredentials(settings);
+  if (redactor.knowsAny) await redactor.learnSpellings();
   settings.warnings.forEach(tell);
   await serve(settings);
 }

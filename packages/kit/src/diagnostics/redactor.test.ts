@@ -10,6 +10,12 @@ function redactorOf(...values: string[]): Redactor {
   return redactor;
 }
 
+async function learned(...values: string[]): Promise<Redactor> {
+  const redactor = redactorOf(...values);
+  await redactor.learnSpellings();
+  return redactor;
+}
+
 describe('a redactor', () => {
   it('replaces every secret everywhere, and nothing else', () => {
     expect(redactorOf('abcd', 'wxyz').redact('abcd, wxyz and abcd; ab cd')).toBe(
@@ -21,17 +27,17 @@ describe('a redactor', () => {
     expect(redactorOf('abcd', 'abcdef').redact('abcdef')).toBe('[secret]');
   });
 
-  it('knows a secret as JSON text and as part of a URL', () => {
-    const redactor = redactorOf('a"b/c');
+  it('knows a secret as JSON text and as part of a URL', async () => {
+    const redactor = await learned('a"b/c');
     expect(redactor.redact(JSON.stringify({ key: 'a"b/c' }))).toBe('{"key":"[secret]"}');
     expect(redactor.redact(`https://x.example/?k=${encodeURIComponent('a"b/c')}`)).toBe(
       'https://x.example/?k=[secret]',
     );
   });
 
-  it('knows a secret in JSON that stands in a text of JSON', () => {
+  it('knows a secret in JSON that stands in a text of JSON', async () => {
     const within = JSON.stringify({ result: JSON.stringify({ key: 'a"b/c' }) });
-    expect(redactorOf('a"b/c').redact(within)).toBe(String.raw`{"result":"{\"key\":\"[secret]\"}"}`);
+    expect((await learned('a"b/c')).redact(within)).toBe(String.raw`{"result":"{\"key\":\"[secret]\"}"}`);
   });
 
   it('ignores one too short to be a secret, and treats its characters as nothing but characters', () => {
@@ -40,19 +46,29 @@ describe('a redactor', () => {
     expect(redactorOf('$&.*').redact('a $&.* b')).toBe('a [secret] b');
   });
 
-  it('leaves no secret in any text', () => {
+  it('leaves no secret in any text', async () => {
     const secret = fc.string({ minLength: 12, unit: 'binary' });
-    fc.assert(
-      fc.property(secret, fc.string(), fc.string(), (value, before, after) => {
-        expect(redactorOf(value).redact(before + value + after)).not.toContain(value);
+    await fc.assert(
+      fc.asyncProperty(secret, fc.string(), fc.string(), async (value, before, after) => {
+        const text = before + value + after;
+        expect(redactorOf(value).redact(text)).not.toContain(value);
+        expect((await learned(value)).redact(text)).not.toContain(value);
       }),
     );
+  });
+
+  it('learns the spellings of secrets that are registered later, too', async () => {
+    const redactor = await learned();
+    expect(redactor.knowsAny).toBe(false);
+    redactor.register(new Secret('a"b/c'));
+    redactor.register(new Secret('abcd-abcd'));
+    expect(redactor.redact(String.raw`a"b\/c abcd…`)).toBe('[secret] [secret]…');
   });
 });
 
 describe('a redactor knows what encoders make of a secret:', () => {
   const value = String.raw`pa ss"w\o/r'd!<&>+=(ß😀)*~`;
-  const redactor = redactorOf(value);
+  const redactor = learned(value);
   const spellings: readonly (readonly [string, string])[] = [
     ['JSON', String.raw`pa ss\"w\\o/r'd!<&>+=(ß😀)*~`],
     ['ASCII JSON', String.raw`pa ss\"w\\o/r'd!<&>+=(\u00df\ud83d\ude00)*~`],
@@ -71,67 +87,69 @@ describe('a redactor knows what encoders make of a secret:', () => {
     ['a URL in a URL', "pa%2520ss%2522w%255Co%252Fr'd!%253C%2526%253E%252B%253D(%25C3%259F%25F0%259F%2598%2580)*~"],
   ];
 
-  it.each(spellings)('%s', (_, spelled) => {
-    expect(redactor.redact(`<${spelled}> and ${spelled}`)).toBe('<[secret]> and [secret]');
+  it.each(spellings)('%s', async (_, spelled) => {
+    expect((await redactor).redact(`<${spelled}> and ${spelled}`)).toBe('<[secret]> and [secret]');
   });
 
-  it('and leaves what only begins or ends alike', () => {
-    expect(redactorOf('ab/cdef').redact('ab/cde ab%2cdef ab%2Fcdf b/cdef')).toBe('ab/cde ab%2cdef ab%2Fcdf b/cdef');
+  it('and leaves what only begins or ends alike', async () => {
+    expect((await learned('ab/cdef')).redact('ab/cde ab%2cdef ab%2Fcdf b/cdef')).toBe(
+      'ab/cde ab%2cdef ab%2Fcdf b/cdef',
+    );
   });
 
-  it('of one without a run of letters', () => {
-    expect(redactorOf('a/b c').redact(String.raw`a/b c, a\/b c, a%2fb+c, a/b,c`)).toBe(
+  it('of one without a run of letters', async () => {
+    expect((await learned('a/b c')).redact(String.raw`a/b c, a\/b c, a%2fb+c, a/b,c`)).toBe(
       '[secret], [secret], [secret], a/b,c',
     );
   });
 
-  it('of one that is mostly backslashes', () => {
-    expect(redactorOf(String.raw`\\\\n`).redact(String.raw`\\\\n \\\\\\\\n \\\\\\\\\\\\\\\\n \\n`)).toBe(
+  it('of one that is mostly backslashes', async () => {
+    expect((await learned(String.raw`\\\\n`)).redact(String.raw`\\\\n \\\\\\\\n \\\\\\\\\\\\\\\\n \\n`)).toBe(
       String.raw`[secret] [secret] [secret] \\n`,
     );
   });
 });
 
 describe('where a text was cut within a secret, a redactor', () => {
-  const redactor = redactorOf('ghp_0123456789', 'x"y/z-key');
+  const redactor = learned('ghp_0123456789', 'x"y/z-key');
 
-  it('leaves out the beginning at the end of what is kept', () => {
-    expect(redactor.cutBefore('the token is ghp_012345678')).toBe('the token is ');
-    expect(redactor.cutBefore('the token is ghp_')).toBe('the token is ');
-    expect(redactor.cutBefore(String.raw`{"k":"x\"y\/`)).toBe('{"k":"');
-    expect(redactor.cutBefore('?k=x%22y%2Fz%')).toBe('?k=x%22y%2Fz%');
-    expect(redactor.cutBefore('?k=x%22y%2')).toBe('?k=x%22y%2');
-    expect(redactor.cutBefore('?k=x%22y%2Fz-')).toBe('?k=');
+  it('leaves out the beginning at the end of what is kept', async () => {
+    expect((await redactor).cutBefore('the token is ghp_012345678')).toBe('the token is ');
+    expect((await redactor).cutBefore('the token is ghp_')).toBe('the token is ');
+    expect((await redactor).cutBefore(String.raw`{"k":"x\"y\/`)).toBe('{"k":"');
+    expect((await redactor).cutBefore('?k=x%22y%2Fz%')).toBe('?k=x%22y%2Fz%');
+    expect((await redactor).cutBefore('?k=x%22y%2')).toBe('?k=x%22y%2');
+    expect((await redactor).cutBefore('?k=x%22y%2Fz-')).toBe('?k=');
   });
 
-  it('leaves whole ones, shorter beginnings and everything else as it is', () => {
+  it('leaves whole ones, shorter beginnings and everything else as it is', async () => {
     for (const text of ['', 'ghp', 'a ghp_0123456789', 'ghp_0123456789 b', 'ghp_012x', 'abcghp']) {
-      expect(redactor.cutBefore(text)).toBe(text);
+      expect((await redactor).cutBefore(text)).toBe(text);
     }
   });
 
-  it('leaves out a whole one rather than a part of it', () => {
-    expect(redactorOf('abcd-abcd-').cutBefore('1 abcd-abcd-')).toBe('1 ');
-    expect(redactorOf('abcd-abcd', 'abcd!').redact(redactorOf('abcd-abcd', 'abcd!').cutBefore('1 abcd-abcd'))).toBe(
-      '1 ',
+  it('leaves out a whole one rather than a part of it', async () => {
+    expect((await learned('abcd-abcd-')).cutBefore('1 abcd-abcd-')).toBe('1 ');
+    expect((await learned('abcd-abcd', 'abcd!')).cutBefore('1 abcd-abcd')).toBe('1 ');
+  });
+
+  it('replaces what stands before the mark of a cut', async () => {
+    expect((await redactor).redact('the token is ghp_01234…')).toBe('the token is [secret]…');
+    expect((await redactor).redact('ghp_0123456789, ghp_01…, ghp…, ghp_01 …')).toBe(
+      '[secret], [secret]…, ghp…, ghp_01 …',
     );
+    expect((await redactor).redact('ghp_01234\n…\nlast')).toBe('[secret]\n…\nlast');
+    expect((await redactor).redact(JSON.stringify(JSON.stringify('x"y/z\n…')))).toBe(String.raw`"\"[secret]\\n…\""`);
   });
 
-  it('replaces what stands before the mark of a cut', () => {
-    expect(redactor.redact('the token is ghp_01234…')).toBe('the token is [secret]…');
-    expect(redactor.redact('ghp_0123456789, ghp_01…, ghp…, ghp_01 …')).toBe('[secret], [secret]…, ghp…, ghp_01 …');
-    expect(redactor.redact('ghp_01234\n…\nlast')).toBe('[secret]\n…\nlast');
-    expect(redactor.redact(JSON.stringify(JSON.stringify('x"y/z\n…')))).toBe(String.raw`"\"[secret]\\n…\""`);
+  it('replaces what stands behind the mark of a cut', async () => {
+    expect((await redactor).redact('…3456789 is the token')).toBe('…[secret] is the token');
+    expect((await redactor).redact('first\n…\n0123456789\n…y/z-key')).toBe('first\n…\n[secret]\n…[secret]');
+    expect((await redactor).redact('…789, …x3456789')).toBe('…789, …x3456789');
   });
 
-  it('replaces what stands behind the mark of a cut', () => {
-    expect(redactor.redact('…3456789 is the token')).toBe('…[secret] is the token');
-    expect(redactor.redact('first\n…\n0123456789\n…y/z-key')).toBe('first\n…\n[secret]\n…[secret]');
-    expect(redactor.redact('…789, …x3456789')).toBe('…789, …x3456789');
-  });
-
-  it('is done in time with a text of nothing but marks and beginnings', () => {
+  it('is done in time with a text of nothing but marks and beginnings', async () => {
     const text = 'ghp_0…456789'.repeat(100_000);
-    expect(redactor.redact(text)).toBe('[secret]…[secret]'.repeat(100_000));
+    expect((await redactor).redact(text)).toBe('[secret]…[secret]'.repeat(100_000));
   });
 });

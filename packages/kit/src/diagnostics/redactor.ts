@@ -1,7 +1,7 @@
 /** Keeps secrets out of what is printed and written. */
 
 import type { Secret } from './secret.ts';
-import { type Span, SpelledSecret } from './spelled-secret.ts';
+import type { SpelledSecrets } from './spelled-secrets.ts';
 
 const mark = '[secret]';
 const shortestSecret = 4;
@@ -9,62 +9,46 @@ const shortestSecret = 4;
 /** Takes the known secrets out of text that is to be printed or kept. */
 export class Redactor {
   /** Longest first, so that a secret within another does not leave the rest of it behind. */
-  #secrets: readonly SpelledSecret[] = [];
+  #values: readonly string[] = [];
+  #spelled: SpelledSecrets | null = null;
 
   /**
-   * From now on the value of `secret` is replaced, also as JSON, JSON within JSON, a URL and a URL within a URL spell it. One of fewer than four
-   * characters is no secret, and replacing it would leave no text readable: it is ignored.
+   * From now on the value of `secret` is replaced. One of fewer than four characters is no secret, and replacing it would leave no text readable: it is
+   * ignored.
    */
   register(secret: Secret): void {
     const value = secret.reveal();
-    if (value.length < shortestSecret || this.#secrets.some((each) => each.value === value)) return;
-    const secrets = [...this.#secrets, new SpelledSecret(value)];
-    this.#secrets = secrets.toSorted((a, b) => b.value.length - a.value.length);
+    if (value.length < shortestSecret || this.#values.includes(value)) return;
+    this.#values = [...this.#values, value].toSorted((a, b) => b.length - a.length);
+    this.#spelled?.add(value);
   }
 
-  /** The text with a mark for each secret, and for four characters or more of one that was cut with a `…`. */
+  get knowsAny(): boolean {
+    return this.#values.length > 0;
+  }
+
+  /**
+   * From then on secrets are also replaced as JSON, JSON within JSON, a URL and a URL within a URL spell them, and parts of them where a text was cut;
+   * those registered later, too. Whatever keeps texts of others waits for it.
+   */
+  async learnSpellings(): Promise<void> {
+    if (this.#spelled !== null) return;
+    const module = await import('./spelled-secrets.ts');
+    const spelled = new module.SpelledSecrets();
+    for (const value of this.#values) spelled.add(value);
+    this.#spelled = spelled;
+  }
+
   redact(text: string): string {
+    if (this.#spelled !== null) return this.#spelled.redact(text);
     let rest = text;
-    for (const secret of this.#secrets) if (secret.mayBeIn(rest)) rest = replaced(rest, secret.spans(rest));
-    return rest.includes('…') ? this.#withoutParts(rest) : rest;
-  }
-
-  #withoutParts(text: string): string {
-    let rest = text;
-    for (const secret of this.#secrets) {
-      rest = replaced(rest, secret.cutBeginnings(rest));
-      rest = replaced(rest, secret.cutEnds(rest));
-    }
+    // Nearly no text holds one: looking for it costs a fraction of replacing it.
+    for (const value of this.#values) if (rest.includes(value)) rest = rest.replaceAll(value, () => mark);
     return rest;
   }
 
-  /** A text that was cut at its end, without the beginning of a secret there: of four characters or more, for nobody knows a shorter one. */
+  /** A text that was cut at its end, without four characters or more there that a secret begins with, once the spellings are learnt. */
   cutBefore(text: string): string {
-    let end = Math.min(text.length, ...this.#secrets.map((secret) => secret.beginningAtEnd(text)));
-    // Within a whole secret, a cut would leave of that what is no longer found.
-    for (let within: Span | null = null; end < text.length; end = within.start) {
-      within = this.#around(text, end);
-      if (within === null) break;
-    }
-    return text.slice(0, end);
+    return this.#spelled?.cutBefore(text) ?? text;
   }
-
-  #around(text: string, at: number): Span | null {
-    for (const secret of this.#secrets) {
-      const span = secret.around(text, at);
-      if (span !== null) return span;
-    }
-    return null;
-  }
-}
-
-function replaced(text: string, spans: Iterable<Span>): string {
-  let clean = '';
-  let shownTo = 0;
-  for (const { start, end } of spans) {
-    if (start < shownTo) continue;
-    clean += text.slice(shownTo, start) + mark;
-    shownTo = end;
-  }
-  return shownTo === 0 ? text : clean + text.slice(shownTo);
 }

@@ -34,6 +34,7 @@ export async function joinReferee(request: JoinRequest): Promise<RefereeMembersh
   if (answer.kind !== 'registered') throw notRegistered(answer, referee.url);
   const { credential } = answer;
   redactor.register(credential);
+  await redactor.learnSpellings();
   return {
     referee,
     credential,

@@ -113,7 +113,7 @@ export async function scopeOfLaunch(
     env,
     loaded,
     listenerToken,
-    redactor: sessionRedactor({
+    redactor: await sessionRedactor({
       apiKey: loaded.apiKey ?? null,
       listenerToken,
       grants,

@@ -17,11 +17,18 @@ interface KnownSecrets {
 }
 
 /** Takes out what a session is given for itself, and what the agent's programs are given in variables that hold secrets by their names. */
-export function sessionRedactor({ apiKey, listenerToken, grants, env, headers }: KnownSecrets): Redactor {
+export async function sessionRedactor({
+  apiKey,
+  listenerToken,
+  grants,
+  env,
+  headers,
+}: KnownSecrets): Promise<Redactor> {
   const redactor = new Redactor();
   for (const secret of [apiKey, listenerToken, ...grantedSecrets(grants, env), ...headers]) {
     if (secret !== null) redactor.register(secret);
   }
+  if (redactor.knowsAny) await redactor.learnSpellings();
   return redactor;
 }
 

@@ -30,6 +30,8 @@ async function processDriver(parts: StageParts): Promise<Driver> {
     parts.programLogs(),
   ]);
   const { launch, processes, directories } = parts;
+  // Of the token, too, which nobody knows before.
+  await launch.redactor.learnSpellings();
   const { grants, loaded } = launch;
   const { inference } = loaded.manifest;
   const places = { manifestDirectory: loaded.directory, home: processes.home, workdir: directories.workdir };

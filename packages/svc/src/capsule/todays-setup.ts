@@ -61,7 +61,7 @@ export async function readProject({ file, env, places }: ProjectRequest): Promis
   const host = { declared, achieved: declared, floorMet: true, mechanism: '', usernsGrant: '' } as const;
   const listenerToken = listenerTokenOf(env);
   const redact = recordRedaction(
-    sessionRedactor({ apiKey: loaded.apiKey ?? null, listenerToken, grants, env, headers: headerSecrets(env) }),
+    await sessionRedactor({ apiKey: loaded.apiKey ?? null, listenerToken, grants, env, headers: headerSecrets(env) }),
   );
   return {
     loaded,

@@ -36,6 +36,7 @@ function background(): BackgroundCommands {
 const secret = 'canary-of-the-service-0123456789';
 const redactor = new Redactor();
 redactor.register(new Secret(secret));
+await redactor.learnSpellings();
 const cutBefore = (text: string): string => redactor.cutBefore(text);
 
 function shellTool(name: string, launcher: Launcher = createDirectLauncher({ cwd: workdir, drainMs: 100 })): Tool {

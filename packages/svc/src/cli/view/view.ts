@@ -142,7 +142,7 @@ async function exportTo(
   const { env } = context;
   const grants = { envAllow: Object.keys(env) };
   const headers = headerSecrets(env);
-  const redactor = sessionRedactor({ apiKey: null, listenerToken: listenerTokenOf(env), grants, env, headers });
+  const redactor = await sessionRedactor({ apiKey: null, listenerToken: listenerTokenOf(env), grants, env, headers });
   const added = await exportPage({ session, page: readPageTexts(), path, bodies, files, redactor, tell, signal });
   const about = { path, session: session.id, texts: added.texts, files: added.files, added_bytes: added.bytes };
   context.stdout.write(options.json === true ? jsonLine(about) : exactLine`${path}\n`);
