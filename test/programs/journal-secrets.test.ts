@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { mcpArtifact, oddBehaviour, oddServerProgram } from '../support/mcp-artifact.ts';
 import { calls as told, says as answers, useFormations } from '../support/formation.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
-import { asks, calls, script } from '../support/scripted-turns.ts';
+import { asks, calls, says, script } from '../support/scripted-turns.ts';
 import { StreamedCapsule } from '../support/streamed-capsule.ts';
 import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
@@ -124,6 +124,45 @@ describe('a secret of a variable that a capsule is granted', () => {
     expect(journal).toContain('\\"pin\\":\\"[secret]\\",\\"count\\":8675309');
     expect(journal).toContain('Is it [secret]?');
     expect(journal).toContain('No, [secret] it is, or [secret].');
+  });
+});
+
+describe('a secret where svc cuts a text', () => {
+  it('is in part in no byte of journal, bodies, trace, plans, exports and recorded tests, and the session replays', async () => {
+    const places = [4, 10, 20, 28].map((kept) => ({ id: `at-${kept}`, text: 'x'.repeat(16_384 - kept) + canary }));
+    // The output of the step fits, and what the model is told of it does not.
+    const before = 'command: cat of-plan\nexit code: 0\nstdout:\n';
+    const ofPlan = 'y'.repeat(16_384 - before.length - 10) + canary;
+    const plan = { id: 'cuts', steps: [{ id: 'one', shell: 'sh', input: 'cat of-plan' }] };
+    const workspace = scriptCapsule({
+      manifest: `trace: { capture: content }
+capabilities: { env: { allow: [SERVICE_TOKEN] }, shell: { allow: [sh] }, plan: { submit: true } }
+`,
+      script: script(
+        ...places.map(({ id }, at) => calls([[`c${at}`, 'sh', { command: `cat ${id} ${id}` }]])),
+        calls([['p', 'submit-plan', plan]]),
+        says('Done.'),
+      ),
+      files: { 'work/of-plan': ofPlan, ...Object.fromEntries(places.map(({ id, text }) => [`work/${id}`, text])) },
+    });
+    workspaces.push(workspace);
+    const env = { SERVICE_TOKEN: canary };
+    expect(await svc(workspace, ['run', '--task', 'Go.', '--workdir', 'work'], { env })).toMatchObject({ code: 0 });
+    await svc(workspace, ['trace', 'export', '-o', 'kept.zip'], { env });
+    await svc(workspace, ['trace', 'import', join(workspace.folder, 'kept.zip'), '--manifest', 'other/svc.yaml']);
+    expect(await svc(workspace, ['test', '--record', 'kept'], { env })).toMatchObject({ code: 0 });
+    const records = ['.svc/sessions', 'other/.svc/sessions', 'tests'].flatMap((name) =>
+      filesIn(join(workspace.folder, name)),
+    );
+    const kept = records.filter((path) => !path.includes('/logs/'));
+    const written = kept.map((path) => readFileSync(path, 'latin1'));
+    const journal = written.find((text) => text.startsWith('{"n":0,"k":"open"')) ?? '';
+    // Behind 16,380 characters two secrets and a whole second text are left out.
+    expect(journal.includes('[16444 more bytes are not shown')).toBe(true);
+    expect(/y\[secret\]\\+ns\\+",\\+"cut\\+":true/.test(journal)).toBe(true);
+    expect(kept.filter((_, at) => written[at]?.includes(canary.slice(0, 4)))).toEqual([]);
+    expect(await svc(workspace, ['run', '--replay'])).toMatchObject({ code: 0 });
+    expect(await svc(workspace, ['test'])).toMatchObject({ code: 0 });
   });
 });
 
