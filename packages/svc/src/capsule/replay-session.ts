@@ -8,6 +8,7 @@ import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { mintTraceEventId, type SessionId } from '@svc/protocol/ids.ts';
+import { endOf } from './session-journal.ts';
 import { sessionSettings } from './session-settings.ts';
 import type { HookSetup, KeptWhere, SettingsSetup, ToolSetup } from './session-setup.ts';
 import { EndBudget } from '../hooks/blocking-hooks.ts';
@@ -17,13 +18,15 @@ import { HookSet } from '../hooks/hook-set.ts';
 import type { Driver } from '../inference/driver.ts';
 import { SpendMeter } from '../inference/spend-meter.ts';
 import type { JournalReader } from '../journal/journal-reader.ts';
+import type { JournalRecord } from '../journal/records.ts';
 import { type ActivityListener, SessionActivity } from '../session/activity.ts';
 import { type Conversations, threadedConversations } from '../session/conversations.ts';
 import { EventStream } from '../session/event-stream.ts';
 import { hooksTimeOver } from '../session/gate.ts';
 import { gatedCapsuleSteps, gatedDriver, gatedHookCalls, gatedTool } from '../session/gated.ts';
 import { readRecording, type RecordedEnd, type Recording, type Setup } from '../session/recorded-crossings.ts';
-import { type Judge, type ReplayEnd, ReplayGate, type ReplayInputs } from '../session/replay-gate.ts';
+import type { Judge } from '../session/asked-again.ts';
+import { type ReplayEnd, ReplayGate, type ReplayInputs } from '../session/replay-gate.ts';
 import { replayInputs } from '../session/replay-inputs.ts';
 import type { ComponentCalls } from '../session/replayed-calls.ts';
 import { Session } from '../session/session.ts';
@@ -45,6 +48,8 @@ export interface Replayed {
   readonly ends: readonly RecordedEnd[];
   /** Calls of components; nothing was run where all are served. */
   readonly calls: ComponentCalls;
+  /** How the session ended again, as its journal would say; null where it did not. */
+  readonly close: Pick<JournalRecord<'close'>, 'status' | 'reason'> | null;
 }
 
 /** The components of a capsule as they are now, whose imports are played. */
@@ -78,8 +83,9 @@ export async function replaySession(reader: JournalReader, request: ReplayReques
 /** Runs a recorded session again as if it had begun with this, in the same way. */
 export async function replayFrom(setup: Setup, recording: Recording, request: ReplayRequest): Promise<Replayed> {
   const replay = new Replay(setup, recording, request);
-  const { traced, ends, calls } = replay;
-  return { recording, end: await replay.run(), traced, ends, calls };
+  const end = await replay.run();
+  const { traced, ends, calls, close } = replay;
+  return { recording, end, traced, ends, calls, close };
 }
 
 /**
@@ -101,13 +107,14 @@ export async function orRefused<Value>(
 class Replay {
   readonly traced: TraceEvent[] = [];
   readonly ends: RecordedEnd[] = [];
+  close: Replayed['close'] = null;
   readonly #gate: ReplayGate;
   readonly #hooks: HookSet;
   readonly #session: Session;
   readonly #inventory: Inventory;
   readonly #activity = new SessionActivity();
 
-  constructor(setup: Setup, { crossings }: Recording, request: ReplayRequest) {
+  constructor(setup: Setup, recording: Recording, request: ReplayRequest) {
     const { components = null, judge } = request;
     const { conversations, hasKey = false, ...manifest } = JSON.parse(setup.settings) as SettingsSetup;
     const { inference } = manifest;
@@ -119,7 +126,11 @@ class Replay {
         trap: (reason) => this.#session.trap(reason),
         record: this.#record,
       });
-    const gate: ReplayGate = new ReplayGate(crossings, inputs, judge, components !== null);
+    const gate: ReplayGate = new ReplayGate(recording.crossings, inputs, {
+      ...(judge === undefined ? {} : { judge }),
+      runsComponents: components !== null,
+      isWhole: recording.close !== null,
+    });
     this.#gate = gate;
     const stream = new EventStream();
     this.#activity.subscribe(traceLines(this.#trace(), mintTraceEventId(systemClock)));
@@ -127,8 +138,7 @@ class Replay {
     if (request.onActivity !== undefined) this.#activity.subscribe(request.onActivity);
     this.#activity.subscribe((told) => {
       if (told.kind !== 'task-settled') return;
-      const { id, state, result } = told.task;
-      this.ends.push({ id, state: state as RecordedEnd['state'], result });
+      this.ends.push(endOf(told.task));
     });
     const driver = gatedDriver(components?.driver(hasKey) ?? absentDriver, gate);
     const spend = new SpendMeter(inference.max_session_tokens ?? null);
@@ -178,8 +188,9 @@ class Replay {
   async #runSession(): Promise<void> {
     await this.#hooks.stage(this.#inventory.definitions);
     await this.#hooks.sessionStarted();
-    const { status } = await this.#session.run();
+    const { status, trap } = await this.#session.run();
     await this.#hooks.sessionEnded(status);
+    this.close = { status: this.#hooks.trapped ? 'trapped' : status, reason: trap?.message ?? null };
     this.#gate.finish();
   }
 

@@ -154,8 +154,8 @@ class RecordedSession implements SessionJournal {
   }
 }
 
-/** A task as it is now: its fields change once it is forgotten. */
-function endOf({ id, state, attempts, turns, result, failure, statusMessage }: Task): SettledTask {
+/** The end of a task as a journal has it: the fields of the task change once it is forgotten. */
+export function endOf({ id, state, attempts, turns, result, failure, statusMessage }: Task): SettledTask {
   if (state !== 'completed' && state !== 'failed' && state !== 'canceled')
     throw new Error(`a task that is ${state} is settled`);
   return { id, state, attempts, turns, result, message: failure ?? statusMessage ?? '' };

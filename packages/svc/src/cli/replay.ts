@@ -14,6 +14,7 @@ import { render } from './render-failure.ts';
 import { RunView } from './session-view/run-view.ts';
 import { jsonLine, say } from './terminal/shown.ts';
 import { type OpenJournal, thisUser, traceFile, withJournal } from './trace/recorded-sessions.ts';
+import { judgedEnd } from './replay-verdict.ts';
 import { firstTraceDifference, type TraceDifference } from './trace-difference.ts';
 
 interface ReplayOptions {
@@ -30,9 +31,11 @@ interface ReplayOptions {
 export async function replay(wanted: string | true, options: ReplayOptions, context: CommandContext): Promise<number> {
   return await withJournal(context, wanted === true ? undefined : wanted, options, async (journal) => {
     const replayed = await run(journal, options, context);
-    const { recording, end, traced } = replayed;
+    const { recording } = replayed;
+    if (recording.damage !== null) throw damaged(recording.damage);
     if (options.components === true) checkCalls(journal, replayed, context);
-    const found = end.kind === 'same' ? traceDifference(journal, traced) : null;
+    const end = judgedEnd(replayed);
+    const found = traceDifference(journal, replayed, end);
     const steps = recording.crossings.filter(({ kind }) => kind === 'start').length;
     if (options.json === true) {
       context.stdout.write(
@@ -40,19 +43,19 @@ export async function replay(wanted: string | true, options: ReplayOptions, cont
           session: journal.session,
           steps,
           ...(options.components === true ? { components: replayed.calls } : {}),
-          ...verdictOf(replayed, found),
+          ...verdictOf(recording, end, found),
         }),
       );
     } else if (end.kind === 'same' && found === null) {
       context.stdout.write(
         say`replayed ${shownSteps(steps)} of ${journal.session}: the same but for ids and times${shownCalls(replayed, options)}\n`,
       );
-    } else if (end.kind === 'cut-off' && recording.missing === null && recording.damage === null) {
+    } else if (end.kind === 'cut-off' && found === null && recording.missing === null) {
       const place = end.place === null ? '' : `, within ${end.place}`;
       const why = `the recording ends there${place}: the session was killed, or still runs`;
       context.stdout.write(say`replayed ${shownSteps(steps)} of ${journal.session}: the same so far; ${why}\n`);
     }
-    const refusal = refusalOf(replayed, found);
+    const refusal = refusalOf(recording, end, found);
     if (refusal !== null) throw refusal;
     return 0;
   });
@@ -108,7 +111,7 @@ function checkCalls({ session }: OpenJournal, { calls, recording }: Replayed, co
   context.stderr.write(render([warning], context));
 }
 
-function verdictOf({ recording, end }: Replayed, found: TraceDifference | null): object {
+function verdictOf(recording: Replayed['recording'], end: ReplayEnd, found: TraceDifference | null): object {
   if (recording.missing !== null) return { outcome: 'parted', ...recording.missing };
   if (found !== null) return { outcome: 'parted', place: `trace/${found.line}`, ...found.difference };
   switch (end.kind) {
@@ -121,8 +124,7 @@ function verdictOf({ recording, end }: Replayed, found: TraceDifference | null):
   }
 }
 
-function refusalOf({ recording, end }: Replayed, found: TraceDifference | null): Diagnostic | null {
-  if (recording.damage !== null) return damaged(recording.damage);
+function refusalOf(recording: Replayed['recording'], end: ReplayEnd, found: TraceDifference | null): Diagnostic | null {
   if (recording.missing !== null) return parted(`${recording.missing.place}: ${recording.missing.why}`);
   if (found !== null) {
     const { line, difference } = found;
@@ -151,7 +153,8 @@ function shownValue(value: unknown): string {
 }
 
 /** What the trace of the session says otherwise; null where it says the same, and where there is none, as beside an export. */
-function traceDifference({ directory }: OpenJournal, traced: Replayed['traced']): TraceDifference | null {
+function traceDifference({ directory }: OpenJournal, { traced }: Replayed, end: ReplayEnd): TraceDifference | null {
+  if (end.kind === 'parted') return null;
   const fd = openOwn(directory, traceFile, thisUser());
   if (fd === null) return null;
   const file = new LineFile(fd);
@@ -159,6 +162,7 @@ function traceDifference({ directory }: OpenJournal, traced: Replayed['traced'])
     return firstTraceDifference(
       Array.from(file.lines(0), ({ line }) => line.toString('utf8')),
       traced,
+      end.kind === 'cut-off',
     );
   } finally {
     file.close();

@@ -1,7 +1,7 @@
 /** Compares the trace of a session with that of its replay. */
 
 import { recordedJson } from '../journal/recorded-json.ts';
-import { type Difference, differenceSince } from '../session/replay-gate.ts';
+import { type Difference, differenceSince } from '../session/asked-again.ts';
 import type { TraceEvent } from '../trace/events.ts';
 
 /** The first line of a trace that a replay does not repeat. */
@@ -31,10 +31,14 @@ const neverSame = [
   'host',
 ] as const;
 
-/** The first line that differs but for ids and times; null when there is none. */
+/**
+ * The first line that differs but for ids and times; null when there is none. Of a session whose recording was cut off, either may have lines that
+ * follow those of the other: its journal and its trace do not end at the same moment.
+ */
 export function firstTraceDifference(
   lines: readonly string[],
   replayed: readonly TraceEvent[],
+  isCutOff = false,
 ): TraceDifference | null {
   const again = replayed.filter((event) => !notRepeated.test(event.event_type)).map(comparable);
   let met = 0;
@@ -51,11 +55,11 @@ export function firstTraceDifference(
     if (!isRepeated) continue;
     const now = again[met];
     met += 1;
-    if (now === undefined) return { line: index + 1, difference: null };
+    if (now === undefined) return isCutOff ? null : { line: index + 1, difference: null };
     const difference = differenceSince(comparable(recorded), now);
     if (difference !== null) return { line: index + 1, difference };
   }
-  return met === again.length ? null : { line: lines.length + 1, difference: null };
+  return isCutOff || met === again.length ? null : { line: lines.length + 1, difference: null };
 }
 
 function comparable(event: object): object {

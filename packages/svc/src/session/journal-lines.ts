@@ -277,7 +277,7 @@ function faultOf(fault: Diagnostic | null): { fault?: { code: string; message: s
   return fault === null ? {} : { fault: { code: fault.code, message: fault.message } };
 }
 
-interface Summary {
+export interface Summary {
   stop?: string;
   usage?: { in: number; out: number; cache?: number };
   exit?: number;
@@ -286,7 +286,7 @@ interface Summary {
 }
 
 /** What a list of steps shows of an outcome without looking it up. */
-function summaryOf(value: unknown, redact: (text: string) => string): Summary {
+export function summaryOf(value: unknown, redact: (text: string) => string): Summary {
   if (typeof value !== 'object' || value === null) return {};
   const outcome = value as {
     readonly kind?: unknown;

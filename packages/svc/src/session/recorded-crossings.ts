@@ -11,7 +11,9 @@ import type { Damage } from '../journal/journal-scan.ts';
 import { recordedJson } from '../journal/recorded-json.ts';
 import type { JournalRecord } from '../journal/records.ts';
 import type { TraceEvent } from '../trace/events.ts';
+import { differenceSince, type Parting } from './asked-again.ts';
 import type { AskKind, Chunk, Crossing } from './gate.ts';
+import { summaryOf } from './journal-lines.ts';
 import { conversationOf, type Sender } from './task.ts';
 
 /** What a journal gives back of its session. */
@@ -23,15 +25,18 @@ export interface Recording {
   readonly ends: readonly RecordedEnd[];
   /** The text that ends them, and why it is not there; null when none is missing. */
   readonly missing: { readonly place: string; readonly why: string } | null;
+  /** The first record that says something else than those that it is about; null when there is none. */
+  readonly unfit: Parting | null;
   readonly damage: Damage | null;
   /** How the session ended; null for one that runs yet, was killed or is cut off. */
   readonly close: JournalRecord<'close'> | null;
 }
 
 /** How a task ended. `result` is null when it has none, and absent when its text is not kept. */
-export interface RecordedEnd {
-  readonly id: string;
-  readonly state: JournalRecord<'task-end'>['state'];
+export interface RecordedEnd extends Pick<
+  JournalRecord<'task-end'>,
+  'id' | 'state' | 'attempts' | 'turns' | 'message'
+> {
   readonly result?: string | null;
 }
 
@@ -67,6 +72,7 @@ class RecordingReader {
   readonly #ends: RecordedEnd[] = [];
   #setup: Setup | null = null;
   #close: JournalRecord<'close'> | null = null;
+  #unfit: Parting | null = null;
 
   constructor(reader: JournalReader) {
     this.#reader = reader;
@@ -85,10 +91,12 @@ class RecordingReader {
       }
     }
     const { damage } = scan;
-    return { crossings: this.#crossings, setup: this.#setup, ends: this.#ends, missing, damage, close: this.#close };
+    const [crossings, setup, ends, unfit, close] = [this.#crossings, this.#setup, this.#ends, this.#unfit, this.#close];
+    return { crossings, setup, ends, missing, unfit, damage, close };
   }
 
   #take(record: JournalRecord): void {
+    if (this.#close !== null) this.#unfit ??= { place: 'session', port: 'close', problem: 'is not the last record' };
     switch (record.k) {
       case 'body':
         if (record.data !== undefined) this.#texts.set(record.sha256, record.data);
@@ -117,13 +125,14 @@ class RecordingReader {
   }
 
   /** No replay waits for the result of a task: one that is not kept keeps nothing from being run again. */
-  #endOf({ id, state, result }: JournalRecord<'task-end'>): RecordedEnd {
-    if (result === null) return { id, state, result };
+  #endOf({ id, state, attempts, turns, message, result }: JournalRecord<'task-end'>): RecordedEnd {
+    const end = { id, state, attempts, turns, message };
+    if (result === null) return { ...end, result };
     try {
-      return { id, state, result: this.#text(result) };
+      return { ...end, result: this.#text(result) };
     } catch (error) {
       if (!(error instanceof MissingText)) throw error;
-      return { id, state };
+      return end;
     }
   }
 
@@ -157,6 +166,7 @@ class RecordingReader {
       case 'end': {
         const { e: place, value, lost, chunks, ms } = record;
         const outcome = value === null ? undefined : this.#json(value);
+        this.#checkSummary(record, outcome);
         return {
           kind: 'end',
           place,
@@ -184,6 +194,13 @@ class RecordingReader {
       case 'in':
         return this.#arrival(record);
     }
+  }
+
+  /** What is shown of an end is that of its outcome. */
+  #checkSummary({ e: place, stop, usage, exit, error, calls }: JournalRecord<'end'>, outcome: unknown): void {
+    const difference = differenceSince({ stop, usage, exit, error, calls }, summaryOf(outcome, asRecorded));
+    if (difference !== null)
+      this.#unfit ??= { place, port: 'end', problem: 'does not say what its outcome does', ...difference };
   }
 
   #arrival(record: JournalRecord<'in'>): Crossing {
@@ -294,4 +311,9 @@ function faultOf(fault: { readonly code: string; readonly message: string } | un
 
 function shortened(sha256: string): string {
   return `${sha256.slice(0, 12)}…`;
+}
+
+/** What a journal holds has no secret any more. */
+function asRecorded(text: string): string {
+  return text;
 }

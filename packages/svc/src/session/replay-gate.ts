@@ -2,62 +2,22 @@
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import { type Arrival, type Crossing, type Effect, type Gate, type Inside, Places } from './gate.ts';
+import { exactly, type Judge, type Parting } from './asked-again.ts';
+import { type Arrival, type Crossing, type Effect, type Gate, type Inside, Places, type Port } from './gate.ts';
 import { type ComponentCalls, ReplayedCalls } from './replayed-calls.ts';
-import { valueDifference } from '../journal/json-difference.ts';
-
-/** Where a replay parts from its recording. */
-export interface Parting {
-  readonly place: string;
-  /** The port of an effect, or what else is met there. */
-  readonly port: string;
-  /** What is different, as a clause. */
-  readonly problem: string;
-  /** Of the input, as a JSON pointer, where it is that which differs. */
-  readonly path?: string;
-  readonly recorded?: unknown;
-  readonly now?: unknown;
-}
-
-/** What is other than in the recording: a JSON pointer, and both values there. */
-export type Difference = Required<Pick<Parting, 'path' | 'recorded' | 'now'>>;
-
-/** The first difference from what was recorded; null where the two are the same as JSON. */
-export function differenceSince(recorded: unknown, now: unknown): Difference | null {
-  const found = valueDifference(recorded, now);
-  return found === null ? null : { path: found.path, recorded: found.a, now: found.b };
-}
 
 /** How a replay came out. */
 export type ReplayEnd =
   /** Everything in the recording was met again. */
   | { readonly kind: 'same' }
-  /** The session waits, and the recording holds nothing more: it was cut off there. */
+  /** The recording holds nothing more, and the session waits or asks for more, or the recording has no end. All that it holds was met again where it has none. */
   | { readonly kind: 'cut-off'; readonly place: string | null }
   | { readonly kind: 'parted'; readonly parting: Parting };
 
-/** What a session asks for at a place, in the recording and now. */
-export interface AskedAgain {
-  readonly place: string;
-  readonly recorded: Omit<Effect, 'place'>;
-  readonly now: Omit<Effect, 'place'>;
-}
-
-/** Says in what way something else is asked for; null when what was recorded is given for it. */
-export type Judge = (asked: AskedAgain) => Omit<Parting, 'place' | 'port'> | null;
-
-/** Finds fault with whatever is not as it was. */
-export const exactly: Judge = ({ recorded, now }) => {
-  if (recorded.port !== now.port || recorded.name !== now.name) {
-    return { problem: `asks for ${now.name} where the recording has ${recorded.port} ${recorded.name}` };
-  }
-  const difference = differenceSince(recorded.input, now.input);
-  return difference === null ? null : { problem: 'is asked with other input', ...difference };
-};
-
 /** Where a session takes what comes by itself. */
 export interface ReplayInputs {
-  arrive(arrival: Exclude<Arrival, { readonly what: 'timer' | 'note' }>): void;
+  /** False where the session does not take it. */
+  arrive(arrival: Exclude<Arrival, { readonly what: 'timer' | 'note' }>): boolean;
   note(event: TraceEvent): void;
 }
 
@@ -75,6 +35,16 @@ interface WaitingLook {
 
 type Delivery = Exclude<Crossing, { readonly kind: 'start' | 'found' | 'imports' }>;
 
+/** How a session is run again. */
+export interface ReplayTerms {
+  /** What is asked for otherwise than in the recording is held to this; to the letter when absent. */
+  readonly judge?: Judge;
+  /** Plays what components were answered to those that are handed to `effect`. */
+  readonly runsComponents?: boolean;
+  /** Whether the recording goes to the end of its session, as it does when absent. Of one that does not, the session may ask for more. */
+  readonly isWhole?: boolean;
+}
+
 /** The gate of a session that is run again over its recording. */
 export class ReplayGate implements Gate {
   readonly #places = new Places();
@@ -90,6 +60,11 @@ export class ReplayGate implements Gate {
   readonly #inputs: () => ReplayInputs;
   readonly #judge: Judge;
   readonly #components: ReplayedCalls;
+  readonly #isWhole: boolean;
+  /** A record that no session can meet; null for none. */
+  #stray: Parting | null = null;
+  /** What the session asks for past the end of its recording; null as long as it does not. */
+  #beyond: string | null = null;
   #end: (end: ReplayEnd) => void = () => {};
   #fail: (error: unknown) => void = () => {};
   #isOver = false;
@@ -101,25 +76,43 @@ export class ReplayGate implements Gate {
     this.#fail = reject;
   });
 
-  /** With `runsComponents` what components were answered is played to those that are handed to `effect`. */
-  constructor(
-    recording: Iterable<Crossing>,
-    inputs: () => ReplayInputs,
-    judge: Judge = exactly,
-    runsComponents = false,
-  ) {
+  constructor(recording: Iterable<Crossing>, inputs: () => ReplayInputs, terms: ReplayTerms = {}) {
+    const { judge = exactly(), runsComponents = false, isWhole = true } = terms;
     this.#inputs = inputs;
     this.#judge = judge;
+    this.#isWhole = isWhole;
     this.#components = new ReplayedCalls(runsComponents);
-    for (const crossing of recording) {
-      if (crossing.kind === 'start') this.#starts.set(crossing.place, crossing);
-      else if (crossing.kind === 'imports') this.#components.keep(crossing, this.#starts.get(crossing.place));
-      else if (crossing.kind === 'found') this.#found.set(crossing.place, crossing);
-      else {
-        if (crossing.kind === 'settled') this.#settledPlaces.add(crossing.place);
-        this.#deliveries.push(crossing);
+    for (const crossing of recording) this.#take(crossing);
+  }
+
+  #take(crossing: Crossing): void {
+    switch (crossing.kind) {
+      case 'start':
+        return this.#keep(this.#starts, crossing, crossing.port);
+      case 'found':
+        return this.#keep(this.#found, crossing, 'look');
+      case 'imports': {
+        const { place } = crossing;
+        const start = this.#starts.get(place);
+        if (start === undefined) this.#stray ??= { place, port: 'component', problem: 'was not asked for' };
+        return this.#components.keep(crossing, start);
       }
+      case 'settled':
+        this.#settledPlaces.add(crossing.place);
+        break;
+      case 'ask':
+      case 'noted':
+      case 'end':
+      case 'arrived':
     }
+    this.#deliveries.push(crossing);
+  }
+
+  /** A session numbers its places: none is met twice. */
+  #keep<Kept extends { readonly place: string }>(kept: Map<string, Kept>, crossing: Kept, port: string): void {
+    const { place } = crossing;
+    if (kept.has(place)) this.#stray ??= { place, port, problem: 'is in the recording twice' };
+    else kept.set(place, crossing);
   }
 
   /** Of components. */
@@ -135,14 +128,14 @@ export class ReplayGate implements Gate {
   /** The session is over. */
   finish(): void {
     const left = this.#deliveries.slice(this.#next);
-    const unmet = left.find(({ kind }) => kind !== 'arrived');
+    const unmet = left.find((each) => each.kind !== 'arrived' || each.what === 'task' || each.what === 'answer');
     if (unmet !== undefined) {
       void this.#part({ ...metAt(unmet), problem: 'the session is over, and the recording goes on' });
       return;
     }
     // What came by itself after the end met nobody, but was written down.
     for (const each of left) if (each.kind === 'arrived' && each.what === 'note') this.#inputs().note(each.event);
-    this.#over({ kind: 'same' });
+    this.#overUnlessLeft(this.#isWhole ? { kind: 'same' } : { kind: 'cut-off', place: null });
   }
 
   /** The session cannot take what it was given: nothing more is delivered. */
@@ -160,8 +153,7 @@ export class ReplayGate implements Gate {
     const { port, name, input, signal } = effect;
     const recorded = this.#starts.get(place);
     this.#starts.delete(place);
-    if (recorded === undefined)
-      return this.#part({ place, port, problem: `${name} was not asked for in the recording` });
+    if (recorded === undefined) return this.#unrecorded(place, port, name);
     const fault = this.#judge({ place, recorded, now: { port, name, input } });
     if (fault !== null) return this.#part({ place, port, ...fault });
     this.#components.run(place, port, live);
@@ -179,7 +171,9 @@ export class ReplayGate implements Gate {
   }
 
   find(place: string): null {
-    const found = this.#found.get(this.#places.next(place));
+    const numbered = this.#places.next(place);
+    const found = this.#found.get(numbered);
+    this.#found.delete(numbered);
     if (found === undefined) return null;
     if (found.fault !== null) throw found.fault;
     return found.value as null;
@@ -197,6 +191,14 @@ export class ReplayGate implements Gate {
 
   stepOf(): null {
     return null;
+  }
+
+  /** Never settles. */
+  #unrecorded(place: string, port: Port, name: string): Promise<never> {
+    const isPast = !this.#isWhole && this.#next === this.#deliveries.length;
+    if (!isPast) return this.#part({ place, port, problem: `${name} was not asked for in the recording` });
+    this.#beyond ??= place;
+    return new Promise(() => {});
   }
 
   #turn(): void {
@@ -251,9 +253,24 @@ export class ReplayGate implements Gate {
   #usedUp(): void {
     setImmediate(() => {
       // Of several, what was begun last: an asynchronous hook may wait since long before.
-      const place = [...this.#effects.keys()].at(-1) ?? null;
-      this.#over({ kind: 'cut-off', place });
+      const place = this.#beyond ?? [...this.#effects.keys()].at(-1) ?? null;
+      if (this.#isWhole) this.#over({ kind: 'cut-off', place });
+      else this.#overUnlessLeft({ kind: 'cut-off', place });
     });
+  }
+
+  /** The end, unless something in the recording was not met. */
+  #overUnlessLeft(end: ReplayEnd): void {
+    const left = this.#leftOver();
+    this.#over(left === null ? end : { kind: 'parted', parting: left });
+  }
+
+  #leftOver(): Parting | null {
+    const [start] = this.#starts.values();
+    if (start !== undefined) return { place: start.place, port: start.port, problem: 'was not asked for again' };
+    const [found] = this.#found.keys();
+    if (found !== undefined) return { place: found, port: 'look', problem: 'was not looked at again' };
+    return this.#stray;
   }
 
   #deliver(delivery: Delivery): void {
@@ -304,7 +321,10 @@ export class ReplayGate implements Gate {
 
   #deliverArrival(arrival: Extract<Crossing, { kind: 'arrived' }>): void {
     if (arrival.what === 'note') return this.#inputs().note(arrival.event);
-    if (arrival.what !== 'timer') return this.#inputs().arrive(arrival);
+    if (arrival.what !== 'timer') {
+      if (this.#inputs().arrive(arrival)) return;
+      return void this.#part({ ...metAt(arrival), problem: 'was taken in the recording, and is refused now' });
+    }
     const callback = this.#timers.get(arrival.name);
     this.#timers.delete(arrival.name);
     if (callback === undefined)

@@ -19,20 +19,25 @@ export function replayInputs({ board, shutDown, trap, record }: ReplayedSession)
       switch (arrival.what) {
         case 'task': {
           const { task, isDelivered } = arrival;
-          return void (isDelivered ? board.deliver(task) : board.submit(task));
+          return (isDelivered ? board.deliver(task) : board.submit(task)).kind === 'accepted';
         }
         case 'answer':
-          return void board.answer(arrival.taskId, arrival.questionId, arrival);
+          return board.answer(arrival.taskId, arrival.questionId, arrival);
         case 'cancel': {
           const task = board.find(arrival.taskId);
-          return void (task === undefined ? undefined : board.cancel(task, arrival.principal));
+          // One that is over and forgotten would not be canceled either.
+          if (task !== undefined) void board.cancel(task, arrival.principal);
+          return true;
         }
         case 'stop':
-          return void board.cancelAll(arrival.principal);
+          void board.cancelAll(arrival.principal);
+          return true;
         case 'shut-down':
-          return void shutDown();
+          void shutDown();
+          return true;
         case 'trap':
-          return trap(arrival.reason);
+          trap(arrival.reason);
+          return true;
       }
     },
     note: record,

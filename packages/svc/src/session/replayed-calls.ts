@@ -3,7 +3,7 @@
 import { ComponentParted, type ImportLog } from '@svc/components/import-log.ts';
 import type { Crossing, Inside, Port } from './gate.ts';
 import { encode } from './journal-lines.ts';
-import type { Difference, Parting } from './replay-gate.ts';
+import type { Difference, Parting } from './asked-again.ts';
 import { valueDifference } from '../journal/json-difference.ts';
 
 /** How many calls of components a replay ran again, and how many it could only serve. */

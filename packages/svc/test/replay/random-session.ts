@@ -100,11 +100,12 @@ async function runRandomSession(gateOf: GateOf, onCrossing: (crossing: Crossing)
   }
 }
 
-/** Runs the session again over what went through its gate. */
+/** Runs the session again over what went through its gate, up to its end where the recording is whole. */
 export async function replaySession(
   crossings: readonly Crossing[],
+  isWhole = true,
 ): Promise<{ readonly end: ReplayEnd; readonly outcome: Outcome | null }> {
-  const gate: ReplayGate = new ReplayGate(crossings, () => world.inputs());
+  const gate: ReplayGate = new ReplayGate(crossings, () => world.inputs(), { isWhole });
   const world = new World(() => gate);
   try {
     gate.begin();

@@ -60,6 +60,30 @@ describe('a session of plans, cancels, questions, hooks and messages at random',
     const start = crossings[model];
     expect(end).toEqual({ kind: 'cut-off', place: start?.kind === 'start' ? start.place : '' });
   });
+
+  it(
+    `parts where something is changed or put in before the place where it was cut off, ${changes} times over`,
+    longRun,
+    async () => {
+      for (let round = 0; round < changes; round += 1) {
+        const { crossings } = await recordRandomSession();
+        const starts = crossings.flatMap((crossing, index) => (crossing.kind === 'start' ? [index] : []));
+        const at = starts[Math.floor(Math.random() * starts.length)] ?? 0;
+        const kept = crossings.slice(0, at + 1 + Math.floor(Math.random() * (crossings.length - at)));
+        const start = kept[at];
+        if (start?.kind !== 'start') continue;
+        const ghost = { ...start, place: `${start.place}/ghost` };
+        for (const forged of [
+          kept.with(at, { ...start, input: withChange(start.input) }),
+          kept.toSpliced(at, 0, ghost),
+          kept.toSpliced(at, 0, start),
+        ]) {
+          const { end } = await replaySession(forged, false);
+          expect(end, shown(forged)).toMatchObject({ kind: 'parted' });
+        }
+      }
+    },
+  );
 });
 
 function withChange(input: unknown): unknown {

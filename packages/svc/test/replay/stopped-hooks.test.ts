@@ -44,7 +44,7 @@ it('replays a session that was stopped while a hook used up the time for hooks',
     'end',
   ]);
 
-  const gate = new ReplayGate(crossings, () => ({ arrive: () => {}, note: () => {} }));
+  const gate = new ReplayGate(crossings, () => ({ arrive: () => true, note: () => {} }));
   const again = EndBudget.ofRecording((end) => void gate.timer(hooksTimeOver.name, 0, end));
   const replayed = hooksAt(gate, again, () => Promise.reject(new Error('no hook is called in a replay')));
   gate.begin();

@@ -1,6 +1,6 @@
 /** Runs a recorded session again with the prompt, tools and grants of today, and says in what it comes out otherwise. */
 
-import type { Parting, Judge } from '../../session/replay-gate.ts';
+import type { Parting, Judge } from '../../session/asked-again.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { orRefused, replayFrom, type Replayed } from '../../capsule/replay-session.ts';
 import { setupToday, type TodaysProject } from '../../capsule/todays-setup.ts';

@@ -1,0 +1,49 @@
+/** Says what a replay comes to: whether it met all that its recording and its trace hold, and where not. */
+
+import type { Replayed } from '../capsule/replay-session.ts';
+import { type Difference, differenceSince, type Parting } from '../session/asked-again.ts';
+import type { RecordedEnd } from '../session/recorded-crossings.ts';
+import type { ReplayEnd } from '../session/replay-gate.ts';
+
+/** The end of a replay once the records are compared that nothing in a session waits for: how its tasks and it itself ended. */
+export function judgedEnd(replayed: Replayed): ReplayEnd {
+  const { recording, end } = replayed;
+  if (end.kind === 'parted') return end;
+  const parting = recording.unfit ?? pastTheEnd(replayed) ?? endParting(replayed) ?? closeParting(replayed);
+  return parting === null ? end : { kind: 'parted', parting };
+}
+
+/** The session waits or asks for more, and the recording says that it was over. */
+function pastTheEnd({ recording, end }: Replayed): Parting | null {
+  if (end.kind !== 'cut-off' || recording.close === null) return null;
+  return { place: end.place ?? 'session', port: 'close', problem: 'is not over, as the recording says that it was' };
+}
+
+/** Of a recording that was cut off, the ends of further tasks may not have been written any more. */
+function endParting({ recording, ends }: Replayed): Parting | null {
+  const port = 'task-end';
+  for (const [index, recorded] of recording.ends.entries()) {
+    const now = ends[index];
+    const { id: place } = recorded;
+    if (now === undefined) return { place, port, problem: 'has not ended again' };
+    const difference = endDifference(recorded, now);
+    if (difference !== null) return { place, port, problem: 'has another end', ...difference };
+  }
+  const further = ends[recording.ends.length];
+  if (further === undefined || recording.close === null) return null;
+  return { place: further.id, port, problem: 'ends, and does not in the recording' };
+}
+
+function endDifference(recorded: RecordedEnd, now: RecordedEnd): Difference | null {
+  // A result that was not kept is not compared.
+  const result = recorded.result === undefined ? {} : { result: now.result };
+  const { result: _, ...end } = now;
+  return differenceSince(recorded, { ...end, ...result });
+}
+
+function closeParting({ recording, close }: Replayed): Parting | null {
+  if (recording.close === null) return null;
+  const { status, reason } = recording.close;
+  const difference = differenceSince({ status, reason }, close);
+  return difference === null ? null : { place: 'session', port: 'close', problem: 'has another end', ...difference };
+}
