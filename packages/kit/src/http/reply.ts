@@ -33,14 +33,16 @@ export type Reply =
       readonly contentType: string;
       readonly length: number | null;
       readonly source: Readable;
+      /** The same as of bytes: the source may have ended long before its client has taken what it gave. */
+      readonly onDone?: ((isTaken: boolean) => void) | undefined;
     })
   /** A part of a file, which the kit closes in every case. When there is less of it than `length`, or it cannot be read, the connection is cut. */
   | (ReplyHead & FilePart & { readonly kind: 'file'; readonly contentType: string })
   | StreamReply;
 
 /**
- * The handler writes the response itself, headers included, and ends it. `start` is called once; its socket may be written to. When the
- * client is gone by then, `abandon` is called instead.
+ * The handler writes the response itself, headers included, and ends it. `start` is called once; its socket may be written to. It may throw a
+ * refusal as long as it has written nothing. When the client is gone by then, `abandon` is called instead.
  */
 export interface StreamReply {
   readonly kind: 'stream';

@@ -5,14 +5,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline, Transform } from 'node:stream';
 import { isCoded } from '../diagnostics/system-reason.ts';
+import { briefAnswer } from './byte-budget.ts';
 import { emptyComment, probeHalfClosed } from './half-closed.ts';
 import { type Reply, type ReplyHeaders, type StreamReply, sendFile } from './reply.ts';
 
 /** A client that takes nothing for this long loses its connection. */
 const stalledClientMs = 60_000;
-
-/** From here on a reply may outlive the buffers of the connection, so that a stalled client holds memory or a file. */
-const largeReplyBytes = 64 * 1024;
 
 type Sendable = Exclude<Reply, StreamReply>;
 
@@ -32,7 +30,8 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
       return;
     }
     case 'readable': {
-      const { source } = reply;
+      const { source, onDone } = reply;
+      if (onDone !== undefined) whenOver(response, onDone);
       unlessGone(
         response,
         () => pipeFrom(response, reply, options),
@@ -61,14 +60,17 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
     case 'bytes':
       if (reply.onDone !== undefined) whenOver(response, reply.onDone);
       response.writeHead(reply.status, headOf(reply, options.last));
-      if (reply.bytes.byteLength > largeReplyBytes) dropStalled(response);
+      if (reply.bytes.byteLength > briefAnswer) dropStalled(response);
       response.end(reply.bytes);
   }
 }
 
-/** The bytes that a reply holds in memory until its client has taken it; 0 for a short reply, and for files and streams, which bound themselves. */
+/**
+ * The bytes that a reply holds in memory until its client has taken it; 0 for a short reply, for files, and for streams: who makes one counts what
+ * it holds.
+ */
 export function heldBytes(reply: Reply): number {
-  return reply.kind === 'json' && reply.text.length > largeReplyBytes ? reply.text.length : 0;
+  return reply.kind === 'json' && reply.text.length > briefAnswer ? reply.text.length : 0;
 }
 
 /** Nothing is begun for a client that has gone while its answer was made. */

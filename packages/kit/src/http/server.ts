@@ -13,7 +13,7 @@ import {
   isLoopbackHost,
   tokenCheck,
 } from './hygiene.ts';
-import { ByteBudget, mostConnections } from './byte-budget.ts';
+import { answerBudget, ByteBudget, mostConnections } from './byte-budget.ts';
 import {
   announcedTooLarge,
   BodyAborted,
@@ -54,6 +54,8 @@ export interface HttpServerOptions {
   readonly onWrongToken?: (authorization: string) => void;
   /** How many connections there may be at once; half as many as the process may have files open when absent. */
   readonly mostConnections?: number;
+  /** What answers above 64 KiB may hold, where handlers count some of them too; one of its own when absent. */
+  readonly answers?: ByteBudget;
   /** Told of each connection before anything comes on it. */
   readonly onConnection?: (connection: Socket) => void;
   /** The answer of a refusal, the server's own included; `{ "error": code, "message": text }` when absent. */
@@ -84,8 +86,6 @@ const maxHeaderBytes = 16 * 1024;
 
 /** Of all bodies that are read whole, until they are answered; each may have 64 KiB beside that. */
 const bodiesBytes = 64 * 1024 * 1024;
-/** Of all answers above 64 KiB that are made and not taken yet. One of any length is sent where there is no other. */
-const answersBytes = 128 * 1024 * 1024;
 
 /** Requests of one connection behind an answer that is not written yet. */
 const mostWaiting = 100;
@@ -110,7 +110,7 @@ export class HttpServer {
   readonly #reply: SendOptions;
   readonly #lastReply: SendOptions;
   readonly #bodies = new ByteBudget(bodiesBytes);
-  readonly #answers = new ByteBudget(answersBytes);
+  readonly #answers: ByteBudget;
   /** Connections on which a request was answered over its unread body: what follows there is not looked at. */
   readonly #ending = new Set<Socket>();
   /** The answer that ends with its connection: what is asked behind it can never be answered. */
@@ -131,6 +131,7 @@ export class HttpServer {
     this.#options = options;
     this.#renderRefusal = options.renderRefusal ?? (({ reply }) => reply);
     this.#onAnswered = options.onAnswered;
+    this.#answers = options.answers ?? answerBudget();
     this.#reply = { last: false, onBug: options.onBug };
     this.#lastReply = { last: true, onBug: options.onBug };
     this.#server = createServer({
@@ -367,15 +368,15 @@ export class HttpServer {
   #send(request: KitRequest, response: ServerResponse, given: Reply, isRead = request.complete): void {
     request.letGo();
     const reply = this.#mayHold(response, given) ? given : this.#renderRefusal(busy());
-    if (reply.kind === 'stream') this.#streams.set(request.socket, response);
-    if (isRead || !announcesBody(request)) {
-      sendReply(response, reply, this.#closing ? this.#lastReply : this.#reply);
-      return;
-    }
     const { socket } = request;
-    this.#ending.add(socket);
-    socket.once('close', () => this.#ending.delete(socket));
-    sendOverBody(response, reply, this.#lastReply);
+    if (isRead || !announcesBody(request)) sendReply(response, reply, this.#closing ? this.#lastReply : this.#reply);
+    else {
+      this.#ending.add(socket);
+      socket.once('close', () => this.#ending.delete(socket));
+      sendOverBody(response, reply, this.#lastReply);
+    }
+    // One that was refused as it began has thrown.
+    if (reply.kind === 'stream') this.#streams.set(socket, response);
   }
 
   /** A client that does not read what it asked for must not fill the memory with answers. */

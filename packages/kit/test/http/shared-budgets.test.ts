@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
+import { busy } from '../../src/http/refusal.ts';
 import { jsonReply } from '../../src/http/reply.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import { Secret } from '../../src/diagnostics/secret.ts';
@@ -80,6 +81,18 @@ beforeEach(async () => {
       },
       { method: 'GET', path: '/large', open: true, body: 'unread', handle: () => jsonReply('x'.repeat(60 * mebibyte)) },
       { method: 'GET', path: '/huge', open: true, body: 'unread', handle: () => jsonReply('x'.repeat(200 * mebibyte)) },
+      {
+        method: 'GET',
+        path: '/full',
+        open: true,
+        body: 'unread',
+        handle: () => ({
+          kind: 'stream',
+          start: () => {
+            throw busy();
+          },
+        }),
+      },
       { method: 'GET', path: '/small', open: true, body: 'unread', handle: () => jsonReply('x') },
     ],
   });
@@ -184,6 +197,14 @@ describe('what many clients do not read', () => {
     expect((await ask(port, 'GET /small HTTP/1.1')).status).toBe(200);
     for (const client of unread) expect((await client.read()).length).toBeGreaterThan(60 * mebibyte);
     expect((await ask(port, 'GET /large HTTP/1.1')).status).toBe(200);
+  });
+
+  it('is refused by a stream as it begins, and the connection serves on', async () => {
+    const client = new Client();
+    const second = 'GET /small HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+    await client.send(`GET /full HTTP/1.1\r\nHost: localhost\r\n\r\n${second}`);
+    const answers = await client.read();
+    expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 503', 'HTTP/1.1 200']);
   });
 
   it('does not keep an answer from anybody that is larger than the limit, where there is no other', async () => {
