@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { capsuleRoutes } from '@svc/svc/listener/capsule-listener.ts';
 import { emptyReply } from '@svc/kit/http/reply.ts';
+import { answerBudget } from '@svc/kit/http/byte-budget.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
 import { SessionActivity } from '@svc/svc/session/activity.ts';
 import { EventIdCounter, EventStream } from '@svc/svc/session/event-stream.ts';
@@ -85,9 +86,11 @@ const door = {
   resources: { answer: () => emptyReply(404), refused: () => {}, counted: () => {} },
 } as const;
 
+const answers = answerBudget();
 const server = new HttpServer({
-  routes: capsuleRoutes(Promise.resolve(door), ['a2a']),
+  routes: capsuleRoutes(Promise.resolve(door), { serve: ['a2a'], answers }),
   token: null,
+  answers,
   onBug: (bug) => {
     throw bug;
   },

@@ -9,6 +9,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf, raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CapsuleHooks } from '../hooks/session-hooks.ts';
+import { answerBudget } from '@svc/kit/http/byte-budget.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
 import type { TokenCallers } from '../listener/callers.ts';
 import type { DoorFacts } from '../listener/doors/door-core.ts';
@@ -88,7 +89,9 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
   const serve = servedDoors(manifest);
   const callers = await callersOf(request, launch, observer);
   const admits = (headers: IncomingHttpHeaders): boolean | Promise<boolean> => callers.admits(headers);
-  const server = new HttpServer({ routes: capsuleRoutes(door, serve), token: null, admits, onBug: raise });
+  const answers = answerBudget();
+  const routes = capsuleRoutes(door, { serve, answers });
+  const server = new HttpServer({ routes, token: null, admits, answers, onBug: raise });
   try {
     const listener = await bindListener(server, {
       bind: request.bind,

@@ -4,6 +4,7 @@ import { inOwnTurns } from '@svc/kit/own-turn.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isJsonMediaType, singleHeader } from '@svc/kit/http/hygiene.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import type { ByteBudget } from '@svc/kit/http/byte-budget.ts';
 import { emptyReply, jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest, RequestHead, Route } from '@svc/kit/http/route.ts';
 import { type AgentCard, agentCardPath } from '@svc/protocol/agent-card.ts';
@@ -23,7 +24,7 @@ import { type ResourceDoor, resourceRoute } from '../resources/resource-routes.t
 import type { DoorName } from '@svc/artifacts/manifest/door-names.ts';
 import { type Callers, onlyCaller } from './callers.ts';
 import { doorRoutes, Doors } from './doors/doors.ts';
-import type { DoorFacts } from './doors/door-core.ts';
+import type { DoorFacts, DoorSession } from './doors/door-core.ts';
 import { EventStreams, type StreamedSession } from './event-streams.ts';
 import {
   answerTask,
@@ -56,12 +57,20 @@ export interface CapsuleDoor extends Omit<StreamedSession, 'callers'> {
   readonly facts?: () => Promise<DoorFacts>;
 }
 
+/** The doors that a capsule has beside its own. */
+export interface ServedDoors {
+  /** Their names (docs/doors.md). */
+  readonly serve: readonly DoorName[];
+  /** That of the server on which they are. */
+  readonly answers: ByteBudget;
+}
+
 /**
  * The card, `POST /` and the resource planes of a capsule (D1 "HTTP routes of a running capsule"). `door` resolves when the session is ready:
- * a request that comes right after the port is bound waits for it. `serve` names the doors that it has beside its own (docs/doors.md).
+ * a request that comes right after the port is bound waits for it.
  */
-export function capsuleRoutes(door: Promise<CapsuleDoor>, serve: readonly DoorName[] = []): readonly Route[] {
-  const ready = new ReadyDoor(door, serve);
+export function capsuleRoutes(door: Promise<CapsuleDoor>, served: ServedDoors | null = null): readonly Route[] {
+  const ready = new ReadyDoor(door, served);
   return [
     {
       method: 'GET',
@@ -85,7 +94,7 @@ export function capsuleRoutes(door: Promise<CapsuleDoor>, serve: readonly DoorNa
       answer: (request) => ready.use((open) => readFiles(open, request)),
       refused: (path, refusal) => ready.refused(path, refusal),
     }),
-    ...doorRoutes(serve, (answer) =>
+    ...doorRoutes(served?.serve ?? [], (answer) =>
       ready.use(({ doors }) => {
         if (doors === null) throw new Error('a capsule that serves doors opens them');
         return answer(doors);
@@ -102,6 +111,11 @@ function readFiles({ resources, callers }: OpenDoor, request: RequestHead): Repl
     throw error;
   }
   return resources.answer(request);
+}
+
+function doorsOf(session: Omit<DoorSession, 'answers'>, served: ServedDoors | null): Doors | null {
+  if (served === null || served.serve.length === 0) return null;
+  return new Doors({ ...session, answers: served.answers }, served.serve);
 }
 
 interface OpenDoor {
@@ -123,16 +137,15 @@ class ReadyDoor {
   readonly #early: { readonly path: string; readonly refusal: HttpRefusal }[] = [];
   readonly #more = new Map<string, { readonly refusal: HttpRefusal; readonly count: number }>();
 
-  constructor(door: Promise<CapsuleDoor>, serve: readonly DoorName[]) {
+  constructor(door: Promise<CapsuleDoor>, served: ServedDoors | null) {
     this.#opening = door.then((opened) => {
       const { card, facts, resources, callers = onlyCaller(opened.principal) } = opened;
-      const hasDoors = serve.length > 0 && facts !== undefined;
       this.#open = {
         callers,
         dispatch: new Dispatch(opened, callers),
         cardReply: jsonReply(card),
         resources,
-        doors: hasDoors ? new Doors({ ...opened, callers, facts }, serve) : null,
+        doors: facts === undefined ? null : doorsOf({ ...opened, callers, facts }, served),
       };
       this.#recordEarly(opened.resources);
       return this.#open;

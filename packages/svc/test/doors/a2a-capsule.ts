@@ -4,7 +4,9 @@ import { connect, type Socket } from 'node:net';
 import { createParser } from 'eventsource-parser';
 import { afterEach } from 'vitest';
 
-import { emptyReply } from '@svc/kit/http/reply.ts';
+import { emptyReply, type Reply } from '@svc/kit/http/reply.ts';
+import type { RequestHead } from '@svc/kit/http/route.ts';
+import { answerBudget } from '@svc/kit/http/byte-budget.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { agentCard } from '@svc/protocol/agent-card.ts';
@@ -26,6 +28,8 @@ export interface A2aOptions extends Partial<FixtureOptions> {
   /** In the place of the token, whose holder they know. */
   readonly callers?: TokenCallers;
   readonly facts?: Partial<DoorFacts>;
+  /** What everything below `/resources/` is answered. */
+  readonly resources?: (request: RequestHead) => Reply;
 }
 
 /** Hooks that reopen a task at its first end, and accept the next. */
@@ -105,7 +109,7 @@ export class A2aCapsule {
   static async open(options: A2aOptions = {}): Promise<A2aCapsule> {
     const acceptance = { afterTask: 'sleep', queueDepth: 10, ...options.acceptance } as const;
     const fixture = new SessionFixture({ turns: [], ...options, acceptance });
-    const { serve = ['a2a'], token, callers, facts } = options;
+    const { serve = ['a2a'], token, callers, facts, resources } = options;
     const outside = new FakeOutside();
     const door = {
       session: fixture.session,
@@ -120,14 +124,14 @@ export class A2aCapsule {
         shellAllow: [],
         networkAllow: [],
         taskAcceptance: 'queue',
-        exports: { files: false, peer_files: false },
+        exports: { files: resources !== undefined, peer_files: false },
       }),
       conversationMode: 'stateless' as const,
       containment: 'sealed',
       redact: (text: string) => text,
       delegation: { open: () => null },
       residue: () => [],
-      resources: { answer: () => emptyReply(404), refused: () => {}, counted: () => {} },
+      resources: { answer: resources ?? (() => emptyReply(404)), refused: () => {}, counted: () => {} },
       facts: async () => ({
         publicUrl: 'http://localhost:1',
         description: 'Writes.',
@@ -138,8 +142,10 @@ export class A2aCapsule {
       }),
     };
     const bugs: unknown[] = [];
+    const answers = answerBudget();
     const server = new HttpServer({
-      routes: capsuleRoutes(Promise.resolve(door), serve),
+      routes: capsuleRoutes(Promise.resolve(door), { serve, answers }),
+      answers,
       token: token === undefined ? null : new Secret(token),
       ...(callers === undefined ? {} : { admits: (headers) => callers.admits(headers) }),
       onBug: (bug) => bugs.push(bug),

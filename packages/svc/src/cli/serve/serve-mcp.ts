@@ -3,6 +3,7 @@
 import type * as Stdio from '@modelcontextprotocol/server/stdio';
 
 import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
+import { answerBudget } from '@svc/kit/http/byte-budget.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { onlyCaller } from '../../listener/callers.ts';
@@ -68,7 +69,7 @@ class Connection {
   /** Resolves once the library serves what comes. It is loaded behind the first answer. */
   async serve(
     about: Promise<IntroducedCapsule>,
-    reaching: Omit<ServedCapsule, 'about' | 'sdk' | 'states'>,
+    reaching: Omit<ServedCapsule, 'about' | 'sdk' | 'states' | 'reads'>,
   ): Promise<void> {
     const { stdout } = this.#context;
     const beginning = await answerFirst(process.stdin, about, (answer) => void stdout.write(jsonLine(answer)));
@@ -127,5 +128,5 @@ async function opened(door: CapsuleDoor): Promise<DoorCore> {
   if (door.facts === undefined) throw new Error('a session says what it is');
   const { facts, callers = onlyCaller(door.principal) } = door;
   const { DoorCore } = await import('../../listener/doors/door-core.ts');
-  return new DoorCore({ ...door, facts, callers }, await facts());
+  return new DoorCore({ ...door, facts, callers, answers: answerBudget() }, await facts());
 }

@@ -1,5 +1,6 @@
 /** What all doors of a capsule share: its tasks, who asks, and how many streams are open. */
 
+import type { ByteBudget } from '@svc/kit/http/byte-budget.ts';
 import { kitRefusal } from '@svc/kit/http/refusal.ts';
 import type { StreamReply } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
@@ -63,6 +64,8 @@ export interface DoorSession {
   /** The exported files, as `/resources/` has them: each access is recorded. */
   readonly resources: Pick<ResourceDoor, 'answer'>;
   readonly facts: () => Promise<DoorFacts>;
+  /** What all long answers of the server may hold. */
+  readonly answers: ByteBudget;
 }
 
 /** What becomes of a stream that has its place. */
@@ -80,16 +83,18 @@ export class DoorCore {
   readonly facts: DoorFacts;
   readonly records: TaskRecords;
   readonly resources: DoorSession['resources'];
+  readonly answers: ByteBudget;
   readonly #places = new OpenStreams();
   readonly #open = new Set<DoorStream>();
   readonly #heartbeats: Heartbeats;
   readonly #callers: Callers;
 
-  constructor({ session, callers, card, resources }: DoorSession, facts: DoorFacts) {
+  constructor({ session, callers, card, resources, answers }: DoorSession, facts: DoorFacts) {
     this.session = session;
     this.card = card;
     this.facts = facts;
     this.resources = resources;
+    this.answers = answers;
     this.records = new TaskRecords(session, (sinceMs) => filesSince(facts, sinceMs));
     this.#heartbeats = new Heartbeats(session.clock);
     this.#callers = callers;
@@ -123,7 +128,8 @@ export class DoorCore {
 
   /**
    * An event stream for a client that has a place for one. `prepare` does what may be refused, and gives what begins the stream in the turn in
-   * which it opens; what it throws is thrown. Throws the refusal 429 where the client has no place left, before anything is done.
+   * which it opens; what it throws is thrown. Throws the refusal 429 where the client has no place left, before anything is done. A long beginning for
+   * which there is no room is refused with 503.
    */
   stream(
     principal: Principal,
@@ -150,7 +156,7 @@ export class DoorCore {
           this.#heartbeats.leave(gone);
           opening.onGone(gone);
         };
-        const stream = new DoorStream(response, { ...around, headers: opening.headers, onGone });
+        const stream = new DoorStream(response, { ...around, headers: opening.headers, answers: this.answers, onGone });
         this.#open.add(stream);
         this.#heartbeats.join(stream);
         opening.onOpen(stream);

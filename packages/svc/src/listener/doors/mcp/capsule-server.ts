@@ -3,12 +3,14 @@
 import type * as Sdk from '@modelcontextprotocol/server';
 
 import { Diagnostic, raise } from '@svc/kit/diagnostics/diagnostic.ts';
-import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import { busy, HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { DoorCore } from '../door-core.ts';
 import type { Principal } from '../principal.ts';
-import { callTool } from './call-tool.ts';
+import { type CallAnswer, callTool } from './call-tool.ts';
+import { ownRoom, type Room, textBytes } from './answer-room.ts';
 import { type AskedState, type Caller, type Context } from './caller.ts';
 import { capsuleTool, type IntroducedCapsule, servedCapabilities } from './capsule-tool.ts';
+import { FewAtOnce } from './few-at-once.ts';
 import { listResources, readResource } from './file-resources.ts';
 import { namedTask, taskMethods } from './task-handle.ts';
 import { type TracedConnection, traceRequests } from './traced-requests.ts';
@@ -22,12 +24,25 @@ export interface ServedCapsule {
   readonly binding: TracedConnection['binding'];
   /** Makes spans of what they ask; null where no telemetry is sent, or not yet. */
   readonly spans: TracedConnection['spans'];
+  /** What counts the answer to a request of HTTP. */
+  readonly roomOf?: (request: Request) => Room | undefined;
+  /** Files that are read. */
+  readonly reads: FewAtOnce;
   /** The capsule itself: it may still be starting while clients ask what it is. */
   readonly core: () => DoorCore | Promise<DoorCore>;
 }
 
 /** How long a question waits for the user of a client, and how long its answer may take: as long as what is asked for is kept. */
 export const answerSecs = 3600;
+/**
+ * How long an answer that is made waits for what others have not taken: longer than a client may take nothing (docs/protocol.md "Limits"). What is asked
+ * for again and again waits less.
+ */
+const callRoomMs = 70_000;
+const taskRoomMs = 10_000;
+/** What the error says that a client is answered with that may ask again (docs/doors.md "MCP"). */
+const busyCode = -32_000;
+
 /** How many questions one call may come to, with clients of before 2026. */
 const mostQuestions = 1000;
 
@@ -56,6 +71,12 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
     traceRequests(transport, { binding, spans, tool: name, version: () => server.getNegotiatedProtocolVersion() });
     await connect(transport);
   };
+  const roomOf = ({ http }: Context): Room =>
+    http?.req === undefined ? ownRoom : (capsule.roomOf?.(http.req) ?? ownRoom);
+  const inRoom = async <Answer>(answer: Answer, context: Context, withinMs: number): Promise<Answer> => {
+    if (await roomOf(context).reserve(textBytes(answer), withinMs)) return answer;
+    throw busy();
+  };
   let calls = 0;
   const called = async <Answer>(handle: (caller: Caller) => Promise<Answer>): Promise<Answer> => {
     const core = await capsule.core();
@@ -71,6 +92,7 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
       return await handle(caller);
     } catch (error) {
       if (error instanceof ProtocolError) throw error;
+      if (error instanceof HttpRefusal && error.status === 503) throw new ProtocolError(busyCode, error.message);
       // Its token has ended meanwhile.
       if (error instanceof HttpRefusal) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, error.message);
       // The library would tell the client what went wrong inside.
@@ -85,15 +107,20 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
   server.setRequestHandler('tools/list', () => ({ tools: [capsuleTool(about)] }));
   server.setRequestHandler('tools/call', async ({ params }, context: Context) => {
     if (params.name !== name) throw missing(`there is no tool of that name; the one tool is ${name}`);
-    return (await called((caller) => callTool(params.arguments, context, caller))) as Sdk.CallToolResult;
+    const call = async (caller: Caller): Promise<CallAnswer> =>
+      await inRoom(await callTool(params.arguments, context, caller), context, callRoomMs);
+    return (await called(call)) as Sdk.CallToolResult;
   });
-  server.setRequestHandler('resources/list', async ({ params }) => {
-    const page = await called(async ({ core }) => await listResources(params?.cursor, core));
+  const { reads: turns } = capsule;
+  server.setRequestHandler('resources/list', async ({ params }, context: Context) => {
+    const room = roomOf(context);
+    const page = await called(async ({ core }) => await listResources(params?.cursor, { core, room, turns }));
     if (page === null) throw missing('the files cannot be listed, or there are too many');
     return { ...page };
   });
-  server.setRequestHandler('resources/read', async ({ params }) => {
-    const read = await called(async ({ core }) => await readResource(params.uri, core));
+  server.setRequestHandler('resources/read', async ({ params }, context: Context) => {
+    const room = roomOf(context);
+    const read = await called(async ({ core }) => await readResource(params.uri, { core, room, turns }));
     if (read === null) throw missing('Resource not found, or too large');
     return read;
   });
@@ -102,7 +129,10 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
       method,
       { params: unchecked },
       async (params, context: Context) =>
-        await called(async (caller) => await handle(namedTask(params, caller), context, caller)),
+        await called(async (caller) => {
+          const answer = await handle(namedTask(params, caller), context, caller);
+          return await inRoom(answer, context, taskRoomMs);
+        }),
     );
   }
   return { server, calls: () => calls };

@@ -4,7 +4,13 @@ import { isUtf8 } from 'node:buffer';
 
 import type { ReadResourceResult, Resource, ResourceLink } from '@modelcontextprotocol/server';
 
-import { readUpTo } from './reply-bytes.ts';
+import { busy } from '@svc/kit/http/refusal.ts';
+import { ownTurn } from '@svc/kit/own-turn.ts';
+import type { Reply } from '@svc/kit/http/reply.ts';
+import { jsonLength } from '@svc/protocol/json-length.ts';
+import type { Room } from './answer-room.ts';
+import type { FewAtOnce } from './few-at-once.ts';
+import { bodyLength, discard, readUpTo } from './reply-bytes.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { decodeListing, type ListedFile, resourcesPath } from '@svc/protocol/resource-files.ts';
 import type { TaskRecord } from '../../../session/task-record.ts';
@@ -16,14 +22,39 @@ const mostListed = 16 * 1024 * 1024;
 /** Of one file: it is held whole, and a message is no way to send more. */
 const mostRead = 10 * 1024 * 1024;
 const pageSize = 1000;
+/** How long reading waits for what others have not taken. */
+const roomWithinMs = 10_000;
+/** In the answer around what a file holds. */
+const envelopeBytes = 1024;
+
+/** What reading takes beside the capsule: room for the answer, and a turn, for a file is held several times over on its way into a message. */
+export interface Reading {
+  readonly core: DoorCore;
+  readonly room: Room;
+  readonly turns: FewAtOnce;
+}
 
 export interface ResourcePage {
   readonly resources: Resource[];
   readonly nextCursor?: string;
 }
 
-/** A page of the files, in the order of their paths; null where there are too many to list, or they cannot be read. */
-export async function listResources(cursor: string | undefined, core: DoorCore): Promise<ResourcePage | null> {
+/**
+ * A page of the files, in the order of their paths; null where there are too many to list, or they cannot be read. Throws the refusal 503 where there is
+ * no room for a long one.
+ */
+export async function listResources(cursor: string | undefined, reading: Reading): Promise<ResourcePage | null> {
+  const { core, room, turns } = reading;
+  if (turns.isFull) throw busy();
+  const page = await turns.run(async () => (room.isOver ? null : await pageOf(cursor, core)));
+  if (page === null) return null;
+  let bytes = envelopeBytes;
+  for (const { uri, name } of page.resources) bytes += uri.length + jsonLength(name) + 64;
+  await demandRoom(bytes, reading);
+  return page;
+}
+
+async function pageOf(cursor: string | undefined, core: DoorCore): Promise<ResourcePage | null> {
   const files = await listedFiles(core);
   if (files === null) return null;
   const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString();
@@ -38,14 +69,52 @@ export async function listResources(cursor: string | undefined, core: DoorCore):
   };
 }
 
-/** What a file holds: text, or else base64. Null for one that is not there, that may not be read or that is too large. */
-export async function readResource(uri: string, core: DoorCore): Promise<ReadResourceResult | null> {
+/**
+ * What a file holds: text, or else base64. Null for one that is not there, that may not be read or that is too large. Throws the refusal 503 where there
+ * is no room for a long one.
+ */
+export async function readResource(uri: string, reading: Reading): Promise<ReadResourceResult | null> {
   if (!uri.startsWith(scheme) || /[?#]/.test(uri)) return null;
-  const bytes = await answered(`${resourcesPath}files/${uri.slice(scheme.length)}`, mostRead, core);
-  if (bytes === null) return null;
+  const { core, room, turns } = reading;
+  if (turns.isFull) throw busy();
+  const path = `${resourcesPath}files/${uri.slice(scheme.length)}`;
+  const reply = await turns.run(async () => (room.isOver ? null : await answerOf(path, core)));
+  if (reply === null) return null;
+  // No file is larger as it is read, so this is enough for one that is sent as base64.
+  const length = Math.min(bodyLength(reply) ?? mostRead, mostRead);
+  if (!(await room.reserve(asBase64(length), roomWithinMs))) {
+    await discard(reply);
+    throw busy();
+  }
+  const read = await turns.run(async () => {
+    const bytes = await readUpTo(reply, mostRead);
+    if (bytes === null) return null;
+    const contents = contentsOf(uri, bytes);
+    await ownTurn();
+    const answerBytes = 'text' in contents ? jsonLength(contents.text) + envelopeBytes : asBase64(bytes.length);
+    // The library makes its message of it at once.
+    await ownTurn();
+    return { contents, answerBytes };
+  });
+  if (read === null) return null;
+  await demandRoom(read.answerBytes, reading);
+  return { contents: [read.contents] };
+}
+
+type Contents = ReadResourceResult['contents'][number];
+
+function contentsOf(uri: string, bytes: Buffer): Contents {
   const isText = !bytes.includes(0) && isUtf8(bytes);
-  if (isText) return { contents: [{ uri, mimeType: 'text/plain', text: bytes.toString() }] };
-  return { contents: [{ uri, mimeType: 'application/octet-stream', blob: bytes.toString('base64') }] };
+  if (isText) return { uri, mimeType: 'text/plain', text: bytes.toString() };
+  return { uri, mimeType: 'application/octet-stream', blob: bytes.toString('base64') };
+}
+
+function asBase64(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4 + envelopeBytes;
+}
+
+async function demandRoom(bytes: number, { room }: Reading): Promise<void> {
+  if (!(await room.reserve(bytes, roomWithinMs))) throw busy();
 }
 
 /** Links to the files that the task has changed, as its record names them at its end for every door; none for a capsule that exports no files. */
@@ -65,9 +134,12 @@ function exportsFiles({ card }: DoorCore): boolean {
 }
 
 /** The body of what `/resources/` answers; null for a refusal, and for more than `most` bytes. */
-async function answered(path: string, most: number, { resources }: DoorCore): Promise<Buffer | null> {
-  const reply = await resources.answer({ method: 'GET', path, query: '', headers: {} });
-  return await readUpTo(reply, most);
+async function answered(path: string, most: number, core: DoorCore): Promise<Buffer | null> {
+  return await readUpTo(await answerOf(path, core), most);
+}
+
+async function answerOf(path: string, { resources }: DoorCore): Promise<Reply> {
+  return await resources.answer({ method: 'GET', path, query: '', headers: {} });
 }
 
 function uriOf(path: string): string {

@@ -13,21 +13,26 @@ import { demand, mcpScopes } from '../../scopes.ts';
 import type { DoorCore } from '../door-core.ts';
 import type { Principal } from '../principal.ts';
 import { answerSecs, createClientServer, type ServedCapsule } from './capsule-server.ts';
+import { AnswerRoom } from './answer-room.ts';
 import type { AskedState } from './caller.ts';
 import { ClientSessions } from './client-sessions.ts';
+import { FewAtOnce } from './few-at-once.ts';
 import { readMessage } from './read-message.ts';
 
 /** Kept of an answer beside its type. */
 const kept = ['mcp-session-id', 'allow'];
 
+/** Files that are made into messages at the same time. */
+const mostReads = 2;
+
 /** What all clients of one capsule meet. */
 export function servedCapsule(
   sdk: typeof Sdk,
-  capsule: Omit<ServedCapsule, 'sdk' | 'states'>,
+  capsule: Omit<ServedCapsule, 'sdk' | 'states' | 'reads'>,
   source: Pick<Clock, 'randomBytes'>,
 ): ServedCapsule {
   const states = sdk.createRequestStateCodec<AskedState>({ key: source.randomBytes(32), ttlSeconds: answerSecs });
-  return { ...capsule, sdk, states };
+  return { ...capsule, sdk, states, reads: new FewAtOnce(mostReads) };
 }
 
 /** The door of one session. */
@@ -38,6 +43,8 @@ export class McpDoor {
   readonly #modern: Sdk.McpHttpHandler;
   /** Who sent what is being handed to the library. */
   readonly #senders = new WeakMap<Request, Principal>();
+  /** What its answer may hold. */
+  readonly #rooms = new WeakMap<Request, AnswerRoom>();
 
   private constructor(core: DoorCore, sdk: typeof Sdk) {
     this.#core = core;
@@ -49,6 +56,7 @@ export class McpDoor {
         about: { name, version, description: core.facts.description },
         binding: 'HTTP',
         spans: () => core.facts.outside?.requests() ?? null,
+        roomOf: (request) => this.#rooms.get(request),
         core: () => core,
       },
       core.session.clock,
@@ -88,11 +96,17 @@ export class McpDoor {
   async #serve(head: RequestHead, message: JsonObject | null): Promise<Reply> {
     const principal = this.#core.principalOf(head);
     if (message !== null) demandFor(message, principal);
-    const giveBack = this.#core.place(principal);
+    const leave = this.#core.place(principal);
+    const room = new AnswerRoom(this.#core.answers);
+    const giveBack = (): void => {
+      room.end();
+      leave();
+    };
     let reply: Reply | null = null;
     let closed = (): void => {};
     try {
       const request = webRequest(head, isOfProtocol);
+      this.#rooms.set(request, room);
       if (await this.#sdk.isLegacyRequest(request, message ?? undefined)) {
         const { response, opened } = await this.#sessions.handle(request, message, principal);
         reply = await webReply(response, kept);
@@ -101,14 +115,14 @@ export class McpDoor {
         this.#senders.set(request, principal);
         reply = await webReply(await this.#modern.fetch(request, { parsedBody: message }), kept);
       }
-      return reply;
+      // Its source ends long before a client has taken a long answer.
+      return reply.kind === 'readable' ? { ...reply, onDone: giveBack } : reply;
     } finally {
       if (reply?.kind !== 'readable') giveBack();
       else {
         const { source } = reply;
         const letGo = this.#core.whileHeld(principal, () => source.destroy());
         source.once('close', () => {
-          giveBack();
           letGo();
           closed();
         });

@@ -42,6 +42,29 @@ export async function readUpTo(reply: Reply, most: number): Promise<Buffer | nul
   }
 }
 
+/** Closes what a reply that nobody is given holds open. */
+export async function discard(reply: Reply): Promise<void> {
+  if (reply.kind === 'bytes') reply.onDone?.(true);
+  if (reply.kind === 'file') await reply.file.close();
+  if (reply.kind === 'readable') reply.source.destroy();
+}
+
+/** How much of a body has to be held to have it whole; null where that is not known before. */
+export function bodyLength(reply: Reply): number | null {
+  switch (reply.kind) {
+    case 'bytes':
+      return reply.bytes.byteLength;
+    case 'json':
+      return reply.text.length;
+    case 'file':
+    case 'readable':
+      return reply.length;
+    case 'empty':
+    case 'stream':
+      return 0;
+  }
+}
+
 async function readStream(source: Readable, most: number): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -54,7 +54,7 @@ export class ChatStream implements SpeechListener {
   }
 
   #write(...events: readonly string[]): void {
-    this.#stream.write([Buffer.from(events.join(''))], events.length);
+    this.#stream.writeOwn(events);
   }
 }
 

@@ -92,7 +92,7 @@ export class ResponseStream implements SpeechListener {
   }
 
   #write(...events: readonly string[]): void {
-    this.#stream.write([Buffer.from(events.join(''))], events.length);
+    this.#stream.writeOwn(events);
   }
 }
 

@@ -1,0 +1,190 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import type { Reply } from '@svc/kit/http/reply.ts';
+import { type A2aCapsule, type Json, useA2aCapsules, userMessage } from './a2a-capsule.ts';
+import { connectMcp, revisions } from './mcp-client.ts';
+import { Speaker } from './speaker.ts';
+
+const open = useA2aCapsules();
+const mebibyte = 1024 * 1024;
+
+/** A file of 10 MiB, which is 13.3 MiB as base64: nine of them are less than 128 MiB. */
+class LargeFile {
+  readonly #bytes: Buffer;
+  /** How many clients had it read for them. */
+  read = 0;
+
+  constructor(bytes = Buffer.alloc(10 * mebibyte)) {
+    this.#bytes = bytes;
+  }
+
+  reply(): Reply {
+    const source = Readable.from(this.#pieces(), { highWaterMark: 0 });
+    return {
+      kind: 'readable',
+      status: 200,
+      contentType: 'application/octet-stream',
+      length: this.#bytes.length,
+      source,
+    };
+  }
+
+  *#pieces(): Generator<Buffer> {
+    this.read += 1;
+    yield this.#bytes;
+  }
+}
+
+async function withFile(file: LargeFile): Promise<A2aCapsule> {
+  return await open({ serve: ['mcp', 'a2a'], resources: () => file.reply() });
+}
+
+const params = {
+  uri: 'svc-file:///large.bin',
+  _meta: {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 't', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  },
+};
+const reading = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'resources/read', params });
+const headers = {
+  accept: 'application/json, text/event-stream',
+  'mcp-protocol-version': '2026-07-28',
+  'mcp-method': 'resources/read',
+  'mcp-name': params.uri,
+};
+
+/** The message that the file is asked for with comes to. */
+async function fileOf(capsule: A2aCapsule): Promise<Json> {
+  const response = await capsule.post(reading, headers, '/mcp');
+  const text = await response.text();
+  return JSON.parse(text.slice(text.indexOf('data: {') + 'data: '.length)) as Json;
+}
+
+/** A client that asks for the file and does not read the answer. */
+async function deafReader({ port }: A2aCapsule): Promise<Socket> {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return await deaf(
+    port,
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${lines.join('')}content-length: ${reading.length}\r\n\r\n${reading}`,
+  );
+}
+
+async function deaf(port: number, request: string): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => {});
+  socket.pause();
+  await once(socket, 'connect');
+  socket.write(request);
+  return socket;
+}
+
+describe('files that clients of MCP ask for and do not read', () => {
+  it('are held up to 128 MiB, the next wait for room, and where many wait already they are refused', async () => {
+    const file = new LargeFile();
+    const capsule = await withFile(file);
+    const unread = await Promise.all(Array.from({ length: 9 }, () => deafReader(capsule)));
+    await expect.poll(() => file.read, { timeout: 20_000 }).toBe(9);
+    const asked = Array.from({ length: 33 }, () => fileOf(capsule));
+    // The end of the test cuts most of them.
+    void Promise.allSettled(asked);
+    const refused = await Promise.race(asked);
+    expect(refused['error']).toMatchObject({ code: -32_000, message: expect.stringContaining('ask again') });
+    expect(file.read).toBe(9);
+    for (const socket of unread) socket.destroy();
+    const served = await Promise.any(
+      asked.map(async (message) => {
+        const { result } = await message;
+        return result.contents[0].blob.length as number;
+      }),
+    );
+    expect(served).toBe(13_981_016);
+  }, 60_000);
+
+  it.each(revisions)(
+    'are no matter for clients of %s that do, many at once and one after another',
+    async (revision) => {
+      const file = new LargeFile(Buffer.alloc(10 * mebibyte, 'text\n'));
+      const capsule = await withFile(file);
+      const client = await connectMcp(capsule, { revision });
+      onTestFinished(async () => await client.close());
+      const read = await Promise.all(
+        Array.from({ length: 12 }, async () => await client.readResource({ uri: params.uri })),
+      );
+      for (const { contents } of read) expect((contents[0] as Json)['text'].length).toBe(10 * mebibyte);
+      await client.readResource({ uri: params.uri });
+      expect(file.read).toBe(13);
+    },
+    60_000,
+  );
+});
+
+/** What a task has said, of which ten times is less than 128 MiB, and eleven times is not. */
+async function spoken(): Promise<{ capsule: A2aCapsule; id: string }> {
+  const speaker = new Speaker();
+  const capsule = (await open({ turns: [speaker.turn] })).run();
+  const { task } = await capsule.result('SendMessage', {
+    ...userMessage('x'),
+    configuration: { returnImmediately: true },
+  });
+  const stream = await capsule.stream('SubscribeToTask', { id: task.id });
+  // As JSON a control character is six bytes.
+  for (let said = 1; said <= 4; said += 1) {
+    await speaker.say('\u0001'.repeat(mebibyte / 2));
+    await stream.until((events) => events.length > said);
+  }
+  return { capsule, id: task.id };
+}
+
+describe('streams of A2A that begin with a long task and are not read', () => {
+  const subscribe = async ({ capsule, id }: { capsule: A2aCapsule; id: string }): Promise<Response> =>
+    await capsule.post(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask', params: { id } }));
+
+  it('are held up to 128 MiB; the next is refused, and a minute later those are cut that took nothing', async () => {
+    const task = await spoken();
+    const { capsule, id } = task;
+    const unread = await Promise.all(Array.from({ length: 10 }, () => capsule.deaf('SubscribeToTask', { id })));
+    await Promise.all(unread.map(async (socket) => await once(socket, 'readable')));
+    const refused = await subscribe(task);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await refused.json()).toMatchObject({ error: 'busy' });
+    for (let beats = 0; beats < 6; beats += 1) capsule.fixture.clock.advance(15_000);
+    await expect
+      .poll(async () => {
+        const { status, body } = await subscribe(task);
+        await body?.cancel();
+        return status;
+      })
+      .toBe(200);
+    for (const socket of unread) {
+      socket.resume();
+      if (!socket.closed) await once(socket, 'close');
+    }
+  }, 60_000);
+
+  it('are not cut where their reader takes a part now and then', async () => {
+    const { capsule, id } = await spoken();
+    const slow = await capsule.deaf('SubscribeToTask', { id });
+    const taken = { bytes: 0 };
+    slow.on('data', (bytes: Buffer) => {
+      taken.bytes += bytes.length;
+    });
+    slow.pause();
+    for (let part = 1; part <= 4; part += 1) {
+      slow.resume();
+      while (taken.bytes < part * 2 * mebibyte) await once(slow, 'data');
+      slow.pause();
+      capsule.fixture.clock.advance(15_000);
+      capsule.fixture.clock.advance(15_000);
+    }
+    slow.resume();
+    while (taken.bytes < 12 * mebibyte) await once(slow, 'data');
+    expect(slow.destroyed).toBe(false);
+  }, 60_000);
+});
