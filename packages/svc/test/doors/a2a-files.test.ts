@@ -79,6 +79,14 @@ describe('a file that comes with a message', () => {
     [{ raw: 7 }, 'message.parts[0].raw'],
     [{ raw: 'a b' }, 'message.parts[0].raw'],
     [{ raw: 'ü' }, 'message.parts[0].raw'],
+    [{ raw: 'a' }, 'message.parts[0].raw'],
+    [{ raw: 'QUJDR' }, 'message.parts[0].raw'],
+    [{ raw: '=' }, 'message.parts[0].raw'],
+    [{ raw: '==' }, 'message.parts[0].raw'],
+    [{ raw: 'QQ=' }, 'message.parts[0].raw'],
+    [{ raw: 'QUI==' }, 'message.parts[0].raw'],
+    [{ raw: 'QUJD=' }, 'message.parts[0].raw'],
+    [{ raw: 'Q=Q=' }, 'message.parts[0].raw'],
     [{ raw: 'eA==', filename: 7 }, 'message.parts[0].filename'],
     [{ raw: 'eA==', filename: 'x'.repeat(257) }, 'message.parts[0].filename'],
     [{ raw: 'eA==', text: 'x' }, 'message.parts[0]'],
@@ -86,6 +94,20 @@ describe('a file that comes with a message', () => {
     const capsule = await open();
     const { error } = await capsule.answer('SendMessage', userMessage('', { parts: [part] }));
     expect(error).toMatchObject({ code: -32602, data: [{ fieldViolations: [{ field }] }] });
+  });
+
+  it.each([
+    ['QQ==', 'A'],
+    ['QQ', 'A'],
+    ['QUI=', 'AB'],
+    ['QUI', 'AB'],
+    ['QUJD', 'ABC'],
+    ['Pz8_', '???'],
+    ['Pz8/', '???'],
+  ])('is read as %j', async (raw, text) => {
+    const capsule = (await open({ turns: [says('ok')] })).run();
+    await capsule.result('SendMessage', userMessage('', { parts: [{ raw }] }));
+    expect([...capsule.outside.inputs.values()]).toEqual([text]);
   });
 
   it('is one of 32 at the most', async () => {

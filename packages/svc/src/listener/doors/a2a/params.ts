@@ -149,11 +149,17 @@ function dataPart(data: unknown, mediaType: string | null, field: string): KeptP
   return { data };
 }
 
-const base64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
+/** In either alphabet of base64, which may leave out the padding at its end. */
+function isBase64(text: string): boolean {
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) return false;
+  const padding = text.endsWith('==') ? 2 : Number(text.endsWith('='));
+  const rest = (text.length - padding) % 4;
+  return padding === 0 ? rest !== 1 : rest + padding === 4;
+}
 
 function rawPart(part: JsonObject, mediaType: string | null, field: string): KeptPart {
   const { raw } = part;
-  if (typeof raw !== 'string' || !base64.test(raw)) throw invalidField(`${field}.raw`, 'must be base64');
+  if (typeof raw !== 'string' || !isBase64(raw)) throw invalidField(`${field}.raw`, 'must be base64');
   const filename = optionalText(part['filename'], `${field}.filename`, longestId);
   return { raw, ...(mediaType === null ? {} : { mediaType }), ...(filename === null ? {} : { filename }) };
 }
