@@ -64,7 +64,7 @@ async function modern(
   const headers = {
     'mcp-protocol-version': '2026-07-28',
     'mcp-method': method,
-    'mcp-name': String(params['taskId'] ?? params['name'] ?? ''),
+    'mcp-name': String(params['taskId'] ?? params['name'] ?? params['uri'] ?? ''),
   };
   return await messageOf(await post(capsule, { jsonrpc: '2.0', id: 7, method, params: { ...params, _meta } }, headers));
 }
@@ -278,6 +278,49 @@ describe('the tasks extension', () => {
     expect((await get('tsk_0'))['error'].code).toBe(-32_602);
     const plain = await modern(capsule, 'tools/call', { name: 'demo', arguments: {} }, {});
     expect(plain['result']).toMatchObject({ isError: true, content: [{ text: 'task must be a string' }] });
+  });
+});
+
+describe('a resource that is not there', () => {
+  const uri = 'svc-file:///nope';
+  const told = { message: 'Resource not found, or too large', data: { uri } };
+
+  it.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])('is -32002 for a client of %s', async (version) => {
+    const capsule = await open();
+    const asked = { ...initialize, params: { ...initialize.params, protocolVersion: version } };
+    const begun = await post(capsule, asked);
+    await begun.text();
+    const session = begun.headers.get('mcp-session-id') ?? '';
+    const read = { jsonrpc: '2.0', id: 2, method: 'resources/read', params: { uri } };
+    const answer = await messageOf(await post(capsule, read, { 'mcp-session-id': session }));
+    expect(answer['error']).toEqual({ code: -32_002, ...told });
+  });
+
+  it('is -32602 for a client of 2026-07-28', async () => {
+    const { error } = await modern(await open(), 'resources/read', { uri });
+    expect(error).toEqual({ code: -32_602, ...told });
+  });
+});
+
+describe('a list of resources', () => {
+  it('goes on from a cursor that a page has given, and from no other', async () => {
+    const capsule = await open();
+    const session = { 'mcp-session-id': await begin(capsule) };
+    const list = async (cursor: string): Promise<Json> => {
+      const params = { cursor };
+      const asked = { jsonrpc: '2.0', id: 2, method: 'resources/list', params };
+      const [before, now] = [
+        await messageOf(await post(capsule, asked, session)),
+        await modern(capsule, 'resources/list', params),
+      ];
+      expect(now['error']).toEqual(before['error']);
+      return before;
+    };
+    for (const cursor of ['!!!!', 'b3V0L2E=', '_w', 'a']) {
+      const error = { code: -32_602, message: 'cursor is none that a list has given' };
+      expect(await list(cursor)).toMatchObject({ error });
+    }
+    expect((await list('b3V0L2E'))['result']).toMatchObject({ resources: [] });
   });
 });
 

@@ -11,9 +11,10 @@ import { ownRoom, type Room, textBytes } from './answer-room.ts';
 import { type AskedState, type Caller, type Context } from './caller.ts';
 import { capsuleTool, type IntroducedCapsule, servedCapabilities } from './capsule-tool.ts';
 import { FewAtOnce } from './few-at-once.ts';
-import { listResources, readResource } from './file-resources.ts';
+import { afterCursor, listResources, readResource } from './file-resources.ts';
 import { namedTask, taskMethods } from './task-handle.ts';
 import { type TracedConnection, traceRequests } from './traced-requests.ts';
+import { sayUnknownByRevision } from './unknown-resource.ts';
 
 /** What a capsule is to all of its clients. */
 export interface ServedCapsule {
@@ -68,7 +69,9 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
   const connect = server.connect.bind(server);
   server.connect = async (transport) => {
     const { binding, spans } = capsule;
-    traceRequests(transport, { binding, spans, tool: name, version: () => server.getNegotiatedProtocolVersion() });
+    const version = (): string | undefined => server.getNegotiatedProtocolVersion();
+    traceRequests(transport, { binding, spans, tool: name, version });
+    sayUnknownByRevision(transport, version);
     await connect(transport);
   };
   const roomOf = ({ http }: Context): Room =>
@@ -113,15 +116,17 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
   });
   const { reads: turns } = capsule;
   server.setRequestHandler('resources/list', async ({ params }, context: Context) => {
+    const after = afterCursor(params?.cursor);
+    if (after === null) throw missing('cursor is none that a list has given');
     const room = roomOf(context);
-    const page = await called(async ({ core }) => await listResources(params?.cursor, { core, room, turns }));
+    const page = await called(async ({ core }) => await listResources(after, { core, room, turns }));
     if (page === null) throw missing('the files cannot be listed, or there are too many');
     return { ...page };
   });
   server.setRequestHandler('resources/read', async ({ params }, context: Context) => {
     const room = roomOf(context);
     const read = await called(async ({ core }) => await readResource(params.uri, { core, room, turns }));
-    if (read === null) throw missing('Resource not found, or too large');
+    if (read === null) throw new sdk.ResourceNotFoundError(params.uri, 'Resource not found, or too large');
     return read;
   });
   for (const [method, handle] of Object.entries(taskMethods)) {

@@ -39,14 +39,20 @@ export interface ResourcePage {
   readonly nextCursor?: string;
 }
 
+/** The path that a page begins behind, empty for the first; null for a cursor that no page has given. */
+export function afterCursor(cursor = ''): string | null {
+  const bytes = Buffer.from(cursor, 'base64url');
+  return isUtf8(bytes) && bytes.toString('base64url') === cursor ? bytes.toString() : null;
+}
+
 /**
- * A page of the files, in the order of their paths; null where there are too many to list, or they cannot be read. Throws the refusal 503 where there is
- * no room for a long one.
+ * A page of the files behind a path, in the order of their paths; null where there are too many to list, or they cannot be read. Throws the refusal 503
+ * where there is no room for a long one.
  */
-export async function listResources(cursor: string | undefined, reading: Reading): Promise<ResourcePage | null> {
+export async function listResources(after: string, reading: Reading): Promise<ResourcePage | null> {
   const { core, room, turns } = reading;
   if (turns.isFull) throw busy();
-  const page = await turns.run(async () => (room.isOver ? null : await pageOf(cursor, core)));
+  const page = await turns.run(async () => (room.isOver ? null : await pageOf(after, core)));
   if (page === null) return null;
   let bytes = envelopeBytes;
   for (const { uri, name } of page.resources) bytes += uri.length + jsonLength(name) + 64;
@@ -54,10 +60,9 @@ export async function listResources(cursor: string | undefined, reading: Reading
   return page;
 }
 
-async function pageOf(cursor: string | undefined, core: DoorCore): Promise<ResourcePage | null> {
+async function pageOf(after: string, core: DoorCore): Promise<ResourcePage | null> {
   const files = await listedFiles(core);
   if (files === null) return null;
-  const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString();
   const rest = files.filter(({ path }) => path > after);
   const page = rest.slice(0, pageSize);
   const last = page.at(-1);
