@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { json, StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
+import { type Answer, json, StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
 import { temporaryDirectory } from '../../packages/artifacts/test/store/artifacts.ts';
 import { key } from '../../packages/registry/test/registry-kit.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
@@ -30,6 +30,11 @@ beforeEach(async () => {
 async function run(...args: string[]): Promise<SvcEnd> {
   return await svc(workspace, args, { env });
 }
+
+/** What a network answers with before somebody has logged in. */
+const page: Answer = (_, response) => {
+  response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Welcome to our network</html>');
+};
 
 function forget(...names: string[]): void {
   for (const name of names) rmSync(join(workspace.folder, name), { recursive: true, force: true });
@@ -199,6 +204,28 @@ describe('svc yank, deprecate, block and restore', () => {
       state: 'blocked',
       reason: 'to block',
       by: 'REGISTRY_API_KEY',
+    });
+  });
+
+  it.each<[string, string, Answer, string]>([
+    ['yank', 'yanked', page, 'its answer does not say in which state it is now'],
+    ['block', 'blocked', page, 'its answer does not say in which state it is now'],
+    ['deprecate', 'deprecated', json(200, {}), 'its answer does not say in which state it is now'],
+    [
+      'restore',
+      'active',
+      json(200, { name: 'style', version: '1.0.0', state: 'yanked', reason: null }),
+      'its answer says that it is yanked',
+    ],
+  ])('svc %s believes no answer that does not say %s', async (command, state, answer, said) => {
+    const portal = await StandInServer.open(answer);
+    env = { ...env, SVC_REGISTRY_URL: portal.url };
+    expect(await run(command, 'style@1.0.0', '--reason', 'loses data')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr:
+        `error[E-IO-003]: the registry ${portal.url} does not confirm that style@1.0.0 is ${state}: ${said}\n` +
+        'hint: make sure that a registry answers at this address, not a portal or a proxy on the way; svc info style shows the state of each version\n',
     });
   });
 

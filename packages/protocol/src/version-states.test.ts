@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest';
 
 import {
   decodeStateChange,
+  decodeStateReceipt,
   decodeVersions,
   encodeStateChange,
+  encodeStateReceipt,
   encodeStateTarget,
   encodeVersions,
   encodeVersionsTarget,
@@ -101,5 +103,25 @@ describe('what a registry says of versions', () => {
     expect([isReason(''), isReason('x'.repeat(501)), isReason('a\u0007'), isReason('a\u009b'), isReason(3)]).toEqual(
       Array.from({ length: 5 }, () => false),
     );
+  });
+});
+
+describe('the answer to a change of state', () => {
+  it('is read as it was written', () => {
+    const text = encodeStateReceipt('echo', '1.0.0', { state: 'yanked', reason: 'loses data' });
+    expect(JSON.parse(text)).toEqual({ name: 'echo', version: '1.0.0', state: 'yanked', reason: 'loses data' });
+    expect(decodeStateReceipt(text, 'echo', '1.0.0')).toBe('yanked');
+  });
+
+  it.each([
+    '',
+    '<html>Welcome</html>',
+    '[]',
+    '{"name":"echo","version":"1.0.0"}',
+    '{"name":"echo","version":"1.0.0","state":"gone"}',
+    '{"name":"echo","version":"1.0.1","state":"yanked"}',
+    '{"name":"tone","version":"1.0.0","state":"yanked"}',
+  ])('says nothing where it is %j', (text) => {
+    expect(decodeStateReceipt(text, 'echo', '1.0.0')).toBeNull();
   });
 });

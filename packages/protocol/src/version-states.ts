@@ -145,3 +145,14 @@ export function decodeStateChange(text: string): StateChangeReading {
   }
   return { kind: 'change', change: { state, reason: isGiven ? reason : null } };
 }
+
+/** The answer to a change of state: which version is in which state now. */
+export function encodeStateReceipt(name: string, version: string, change: StateOfVersion): string {
+  return JSON.stringify({ name, version, ...change });
+}
+
+/** The state that such an answer says a version is in now; null for a text that says nothing of the kind of this version. */
+export function decodeStateReceipt(text: string, name: string, version: string): VersionState | null {
+  const value = asJsonObject(parseJson(text));
+  return value?.['name'] === name && value['version'] === version ? oneOf(value['state'], versionStates) : null;
+}

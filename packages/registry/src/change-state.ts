@@ -1,9 +1,9 @@
 /** Changes the state of a published version. */
 
-import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
+import type { Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
 import { spell } from '@svc/artifacts/store/artifact-ref.ts';
-import { decodeStateChange } from '@svc/protocol/version-states.ts';
+import { decodeStateChange, encodeStateReceipt } from '@svc/protocol/version-states.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { type Access, forbidden } from './access.ts';
 import type { ArtifactRecords } from './artifact-records.ts';
@@ -35,5 +35,5 @@ export async function changeState(
   if (reading.kind === 'unusable') throw badInput('invalid state', reading.reason);
   if (!(await records.read(ref)).some(({ version }) => version === ref.version)) throw notFound(spell(ref), null);
   await states.change(ref, reading.change, caller.id);
-  return jsonReply({ name: ref.name, version: ref.version, ...reading.change });
+  return { kind: 'json', status: 200, text: encodeStateReceipt(ref.name, ref.version, reading.change) };
 }

@@ -27,6 +27,7 @@ import {
   versionStates,
 } from '@svc/protocol/registry-messages.ts';
 import {
+  decodeStateReceipt,
   decodeVersions,
   encodeStateChange,
   encodeStateTarget,
@@ -126,7 +127,10 @@ export class RegistrySource implements ArtifactSource {
     throw new Diagnostic('E-IO-003', message);
   }
 
-  /** Deprecates, yanks, blocks or restores a version. `E-REG-001` when the registry has none, or knows no states. */
+  /**
+   * Deprecates, yanks, blocks or restores a version. `E-REG-001` when the registry has none, or knows no states; `E-IO-003` for an answer that does not say
+   * that the version is in that state now: a portal between here and the registry answers anything with a page.
+   */
   async changeState(ref: ArtifactRef, change: StateOfVersion): Promise<void> {
     const answer = await this.#http.send({
       label: this.#label,
@@ -137,8 +141,13 @@ export class RegistrySource implements ArtifactSource {
       body: bodyOf(Buffer.from(encodeStateChange(change))),
     });
     if (answer.status === 200) {
-      answer.discard();
-      return;
+      const now = decodeStateReceipt((await answer.text(maxReceiptBytes)) ?? '', ref.name, ref.version);
+      if (now === change.state) return;
+      const said = now === null ? 'does not say in which state it is now' : `says that it is ${now}`;
+      const message = `${this.#label} does not confirm that ${spell(ref)} is ${change.state}: its answer ${said}`;
+      throw new Diagnostic('E-IO-003', message, {
+        hint: `make sure that a registry answers at this address, not a portal or a proxy on the way; svc info ${ref.name} shows the state of each version`,
+      });
     }
     const refusal = await this.#refusal(answer, `does not change the state of ${spell(ref)}`);
     if (answer.status !== 404) throw refusal;
