@@ -73,6 +73,33 @@ describe('svc publish --sign', () => {
     expect((await run('run')).stdout).toContain('status:  ok');
   });
 
+  it('of an archive that was built again takes the new signature along, and not that of the old one', async () => {
+    const sign = ['sign', 'style-1.0.0.zip', '--key', 'acme.key'];
+    await run('build', 'style');
+    await run(...sign);
+    const path = join(workspace.folder, 'style-1.0.0.zip.sigstore.jsonl');
+    const old = readFileSync(path, 'utf8');
+    skill('style', 'Be long.');
+    await run('build', 'style');
+    const warned = await run('publish', 'style-1.0.0.zip', '--registry', 'local');
+    expect(warned).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^style@1\.0\.0 [0-9a-f]{64}\n$/) as string,
+    });
+    expect(warned.stderr).toBe(
+      `warning[W-REG-009]: 1 signature in ${path} is of other bytes than the archive has now, and is left out; style@1.0.0 has no other\n` +
+        `hint: svc sign ${path.replace('.sigstore.jsonl', '')} signs it as it is now, and takes out what is of other bytes\n`,
+    );
+    const signed = await run(...sign);
+    expect(signed).toMatchObject({ code: 0, stdout: `${path}\n` });
+    expect(signed.stderr).toContain(`took 1 signature that was of other bytes out of ${path}\n`);
+    const bundles = readFileSync(path, 'utf8');
+    expect([bundles.split('\n').length, bundles.includes(old)]).toEqual([2, false]);
+    expect(await run('publish', 'style-1.0.0.zip')).toMatchObject({ code: 0, stderr: '' });
+    trust(byAcme);
+    expect(await run('install')).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it('publishes nothing that it cannot sign', async () => {
     for (const args of [
       ['--sign', '--key', 'nowhere.key'],

@@ -202,6 +202,11 @@ export const artifactCodes = {
     explanation:
       'The source in ~/.svc/config.yaml has a mirror, which is asked first for what the source has named by its digest. It did not answer, did not have it, or gave other bytes. The rest came from the source instead; what the mirror gave before is used where it has the digest.',
   },
+  'W-REG-009': {
+    title: 'a signature beside an archive is of other bytes',
+    explanation:
+      'svc build replaces an archive and leaves the file of signatures beside it as it is. A signature of the archive that was there before says nothing of the one that is there now: svc publish sends the archive without it. svc sign signs the archive anew, and takes such signatures out of the file.',
+  },
   'W-REG-006': {
     title: 'an artifact does not meet a rule of the trust policy that only warns',
     explanation:

@@ -21,7 +21,7 @@ import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import type { PlainComponent } from '@svc/artifacts/store/sources/oci/documents.ts';
 import { type RegistryInUse, registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
-import { signaturesBeside } from '@svc/artifacts/store/trust/signature-bundle.ts';
+import { isOfOtherBytes, signaturesBeside, signaturesSuffix } from '@svc/artifacts/store/trust/signature-bundle.ts';
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
@@ -67,7 +67,7 @@ export function publishCommand(context: CommandContext): Command {
           const component = options.alsoWasm === true ? await componentFor(publishable, registry) : null;
           const made = await signed(publishable, { options, context, signal });
           // Those of svc sign lie beside it.
-          const signatures = [...(made === null ? [] : [made.bundle]), ...signaturesBeside(archive)];
+          const signatures = [...(made === null ? [] : [made.bundle]), ...besideIt(publishable, made, context)];
           const to = await publish({ ...publishable, signatures, component }, registry, context);
           write(publishable, { registry: to, signer: made?.signer ?? null }, { options, context });
         });
@@ -113,6 +113,22 @@ async function signed(archive: Publishable, { options, context, signal }: Publis
   const { makeSignature } = await import('./signing/make-signature.ts');
   const { path, sha256 } = archive;
   return await makeSignature({ path, fileName: basename(path), sha256, keyFile: options.key, signal }, context);
+}
+
+/** The signatures beside an archive, but for those that are of the bytes that were there before it (`W-REG-009`). */
+function besideIt(archive: Publishable, made: MadeSignature | null, context: CommandContext): readonly string[] {
+  const { path, sha256 } = archive;
+  const beside = signaturesBeside(path);
+  const own = beside.filter((bundle) => !isOfOtherBytes(bundle, sha256));
+  if (own.length === beside.length) return beside;
+  const count = beside.length - own.length;
+  const [which, are] = count === 1 ? ['1 signature', 'is'] : [`${count} signatures`, 'are'];
+  const unsigned = own.length === 0 && made === null ? `; ${spell(archive)} has no other` : '';
+  const where = `${path}${signaturesSuffix}`;
+  const message = `${which} in ${where} ${are} of other bytes than the archive has now, and ${are} left out${unsigned}`;
+  const hint = `svc sign ${path} signs it as it is now, and takes out what is of other bytes`;
+  context.stderr.write(render([new Diagnostic('W-REG-009', message, { hint })], context));
+  return own;
 }
 
 /** The component alone. `E-REG-006` for a registry that other projects do not read, `E-ART-004` where there is none. */

@@ -84,6 +84,12 @@ function outlineStatement(
   return { kind: 'bundle', json, signs: 'statement', isOf: (sha256) => named.has(sha256) };
 }
 
+/** Whether a bundle says itself that it signs another archive, such as the one that was there before. */
+export function isOfOtherBytes(bundle: string, sha256: string): boolean {
+  const outline = outlineBundle(bundle);
+  return outline.kind === 'bundle' && !outline.isOf(sha256);
+}
+
 function unreadable(reason: string): BundleOutline {
   return { kind: 'unreadable', reason };
 }

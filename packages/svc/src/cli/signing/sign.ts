@@ -6,7 +6,7 @@ import { Command } from 'commander';
 import { encodeSigner } from '@svc/artifacts/store/trust/signer.ts';
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { signaturesSuffix } from '@svc/artifacts/store/trust/signature-bundle.ts';
-import { addSignatures } from '@svc/artifacts/store/trust/stored-signatures.ts';
+import { signAnew } from '@svc/artifacts/store/trust/stored-signatures.ts';
 import { inspectPublishable } from '@svc/artifacts/store/publishable.ts';
 import type { CommandContext } from '../command-context.ts';
 import { interruptible } from '../stop-signals.ts';
@@ -32,8 +32,12 @@ export function signCommand(context: CommandContext): Command {
         const { sha256 } = await inspectPublishable(path, ['any-any']);
         const request = { path, fileName: basename(path), sha256, keyFile: options.key, signal };
         const { bundle, signer } = await makeSignature(request, context);
-        await addSignatures(path, [bundle]);
+        const dropped = await signAnew(path, bundle, sha256);
         const written = `${path}${signaturesSuffix}`;
+        if (dropped > 0) {
+          const which = dropped === 1 ? '1 signature that was' : `${dropped} signatures that were`;
+          context.stderr.write(say`took ${which} of other bytes out of ${written}\n`);
+        }
         if (options.json === true) {
           context.stdout.write(jsonLine({ path: written, sha256, signed_by: encodeSigner(signer) }));
           return;
