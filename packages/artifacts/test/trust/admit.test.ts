@@ -111,6 +111,20 @@ describe('an archive', () => {
     expect(await asked(places, { bundles: [await signedBy(acme, archive)] })).toEqual(signed(acme));
   });
 
+  it('of a key that is known, and broken, may have been tampered with', async () => {
+    const bundle = JSON.parse(await signedBy(acme, archive)) as { messageSignature: { signature: string } };
+    const other = JSON.parse(await signedBy(stranger, archive)) as typeof bundle;
+    bundle.messageSignature.signature = other.messageSignature.signature;
+    const { code, message, hint } = await refusal(trustingPlaces([byAcme], { keys }), {
+      bundles: [JSON.stringify(bundle), JSON.stringify(other)],
+    });
+    expect([code, message]).toEqual([
+      'E-REG-012',
+      'the signature of echo@1.0.0 does not hold: it names a key of trust.keys, and that key has not made it; it is by no key of trust.keys',
+    ]);
+    expect(hint).toBe('do not use it before you know why: it may have been tampered with on its way');
+  });
+
   it('is from somebody who is known, where the rule asks for no more', async () => {
     const anybody = ['{ names: ["*"], mode: refuse-unsigned }'];
     expect(await asked(trustingPlaces(anybody, { keys }), { bundles: [await signedBy(acme, archive)] })).toEqual(
@@ -118,6 +132,13 @@ describe('an archive', () => {
     );
     const unknown = await refusal(trustingPlaces(anybody, { keys }), { bundles: [await signedBy(stranger, archive)] });
     expect(unknown.code).toBe('E-REG-012');
+    expect(unknown.hint).toBe(
+      'its publisher may have a key that is not known here: get the public key from them, another way than the archive came, and add it to trust.keys in ~/.svc/config.yaml; else do not use it',
+    );
+    const named = await refusal(trustingPlaces([byAcme], { keys: { acme } }), {
+      bundles: [await signedBy(stranger, archive)],
+    });
+    expect(named.hint).toContain('and add it to trust.keys and to signed_by of the rule in ~/.svc/config.yaml');
     expect((await refusal(trustingPlaces(anybody))).code).toBe('E-REG-011');
   });
 

@@ -271,7 +271,8 @@ describe('a signature with a key', () => {
       ...bundle,
       messageSignature: { ...bundle.messageSignature, messageDigest: { algorithm: 'SHA2_256', digest } },
     };
-    expect(await refusal({ bundle: claims, keys: [known], bytes: other })).toBe('it is by no key of trust.keys');
+    const named = 'it names a key of trust.keys, and that key has not made it';
+    expect(await refusal({ bundle: claims, keys: [known], bytes: other })).toBe(named);
     const stranger: TrustedKey = { name: 'b', ...trusted(generateKeys(null).publicPem) };
     expect(await refusal({ bundle, keys: [stranger] })).toBe('it is by no key of trust.keys');
     expect(await refusal({ bundle })).toBe('it is by no key of trust.keys');
@@ -286,7 +287,9 @@ describe('a signature with a key', () => {
       });
     }
     const wrong = { ...bundle, verificationMaterial: { publicKey: { hint: stranger.fingerprint }, tlogEntries: [] } };
-    expect(await refusal({ bundle: wrong, keys: [stranger, known] })).toBe('it is by no key of trust.keys');
+    expect(await refusal({ bundle: wrong, keys: [stranger, known] })).toBe(
+      'it names a key of trust.keys, and that key has not made it',
+    );
   });
 
   it('is refused with Ed25519, and with another digest than SHA-256', async () => {
@@ -295,7 +298,9 @@ describe('a signature with a key', () => {
       ...bundle,
       messageSignature: { ...bundle.messageSignature, signature: sign(null, archive, ed).toString('base64') },
     };
-    expect(await refusal({ bundle: byEd, keys: [known] })).toBe('it is by no key of trust.keys');
+    expect(await refusal({ bundle: byEd, keys: [known] })).toBe(
+      'it names a key of trust.keys, and that key has not made it',
+    );
     const digest = createHash('sha512').update(archive).digest('base64');
     const longer = {
       ...bundle,

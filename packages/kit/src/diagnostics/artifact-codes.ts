@@ -130,7 +130,7 @@ export const artifactCodes = {
   'E-REG-012': {
     title: 'the signature of an artifact does not hold',
     explanation:
-      'The signature is of other bytes, is broken, or comes from an authority or a log that is not trusted. The message says which. When only the log is unknown here, the list of logs may be old: svc trust update fetches the one of today. Otherwise do not use the artifact before you know why.',
+      'The signature is of other bytes, is broken, or comes from an authority or a log that is not trusted. The message says which. When only the log is unknown here, the list of logs may be old: svc trust update fetches the one of today. When it is by no key of trust.keys, its publisher may have a key that is not known here: get the public key from them, another way than the archive came, and add it. Otherwise do not use the artifact before you know why.',
   },
   'E-REG-013': {
     title: 'the trust policy cannot be used',

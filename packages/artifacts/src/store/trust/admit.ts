@@ -107,8 +107,16 @@ function invalid({ ref }: Candidate, verdicts: readonly Verdict[], rule: TrustRu
   const reasons = [...new Set(refused.map(({ reason }) => reason))].slice(0, mostReasons).join('; ');
   const hint = refused.some(({ isUnknownLog }) => isUnknownLog)
     ? 'its log is not known here: svc trust update fetches the list of today'
-    : 'do not use it before you know why: it may have been tampered with on its way';
+    : refused.every(({ isUnknownKey }) => isUnknownKey)
+      ? unknownKeyHint(rule)
+      : 'do not use it before you know why: it may have been tampered with on its way';
   return fault('E-REG-012', `the signature of ${spell(ref)} does not hold: ${reasons}`, { rule, hint });
+}
+
+/** Whoever signed it may be its publisher, and may be anybody: a key that came the way of the archive would prove nothing. */
+function unknownKeyHint({ signedBy }: TrustRule): string {
+  const add = signedBy === null ? 'add it to trust.keys' : 'add it to trust.keys and to signed_by of the rule';
+  return `its publisher may have a key that is not known here: get the public key from them, another way than the archive came, and ${add} in ~/.svc/config.yaml; else do not use it`;
 }
 
 function byAnother({ ref }: Candidate, signer: Signer, { rule, policy }: AppliedRule): Diagnostic {

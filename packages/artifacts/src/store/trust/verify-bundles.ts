@@ -33,8 +33,13 @@ export interface SignedArchive {
 /** What became of one bundle. */
 export type Verdict =
   | { readonly kind: 'valid'; readonly signer: Signer }
-  /** `reason` is a clause for a person. `isUnknownLog`: it may hold by a newer list of logs. */
-  | { readonly kind: 'refused'; readonly reason: string; readonly isUnknownLog: boolean };
+  /** `reason` is a clause for a person. `isUnknownLog`: it may hold by a newer list of logs; `isUnknownKey`: by a key that is none of the policy's. */
+  | {
+      readonly kind: 'refused';
+      readonly reason: string;
+      readonly isUnknownLog: boolean;
+      readonly isUnknownKey: boolean;
+    };
 
 /** Signatures of the archive itself take a look at all of its bytes. */
 const mostReadings = 16;
@@ -78,7 +83,7 @@ export class BundleVerifier {
     } catch (error) {
       if (error instanceof Diagnostic) throw error;
       // The library throws errors of its own and others, for whatever a hostile bundle holds: none of them lets it pass.
-      return refused(reasonOf(error), isUnknownLog);
+      return refused(reasonOf(error), { isUnknownLog });
     }
   }
 
@@ -99,7 +104,8 @@ export class BundleVerifier {
       return certified(verifier.verify(entity).identity);
     }
     const { hint } = bundle.verificationMaterial.content.publicKey;
-    for (const key of this.#candidates(hint)) {
+    const named = this.#named(hint);
+    for (const key of named ?? this.#keys) {
       const entity = await this.#entity(bundle, outline, archive);
       const publicKey = createPublicKey({ key: key.spki, format: 'der', type: 'spki' });
       const found: KeyFinderFunc = () => ({ publicKey, validFor: () => true });
@@ -108,15 +114,16 @@ export class BundleVerifier {
       if (holds(() => verifier.verify(entity)))
         return { kind: 'valid', signer: { kind: 'key', fingerprint: key.fingerprint } };
     }
-    return refused('it is by no key of trust.keys');
+    if (named !== null) return refused('it names a key of trust.keys, and that key has not made it');
+    return refused('it is by no key of trust.keys', { isUnknownKey: true });
   }
 
-  /** The key that a hint names, else all: other tools name none, or in ways of their own. */
-  #candidates(hint: string): readonly TrustedKey[] {
+  /** The key of the policy that a hint names; null where it names none of them: other tools name none, or in ways of their own. */
+  #named(hint: string): readonly TrustedKey[] | null {
     const named = this.#keys.filter(({ fingerprint }) => {
       return hint === fingerprint || hint === Buffer.from(fingerprint, 'hex').toString('base64');
     });
-    return named.length > 0 ? named : this.#keys;
+    return named.length > 0 ? named : null;
   }
 
   async #entity(
@@ -187,8 +194,8 @@ function holds(verify: () => unknown): boolean {
   }
 }
 
-function refused(reason: string, isUnknownLog = false): Verdict {
-  return { kind: 'refused', reason, isUnknownLog };
+function refused(reason: string, { isUnknownLog = false, isUnknownKey = false } = {}): Verdict {
+  return { kind: 'refused', reason, isUnknownLog, isUnknownKey };
 }
 
 function reasonOf(error: unknown): string {
