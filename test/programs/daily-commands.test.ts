@@ -368,6 +368,45 @@ describe('svc info', () => {
   });
 });
 
+describe('without a registry that lists versions', () => {
+  const offline = { SVC_REGISTRY_URL: 'http://127.0.0.1:1' };
+
+  it('svc info tells of what is here, and says that the registry does not answer', async () => {
+    await run('install');
+    const unknown = 'what the registry in use has of tone is not known: the registry http://127.0.0.1:1: ';
+    const list = await svc(workspace, ['info', 'tone'], { env: offline });
+    expect([list.code, list.stderr]).toEqual([0, expect.stringContaining(unknown) as string]);
+    expect(list.stdout).toMatch(/\n1\.0\.0 +- +- +\d+ B +[0-9a-f]{12} +- +project +- +- +-\n$/);
+    const one = await svc(workspace, ['info', 'tone@1.0.0'], { env: offline });
+    expect([one.code, one.stderr]).toEqual([0, expect.stringContaining(unknown) as string]);
+    expect(one.stdout).toMatch(/^signatures {3}maybe more at its source, which did not answer: /m);
+    const bundled = await svc(workspace, ['info', 'svc-tool-editor', '--json'], { env: offline });
+    expect(rows(bundled)).toMatchObject([{ version: '1.0.0', here: [{ origin: 'bundled' }] }]);
+    for (const what of ['style', 'style@1.0.0']) {
+      const { code, stderr } = await svc(workspace, ['info', what], { env: offline });
+      expect([code, stderr], what).toEqual([1, expect.stringMatching(/^error\[E-IO-003\]: /) as string]);
+    }
+  });
+
+  it('svc info says of an OCI registry that it lists no versions, as svc add does', async () => {
+    for (const command of ['info', 'add']) {
+      const end = await run(command, 'style', '--registry', 'oci://127.0.0.1:1/acme');
+      expect([end.code, end.stdout, end.stderr]).toEqual([
+        1,
+        '',
+        'error[E-REG-006]: oci://127.0.0.1:1/acme lists no versions\nhint: name an exact version: style@<version>\n',
+      ]);
+    }
+  });
+
+  it('svc info names the store of the project where it has looked', async () => {
+    const { code, stderr } = await run('info', 'style@5.0.0');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('error[E-REG-001]: style@5.0.0 for ') as string]);
+    expect(stderr).toContain(`the project store (${join(workspace.folder, '.svc', 'artifacts')})`);
+    expect(existsSync(join(workspace.folder, '.svc'))).toBe(false);
+  });
+});
+
 it('a manifest whose lines end in carriage returns keeps them', async () => {
   writeFileSync(join(workspace.folder, 'svc.yaml'), manifestText().replaceAll('\n', '\r\n'));
   expect((await run('add', 'style')).code).toBe(0);

@@ -66,6 +66,13 @@ export function chooseVersion({ all }: Candidates, range: string, platform: stri
   return offered.find(({ version }) => version === best) ?? null;
 }
 
+/** `E-REG-006` for a source of a kind that has no such list. */
+export function listsNoVersions({ name: source }: ArtifactSource, name: string): Diagnostic {
+  return new Diagnostic('E-REG-006', `${source} lists no versions`, {
+    hint: `name an exact version: ${name}@<version>`,
+  });
+}
+
 const mostNamed = 5;
 
 /** `E-REG-028`, or `E-REG-001` for an artifact that is not there at all. */

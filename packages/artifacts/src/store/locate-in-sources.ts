@@ -149,8 +149,8 @@ async function holdToState(
 /** How a download is taken into the store at `root`: the user's has nothing to do with the lock file of a project. */
 export function receiptOf(places: StorePlaces, root: string): Receipt {
   const { manifestDir, fetching = {} } = places;
-  const { into = 'project', observer, isFrozen = false, inspectsOnly = false } = fetching;
-  const lock = into === 'project' ? readLock(manifestDir) : null;
+  const { into = 'project', observer, isFrozen = false, inspectsOnly = false, aside } = fetching;
+  const lock = into === 'project' && aside === undefined ? readLock(manifestDir) : null;
   return { root, lock, isFrozen, observer, inspectsOnly, trust: trustPlacesOf(places, () => lock) };
 }
 

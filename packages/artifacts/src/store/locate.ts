@@ -29,6 +29,8 @@ interface Fetching {
   readonly observer?: FetchObserver;
   /** The store that takes it in; the project's when absent. */
   readonly into?: StoreOrigin;
+  /** A folder that takes in what is fetched in place of the project, which has no part in it then. */
+  readonly aside?: string;
   /** Takes nothing that `svc.lock` does not record. */
   readonly isFrozen?: boolean;
   /** Asks the sources for signatures of what is stored already without one that suffices. */
@@ -107,5 +109,5 @@ export async function locate({ from, ...ref }: WantedArtifact, wherever: StorePl
 
 /** The store that takes in what is installed or fetched. */
 export function targetRoot({ manifestDir, userHome, fetching }: StorePlaces): string {
-  return storeRoot(fetching?.into === 'user' ? userHome : manifestDir);
+  return storeRoot(fetching?.into === 'user' ? userHome : (fetching?.aside ?? manifestDir));
 }

@@ -16,6 +16,7 @@ import {
   chooseVersion,
   heldToList,
   listedBy,
+  listsNoVersions,
   noVersion,
   storedHere,
 } from '@svc/artifacts/store/choose-version.ts';
@@ -211,9 +212,7 @@ async function chosen(name: string, wanted: string | null, opened: OpenedProject
     case 'github':
     case 'oci':
       if (wanted !== null && isWhole(wanted)) return { candidate: { version: wanted, listed: null }, isExact: true };
-      throw new Diagnostic('E-REG-006', `${registry.source.name} lists no versions`, {
-        hint: `name an exact version: ${name}@<version>`,
-      });
+      throw listsNoVersions(registry.source, name);
   }
 }
 

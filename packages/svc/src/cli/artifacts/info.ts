@@ -8,18 +8,20 @@ import {
   type Candidate,
   type Candidates,
   listedBy,
+  listsNoVersions,
   noVersion,
   storedHere,
 } from '@svc/artifacts/store/choose-version.ts';
 import { copiesHere, type LocalCopy } from '@svc/artifacts/store/list-stored.ts';
-import { registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
+import { type RegistryInUse, registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { compareVersions } from '@svc/artifacts/store/version-ranges.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { PublishedArchive } from '@svc/protocol/version-states.ts';
 import type { CommandContext } from '../command-context.ts';
 import { entriesIfReadable, lazySources, placesOf, registryChoice } from '../project.ts';
 import { interruptible } from '../stop-signals.ts';
 import { type Column, renderTable } from '../table.ts';
-import { exactLine, jsonLine } from '../terminal/shown.ts';
+import { exactLine, jsonLine, say } from '../terminal/shown.ts';
 import { shownBytes } from '../trace/shown-values.ts';
 import { DownloadView } from '../transfer-view.ts';
 import { lookInside } from './look-inside.ts';
@@ -58,9 +60,16 @@ export function infoCommand(context: CommandContext): Command {
         const places = placesOf(context, options.manifest);
         const choice = registryChoice(context, { flag: options.registry, signal });
         const registry = registryInUse(choice);
-        const listed = registry.kind === 'registry' ? await listedBy(registry.client, name) : null;
         const copies = copiesHere(places, name);
+        const { listed, fault } = await listOf(name, registry, signal);
+        const sayUnknown = (): void => {
+          if (fault === null) return;
+          context.stderr.write(say`what the registry in use has of ${name} is not known: ${fault.message}\n`);
+        };
         if (version === null) {
+          // What is here can be told of without the registry.
+          if (fault !== null && copies.length === 0) throw fault;
+          sayUnknown();
           const candidates = withLocal(listed ?? storedHere(places, name), copies);
           if (candidates.all.length === 0) throw noVersion(name, '*', candidates, places.platform);
           showVersions(name, candidates, copies, { options, context });
@@ -71,12 +80,33 @@ export function infoCommand(context: CommandContext): Command {
         const entries = entriesIfReadable(context, options.manifest);
         const from = entries.find((entry) => entry.name === name && entry.version === version)?.from;
         const inside = await lookInside({ name, version, from }, asked);
+        if (fault?.code === 'E-IO-003') sayUnknown();
         const known = listed?.all.find((candidate) => candidate.version === version)?.listed ?? null;
         const shown = { known, inside, copies: copies.filter((copy) => copy.version === version) };
         if (options.json === true) context.stdout.write(jsonLine(objectOf({ name, version }, shown)));
         else for (const line of linesOf({ name, version }, shown, context)) context.stdout.write(line);
       });
     });
+}
+
+interface RegistryList {
+  /** Null where the registry in use has no such artifact, or keeps no lists. */
+  readonly listed: Candidates | null;
+  /** Why nothing is known of it: it does not answer (`E-IO-003`), or lists no versions (`E-REG-006`). */
+  readonly fault: Diagnostic | null;
+}
+
+async function listOf(name: string, registry: RegistryInUse, signal: AbortSignal): Promise<RegistryList> {
+  if (registry.kind === 'local') return { listed: null, fault: null };
+  if (registry.kind !== 'registry') return { listed: null, fault: listsNoVersions(registry.source, name) };
+  try {
+    return { listed: await listedBy(registry.client, name), fault: null };
+  } catch (error) {
+    if (error instanceof Diagnostic && error.code === 'E-IO-003' && !signal.aborted) {
+      return { listed: null, fault: error };
+    }
+    throw error;
+  }
 }
 
 /** `E-ART-008`, `E-REG-004` for a reserved version. */

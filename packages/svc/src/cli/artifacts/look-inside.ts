@@ -7,7 +7,6 @@ import { join } from 'node:path';
 
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
-import type { ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { type ArtifactKind, componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces, WantedArtifact } from '@svc/artifacts/store/locate.ts';
@@ -75,11 +74,10 @@ const states: StateRules = { allowsYanked: true, tellsDeprecated: false, onWarni
  */
 export async function lookInside({ from, ...ref }: WantedArtifact, wherever: StorePlaces): Promise<InsideFacts> {
   const sources = from === undefined ? wherever.sources : (): Sources => wherever.sources(from);
-  const places = { ...wherever, sources, fetching: { ...wherever.fetching, inspectsOnly: true, states } };
   const aside = await mkdtemp(join(tmpdir(), 'svc-info-'));
+  const places = { ...wherever, sources, fetching: { ...wherever.fetching, inspectsOnly: true, states, aside } };
   try {
-    const found = (await findHere(ref, places)) ?? (await findRef(ref, { ...places, manifestDir: aside }));
-    const { stored, artifact, origin } = found;
+    const { stored, artifact, origin } = await findRef(ref, places);
     const { platform, sha256, path } = stored;
     return {
       ...(await contentOf(artifact)),
@@ -90,16 +88,6 @@ export async function lookInside({ from, ...ref }: WantedArtifact, wherever: Sto
     };
   } finally {
     await rm(aside, { recursive: true, force: true });
-  }
-}
-
-/** Null where no local place has it. */
-async function findHere(ref: ArtifactRef, places: StorePlaces): Promise<Awaited<ReturnType<typeof findRef>> | null> {
-  try {
-    return await findRef(ref, { ...places, sources: () => [] });
-  } catch (error) {
-    if (error instanceof Diagnostic && error.code === 'E-REG-001') return null;
-    throw error;
   }
 }
 
