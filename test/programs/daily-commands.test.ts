@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -405,6 +405,34 @@ describe('without a registry that lists versions', () => {
     expect(stderr).toContain(`the project store (${join(workspace.folder, '.svc', 'artifacts')})`);
     expect(existsSync(join(workspace.folder, '.svc'))).toBe(false);
   });
+
+  it('svc outdated does not say that nothing is outdated', async () => {
+    const { code, stdout, stderr } = await svc(workspace, ['outdated'], { env: {} });
+    expect([code, stdout, stderr]).toEqual([
+      1,
+      '',
+      'error[E-REG-006]: no registry is in use: nobody says which versions there are of what the manifest lists\n' +
+        'hint: name a registry with --registry, SVC_REGISTRY_URL or registry.default of ~/.svc/config.yaml\n',
+    ]);
+    workspace.write('svc.yaml', manifestText().replace('tone', 'svc-tool-editor').replace(', runtime: skill', ''));
+    expect(await svc(workspace, ['outdated'], { env: {} })).toMatchObject({
+      code: 0,
+      stderr: 'nothing is outdated\n',
+    });
+  });
+});
+
+it('a name of a registry that is nearly that of a source is asked about', async () => {
+  mkdirSync(join(workspace.home, '.svc'));
+  const config = `registry: { sources: [{ name: team, type: registry, url: ${registry.url} }] }\n`;
+  writeFileSync(join(workspace.home, '.svc', 'config.yaml'), config);
+  expect((await run('info', 'style', '--registry', 'team')).code).toBe(0);
+  const { code, stderr } = await run('info', 'style', '--registry', 'teem');
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringMatching(/^error\[E-REG-006\]: --registry .*, not "teem"\n/) as string,
+  ]);
+  expect(stderr).toContain('hint: did you mean team?\n');
 });
 
 it('a manifest whose lines end in carriage returns keeps them', async () => {

@@ -57,7 +57,7 @@ describe('a yanked version', () => {
     expect([allowed.code, allowed.stderr]).toEqual([
       0,
       `warning[W-REG-005]: style@1.0.0 is yanked, says ${registry.url}: loses data\n` +
-        'hint: svc update style moves to another version\n',
+        'hint: svc update style moves to another version; --latest does so where its entry has no range\n',
     ]);
   });
 

@@ -44,7 +44,7 @@ export function judgeState(
       if (!isLocked && !rules.allowsYanked) throw yanked(ref, by, why);
       rules.onWarning(
         new Diagnostic('W-REG-005', `${spell(ref)} is yanked, says ${by}${why}`, {
-          hint: `svc update ${ref.name} moves to another version`,
+          hint: `svc update ${ref.name} moves to another version; --latest does so where its entry has no range`,
         }),
       );
       return;

@@ -185,7 +185,7 @@ export const artifactCodes = {
   'W-REG-005': {
     title: 'a version in use is yanked',
     explanation:
-      'Whoever published the version has taken it back, and says why. It is still served to projects whose svc.lock records it, and to those who allow it with --allow-yanked; nobody else gets it. svc update <name> moves to another version.',
+      'Whoever published the version has taken it back, and says why. It is still served to projects whose svc.lock records it, and to those who allow it with --allow-yanked; nobody else gets it. svc update <name> moves to another version; where its entry has no range, svc update <name> --latest.',
   },
   'W-REG-007': {
     title: 'whether versions are yanked or blocked is not known',

@@ -1,5 +1,6 @@
 /** Finds out which registry a command talks to. */
 
+import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
@@ -47,7 +48,8 @@ export function registryInUse(choice: RegistryChoice): RegistryInUse {
   const byName = config.sources.find(({ name }) => name === named);
   if (byName !== undefined) return openSource(byName, config, choice);
   if (named.startsWith(ociPrefix)) return openOci(named, config, choice);
-  const url = parseAddress(named, choice.flag === undefined ? 'SVC_REGISTRY_URL' : '--registry');
+  const names = [...config.sources.map(({ name }) => name), 'local'];
+  const url = parseAddress(named, choice.flag === undefined ? 'SVC_REGISTRY_URL' : '--registry', names);
   const byUrl = config.sources.find((source) => source.type === 'registry' && source.url === url);
   return openSource(byUrl ?? { type: 'registry', name: url, url, token: () => undefined }, config, choice);
 }
@@ -177,10 +179,14 @@ function configOf({ home, env, onWarning }: RegistryChoice): UserConfig {
   return config;
 }
 
-function parseAddress(text: string, where: string): string {
+/** `names` are those that could have been meant in its place. */
+function parseAddress(text: string, where: string, names: readonly string[] = []): string {
   const fault = where === 'SVC_GITHUB_API_URL' ? endpointFault(text) : registryAddressFault(text);
   if (fault === undefined) return text.replace(/\/+$/, '');
   // The key would cross the network readable to everybody on it.
+  const meant = closestName(text, names);
+  if (meant !== undefined)
+    throw new Diagnostic('E-REG-006', `${where} ${fault}, not ${quoted(text)}`, { hint: `did you mean ${meant}?` });
   const hint =
     /^http:/i.test(text) && registryAddressFault(text.replace(/^http:/i, 'https:')) === undefined
       ? 'put TLS in front of it, as docs/registry.md shows, or reach it through ssh -L 7800:127.0.0.1:7800 <host>'

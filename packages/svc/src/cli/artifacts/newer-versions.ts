@@ -14,6 +14,7 @@ import type { RegistryInUse } from '@svc/artifacts/store/sources/registry-in-use
 import { bundledRoot } from '@svc/artifacts/store/store-layout.ts';
 import { compareVersions } from '@svc/artifacts/store/version-ranges.ts';
 import type { StateOfVersion } from '@svc/protocol/version-states.ts';
+import { needsRegistry } from '../project.ts';
 import type { OpenedProject } from './project-change.ts';
 
 const askedAtOnce = 4;
@@ -102,6 +103,12 @@ export function replacesInUse({ entry, apart, now }: Standing, { version }: Cand
   if (version === entry.version) return false;
   const isTakenBack = apart === 'outgrown' || now?.state === 'yanked' || now?.state === 'blocked';
   return isTakenBack || compareVersions(version, entry.version) > 0;
+}
+
+/** `E-REG-006` unless a registry that lists versions is in use; `what` says what is missing without one. */
+export function refuseUnlisted(opened: OpenedProject, what: string): void {
+  const registry = opened.registry();
+  if (registry.kind !== 'registry') throw needsRegistry(registry, { lacks: 'lists no versions', what });
 }
 
 /** Whether no registry has a say in any of these, of which there are some. */

@@ -12,7 +12,7 @@ import type { CommandContext } from '../command-context.ts';
 import { interruptible } from '../stop-signals.ts';
 import { type Column, renderTable } from '../table.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
-import { replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
+import { refuseUnlisted, replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
 import { openForChange } from './project-change.ts';
 
 interface OutdatedOptions {
@@ -44,7 +44,11 @@ export function outdatedCommand(context: CommandContext): Command {
         const opened = openForChange(context, options, signal);
         const standings = await standingsOf(opened.listed, opened);
         const outdated = standings.filter(isOutdated);
+        const isAsked = standings.some(({ apart }) => apart === null);
+        // What came with an earlier svc is known without a registry.
+        if (isAsked && outdated.length === 0) refuseUnlisted(opened, unknownVersions);
         write(outdated, { options, context, lock: readLock(opened.request.manifestDir) ?? [] });
+        if (isAsked) refuseUnlisted(opened, unknownVersions);
         const unknown = standings.filter(({ apart, candidates }) => apart === null && candidates === null);
         for (const { entry } of unknown) {
           context.stderr.write(say`nothing is known of ${entry.name}: the registry in use does not list it\n`);
@@ -53,6 +57,8 @@ export function outdatedCommand(context: CommandContext): Command {
       });
     });
 }
+
+const unknownVersions = 'nobody says which versions there are of what the manifest lists';
 
 function isOutdated(standing: Standing): boolean {
   const { now, wanted, latest } = standing;

@@ -8,11 +8,10 @@ import { type Candidate, heldToList, noVersion } from '@svc/artifacts/store/choo
 import { copiesOfCandidate } from '@svc/artifacts/store/taken-copies.ts';
 import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
 import type { CommandContext } from '../command-context.ts';
-import { needsRegistry } from '../project.ts';
 import { interruptible } from '../stop-signals.ts';
 import { say } from '../terminal/shown.ts';
 import { listedEntry, refuseOtherRuntime } from './listed-entry.ts';
-import { needNoRegistry, replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
+import { needNoRegistry, refuseUnlisted, replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
 import {
   carryOut,
   type ChangeOptions,
@@ -40,7 +39,7 @@ export function updateCommand(context: CommandContext): Command {
       await interruptible(context, async (signal) => {
         const opened = openForChange(context, options, signal);
         const entries = entriesNamed(names, opened);
-        if (!needNoRegistry(entries, opened)) refuseUnlisted(opened);
+        if (!needNoRegistry(entries, opened)) refuseUnlisted(opened, 'there is nothing to update from');
         const standings = await standingsOf(entries, opened);
         const plan = standings.flatMap((standing) => {
           const planned = planOf(standing, { isNamed: names.length > 0, isLatest: options.latest === true, opened });
@@ -49,13 +48,6 @@ export function updateCommand(context: CommandContext): Command {
         await carryOut(plan, opened);
       });
     });
-}
-
-/** Only a registry lists versions. */
-function refuseUnlisted(opened: OpenedProject): void {
-  const registry = opened.registry();
-  if (registry.kind === 'registry') return;
-  throw needsRegistry(registry, { lacks: 'lists no versions', what: 'there is nothing to update from' });
 }
 
 function entriesNamed(names: readonly string[], opened: OpenedProject): readonly ArtifactEntry[] {
