@@ -171,6 +171,32 @@ describe('svc new', { timeout: 120_000 }, () => {
     expect(readFileSync(join(workspace.folder, 'mine', 'tsconfig.json'), 'utf8')).toBe('{}\n');
   });
 
+  it.skipIf(process.getuid?.() !== 0)(
+    'leaves nothing that it wrote on a full disk, and all else (needs root, to mount one)',
+    async () => {
+      const workspace = emptyWorkspace();
+      const small = join(workspace.folder, 'small');
+      mkdirSync(small);
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32k', 'tmpfs', small]);
+      try {
+        mkdirSync(join(small, 'mine'));
+        writeFileSync(join(small, 'mine', 'README.md'), 'mine\n');
+        for (const folder of ['mine', 'deep/er']) {
+          const { code, stdout, stderr } = await svc(workspace, ['new', 'tool', 'echo', '--dir', `small/${folder}`]);
+          expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+          expect(stderr).toMatch(
+            /^error\[E-IO-001\]: cannot write .*: no space left on the device\nhint: free some space/,
+          );
+          expect(readdirSync(small, { recursive: true }).toSorted()).toEqual(['mine', 'mine/README.md']);
+        }
+        execFileSync('mount', ['-o', 'remount,size=4m', small]);
+        expect((await svc(workspace, ['new', 'tool', 'echo', '--dir', 'small/mine'])).code).toBe(0);
+      } finally {
+        execFileSync('umount', [small]);
+      }
+    },
+  );
+
   it.each(['Echo', '-echo', 'echo-', '../echo', 'e'.repeat(101)])('refuses the name %s', async (name) => {
     const workspace = emptyWorkspace();
     const { code, stderr } = await svc(workspace, ['new', 'tool', '--', name]);

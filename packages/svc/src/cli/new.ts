@@ -1,7 +1,16 @@
 /** The command `svc new`: makes a folder to begin a capsule or an artifact in. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { Argument, Command } from 'commander';
 import * as z from 'zod/mini';
@@ -12,6 +21,7 @@ import { artifactName } from '@svc/artifacts/manifest/name-schemas.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { CommandContext } from './command-context.ts';
 import { exactLine, jsonLine, say, type Shown } from './terminal/shown.ts';
 
@@ -32,7 +42,7 @@ export function newCommand(context: CommandContext): Command {
         options.from === undefined
           ? folderFiles({ kind, name, packageRoot: findPackageRoot(import.meta.filename) })
           : await filesOfSession(context, options.from, name);
-      await writeFolder(directory, files);
+      writeFolder(directory, files);
       if (options.json === true) {
         context.stdout.write(jsonLine({ path: directory, name, kind, files: [...files.keys()] }));
         return;
@@ -69,22 +79,47 @@ function checkName(name: string): void {
   });
 }
 
-/** Writes nothing when one of the files is there already. */
-async function writeFolder(directory: string, files: ReadonlyMap<string, string | Uint8Array>): Promise<void> {
+/** Writes nothing when one of the files is there already; what it has written is removed again where the rest cannot be. */
+function writeFolder(directory: string, files: ReadonlyMap<string, string | Uint8Array>): void {
   const taken = [...files.keys()].find((file) => existsSync(join(directory, file)));
   if (taken !== undefined) {
     throw new Diagnostic('E-IO-001', `${join(directory, taken)} is there already, and nothing was written`, {
       hint: 'name another folder with --dir',
     });
   }
+  const made: string[] = [];
   for (const [file, content] of files) {
     const path = join(directory, file);
     try {
+      made.push(...missingFrom(dirname(path)));
       makeDirectories(dirname(path));
-      await writeFile(path, content, { flag: 'wx' });
+      const descriptor = openSync(path, 'wx');
+      made.push(path);
+      writeWhole(descriptor, content);
     } catch (error) {
+      removeMade(made);
       throw ioFault(error, `cannot write ${path}`);
     }
+  }
+}
+
+function writeWhole(descriptor: number, content: string | Uint8Array): void {
+  try {
+    writeFileSync(descriptor, content);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** The folder and those above it, the highest first, as far as they are not there. */
+function missingFrom(folder: string): readonly string[] {
+  return existsSync(folder) ? [] : [...missingFrom(dirname(folder)), folder];
+}
+
+/** What was made last goes first. A folder that somebody else has put something into meanwhile stays. */
+function removeMade(paths: readonly string[]): void {
+  for (const path of paths.toReversed()) {
+    unlessRefused(() => (lstatSync(path).isDirectory() ? rmdirSync(path) : unlinkSync(path)), undefined);
   }
 }
 
