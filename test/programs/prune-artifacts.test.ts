@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -98,6 +98,19 @@ describe('svc prune --artifacts', () => {
     expect(await pruned('-g', '--yes')).toEqual(['artifact style@1.1.0 removed']);
     expect(versions(workspace.home)).toEqual(['1.0.0', '1.2.0']);
     expect(versions(workspace.folder)).toEqual(['1.0.0', '1.1.0', '1.2.0']);
+  });
+
+  it('is warned of by an install that cannot record its project, and succeeds', async () => {
+    const projects = join(workspace.home, '.svc', 'projects.json');
+    rmSync(projects);
+    mkdirSync(projects);
+    const { code, stderr } = await run('install');
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(
+        /^warning\[W-REG-032\]: this project is not recorded for svc prune --artifacts -g: .*\nhint: .*\n$/,
+      ),
+    ]);
   });
 });
 

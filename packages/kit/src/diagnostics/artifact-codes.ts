@@ -207,6 +207,11 @@ export const artifactCodes = {
     explanation:
       'svc build replaces an archive and leaves the file of signatures beside it as it is. A signature of the archive that was there before says nothing of the one that is there now: svc publish sends the archive without it. svc sign signs the archive anew, and takes such signatures out of the file.',
   },
+  'W-REG-032': {
+    title: 'a project is not recorded for svc prune',
+    explanation:
+      'The command has done all that it was asked to. svc prune --artifacts -g keeps what the projects in ~/.svc/projects.json need, and this one could not be written there: until a later svc install of the project has done so, it may remove from ~/.svc/artifacts what only this project needs.',
+  },
   'W-REG-006': {
     title: 'an artifact does not meet a rule of the trust policy that only warns',
     explanation:

@@ -31,7 +31,7 @@ export function knownProjects(home: string): readonly string[] | null {
   return version === fileVersion ? asStrings(projects) : null;
 }
 
-/** Records the project of a manifest where it has a `svc.lock`. What was installed stays where that cannot be written, which is told. */
+/** Records the project of a manifest where it has a `svc.lock`. What was installed stays where that cannot be written: `W-REG-032`. */
 export async function rememberOwn(context: CommandContext, manifest: string): Promise<void> {
   const { manifestDir } = placesOf(context, manifest);
   if (!existsSync(lockPath(manifestDir))) return;
@@ -39,8 +39,15 @@ export async function rememberOwn(context: CommandContext, manifest: string): Pr
     await remember(context.home, manifestDir);
   } catch (error) {
     if (!(error instanceof Diagnostic)) throw error;
-    context.stderr.write(render([error], context));
+    context.stderr.write(render([notRecorded(error)], context));
   }
+}
+
+function notRecorded(cause: Diagnostic): Diagnostic {
+  return new Diagnostic('W-REG-032', `this project is not recorded for svc prune --artifacts -g: ${cause.message}`, {
+    hint: 'all else is done; once that file can be written, svc install records it',
+    cause,
+  });
 }
 
 /** The newest first; those whose `svc.lock` is gone are forgotten. `E-IO-001` when that cannot be written. */
