@@ -6,7 +6,7 @@ import { exact, Shown } from './terminal/shown.ts';
 
 export interface Column {
   readonly title: string;
-  /** Cells that the column keeps where the table is wider than the terminal; a column without it is not cut. */
+  /** Cells that the column keeps where the table is wider than the terminal; a column without it is cut with the whole row alone. */
   readonly keeps?: number;
   /** Has what the others leave, where columns have the same width in each row. */
   readonly fills?: true;
@@ -16,8 +16,8 @@ const gap = '  ';
 const usualWidth = 80;
 
 /**
- * Columns padded to their widest cell, one row a line. Where rows have to fit a width, columns are cut as far as they may be, the last one first;
- * anywhere else nothing is cut. Cells may come from anywhere.
+ * Columns padded to their widest cell, one row a line. Where rows have to fit a width, columns are cut as far as they may be, the last one first, and then
+ * the rows at their end; anywhere else nothing is cut. Cells may come from anywhere.
  */
 export function renderTable(
   columns: readonly Column[],
@@ -29,7 +29,7 @@ export function renderTable(
   if (width !== null) shrink(widths, columns, width);
   const text = lines.map((line) => {
     const cells = line.map((cell, index) => padded(cutToWidth(cell, widths[index] ?? 0), widths[index] ?? 0));
-    return `${cells.join(gap).trimEnd()}\n`;
+    return rowOf(cells, width);
   });
   return Shown.cleaned(text.join(''));
 }
@@ -50,7 +50,12 @@ export function fixedRow(
     const clean = oneCell(cell);
     return padded(width === null ? clean : cutToWidth(clean, widths[index] ?? 0), widths[index] ?? 0);
   });
-  return Shown.cleaned(`${row.join(gap).trimEnd()}\n`);
+  return Shown.cleaned(rowOf(row, width));
+}
+
+function rowOf(cells: readonly string[], width: number | null): string {
+  const row = cells.join(gap).trimEnd();
+  return `${width === null ? row : cutToWidth(row, width)}\n`;
 }
 
 /** One line after the other: a registry may have more artifacts than a call can have arguments. */
