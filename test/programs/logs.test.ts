@@ -192,6 +192,12 @@ describe('svc logs', () => {
       stderr: `the session ses_${'4f1a'.padStart(32, '0')} has no log: shorter outputs are whole in svc trace show\n`,
     });
     writeFileSync(join(session.folder, 'logs', '1-sh-stdout.log'), line.repeat(200_000));
+    const noStderr = `the session ses_${'4f1a'.padStart(32, '0')} has no log of standard error: shorter outputs are whole in svc trace show\n`;
+    expect(await svc(workspace, ['logs', '4f1a', '--stderr'])).toMatchObject({ code: 0, stdout: '', stderr: noStderr });
+    expect(await svc(workspace, ['logs', '4f1a', '--stderr', '--list'])).toMatchObject({
+      code: 0,
+      stderr: 'the session has no log of standard error\n',
+    });
     const reading = new SvcProcess(workspace, ['logs', '4f1a']);
     await reading.printed(/0123/);
     reading.child.stdout?.destroy();

@@ -65,7 +65,7 @@ export function logsCommand(context: CommandContext): Command {
       try {
         const wanted = { step: step === null ? null : stepNumber(step, found.name), isStderr: options.stderr === true };
         await withSteps(found, async (steps) => {
-          if (options.list === true) list(logsOf(found, steps, wanted).logs, context, options.json === true);
+          if (options.list === true) list(logsOf(found, steps, wanted).logs, wanted, context, options.json === true);
           else await show({ found, steps, wanted }, context, options);
         });
       } finally {
@@ -125,10 +125,10 @@ function logsOf(
   }
 }
 
-function list(logs: readonly SessionLog[], { stdout, stderr }: CommandContext, isJson: boolean): void {
+function list(logs: readonly SessionLog[], wanted: Wanted, { stdout, stderr }: CommandContext, isJson: boolean): void {
   if (isJson) for (const log of logs) stdout.write(jsonLine(log));
   else if (logs.length > 0) stdout.write(renderTable(columns, logs.map(rowOf), stdout));
-  else stderr.write(say`the session has no log\n`);
+  else stderr.write(say`the session has no ${wordFor(wanted)}\n`);
 }
 
 function rowOf({ step, source, name, output, bytes, modified_at_ms: at, file }: SessionLog): readonly string[] {
@@ -140,7 +140,9 @@ async function show({ found, steps, wanted }: Showing, context: CommandContext, 
   const first = logsOf(found, steps, wanted);
   if (first.logs.length === 0 && !follows) {
     if (wanted.step !== null) throw noLog(found.name, wanted);
-    context.stderr.write(say`the session ${found.name} has no log: shorter outputs are whole in svc trace show\n`);
+    context.stderr.write(
+      say`the session ${found.name} has no ${wordFor(wanted)}: shorter outputs are whole in svc trace show\n`,
+    );
     return;
   }
   if (first.more > 0) context.stderr.write(say`${first.more} more logs are not shown\n`);
@@ -174,9 +176,13 @@ function isRunning({ directory, name }: OpenFolder, { home }: CommandContext): b
   return isListed || isJournalHeld(directory, systemClock.now());
 }
 
-function noLog(session: string, { step, isStderr }: Wanted): Diagnostic {
-  const what = isStderr ? 'log of standard error' : 'log';
-  return new Diagnostic('E-RUN-125', `step ${step ?? ''} of the session ${session} has no ${what}`, {
-    hint: `an output of up to 16 KiB is whole in its step: svc trace show ${session} ${step ?? ''}`,
+function wordFor({ isStderr }: Wanted): string {
+  return isStderr ? 'log of standard error' : 'log';
+}
+
+function noLog(session: string, wanted: Wanted): Diagnostic {
+  const step = wanted.step ?? '';
+  return new Diagnostic('E-RUN-125', `step ${step} of the session ${session} has no ${wordFor(wanted)}`, {
+    hint: `an output of up to 16 KiB is whole in its step: svc trace show ${session} ${step}`,
   });
 }
