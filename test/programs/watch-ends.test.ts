@@ -134,6 +134,20 @@ hint: it may be another version of svc, or no capsule at all
     );
   });
 
+  it.each([['send', 'Hello.'], ['answer', 'blue'], ['watch'], ['stop'], ['cancel']])(
+    'because the session has ended says so, also of svc %s',
+    async (command, ...args) => {
+      const workspace = emptyWorkspace();
+      const id = 'ses_00000000000070008000000000001234';
+      mkdirSync(join(workspace.folder, '.svc', 'sessions', id), { recursive: true });
+      expect(await svc(workspace, [command, '1234', ...args])).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: `error[E-RUN-026]: the session ${id} has ended\nhint: svc trace show 1234 reads it; svc ps lists the running ones\n`,
+      });
+    },
+  );
+
   it('because an ending fits two sessions names them', async () => {
     const workspace = emptyWorkspace();
     const ids = ['ses_00000000000070008000000000001234', 'ses_00000000000070008000000000011234'];

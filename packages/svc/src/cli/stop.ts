@@ -16,11 +16,11 @@ import {
   sendTokenHelp,
   tokenChoice,
   type TokenChoice,
-  locateCapsule,
   type LocatedCapsule,
 } from './approach-capsule.ts';
 import { faultOf, shownId } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
+import { locateRunning } from './locate-running.ts';
 import { jsonLine, say, type Shown } from './terminal/shown.ts';
 
 /** How long the capsule may take to stop its tasks before its process is ended all the same. */
@@ -57,7 +57,7 @@ export function stopCommand(context: CommandContext): Command {
     .option('--json', 'write one JSON object')
     .option('--send-token', sendTokenHelp)
     .action(async (wanted: string | undefined, options: StopOptions) => {
-      const located = locateCapsule(context.home, wanted);
+      const located = await locateRunning(context, wanted);
       const choice = tokenChoice(context, { ...options, method: 'session/stop', timeoutMs: answerMs });
       const answer = await askToStop(located, choice);
       const stopped =

@@ -2,8 +2,9 @@
 
 import { Command } from 'commander';
 
-import { approachCapsule, sendTokenHelp, tokenChoice, locateCapsule } from './approach-capsule.ts';
+import { approachCapsule, sendTokenHelp, tokenChoice } from './approach-capsule.ts';
 import { connectionLost } from './capsule-faults.ts';
+import { locateRunning } from './locate-running.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** The time for the card of a session to arrive. */
@@ -21,7 +22,7 @@ export function watchCommand(context: CommandContext): Command {
         wanted: string | undefined,
         { json = false, ...options }: { readonly json?: boolean; readonly sendToken?: boolean },
       ) => {
-        const located = locateCapsule(context.home, wanted);
+        const located = await locateRunning(context, wanted);
         const choice = tokenChoice(context, { ...options, method: 'stream/watch', timeoutMs: cardMs });
         const capsule = await approachCapsule(located, choice);
         const { address } = capsule;

@@ -10,7 +10,7 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
 import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
-import { type LocatedCapsule, locateCapsule, sendTokenHelp } from '../approach-capsule.ts';
+import { type LocatedCapsule, sendTokenHelp } from '../approach-capsule.ts';
 import type { CommandContext } from '../command-context.ts';
 import {
   hasManifest,
@@ -19,6 +19,7 @@ import {
   taskFlagsAsGiven,
   withTaskFlags,
 } from '../first-minute/task-command.ts';
+import { locateRunning } from '../locate-running.ts';
 import { History } from '../keyboard/history.ts';
 import { render, usesColor } from '../render-failure.ts';
 import { suffixOf } from '../session-names.ts';
@@ -92,7 +93,7 @@ export async function chat(wanted: string | undefined, options: ChatOptions, con
   if (own !== null && 'exit' in own) return own.exit;
   try {
     const session = own?.sessionId ?? wanted;
-    const located = locateCapsule(context.home, session);
+    const located = await locateRunning(context, session);
     const { sendToken = false } = options;
     const capsule = await OpenCapsule.open(context, session, { method: 'stream/watch', sendToken });
     const isTold = own !== null && !isDescribed;

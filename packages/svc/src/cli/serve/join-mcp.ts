@@ -21,12 +21,12 @@ import {
   type ApproachedCapsule,
   approachCapsule,
   doorOf,
-  locateCapsule,
   type LocatedCapsule,
   tokenChoice,
 } from '../approach-capsule.ts';
 import { faultOf } from '../capsule-faults.ts';
 import type { CommandContext } from '../command-context.ts';
+import { locateRunning } from '../locate-running.ts';
 import { interruptible } from '../stop-signals.ts';
 import { jsonLine } from '../terminal/shown.ts';
 import { whenGone } from '../when-gone.ts';
@@ -48,7 +48,7 @@ export async function joinMcp(
   options: { readonly sendToken?: boolean },
   context: CommandContext,
 ): Promise<void> {
-  const located = locateCapsule(context.home, wanted);
+  const located = await locateRunning(context, wanted);
   const choice = tokenChoice(context, { ...options, method: 'message/send', timeoutMs: answerMs });
   const capsule = await approachCapsule(located, choice);
   await checkDoor(capsule);

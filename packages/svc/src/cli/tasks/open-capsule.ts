@@ -8,11 +8,11 @@ import {
   type ApproachedCapsule,
   approachCapsule,
   doorOf,
-  locateCapsule,
   type LocatedCapsule,
   tokenChoice,
 } from '../approach-capsule.ts';
 import { faultOf } from '../capsule-faults.ts';
+import { locateRunning } from '../locate-running.ts';
 import type { CommandContext } from '../command-context.ts';
 
 /** The options of each of these commands. */
@@ -51,7 +51,7 @@ export class OpenCapsule {
     wanted: string | undefined,
     { method, sendToken = false }: Pick<CapsuleOptions, 'sendToken'> & { readonly method: string },
   ): Promise<OpenCapsule> {
-    const located = locateCapsule(context.home, wanted);
+    const located = await locateRunning(context, wanted);
     const choice = tokenChoice(context, { sendToken, method, timeoutMs: callMs });
     return new OpenCapsule(await approachCapsule(located, choice), located, method);
   }

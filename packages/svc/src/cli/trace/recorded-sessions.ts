@@ -26,8 +26,8 @@ export interface WorkspaceOption {
   readonly manifest: string;
 }
 
-/** Of a command line that names none. */
-const usualManifest = './svc.yaml';
+/** The manifest of a command line that names none. */
+export const usualManifest = './svc.yaml';
 export const manifestFlag = '--manifest <path>';
 export const manifestHelp = 'the manifest of the workspace whose sessions are meant';
 export const sessionHelp =
@@ -67,7 +67,7 @@ export function folderOfSession(context: CommandContext, options: WorkspaceOptio
 }
 
 /** The ids that end as it is wanted. */
-function matching(ids: readonly string[], wanted: string): readonly string[] {
+export function matching(ids: readonly string[], wanted: string): readonly string[] {
   const suffix = wanted.replace(/^…/, '');
   return suffix.length < shortestSuffix ? [] : ids.filter((id) => id.endsWith(suffix));
 }

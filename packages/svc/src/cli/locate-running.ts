@@ -1,0 +1,30 @@
+/** Finds the running capsule that a command line names, and tells of one that has ended where it is read. */
+
+import { basename } from 'node:path';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { type LocatedCapsule, locateCapsule } from './approach-capsule.ts';
+import type { CommandContext } from './command-context.ts';
+import { suffixOf } from './session-names.ts';
+
+/** As `locateCapsule`; its `E-RUN-026` says so of a session that is recorded in this workspace, or of a task without a manifest, and has ended. */
+export async function locateRunning(context: CommandContext, wanted: string | undefined): Promise<LocatedCapsule> {
+  try {
+    return locateCapsule(context.home, wanted);
+  } catch (error) {
+    if (!(error instanceof Diagnostic) || error.code !== 'E-RUN-026' || wanted === undefined) throw error;
+    throw (await hasEnded(context, wanted)) ?? error;
+  }
+}
+
+/** Null where no recorded session, or more than one, is meant. */
+async function hasEnded(context: CommandContext, wanted: string): Promise<Diagnostic | null> {
+  const { folderOfSession, matching, sessionIds, usualManifest } = await import('./trace/recorded-sessions.ts');
+  const name = basename(wanted);
+  const ids = sessionIds(folderOfSession(context, { manifest: usualManifest }, name));
+  const [id, ...others] = matching(ids, name);
+  if (id === undefined || others.length > 0) return null;
+  return new Diagnostic('E-RUN-026', `the session ${id} has ended`, {
+    hint: `svc trace show ${suffixOf(id, ids)} reads it; svc ps lists the running ones`,
+  });
+}
