@@ -6,6 +6,7 @@ import { constants, crc32, deflateRawSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { type RawEntry, zipBytes } from '../../packages/artifacts/test/store/zip-bytes.ts';
+import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 
@@ -48,18 +49,33 @@ function longLine(mebibytes: number): RawEntry {
 
 const commands = ['trace import ./in.zip', 'trace steps ./in.zip', 'run --replay ./in.zip', 'view ./in.zip'];
 
+/** The end of a command, and how many MiB of memory it had at most. */
+async function weighed(command: string): Promise<SvcEnd & { readonly mebibytes: number }> {
+  const peak = join(workspace.home, 'peak');
+  const preload = fileURLToPath(new URL('../support/peak-memory.cjs', import.meta.url));
+  const end = await run(command, { NODE_OPTIONS: `--require ${preload}`, PEAK_MEMORY: peak });
+  return { ...end, mebibytes: Number(readFileSync(peak, 'utf8')) / 1024 };
+}
+
 describe('an export of a stranger', () => {
+  it('is looked into by svc prune in little memory, where it is a test', async () => {
+    new RecordedSession(workspace.folder).task('Go.').model('Done.').close();
+    workspace.write('tests/long/expect.yaml', '');
+    writeFileSync(join(workspace.folder, 'tests/long/session.zip'), zipBytes([longLine(400)]));
+    const { code, mebibytes } = await weighed('prune --keep 0 --yes');
+    expect({ code, left: left() }).toEqual({ code: 0, left: [] });
+    expect(mebibytes).toBeLessThan(256);
+  });
+
   it('is unpacked in little memory, however long a file in it is', async () => {
     writeFileSync(join(workspace.folder, 'in.zip'), zipBytes([longLine(400)]));
-    const peak = join(workspace.home, 'peak');
-    const preload = fileURLToPath(new URL('../support/peak-memory.cjs', import.meta.url));
     for (const command of ['trace import in.zip', 'trace steps ./in.zip']) {
-      const { code, stderr } = await run(command, { NODE_OPTIONS: `--require ${preload}`, PEAK_MEMORY: peak });
+      const { code, stderr, mebibytes } = await weighed(command);
       expect(code).toBe(1);
       expect(stderr).toContain(
         'error[E-RUN-073]: the journal is damaged: record 0, at byte 0, is longer than a record',
       );
-      expect(Number(readFileSync(peak, 'utf8')) / 1024).toBeLessThan(256);
+      expect(mebibytes).toBeLessThan(256);
       expect(left()).toEqual([]);
     }
   }, 60_000);

@@ -15,7 +15,7 @@ import { exportLimits } from '../trace/export-limits.ts';
 const testsFolder = 'tests';
 const mostTests = 1000;
 
-/** Their ids, by the recordings in `tests/` beside the manifest, where `svc test` looks. A recording that cannot be read keeps no session. */
+/** Their ids, by the recordings in `tests/` beside the manifest, where `svc test` looks. A recording whose beginning cannot be read keeps no session. */
 export async function testedSessions(root: string): Promise<ReadonlySet<string>> {
   const sessions = new Set<string>();
   const names = unlessRefused(() => readdirSync(join(root, testsFolder)), []);
@@ -36,9 +36,8 @@ async function sessionOf(path: string): Promise<string | null> {
     throw error;
   }
   try {
-    const journal = await (await readArchive(file, exportLimits)).read(journalFile);
-    const [, session = ''] =
-      /"session":"(\w{1,64})"/.exec(Buffer.from(journal.subarray(0, 4096)).toString('latin1')) ?? [];
+    const journal = await (await readArchive(file, exportLimits)).readStart(journalFile, 4096);
+    const [, session = ''] = /"session":"(\w{1,64})"/.exec(journal.toString('latin1')) ?? [];
     return isSessionId(session) ? session : null;
   } catch (error) {
     if (error instanceof Diagnostic) return null;
