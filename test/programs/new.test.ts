@@ -187,7 +187,7 @@ describe('svc new', { timeout: 120_000 }, () => {
           expect(stderr).toMatch(
             /^error\[E-IO-001\]: cannot write .*: no space left on the device\nhint: free some space/,
           );
-          expect(readdirSync(small, { recursive: true }).toSorted()).toEqual(['mine', 'mine/README.md']);
+          expect(readdirSync(small, { recursive: true, encoding: 'utf8' }).sort()).toEqual(['mine', 'mine/README.md']);
         }
         execFileSync('mount', ['-o', 'remount,size=4m', small]);
         expect((await svc(workspace, ['new', 'tool', 'echo', '--dir', 'small/mine'])).code).toBe(0);
