@@ -27,12 +27,12 @@ const acts: Readonly<Record<string, () => void>> = {
 
 if (process.argv.includes('--stopped-meanwhile')) {
   const { prototype } = ReadStream;
-  const { setRawMode } = prototype;
+  const original = Object.getOwnPropertyDescriptor(prototype, 'setRawMode') ?? {};
   prototype.setRawMode = function stopped(mode) {
-    prototype.setRawMode = setRawMode;
+    Object.defineProperty(prototype, 'setRawMode', original);
     // What a terminal that has not changed its modes yet makes of Ctrl+Z.
     process.kill(0, 'SIGTSTP');
-    return setRawMode.call(this, mode);
+    return this.setRawMode(mode);
   };
 }
 

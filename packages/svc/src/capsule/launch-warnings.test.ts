@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
-import { weakPrograms, unavailableParts } from './launch-warnings.ts';
+import { unavailableParts } from './launch-warnings.ts';
+import { weakPrograms } from './unheld-grants.ts';
 
 const hosts = {
   none: { achieved: 'advisory', mechanism: 'none', reason: 'there is no svc-launch' },

@@ -15,7 +15,6 @@ import { admissionWarnings, resolveArtifacts } from '@svc/artifacts/store/resolv
 import { findInitialTask, type InitialTask } from './initial-task.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { scopeOfLaunch, type LaunchScope } from './scope-of-launch.ts';
-import { weakPrograms } from './launch-warnings.ts';
 import { hookDeclaration, hookProblem, mayCommit } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 import { bundledCompaction, bundledVersion } from '@svc/artifacts/manifest/names.ts';
@@ -118,8 +117,11 @@ export async function prepareLaunch(
   });
   for (const warning of admissionWarnings(artifacts)) onWarning(warning);
   for (const warning of checkHooks(loaded, artifacts)) onWarning(warning);
-  const weak = weakPrograms(loaded, artifacts, scoped.containment);
-  if (weak !== null) onWarning(weak);
+  if (scoped.containment.achieved === 'advisory') {
+    const { weakPrograms } = await import('./unheld-grants.ts');
+    const weak = weakPrograms(loaded, artifacts, scoped.containment);
+    if (weak !== null) onWarning(weak);
+  }
   return { ...scoped, driverConfig: driverConfig(loaded), packageRoot: places.packageRoot, artifacts };
 }
 
