@@ -132,8 +132,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const peerFiles = await peerFilesOf(open, directories);
     closing.push(() => peerFiles.close());
     const peerTools = peerFiles.tools.map((tool) => gatedTool(tool, gate));
-    const cut = (text: string): string => launch.redactor.cutBefore(text);
-    const inventory = new Inventory([...staged.tools, ...peerTools], systemClock, cut);
+    const inventory = new Inventory([...staged.tools, ...peerTools], systemClock, launch.redactor);
     const kept = await conversationsOf(open, directories);
     if (kept !== null) closing.push(kept.close);
     const telemetry = await openTelemetry(open);

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { atOnce } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import { mebibyte, RecordedSession, roomy, sessionId } from '../../test/journal/recorded-session.ts';
+import { knows, mebibyte, RecordedSession, roomy, sessionId } from '../../test/journal/recorded-session.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { type Capture, type Journal, type JournalLimits, openJournal } from './journal-writer.ts';
 
@@ -154,10 +154,10 @@ describe('a text of a journal', () => {
 describe('secrets', () => {
   const canary = 'canary/"7f3a"';
 
-  it('are in no byte of a journal, whichever text or record they come in', () => {
+  it('are in no byte of a journal, whichever text or record they come in', async () => {
     const spelled = [canary, JSON.stringify(canary).slice(1, -1), encodeURIComponent(canary)];
     const session = new RecordedSession(folder, {
-      secrets: [canary],
+      redactor: await knows(canary),
       capsule: canary,
       model: canary,
       system: `Never say ${canary}.`,
@@ -184,8 +184,8 @@ describe('secrets', () => {
     for (const each of spelled) for (const kept of written) expect(kept).not.toContain(each);
   });
 
-  it('take nothing away from ids, hashes and words of the format, however short they are', () => {
-    const session = new RecordedSession(folder, { secrets: ['0000', 'text', 'session', 'model'] });
+  it('take nothing away from ids, hashes and words of the format, however short they are', async () => {
+    const session = new RecordedSession(folder, { redactor: await knows('0000', 'text', 'session', 'model') });
     session.task('text').model('session').close();
     const written = readFileSync(join(session.folder, 'journal.jsonl'), 'utf8');
     expect(written).toContain('"session":"ses_00000000000000000000000000000001"');

@@ -219,7 +219,7 @@ describe('a call that never reaches a tool', () => {
     const fits = await big.dispatch({ id: 'c', name: 'fits', input: {} }, context);
     expect([fits.unfenced.length, fits.truncated]).toEqual([8_388_609, false]);
     const long = tool('text', { call: answering({ content: 'x'.repeat(200_000_000) }) });
-    const careful = new Inventory([long], steppingClock(), (given) => given.slice(0, -10));
+    const careful = new Inventory([long], steppingClock(), { cutBefore: (given) => given.slice(0, -10) });
     const cut = await careful.dispatch({ id: 'c', name: 'text', input: {} }, context);
     expect(cut.unfenced === `${'x'.repeat(16_777_206)}${note(200_000_000 - 16_777_206)}`).toBe(true);
     const halves = await big.dispatch({ id: 'c', name: 'halves', input: {} }, context);

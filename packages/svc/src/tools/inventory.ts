@@ -85,6 +85,10 @@ const runtimeToolNames: ReadonlySet<string> = new Set([
 /** Each warm component is a process that holds some 20 MB. */
 const mostWarmed = 4;
 
+interface CuttingRedactor {
+  cutBefore(text: string): string;
+}
+
 /** Everything the model of a session can call, by name. */
 export class Inventory {
   /** What the model is told of the tools, in the order of their names. */
@@ -94,17 +98,17 @@ export class Inventory {
   readonly tools: readonly Tool[];
   readonly #tools: ReadonlyMap<string, CallableTool>;
   readonly #clock: Pick<Clock, 'monotonicMs' | 'now'>;
-  readonly #cutBefore: (text: string) => string;
+  readonly #redactor: CuttingRedactor;
   #warmed = false;
 
   /**
-   * `cutBefore` takes the beginning of a secret from the end of a result that is cut. Throws when two tools share a name or one takes a name of the
+   * `redactor` takes the beginning of a secret from the end of a result that is cut. Throws when two tools share a name or one takes a name of the
    * runtime (`E-CAP-014`, `E-CAP-013`).
    */
   constructor(
     tools: readonly Tool[],
     clock: Pick<Clock, 'monotonicMs' | 'now'>,
-    cutBefore: (text: string) => string = (text) => text,
+    redactor: CuttingRedactor = { cutBefore: (text) => text },
   ) {
     const problems = nameProblems(tools);
     if (problems.length > 0) throw new DiagnosticList(problems);
@@ -116,7 +120,7 @@ export class Inventory {
       sorted.map((tool) => [tool.name, { tool, argumentCheck: new ArgumentCheck(tool.inputSchema) }]),
     );
     this.#clock = clock;
-    this.#cutBefore = cutBefore;
+    this.#redactor = redactor;
   }
 
   /** Makes the first tools ready while the model is still thinking: a component that starts then is waited for by nobody. */
@@ -150,14 +154,14 @@ export class Inventory {
     const reached = outcome.reached !== false;
     context.onJudged?.({ name: call.name, kind: found?.tool.kind ?? 'unknown', refusal: outcome.refusal ?? null });
     const fenceSource = reached && found?.tool.kind !== 'skill' ? `tool:${call.name}` : null;
-    const { text: content, isCut } = shownText(outcome.content, this.#cutBefore);
+    const { text: content, isCut } = shownText(outcome.content, this.#redactor);
     return {
       toolName: call.name,
       kind: found?.tool.kind ?? 'unknown',
       content: fenceSource === null ? content : fenceUntrusted(fenceSource, content),
       fenceSource,
       unfenced: content,
-      output: outcome.output === undefined ? content : shownText(outcome.output, this.#cutBefore).text,
+      output: outcome.output === undefined ? content : shownText(outcome.output, this.#redactor).text,
       callId,
       isError: !reached || outcome.status !== 'passed',
       startMs,
@@ -206,15 +210,12 @@ function described({ kind, name, artifact }: Tool): string {
 const longestResultBytes: number = 16 * 1024 * 1024;
 
 /** Text of a tool as frame, trace and model hold it: the same for all, so without halves of characters, and cut for all. */
-function shownText(
-  given: string,
-  cutBefore: (text: string) => string,
-): { readonly text: string; readonly isCut: boolean } {
+function shownText(given: string, redactor: CuttingRedactor): { readonly text: string; readonly isCut: boolean } {
   // Of what is cut off, not even the halves of characters are looked at.
   const text = toUSVString(given.slice(0, longestResultBytes));
   const length = fittingLength(text, longestResultBytes);
   if (length === given.length) return { text, isCut: false };
-  const shown = cutBefore(text.slice(0, length));
+  const shown = redactor.cutBefore(text.slice(0, length));
   const note = `[${given.length - shown.length} more characters are not shown: as JSON, a result has at most ${longestResultBytes} bytes]`;
   return { text: `${shown}\n${note}`, isCut: true };
 }

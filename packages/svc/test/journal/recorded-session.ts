@@ -19,7 +19,8 @@ export interface RecordedOptions {
   readonly session?: string;
   readonly capture?: Capture;
   readonly limits?: JournalLimits;
-  readonly secrets?: readonly string[];
+  /** `knows` makes one. */
+  readonly redactor?: Redactor;
   readonly trusted?: boolean;
   readonly capsule?: string;
   readonly model?: string;
@@ -38,6 +39,14 @@ export function taskId(digits: string): string {
 
 /** The Unix milliseconds at which the clock of such a session stands at first. */
 export const startedAt = 1_760_000_000_000;
+
+/** What knows these secrets in all their spellings. */
+export async function knows(...secrets: readonly string[]): Promise<Redactor> {
+  const redactor = new Redactor();
+  for (const secret of secrets) redactor.register(new Secret(secret));
+  await redactor.learnSpellings();
+  return redactor;
+}
 
 /** A session that never was, and the journal it leaves in a folder. */
 export class RecordedSession {
@@ -59,9 +68,8 @@ export class RecordedSession {
     const session = sessionId(options.session);
     this.folder = join(root, '.svc', 'sessions', session);
     mkdirSync(this.folder, { recursive: true, mode: 0o700 });
-    const redactor = new Redactor();
-    for (const secret of options.secrets ?? []) redactor.register(new Secret(secret));
     const { capture = 'content', limits = roomy, trusted = true, onFull = () => {} } = options;
+    const { redactor = new Redactor() } = options;
     const redact = (text: string): string => redactor.redact(text);
     this.journal = openJournal({ directory: this.folder, session, capture, redact, limits, clock: this.clock, onFull });
     const capsule = { name: options.capsule ?? 'demo', version: '1.2.3' };
