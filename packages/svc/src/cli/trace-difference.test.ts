@@ -55,6 +55,17 @@ describe('the trace of a session and that of its replay', () => {
     expect(differenceOf(lines, replayed)).toBeNull();
   });
 
+  it('are the same as far as both go where the recording was cut off', () => {
+    const [first, second] = replayed;
+    if (first === undefined || second === undefined) throw new Error('there are two');
+    const lines = [inference, call].map((line) => JSON.stringify({ ...line, ...own }));
+    expect(firstTraceDifference(lines, [first], true)).toBeNull();
+    expect(firstTraceDifference(lines.slice(0, 1), replayed, true)).toBeNull();
+    expect(firstTraceDifference(lines, [first])).toEqual({ line: 2, difference: null });
+    expect(firstTraceDifference(lines.slice(0, 1), replayed)).toEqual({ line: 2, difference: null });
+    expect(firstTraceDifference(lines, [{ ...first, model: 'n' } as TraceEvent], true)).toMatchObject({ line: 1 });
+  });
+
   it('differ in what a cache had', () => {
     const [first, second] = replayed;
     if (first === undefined || second === undefined) throw new Error('there are two');

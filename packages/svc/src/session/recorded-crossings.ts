@@ -62,11 +62,26 @@ function messagesOf(request: KnownRequest): readonly Message[] {
   return parts.toReversed().flat();
 }
 
+/** Makes the list of all messages of a request: mostly from that of the one before it, which is all that is kept. */
+class MessageLists {
+  #latest: { readonly request: KnownRequest | null; readonly list: readonly Message[] } = { request: null, list: [] };
+
+  of(request: KnownRequest): readonly Message[] {
+    const { request: before, list } = this.#latest;
+    if (request !== before) {
+      const isNext = request.base !== null && request.base === before;
+      this.#latest = { request, list: isNext ? [...list, ...request.add] : messagesOf(request) };
+    }
+    return this.#latest.list;
+  }
+}
+
 class RecordingReader {
   readonly #reader: JournalReader;
   /** Texts that stand in the lines themselves. */
   readonly #texts = new Map<string, string>();
   readonly #requests = new Map<string, KnownRequest>();
+  readonly #lists = new MessageLists();
   readonly #messages = new Map<string, Message>();
   readonly #crossings: Crossing[] = [];
   readonly #ends: RecordedEnd[] = [];
@@ -235,13 +250,14 @@ class RecordingReader {
       throw new MissingText(`the request of ${base}, which this one extends, is not in the journal`);
     const request = { base: known, add: add.map((sha256) => this.#message(sha256)) };
     this.#requests.set(e, request);
+    const lists = this.#lists;
     const { system, tools, ...rest } = this.#fixedPart(fixed);
     return {
       ...rest,
       system: this.#text(system),
       tools: this.#json(tools),
       get messages() {
-        return messagesOf(request);
+        return lists.of(request);
       },
       ...(cont === undefined ? {} : { continuationId: this.#text(cont) }),
     } as unknown as InferenceRequest;
