@@ -49,7 +49,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'kit/files/file-guard.ts': { timer: 'around' },
   'kit/files/remove-tree.ts': { timer: 'around' },
   'kit/files/temporary-name.ts': { chance: 'unseen' },
-  'kit/http/byte-budget.ts': { timer: 'around' },
+  'kit/http/byte-queue.ts': { timer: 'around' },
   'kit/http/open-body.ts': { timer: 'around' },
   'kit/http/half-closed.ts': { timer: 'around' },
   'kit/http/send-reply.ts': { timer: 'around' },

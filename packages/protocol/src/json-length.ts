@@ -18,17 +18,6 @@ export function fittingLength(text: string, maxBytes: number): number {
   return text.length;
 }
 
-/** How many bytes well-formed text takes as JSON in UTF-8, without its quotes. */
-export function jsonLength(text: string): number {
-  let bytes = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    // Half of a character of four bytes.
-    bytes += code >= firstSurrogate && code <= lastSurrogate ? 2 : bytesOf(code);
-  }
-  return bytes;
-}
-
 function bytesOf(code: number): number {
   if (code < 0x20) return code >= 0x08 && code <= 0x0d && code !== 0x0b ? 2 : mostPerUnit;
   if (code === quote || code === backslash) return 2;

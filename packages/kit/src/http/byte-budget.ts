@@ -14,18 +14,11 @@ export function answerBudget(): ByteBudget {
   return new ByteBudget(answersBytes);
 }
 
-/** How many may wait for room at the same time. */
-const mostWaiting = 32;
-
-interface Waiting {
-  readonly bytes: number;
-  readonly onRoom: () => void;
-}
-
 /** Bytes that many may hold together, and no more. What is held alone may be of any size. */
 export class ByteBudget {
   readonly #maxBytes: number;
-  readonly #waiting = new Set<Waiting>();
+  /** Called whenever some are given back; of a queue for room, if there is one. */
+  onGivenBack: (() => void) | null = null;
   #taken = 0;
 
   constructor(maxBytes: number) {
@@ -39,39 +32,9 @@ export class ByteBudget {
     return true;
   }
 
-  /** Takes them as soon as there is room, in the order of asking; false when none comes within that time, or 32 wait already. */
-  async takeInTurn(bytes: number, withinMs: number): Promise<boolean> {
-    if (this.#waiting.size === 0 && this.take(bytes)) return true;
-    if (this.#waiting.size >= mostWaiting) return false;
-    return await new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        this.#waiting.delete(waiting);
-        resolve(false);
-        // It may have stood before others for which there is room.
-        this.#letIn();
-      }, withinMs);
-      const waiting = {
-        bytes,
-        onRoom: (): void => {
-          clearTimeout(timer);
-          resolve(true);
-        },
-      };
-      this.#waiting.add(waiting);
-    });
-  }
-
   giveBack(bytes: number): void {
     this.#taken -= bytes;
-    this.#letIn();
-  }
-
-  #letIn(): void {
-    for (const waiting of this.#waiting) {
-      if (!this.take(waiting.bytes)) return;
-      this.#waiting.delete(waiting);
-      waiting.onRoom();
-    }
+    this.onGivenBack?.();
   }
 }
 

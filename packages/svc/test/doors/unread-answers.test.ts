@@ -8,6 +8,7 @@ import type { Reply } from '@svc/kit/http/reply.ts';
 import { type A2aCapsule, type Json, useA2aCapsules, userMessage } from './a2a-capsule.ts';
 import { connectMcp, revisions } from './mcp-client.ts';
 import { Speaker } from './speaker.ts';
+import { says } from '../../../../test/support/fake-driver.ts';
 
 const open = useA2aCapsules();
 const mebibyte = 1024 * 1024;
@@ -43,35 +44,44 @@ async function withFile(file: LargeFile): Promise<A2aCapsule> {
   return await open({ serve: ['mcp', 'a2a'], resources: () => file.reply() });
 }
 
-const params = {
-  uri: 'svc-file:///large.bin',
-  _meta: {
+interface McpRequest {
+  readonly body: string;
+  readonly headers: Record<string, string>;
+}
+
+function mcpRequest(method: string, name: string, params: Json): McpRequest {
+  const _meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 't', version: '1' },
-    'io.modelcontextprotocol/clientCapabilities': {},
-  },
-};
-const reading = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'resources/read', params });
-const headers = {
-  accept: 'application/json, text/event-stream',
-  'mcp-protocol-version': '2026-07-28',
-  'mcp-method': 'resources/read',
-  'mcp-name': params.uri,
-};
+    'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } },
+  };
+  return {
+    body: JSON.stringify({ jsonrpc: '2.0', id: 7, method, params: { ...params, _meta } }),
+    headers: {
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': method,
+      'mcp-name': name,
+    },
+  };
+}
 
-/** The message that the file is asked for with comes to. */
-async function fileOf(capsule: A2aCapsule): Promise<Json> {
-  const response = await capsule.post(reading, headers, '/mcp');
+const uri = 'svc-file:///large.bin';
+const reading = mcpRequest('resources/read', uri, { uri });
+
+/** The message that a request comes to. */
+async function messageOf(capsule: A2aCapsule, { body, headers }: McpRequest): Promise<Json> {
+  const response = await capsule.post(body, headers, '/mcp');
   const text = await response.text();
   return JSON.parse(text.slice(text.indexOf('data: {') + 'data: '.length)) as Json;
 }
 
-/** A client that asks for the file and does not read the answer. */
-async function deafReader({ port }: A2aCapsule): Promise<Socket> {
+/** A client that asks and does not read the answer. */
+async function deafClient({ port }: A2aCapsule, { body, headers }: McpRequest): Promise<Socket> {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return await deaf(
     port,
-    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${lines.join('')}content-length: ${reading.length}\r\n\r\n${reading}`,
+    `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${lines.join('')}content-length: ${body.length}\r\n\r\n${body}`,
   );
 }
 
@@ -89,9 +99,9 @@ describe('files that clients of MCP ask for and do not read', () => {
   it('are held up to 128 MiB, the next wait for room, and where many wait already they are refused', async () => {
     const file = new LargeFile();
     const capsule = await withFile(file);
-    const unread = await Promise.all(Array.from({ length: 9 }, () => deafReader(capsule)));
+    const unread = await Promise.all(Array.from({ length: 9 }, () => deafClient(capsule, reading)));
     await expect.poll(() => file.read, { timeout: 20_000 }).toBe(9);
-    const asked = Array.from({ length: 33 }, () => fileOf(capsule));
+    const asked = Array.from({ length: 33 }, () => messageOf(capsule, reading));
     // The end of the test cuts most of them.
     void Promise.allSettled(asked);
     const refused = await Promise.race(asked);
@@ -114,15 +124,34 @@ describe('files that clients of MCP ask for and do not read', () => {
       const capsule = await withFile(file);
       const client = await connectMcp(capsule, { revision });
       onTestFinished(async () => await client.close());
-      const read = await Promise.all(
-        Array.from({ length: 12 }, async () => await client.readResource({ uri: params.uri })),
-      );
+      const read = await Promise.all(Array.from({ length: 12 }, async () => await client.readResource({ uri })));
       for (const { contents } of read) expect((contents[0] as Json)['text'].length).toBe(10 * mebibyte);
-      await client.readResource({ uri: params.uri });
+      await client.readResource({ uri });
       expect(file.read).toBe(13);
     },
     60_000,
   );
+});
+
+describe('results of tasks that clients of MCP ask for and do not read', () => {
+  it('are held up to 128 MiB, and the result of a call is given once there is room', async () => {
+    // A control character is six bytes as JSON, and a result has the text twice.
+    const long = '\u0001'.repeat(mebibyte);
+    const capsule = (await open({ turns: [says(long), says(long)], serve: ['mcp', 'a2a'] })).run();
+    const { task } = await capsule.result('SendMessage', userMessage('x'));
+    const asking = mcpRequest('tasks/get', task.id, { taskId: task.id });
+    const unread = await Promise.all(Array.from({ length: 10 }, () => deafClient(capsule, asking)));
+    await Promise.all(unread.map(async (socket) => await once(socket, 'readable')));
+    const asked = Array.from({ length: 33 }, () => messageOf(capsule, asking));
+    void Promise.allSettled(asked);
+    expect((await Promise.race(asked))['error']).toMatchObject({ code: -32_000 });
+    const client = await connectMcp(capsule, { revision: '2025-11-25' });
+    onTestFinished(async () => await client.close());
+    const called = client.callTool({ name: 'demo', arguments: { task: 'y' } });
+    await expect.poll(() => capsule.fixture.traced.filter((event) => event.event_type === 'task_end').length).toBe(2);
+    for (const socket of unread) socket.destroy();
+    expect(((await called).structuredContent as Json)['text'].length).toBe(mebibyte);
+  }, 60_000);
 });
 
 /** What a task has said, of which ten times is less than 128 MiB, and eleven times is not. */

@@ -1,15 +1,15 @@
 /** Counts what the answer to one request of the Model Context Protocol holds in memory until its client has taken it. */
 
-import { briefAnswer, type ByteBudget } from '@svc/kit/http/byte-budget.ts';
-import { jsonLength } from '@svc/protocol/json-length.ts';
+import { briefAnswer } from '@svc/kit/http/byte-budget.ts';
+import type { ByteQueue, Patience } from '@svc/kit/http/byte-queue.ts';
 
 /** Room for one answer: the library makes it of one piece, so it is asked for before. */
 export class AnswerRoom {
-  readonly #answers: ByteBudget;
+  readonly #answers: ByteQueue;
   #taken = 0;
   #isOver = false;
 
-  constructor(answers: ByteBudget) {
+  constructor(answers: ByteQueue) {
     this.#answers = answers;
   }
 
@@ -19,10 +19,10 @@ export class AnswerRoom {
   }
 
   /**
-   * Has room for that many bytes in all, once others have given some back; up to 64 KiB need none. False where none came within that time, or the
-   * client has left.
+   * Has room for that many bytes in all, once others have given some back; up to 64 KiB need none. False where none came in time, or the client
+   * has left.
    */
-  async reserve(bytes: number, withinMs: number): Promise<boolean> {
+  async reserve(bytes: number, patience: Patience): Promise<boolean> {
     if (this.#isOver) return false;
     const more = (bytes > briefAnswer ? bytes : 0) - this.#taken;
     if (more <= 0) {
@@ -30,7 +30,7 @@ export class AnswerRoom {
       this.#taken += more;
       return true;
     }
-    if (!(await this.#answers.takeInTurn(more, withinMs))) return false;
+    if (!(await this.#answers.take(more, patience))) return false;
     if (this.#isOver) {
       this.#answers.giveBack(more);
       return false;
@@ -50,12 +50,16 @@ export class AnswerRoom {
 /** What reserves room. */
 export type Room = Pick<AnswerRoom, 'isOver' | 'reserve'>;
 
+/** Of what a client may ask for again. */
+export const readPatience: Patience = { withinMs: 10_000, mostBefore: 31 };
+
+/** Of what is given once, and held anyway: longer than a client may take nothing (docs/protocol.md "Limits"). */
+export const callPatience: Patience = { withinMs: 70_000, mostBefore: Infinity };
+
 /** On standard streams there is one client, which holds nothing but its own. */
 export const ownRoom: Room = { isOver: false, reserve: async () => true };
 
-/** About how many bytes an answer that the door has made takes as JSON: what its texts do. */
-export function textBytes(answer: unknown): number {
-  if (typeof answer === 'string') return jsonLength(answer);
-  if (typeof answer !== 'object' || answer === null) return 0;
-  return Object.values(answer).reduce<number>((bytes, value) => bytes + textBytes(value), 0);
+/** How many bytes it takes as JSON. */
+export function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
 }

@@ -3,11 +3,12 @@
 import type * as Sdk from '@modelcontextprotocol/server';
 
 import { Diagnostic, raise } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Patience } from '@svc/kit/http/byte-queue.ts';
 import { busy, HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { DoorCore } from '../door-core.ts';
 import type { Principal } from '../principal.ts';
 import { type CallAnswer, callTool } from './call-tool.ts';
-import { ownRoom, type Room, textBytes } from './answer-room.ts';
+import { callPatience, jsonBytes, ownRoom, readPatience, type Room } from './answer-room.ts';
 import { type AskedState, type Caller, type Context } from './caller.ts';
 import { capsuleTool, type IntroducedCapsule, servedCapabilities } from './capsule-tool.ts';
 import { FewAtOnce } from './few-at-once.ts';
@@ -35,12 +36,6 @@ export interface ServedCapsule {
 
 /** How long a question waits for the user of a client, and how long its answer may take: as long as what is asked for is kept. */
 export const answerSecs = 3600;
-/**
- * How long an answer that is made waits for what others have not taken: longer than a client may take nothing (docs/protocol.md "Limits"). What is asked
- * for again and again waits less.
- */
-const callRoomMs = 70_000;
-const taskRoomMs = 10_000;
 /** What the error says that a client is answered with that may ask again (docs/doors.md "MCP"). */
 const busyCode = -32_000;
 
@@ -76,8 +71,8 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
   };
   const roomOf = ({ http }: Context): Room =>
     http?.req === undefined ? ownRoom : (capsule.roomOf?.(http.req) ?? ownRoom);
-  const inRoom = async <Answer>(answer: Answer, context: Context, withinMs: number): Promise<Answer> => {
-    if (await roomOf(context).reserve(textBytes(answer), withinMs)) return answer;
+  const inRoom = async <Answer>(answer: Answer, context: Context, patience: Patience): Promise<Answer> => {
+    if (await roomOf(context).reserve(jsonBytes(answer), patience)) return answer;
     throw busy();
   };
   let calls = 0;
@@ -111,7 +106,7 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
   server.setRequestHandler('tools/call', async ({ params }, context: Context) => {
     if (params.name !== name) throw missing(`there is no tool of that name; the one tool is ${name}`);
     const call = async (caller: Caller): Promise<CallAnswer> =>
-      await inRoom(await callTool(params.arguments, context, caller), context, callRoomMs);
+      await inRoom(await callTool(params.arguments, context, caller), context, callPatience);
     return (await called(call)) as Sdk.CallToolResult;
   });
   const { reads: turns } = capsule;
@@ -136,7 +131,7 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
       async (params, context: Context) =>
         await called(async (caller) => {
           const answer = await handle(namedTask(params, caller), context, caller);
-          return await inRoom(answer, context, taskRoomMs);
+          return await inRoom(answer, context, readPatience);
         }),
     );
   }

@@ -7,8 +7,7 @@ import type { ReadResourceResult, Resource, ResourceLink } from '@modelcontextpr
 import { busy } from '@svc/kit/http/refusal.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
-import { jsonLength } from '@svc/protocol/json-length.ts';
-import type { Room } from './answer-room.ts';
+import { jsonBytes, readPatience, type Room } from './answer-room.ts';
 import type { FewAtOnce } from './few-at-once.ts';
 import { bodyLength, discard, readUpTo } from './reply-bytes.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
@@ -22,8 +21,6 @@ const mostListed = 16 * 1024 * 1024;
 /** Of one file: it is held whole, and a message is no way to send more. */
 const mostRead = 10 * 1024 * 1024;
 const pageSize = 1000;
-/** How long reading waits for what others have not taken. */
-const roomWithinMs = 10_000;
 /** In the answer around what a file holds. */
 const envelopeBytes = 1024;
 
@@ -54,9 +51,7 @@ export async function listResources(after: string, reading: Reading): Promise<Re
   if (turns.isFull) throw busy();
   const page = await turns.run(async () => (room.isOver ? null : await pageOf(after, core)));
   if (page === null) return null;
-  let bytes = envelopeBytes;
-  for (const { uri, name } of page.resources) bytes += uri.length + jsonLength(name) + 64;
-  await demandRoom(bytes, reading);
+  await demandRoom(jsonBytes(page), reading);
   return page;
 }
 
@@ -87,7 +82,7 @@ export async function readResource(uri: string, reading: Reading): Promise<ReadR
   if (reply === null) return null;
   // No file is larger as it is read, so this is enough for one that is sent as base64.
   const length = Math.min(bodyLength(reply) ?? mostRead, mostRead);
-  if (!(await room.reserve(asBase64(length), roomWithinMs))) {
+  if (!(await room.reserve(asBase64(length), readPatience))) {
     await discard(reply);
     throw busy();
   }
@@ -96,7 +91,7 @@ export async function readResource(uri: string, reading: Reading): Promise<ReadR
     if (bytes === null) return null;
     const contents = contentsOf(uri, bytes);
     await ownTurn();
-    const answerBytes = 'text' in contents ? jsonLength(contents.text) + envelopeBytes : asBase64(bytes.length);
+    const answerBytes = 'text' in contents ? jsonBytes(contents) : asBase64(bytes.length);
     // The library makes its message of it at once.
     await ownTurn();
     return { contents, answerBytes };
@@ -119,7 +114,7 @@ function asBase64(bytes: number): number {
 }
 
 async function demandRoom(bytes: number, { room }: Reading): Promise<void> {
-  if (!(await room.reserve(bytes, roomWithinMs))) throw busy();
+  if (!(await room.reserve(bytes, readPatience))) throw busy();
 }
 
 /** Links to the files that the task has changed, as its record names them at its end for every door; none for a capsule that exports no files. */

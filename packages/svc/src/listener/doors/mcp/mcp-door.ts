@@ -3,6 +3,7 @@
 import type * as Sdk from '@modelcontextprotocol/server';
 
 import type { Clock } from '@svc/kit/clock.ts';
+import { ByteQueue } from '@svc/kit/http/byte-queue.ts';
 import { isJsonMediaType } from '@svc/kit/http/hygiene.ts';
 import { emptyReply, jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest, RequestHead } from '@svc/kit/http/route.ts';
@@ -38,6 +39,7 @@ export function servedCapsule(
 /** The door of one session. */
 export class McpDoor {
   readonly #core: DoorCore;
+  readonly #answers: ByteQueue;
   readonly #sdk: typeof Sdk;
   readonly #sessions: ClientSessions;
   readonly #modern: Sdk.McpHttpHandler;
@@ -48,6 +50,7 @@ export class McpDoor {
 
   private constructor(core: DoorCore, sdk: typeof Sdk) {
     this.#core = core;
+    this.#answers = new ByteQueue(core.answers);
     this.#sdk = sdk;
     const { name, version } = core.card;
     const capsule = servedCapsule(
@@ -97,7 +100,7 @@ export class McpDoor {
     const principal = this.#core.principalOf(head);
     if (message !== null) demandFor(message, principal);
     const leave = this.#core.place(principal);
-    const room = new AnswerRoom(this.#core.answers);
+    const room = new AnswerRoom(this.#answers);
     const giveBack = (): void => {
       room.end();
       leave();

@@ -1,14 +1,18 @@
 import { describe, expect, it } from 'vitest';
 
 import { ByteBudget } from './byte-budget.ts';
+import { ByteQueue } from './byte-queue.ts';
 
-describe('a budget of bytes', () => {
+const patient = { withinMs: 60_000, mostBefore: 31 };
+
+describe('a queue for room in a budget', () => {
   it('lets in who waits as others give back, in the order of asking', async () => {
     const budget = new ByteBudget(100);
+    const queue = new ByteQueue(budget);
     expect(budget.take(90)).toBe(true);
     const order: string[] = [];
-    const large = budget.takeInTurn(60, 60_000).then(() => order.push('large'));
-    const small = budget.takeInTurn(5, 60_000).then(() => order.push('small'));
+    const large = queue.take(60, patient).then(() => order.push('large'));
+    const small = queue.take(5, patient).then(() => order.push('small'));
     budget.giveBack(20);
     expect(order).toEqual([]);
     budget.giveBack(40);
@@ -19,18 +23,22 @@ describe('a budget of bytes', () => {
 
   it('refuses who has waited long enough, and lets in who stood behind', async () => {
     const budget = new ByteBudget(100);
+    const queue = new ByteQueue(budget);
     budget.take(50);
-    const large = budget.takeInTurn(60, 1);
-    const small = budget.takeInTurn(50, 60_000);
+    const large = queue.take(60, { withinMs: 1, mostBefore: 31 });
+    const small = queue.take(50, patient);
     expect([await large, await small]).toEqual([false, true]);
   });
 
-  it('lets 32 wait and no more', async () => {
+  it('lets as many wait as one is ready to wait behind', async () => {
     const budget = new ByteBudget(100);
+    const queue = new ByteQueue(budget);
     budget.take(100);
-    const waiting = Array.from({ length: 32 }, () => budget.takeInTurn(1, 60_000));
-    expect(await budget.takeInTurn(1, 60_000)).toBe(false);
+    const waiting = Array.from({ length: 32 }, () => queue.take(1, patient));
+    expect(await queue.take(1, patient)).toBe(false);
+    const last = queue.take(1, { withinMs: 60_000, mostBefore: 32 });
     budget.giveBack(100);
+    expect(await last).toBe(true);
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
   });
 });
