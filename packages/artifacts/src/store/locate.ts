@@ -89,13 +89,17 @@ export function copyHere(ref: ArtifactRef, places: StorePlaces): (LocalPlace & P
   return null;
 }
 
+/** The archive and its signatures are asked for where `from` says, and nowhere else. */
+export function askedAt<Places extends StorePlaces>(from: WantedArtifact['from'], places: Places): Places {
+  return from === undefined ? places : { ...places, sources: () => places.sources(from) };
+}
+
 /**
  * The first local place that has the artifact. When none has, the sources are asked, and what one gives goes into a store. Throws
  * `E-REG-001` when it is nowhere, naming every place, what a download is refused with (`receive`), and what the trust policy refuses (`admit`).
  */
 export async function locate({ from, ...ref }: WantedArtifact, wherever: StorePlaces): Promise<Location> {
-  // Its archive and its signatures are asked for there, and nowhere else.
-  const places = from === undefined ? wherever : { ...wherever, sources: () => wherever.sources(from) };
+  const places = askedAt(from, wherever);
   const here = copyHere(ref, places);
   if (here === null) {
     const { locateInSources } = await import('./locate-in-sources.ts');

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 
 import { type ArtifactChange, type ChangeRequest, placesOfChange } from './change-artifacts.ts';
 import { archiveFor, type Candidate } from './choose-version.ts';
-import { copyHere, localPlaces, targetRoot } from './locate.ts';
+import { askedAt, copyHere, localPlaces, targetRoot } from './locate.ts';
 import { type AnnouncedArchive, announcedBySources, receiptOf } from './locate-in-sources.ts';
 import { holdToLock } from './store-put.ts';
 import { refuseShadowed } from './taken-copies.ts';
@@ -29,8 +29,7 @@ export async function plannedArchive(
   const root = targetRoot(places);
   const listed = candidate === null ? null : archiveFor(candidate, places.platform);
   if (listed === null) {
-    const asked = from === undefined ? places : { ...places, sources: () => places.sources(from) };
-    const announced = await announcedBySources(ref, asked, localPlaces(places), root);
+    const announced = await announcedBySources(ref, askedAt(from, places), localPlaces(places), root);
     refuseShadowed(ref, announced, places);
     return announced;
   }
