@@ -8,6 +8,10 @@ import type { Workspace } from './workspace.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 
+/** A terminal shows what stands between these two at once, however it comes. */
+const frameStart = '\u001B[?2026h';
+const frameEnd = '\u001B[?2026l';
+
 /**
  * Runs a program on a pseudo-terminal of its own and copies what that shows; a signal is passed on. Lines of JSON from standard input are done to
  * the terminal, and lines with its modes go to descriptor 3: at the start, when they are asked for, and once the program has ended.
@@ -176,10 +180,12 @@ export class TerminalProcess {
     await new Promise<void>((resolve) => this.#changed.push(resolve));
   }
 
-  /** What the terminal shows, scrolled out rows included, without blanks at the ends. */
+  /** What the terminal shows, scrolled out rows included, without blanks at the ends; of a frame that has come in part, nothing. */
   get terminal(): TerminalModel {
     const model = new TerminalModel(this.#columns);
-    model.write(this.raw);
+    const begun = this.raw.lastIndexOf(frameStart);
+    const isWhole = begun < 0 || this.raw.includes(frameEnd, begun);
+    model.write(isWhole ? this.raw : this.raw.slice(0, begun));
     return model;
   }
 
