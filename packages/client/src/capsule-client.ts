@@ -2,7 +2,7 @@
 
 import { agentCardPath, decodeAgentCard, type DecodedCard } from '@svc/protocol/agent-card.ts';
 import { audienceHeader } from '@svc/protocol/audience.ts';
-import { decodeJsonRpcAnswer, encodeJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
+import { decodeJsonRpcAnswer, encodeJsonRpcRequest, faultCode } from '@svc/protocol/json-rpc.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';
 import { encodeMessageTags, type MessageTags } from '@svc/protocol/message-tags.ts';
@@ -47,9 +47,6 @@ export interface CapsuleFile extends DecodedFileFacts {
   /** They hash to `sha256`. */
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
-
-/** The code of a method that is not served. */
-const methodNotFound = -32601;
 
 /**
  * Talks to one capsule. Before the first call the card is read: a method or plane that it does not list is `not-served`, and nothing is
@@ -147,7 +144,7 @@ export class CapsuleClient {
       const params = encodeAnswer({ taskId, waitId, text });
       return this.#taskIn(await this.#ask(method, params, { signal, headers: askingForEvents }));
     } catch (error) {
-      if (!(error instanceof ClientError) || error.fault !== methodNotFound) throw error;
+      if (!(error instanceof ClientError) || error.fault !== faultCode('method-not-found')) throw error;
       throw new ClientError('not-served', `${this.#door.url} does not serve ${method}`, { cause: error });
     }
   }
@@ -166,7 +163,7 @@ export class CapsuleClient {
 
   /** Sends a message and follows its task to its end. See `runTask`. */
   run(text: string, options: RunOptions = {}): AsyncGenerator<TaskEvent, TaskFacts> {
-    return runTask(this, text, options);
+    return runTask(this, this.#door.limits, text, options);
   }
 
   /** The files of the operator plane. */

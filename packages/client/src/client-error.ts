@@ -20,6 +20,8 @@ export type ClientErrorCode =
   | 'bad-answer'
   /** The card does not list it. */
   | 'not-served'
+  /** The token is none that can be sent; nothing was. */
+  | 'bad-token'
   /** The card is not that of the capsule that is expected. */
   | 'another-capsule'
   /** A stream broke, and could not be taken up again. */

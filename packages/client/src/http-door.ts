@@ -53,6 +53,16 @@ const usualLimits: Limits = {
   reconnectMs: 100,
 };
 
+/** The usual ones where none is given, also as undefined. */
+function limitsOf(given: NonNullable<DoorOptions['limits']>): Limits {
+  const entries = Object.entries(usualLimits).map(([name, usual]) => {
+    const limit = given[name as keyof Limits] ?? usual;
+    if (limit >= 0) return [name, limit];
+    throw new RangeError(`limits.${name} must be a number from 0 on, not ${String(limit)}`);
+  });
+  return Object.fromEntries(entries) as Limits;
+}
+
 export interface DoorOptions {
   /** `host:port`, which is asked over http, or `http(s)://host[:port]`, with a path before all others if there is one. */
   readonly url: string;
@@ -60,7 +70,7 @@ export interface DoorOptions {
   readonly token?: string | undefined;
   /** The platform's own when absent. */
   readonly fetch?: Http;
-  readonly limits?: Partial<Limits>;
+  readonly limits?: { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
 }
 
 export interface Asked {
@@ -87,6 +97,9 @@ export interface OpenAnswer {
   bytes(mostBytes: number, idleMs: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
+/** What the value of a header may be: the platform's own error would repeat all of it. */
+const inHeader = /^[\t\u0020-\u007E\u0080-\u00FF]*$/;
+
 /** One server, as it is asked. */
 export class HttpDoor {
   readonly limits: Limits;
@@ -95,12 +108,13 @@ export class HttpDoor {
   readonly #token: string | undefined;
   readonly #fetch: Http;
 
+  /** Throws RangeError for a limit that is no number from 0 on. */
   constructor({ url, token, fetch, limits = {} }: DoorOptions) {
     this.url = (/^https?:\/\//i.test(url) ? url : `http://${url}`).replace(/\/+$/, '');
     this.#token = token;
     // Called as a function of the platform's, which it insists on.
     this.#fetch = fetch ?? (async (target, request) => await globalThis.fetch(target, request));
-    this.limits = { ...usualLimits, ...limits };
+    this.limits = limitsOf(limits);
   }
 
   /** Asks, and hands the answer to `take`; afterwards the connection is done with, whatever was read. Rejects with the reason of an aborted signal. */
@@ -116,6 +130,9 @@ export class HttpDoor {
   /** The same for an answer that stays open; the caller closes it. */
   async open({ method, target, headers, body, signal }: Asked): Promise<{ answer: OpenAnswer; close: () => void }> {
     signal?.throwIfAborted();
+    if (this.#token !== undefined && !inHeader.test(this.#token)) {
+      throw new ClientError('bad-token', `the token for ${this.url} holds what no header can, such as a line break`);
+    }
     const own = new AbortController();
     const close = (): void => {
       signal?.removeEventListener('abort', close);

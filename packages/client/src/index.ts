@@ -13,3 +13,7 @@ export { RefereeClient, type RefereeCall } from './referee-client.ts';
 export { RegistryClient, type Archive, type RegistryCall } from './registry-client.ts';
 export type { InputQuestion, RunOptions, TaskEvent } from './run-task.ts';
 export type { WatchEvent, WatchOptions } from './watch-capsule.ts';
+export type { DecodedCard } from '@svc/protocol/agent-card.ts';
+export type { LiveEvent, Snapshot } from '@svc/protocol/live-events.ts';
+export type { PublishQuery } from '@svc/protocol/registry-messages.ts';
+export type { TaskFacts } from '@svc/protocol/task-object.ts';

@@ -3,10 +3,12 @@
 import type { MessageTags } from '@svc/protocol/message-tags.ts';
 import type { TaskFacts } from '@svc/protocol/task-object.ts';
 import type { DecodedStatus } from '@svc/protocol/decode-frame.ts';
+import { faultCode } from '@svc/protocol/json-rpc.ts';
 import type { CapsuleClient } from './capsule-client.ts';
 import { ClientError } from './client-error.ts';
+import type { Limits } from './http-door.ts';
 import { pause } from './wait.ts';
-import type { WatchEvent } from './watch-capsule.ts';
+import { isPassing, pauseBeforeReconnect, type WatchEvent } from './watch-capsule.ts';
 
 /** What is told of a task while it runs: its frames, and where some of them may be lost. */
 export type TaskEvent = Extract<WatchEvent, { kind: 'frame' | 'gap' }>;
@@ -31,11 +33,12 @@ const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled'
 /**
  * Sends a message and gives the events of its task until that has ended; the last value is the task as it ended. `message/stream`
  * is not used: it ends with whatever task ends first, and asking again would start another task. A watch that stands before the message is sent
- * misses nothing, and is taken up again when it breaks. A task that is reopened goes on; one whose final frame has come is asked after until its hooks
- * have let it end. Who leaves early leaves the task running.
+ * misses nothing, and is taken up again when it breaks; so is a question about the task. A task that is reopened goes on; one whose final frame has
+ * come is asked after until its hooks have let it end. Who leaves early leaves the task running.
  */
 export async function* runTask(
   capsule: CapsuleClient,
+  limits: Limits,
   text: string,
   { contextId, signal, onInput, ...tags }: RunOptions,
 ): AsyncGenerator<TaskEvent, TaskFacts> {
@@ -44,29 +47,22 @@ export async function* runTask(
   const leave = (): void => own.abort(signal?.reason);
   signal?.addEventListener('abort', leave, { once: true });
   const events = capsule.watch({ signal: own.signal });
-  const questions = new Questions(capsule, onInput, own);
+  const again: Again = { limits, signal: own.signal };
+  const questions = new Questions(capsule, onInput, again, (error) => own.abort(error));
+  /** As its final frame told of it; null again once it goes on. */
+  let told: TaskFacts | null = null;
   try {
     await events.next();
     const task = await capsule.send(text, { ...tags, contextId, signal: own.signal });
     if (terminal.has(task.state)) return task;
+    const look = async (): Promise<TaskFacts> => await capsule.task(task.id, { signal: own.signal });
     let isAgain = false;
-    /** As its final frame told of it; null again once it goes on. */
-    let told: TaskFacts | null = null;
-    const asked = async (): Promise<TaskFacts> => {
-      try {
-        return await capsule.task(task.id, { signal: own.signal });
-      } catch (error) {
-        // A capsule whose `after_task` is `exit` may be gone as soon as it has told.
-        if (told !== null && error instanceof ClientError && error.code === 'unreachable') return told;
-        throw error;
-      }
-    };
     for (;;) {
       const coming = events.next();
-      const ended = told === null ? null : await endedBefore(coming, { asked, signal: own.signal });
+      const ended = told === null ? null : await endedBefore(coming, look, again);
       if (ended !== null) return ended;
       const next = await coming;
-      if (next.done === true) return await asked();
+      if (next.done === true) return await look();
       const event = next.value;
       if (event.kind === 'connected') ({ isAgain } = event);
       if (event.kind === 'frame') {
@@ -77,22 +73,47 @@ export async function* runTask(
         if (frame.event !== 'status') continue;
         questions.settle();
         if (frame.state === 'input-required') questions.ask(task.id);
-        if (!frame.final) continue;
+        if (!frame.final || told !== null) continue;
       } else {
         // What was lost before the message was sent is of other tasks.
         if (!isAgain) continue;
         if (event.kind === 'gap') yield event;
       }
       // A frame may be old, or lost: what holds is what the capsule says of the task.
-      const now = await asked();
+      const now = await untilAnswered(look, again);
       if (terminal.has(now.state)) return now;
       if (now.state === 'input-required') questions.ask(task.id);
     }
+  } catch (error) {
+    // A capsule whose `after_task` is `exit` may be gone as soon as it has told.
+    if (told !== null && isGone(error)) return told;
+    throw error;
   } finally {
     signal?.removeEventListener('abort', leave);
     questions.settle();
     own.abort();
     await events.return();
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return isPassing(error) || (error instanceof ClientError && error.code === 'lost');
+}
+
+interface Again {
+  readonly limits: Limits;
+  readonly signal: AbortSignal;
+}
+
+/** Asks again where a connection breaks, as often and with the pauses that a watch is made again with. */
+async function untilAnswered<Value>(ask: () => Promise<Value>, { limits, signal }: Again): Promise<Value> {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isPassing(error) || failures > limits.mostReconnects) throw error;
+    }
+    await pause(pauseBeforeReconnect(failures, limits), signal);
   }
 }
 
@@ -104,44 +125,54 @@ function factsOf({ state, message, response, contextId }: DecodedStatus, task: T
 /** Between two questions whether a task has ended. */
 const pollMs = 250;
 
-interface Ending {
-  readonly asked: () => Promise<TaskFacts>;
-  readonly signal: AbortSignal;
-}
-
-/** The task as it ended, which no frame says once its hooks have accepted; null when something comes first. */
-async function endedBefore(coming: Promise<unknown>, { asked, signal }: Ending): Promise<TaskFacts | null> {
+/**
+ * The task as it ended, which no frame says once its hooks have accepted; null when something comes first. A connection that breaks says nothing of the
+ * task, so it is asked again.
+ */
+async function endedBefore(
+  coming: Promise<unknown>,
+  look: () => Promise<TaskFacts>,
+  { limits, signal }: Again,
+): Promise<TaskFacts | null> {
   let isCome = false;
   const come = coming.then(
     () => (isCome = true),
     () => (isCome = true),
   );
-  for (;;) {
+  for (let failures = 0; !isCome;) {
+    try {
+      const now = await look();
+      if (terminal.has(now.state)) return now;
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      if (!isPassing(error) || failures > limits.mostReconnects) throw error;
+    }
     await Promise.race([come, pause(pollMs, signal)]);
-    if (isCome) return null;
-    const now = await asked();
-    if (terminal.has(now.state)) return now;
   }
+  return null;
 }
 
 /** Asks one question at a time, beside the reading of frames. */
 class Questions {
   readonly #capsule: CapsuleClient;
   readonly #onInput: RunOptions['onInput'];
-  /** Of the run, which ends with what a question fails of. */
-  readonly #run: AbortController;
+  readonly #again: Again;
+  readonly #fail: (error: unknown) => void;
   #asked: AbortController | null = null;
 
-  constructor(capsule: CapsuleClient, onInput: RunOptions['onInput'], run: AbortController) {
+  /** `fail` ends the run with what a question fails of. */
+  constructor(capsule: CapsuleClient, onInput: RunOptions['onInput'], again: Again, fail: (error: unknown) => void) {
     this.#capsule = capsule;
     this.#onInput = onInput;
-    this.#run = run;
+    this.#again = again;
+    this.#fail = fail;
   }
 
   ask(taskId: string): void {
     if (this.#asked !== null || this.#onInput === undefined) return;
     this.#asked = new AbortController();
-    this.#answer(taskId, this.#onInput, this.#asked.signal).catch((error: unknown) => this.#run.abort(error));
+    this.#answer(taskId, this.#onInput, this.#asked.signal).catch(this.#fail);
   }
 
   /** Whatever was asked has an answer by now, or nobody waits for it. */
@@ -151,13 +182,27 @@ class Questions {
   }
 
   async #answer(taskId: string, onInput: NonNullable<RunOptions['onInput']>, settled: AbortSignal): Promise<void> {
-    const { signal } = this.#run;
-    const task = await this.#capsule.task(taskId, { signal });
+    const { signal } = this.#again;
+    // Before the question is read: an answer to another one that came between is refused, and the question that came is asked by itself.
+    const snapshot = await untilAnswered(() => this.#capsule.snapshot({ signal }), this.#again);
+    const task = await untilAnswered(() => this.#capsule.task(taskId, { signal }), this.#again);
     // The frame was of a question that has been answered.
     if (task.state !== 'input-required' || settled.aborted) return;
     const answer = await onInput({ prompt: task.prompt ?? '', task, signal: settled });
     // A message that nobody waits for would start another task.
     if (answer === null || settled.aborted) return;
-    await this.#capsule.send(answer, { contextId: task.contextId, signal });
+    if (snapshot === null) return void (await this.#capsule.send(answer, { contextId: task.contextId, signal }));
+    const question = snapshot.tasks.find((each) => each.taskId === taskId)?.question;
+    if (question === undefined || question === null) return;
+    await untilAnswered(() => this.#answerOnce(taskId, question.waitId, answer), this.#again);
+  }
+
+  /** Harmless when somebody else was faster, or when a try before had reached the capsule. */
+  async #answerOnce(taskId: string, waitId: string, answer: string): Promise<void> {
+    try {
+      await this.#capsule.answer(taskId, waitId, answer, { signal: this.#again.signal });
+    } catch (error) {
+      if (!(error instanceof ClientError) || error.fault !== faultCode('question-not-open')) throw error;
+    }
   }
 }

@@ -12,7 +12,7 @@ import { decodeLiveEvent } from '@svc/protocol/decode-live-event.ts';
 import type { LiveEvent, Snapshot } from '@svc/protocol/live-events.ts';
 import { ClientError } from './client-error.ts';
 import { openStream } from './event-stream.ts';
-import type { HttpDoor } from './http-door.ts';
+import type { HttpDoor, Limits } from './http-door.ts';
 import { pause } from './wait.ts';
 
 export type WatchEvent =
@@ -48,7 +48,7 @@ export async function* watchCapsule(
   door: HttpDoor,
   { signal, events = false }: WatchOptions = {},
 ): AsyncGenerator<WatchEvent, void> {
-  const { mostReconnects, reconnectMs } = door.limits;
+  const { mostReconnects } = door.limits;
   const seen = new SeenFrames();
   let [failures, isAgain] = [0, false];
   for (;;) {
@@ -70,13 +70,18 @@ export async function* watchCapsule(
         cause,
       });
     }
-    await pause(Math.min(reconnectMs * 2 ** (failures - 1), longestPauseMs), signal);
+    await pause(pauseBeforeReconnect(failures, door.limits), signal);
     seen.reconnect();
   }
 }
 
+/** In milliseconds, after so many failures in a row. */
+export function pauseBeforeReconnect(failures: number, { reconnectMs }: Limits): number {
+  return Math.min(reconnectMs * 2 ** (failures - 1), longestPauseMs);
+}
+
 /** Another connection may fare better. */
-function isPassing(error: unknown): boolean {
+export function isPassing(error: unknown): boolean {
   return error instanceof ClientError && (error.code === 'unreachable' || error.code === 'timeout');
 }
 

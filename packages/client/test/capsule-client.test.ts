@@ -7,7 +7,17 @@ import { RegistryClient } from '@svc/client/registry-client.ts';
 import type { WatchEvent } from '@svc/client/watch-capsule.ts';
 import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { encodeFileFacts } from '@svc/protocol/resource-files.ts';
-import { acknowledgement, closed, FakeCapsule, gap, status, taskId, taskObject, text } from './fake-capsule.ts';
+import {
+  acknowledgement,
+  closed,
+  FakeCapsule,
+  gap,
+  snapshot,
+  status,
+  taskId,
+  taskObject,
+  text,
+} from './fake-capsule.ts';
 
 const quick = { reconnectMs: 1, callMs: 2000, idleMs: 2000, mostReconnects: 3 };
 
@@ -233,22 +243,19 @@ describe('a run of a task', () => {
   });
 
   it('goes on when the task does after its final frame', async () => {
-    let state = 'working';
+    const states: unknown[] = [];
     const capsule = await FakeCapsule.open({
       watch: (watcher) => watcher.write(acknowledgement),
       call: (method) => {
         const [watcher] = capsule.watchers;
-        if (method === 'tasks/get') return taskObject({ state });
+        if (method === 'tasks/get') return taskObject({ state: states.includes('failed') ? 'failed' : 'working' });
         watcher?.write(status(0n, 'working') + status(1n, 'completed'));
         setTimeout(() => {
-          watcher?.write(status(0n, 'working') + text(1n, 'more'));
-          state = 'failed';
-          watcher?.write(status(2n, 'failed'));
+          watcher?.write(status(0n, 'working') + text(1n, 'more') + status(2n, 'failed'));
         }, 50);
         return taskObject({ state: 'submitted' });
       },
     });
-    const states: unknown[] = [];
     const run = new CapsuleClient({ url: capsule.url, limits: quick }).run('do it');
     let next = await run.next();
     for (; next.done !== true; next = await run.next()) states.push(brief(next.value));
@@ -289,6 +296,71 @@ describe('a run of a task', () => {
     expect(capsule.calls.filter(({ method }) => method === 'message/send')).toHaveLength(2);
   });
 
+  it.each([
+    ['while it runs', 'working'],
+    ['after its final frame', 'completed'],
+  ] as const)('asks again where a connection breaks %s', async (_when, told) => {
+    let isCut = false;
+    const capsule = await FakeCapsule.open({
+      watch: (watcher) => watcher.write(acknowledgement),
+      call: (method) => {
+        if (method === 'tasks/get') return taskObject({ state: 'completed', response: 'all of it' });
+        const [watcher] = capsule.watchers;
+        watcher?.write(status(0n, 'working') + status(1n, told));
+        if (told === 'working') setTimeout(() => watcher?.cut(), 50);
+        return taskObject({ state: 'submitted' });
+      },
+    });
+    const run = new CapsuleClient({
+      url: capsule.url,
+      limits: quick,
+      // The first question about the task comes to nothing.
+      fetch: async (url, request) => {
+        if (isCut || !String(request.body).includes('tasks/get')) return await fetch(url, request);
+        isCut = true;
+        throw new TypeError('fetch failed');
+      },
+    }).run('do it');
+    let next = await run.next();
+    while (next.done !== true) next = await run.next();
+    expect(isCut).toBe(true);
+    expect(next.value).toMatchObject({ state: 'completed', response: 'all of it' });
+  });
+
+  it('answers the question that it was asked, and no other that has come meanwhile', async () => {
+    const sent: unknown[] = [];
+    let state = 'working';
+    const capsule = await FakeCapsule.open({
+      hasEvents: true,
+      watch: (watcher) => {
+        watcher.write(acknowledgement);
+        if (watcher.eventsHeader === '1') watcher.write(snapshot({ waitId: 'q1', prompt: 'Which?' }));
+      },
+      call: (method, params) => {
+        const [watcher] = capsule.watchers;
+        if (method === 'tasks/get') return taskObject({ state, prompt: state === 'input-required' ? 'Which?' : null });
+        sent.push([method, params['id'], params['wait'], params['text']]);
+        if (method === 'tasks/answer') {
+          state = 'completed';
+          watcher?.write(status(2n, 'working', { message: 'resumed' }) + status(3n, 'completed'));
+          // Another client was faster.
+          throw new JsonRpcFault('question-not-open');
+        }
+        state = 'input-required';
+        watcher?.write(status(0n, 'working') + status(1n, 'input-required'));
+        return taskObject({ state: 'working' });
+      },
+    });
+    const run = new CapsuleClient({ url: capsule.url, limits: quick }).run('do it', { onInput: () => 'green' });
+    let next = await run.next();
+    while (next.done !== true) next = await run.next();
+    expect(next.value.state).toBe('completed');
+    expect(sent).toEqual([
+      ['message/send', undefined, undefined, undefined],
+      ['tasks/answer', taskId, 'q1', 'green'],
+    ]);
+  });
+
   it('fails of what an answer fails of, and ends with its signal', async () => {
     const capsule = await FakeCapsule.open({
       watch: (watcher) => watcher.write(acknowledgement),
@@ -324,6 +396,22 @@ describe('a call', () => {
     expect(capsule.calls).toMatchObject([
       { method: 'tasks/cancel', params: { id: taskId }, headers: { authorization: 'Bearer secret' } },
     ]);
+  });
+
+  it('is not sent with a token that no header holds, which no error repeats', async () => {
+    const capsule = await FakeCapsule.open();
+    const client = new CapsuleClient({ url: capsule.url, token: 'secret\n', limits: quick });
+    const failure = await client.card().catch((error: unknown) => error as Error);
+    expect(failure).toMatchObject({ code: 'bad-token' });
+    expect(String(failure)).not.toContain('secret');
+    expect(capsule.calls).toEqual([]);
+  });
+
+  it('is bound by the usual limits where one is undefined, and by none that is no number', async () => {
+    const capsule = await FakeCapsule.open();
+    const client = new CapsuleClient({ url: capsule.url, limits: { callMs: undefined } });
+    expect(await client.card()).toMatchObject({ name: 'fake' });
+    expect(() => new CapsuleClient({ url: capsule.url, limits: { idleMs: Number.NaN } })).toThrow(/limits.idleMs/);
   });
 
   it('is refused as the capsule refuses it', async () => {

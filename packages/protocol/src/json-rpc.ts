@@ -39,6 +39,11 @@ const faults = {
 
 export type JsonRpcFaultKind = keyof typeof faults;
 
+/** The code in the error of such a fault. */
+export function faultCode(kind: JsonRpcFaultKind): number {
+  return faults[kind][0];
+}
+
 /** A call that is answered with a JSON-RPC error. */
 export class JsonRpcFault extends Error {
   readonly code: number;

@@ -19,3 +19,11 @@ it('says what the network failed of', () => {
 it('throws a bug as it is, also one that has a code', () => {
   expect(() => faultOf(unreachable('ERR_INVALID_ARG_TYPE'), asked)).toThrow('odd');
 });
+
+it('says of a token that cannot be sent where it comes from, and not what it is', () => {
+  expect(faultOf(new ClientError('bad-token', 'no'), asked)).toMatchObject({
+    code: 'E-IO-003',
+    message:
+      'the capsule at localhost:1 was sent nothing: SVC_LISTENER_TOKEN holds what no header can, such as a line break',
+  });
+});

@@ -14,8 +14,10 @@ function unreachable(address: string, reason: string, cause: unknown): Diagnosti
   });
 }
 
+const askForToken = 'set SVC_LISTENER_TOKEN to the token of that capsule';
+const unsendable = 'SVC_LISTENER_TOKEN holds what no header can, such as a line break';
 const statusHints: Readonly<Record<number, string>> = {
-  401: 'set SVC_LISTENER_TOKEN to the token of that capsule',
+  401: askForToken,
   421: 'name it by localhost or 127.0.0.1',
 };
 
@@ -89,6 +91,10 @@ export function faultOf(error: unknown, { method, timeoutMs = 0, ...callee }: As
       return unexpectedAnswer(callee, status, String(status));
     case 'not-json':
       return new Diagnostic('E-IO-003', `the capsule at ${address} did not answer with JSON`);
+    case 'bad-token':
+      return new Diagnostic('E-IO-003', `the capsule at ${address} was sent nothing: ${unsendable}`, {
+        hint: askForToken,
+      });
     case 'fault':
     case 'bad-answer':
       return refusedCall(address, method, error.refusal);
