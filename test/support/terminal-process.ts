@@ -66,6 +66,13 @@ tell_modes()
 sys.exit(status % 256)
 `;
 
+/** Leaves out a sequence of which the end has not come. */
+function withoutBegun(text: string): string {
+  const at = text.lastIndexOf('\u001B');
+  const isBegun = at !== -1 && /^(?:\[[0-?]*[ -/]*)?$/.test(text.slice(at + 1));
+  return isBegun ? text.slice(0, at) : text;
+}
+
 /** Whether pseudo-terminals can be made here: by python3, which most systems have. */
 export function hasPseudoTerminals(): boolean {
   try {
@@ -92,6 +99,8 @@ export class TerminalProcess {
   readonly #columns: number;
   #changed: (() => void)[] = [];
   #searched = 0;
+  /** Everything that it was sent has come: the process ends before. */
+  #isClosed = false;
   /** The modes of the terminal, each time that they were told. */
   readonly modes: string[] = [];
   readonly ended: Promise<number | null>;
@@ -129,6 +138,7 @@ export class TerminalProcess {
     // The program may end before it reads.
     this.child.stdin?.on('error', () => {});
     this.ended = once(this.child, 'close').then(([code]) => {
+      this.#isClosed = true;
       this.#wake();
       return code as number | null;
     });
@@ -176,7 +186,7 @@ export class TerminalProcess {
   }
 
   async #change(what: string): Promise<void> {
-    if (this.child.exitCode !== null) throw new Error(`the program ended before ${what}:\n${this.raw}`);
+    if (this.#isClosed) throw new Error(`the program ended before ${what}:\n${this.raw}`);
     await new Promise<void>((resolve) => this.#changed.push(resolve));
   }
 
@@ -185,7 +195,8 @@ export class TerminalProcess {
     const model = new TerminalModel(this.#columns);
     const begun = this.raw.lastIndexOf(frameStart);
     const isWhole = begun < 0 || this.raw.includes(frameEnd, begun);
-    model.write(isWhole ? this.raw : this.raw.slice(0, begun));
+    const whole = isWhole ? this.raw : this.raw.slice(0, begun);
+    model.write(this.#isClosed ? whole : withoutBegun(whole));
     return model;
   }
 
@@ -196,5 +207,10 @@ export class TerminalProcess {
       if (rows.some((row) => pattern.test(row))) return rows;
       await this.#change(`${pattern} was shown`);
     }
+  }
+
+  /** Resolves once the last row matches, which is where a person types. */
+  async endsWith(pattern: RegExp): Promise<void> {
+    while (!pattern.test(this.terminal.rows.at(-1) ?? '')) await this.#change(`${pattern} was shown at the end`);
   }
 }
