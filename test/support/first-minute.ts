@@ -86,6 +86,8 @@ export class FirstMinute {
     const said = { stdout: '', stderr: '' };
     child.stdout?.setEncoding('utf8').on('data', (text: string) => (said.stdout += text));
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (said.stderr += text));
+    // It need not read everything.
+    child.stdin?.on('error', () => {});
     child.stdin?.end(input);
     const [code] = (await once(child, 'close')) as [number | null];
     return { code, ...said };
