@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -116,7 +116,7 @@ describe.skipIf(!hasPseudoTerminals())('the keyboard of a terminal (skipped with
     async function shell(): Promise<{ terminal: TerminalProcess; modes: () => Promise<string>; before: string }> {
       const terminal = new TerminalProcess(workspace, [], {
         command: ['bash', '--norc', '--noprofile', '-i'],
-        env: { NODE: process.execPath, PROGRAM: program },
+        env: { NODE: process.execPath, PROGRAM: program, LEAVE: join(folder, 'leave') },
       });
       await terminal.sends(/[$#] /);
       terminal.type("PS1='prompt$((40+2)) '\r");
@@ -218,6 +218,9 @@ describe.skipIf(!hasPseudoTerminals())('the keyboard of a terminal (skipped with
       terminal.type('w');
       await terminal.sends(/working/);
       terminal.type('echo stolen$((40+2))\r');
+      // Answered behind what was typed, which the terminal has by then.
+      await terminal.askModes();
+      writeFileSync(join(folder, 'leave'), '');
       await terminal.sends(/prompt42/);
       terminal.type('echo next$((40+2))\r');
       await terminal.sends(/next42[^]*prompt42/);

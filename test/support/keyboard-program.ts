@@ -1,5 +1,6 @@
 /** A program that reads the keyboard and prints each key as JSON, for tests of what becomes of the terminal. */
 
+import { existsSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 
 import { RawTerminal } from '@svc/svc/cli/keyboard/raw-terminal.ts';
@@ -20,7 +21,10 @@ const acts: Readonly<Record<string, () => void>> = {
   e: () => process.exit(3),
   w: () => {
     say('working');
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+    // Reads no key meanwhile, for a minute at the most.
+    const idle = new Int32Array(new SharedArrayBuffer(4));
+    for (let waits = 0; waits < 6000 && !existsSync(process.env['LEAVE'] ?? ''); waits += 1)
+      Atomics.wait(idle, 0, 0, 10);
     process.exit(4);
   },
 };
