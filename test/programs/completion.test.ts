@@ -234,8 +234,8 @@ describe('svc __complete', () => {
       expect(measured('__complete', kind).bytes - usual).toBeLessThan(40_000);
     }
     expect(measured('__complete', 'code').bytes - usual).toBeLessThan(120_000);
-    const least = (...args: readonly string[]): number =>
-      Math.min(...[1, 2, 3, 4, 5].map(() => measured(...args).cpuMs));
-    expect(least('__complete', 'session') - least('--version')).toBeLessThan(20);
+    // One right after the other: what else the machine does makes both slower, at one time more than at another.
+    const more = [1, 2, 3, 4, 5].map(() => measured('__complete', 'session').cpuMs - measured('--version').cpuMs);
+    expect(Math.min(...more)).toBeLessThan(20);
   });
 });
