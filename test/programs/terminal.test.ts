@@ -113,10 +113,9 @@ describe.skipIf(skipped)('svc run on a terminal (skipped without python3)', () =
     );
     expect(await running.ended).toBe(0);
     const { rows } = running.terminal;
-    expect(rows.filter((row) => row.startsWith('$ ')).map((row) => row.replace(/ +\d+ ms$/, ''))).toEqual([
-      `$ exit 3${' '.repeat(56)}exit 3`,
-      `$ echo hi${' '.repeat(55)}exit 0`,
-    ]);
+    expect(rows.filter((row) => row.startsWith('$ ')).map((row) => row.replace(/ +(?:\d+ ms|\d+\.\d s)$/, ''))).toEqual(
+      [`$ exit 3${' '.repeat(56)}exit 3`, `$ echo hi${' '.repeat(55)}exit 0`],
+    );
     expect(running.raw).not.toContain('untrusted-content');
   });
 
