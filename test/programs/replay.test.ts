@@ -78,18 +78,23 @@ describe('a recorded session', () => {
       shell: 'sh',
       input: `sleep 0.0${id.charCodeAt(0) % 7}; echo ${id}`,
     }));
+    // Longer than a call waits for it.
+    const late = 'until [ -e go ]; do sleep 0.05; done; echo late';
     const plan = calls([['plan_1', 'submit-plan', { id: 'p', steps }]]);
     const asks = calls([['ask_1', 'svc-tool-request-input', { prompt: 'Which colour?' }]]);
     const capsule = await started({
       manifest: `${queue}artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]\ncapabilities: { shell: { allow: [sh] }, plan: { submit: true } }\n`,
-      script: script(plan, asks, runs('sleep 1.5; echo late'), says('Done.'), says('It has ended.'), runs('sleep 60')),
+      script: script(plan, asks, runs(late), says('Done.')),
     });
+    const watch = await capsule.watch();
     const first = await capsule.submit('Paint.', 'ctx-of-mine');
-    await first.status('input-required', 'Which colour?');
+    const { id } = (await first.status('input-required', 'Which colour?')).data;
     await capsule.send('blue');
     await first.untilClosed();
-    const watch = await capsule.watch();
-    await watch.until(({ event, data }) => event === 'status' && JSON.stringify(data).includes('"final":true'));
+    writeFileSync(join(capsule.line.workdir, 'go'), '');
+    // The task that tells of the end of the command begins as the first one.
+    const second = await watch.until(({ text, data }) => text.includes('"input-required"') && data['id'] !== id);
+    await capsule.rpc('tasks/cancel', { id: second.data['id'] });
     const last = await capsule.send('Wait.');
     await capsule.rpc('tasks/cancel', { id: last.id });
     expect((await capsule.terminate()).code).not.toBeNull();
