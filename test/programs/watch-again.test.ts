@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { taskFile, useCapsules } from '../support/capsule-folders.ts';
+import { taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { message, startCapsule, SvcProcess } from '../support/svc-process.ts';
 
 const capsule = useCapsules();
@@ -39,6 +40,10 @@ describe('svc watch that is run again', () => {
   it('has what was missed; task, event and id together join both [D1-MISS-03, D1-REPLAY-13]', async () => {
     const workspace = capsule({ manifest: queue, files: taskFile });
     const { process, line } = await startCapsule(workspace);
+    // Its frames come by replay alone.
+    const isOver = () =>
+      readTrace(tracePath(workspace, line.session_id)).some(({ event_type: type }) => type === 'task_end');
+    await expect.poll(isOver, { timeout: 20_000 }).toBe(true);
     const first = new SvcProcess(workspace, ['watch', '--json']);
     await first.printed(/session ended/);
     await runTask(line.url);
