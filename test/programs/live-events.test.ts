@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import type { LiveEvent } from '@svc/protocol/live-events.ts';
-import { postBytes, RawSocket } from '../support/raw-socket.ts';
+import { bodyOf, postBytes, RawSocket } from '../support/raw-socket.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { asks, calls, says, script } from '../support/scripted-turns.ts';
 import { useStreamedCapsules, type StreamedCapsule } from '../support/streamed-capsule.ts';
@@ -42,10 +42,13 @@ async function watch(capsule: StreamedCapsule, headers: readonly string[] = []):
 }
 
 function framesOf(received: string): string[] {
-  return received.slice(received.indexOf('\r\n\r\n') + 4).split(/(?<=\n\n)/);
+  // Each connection has heartbeats of its own.
+  return bodyOf(received)
+    .split(/(?<=\n\n)/)
+    .filter((frame) => !frame.startsWith(':'));
 }
 
-const specified = /^(id: |event: (connection-ack|gap|capsule-closed)\n|:)/;
+const specified = /^(id: |event: (connection-ack|gap|capsule-closed)\n)/;
 
 function dataOf(frames: readonly string[], event: string): Record<string, unknown>[] {
   return frames
