@@ -106,7 +106,7 @@ describe('a running task', () => {
     const gate = new Gate(capsule.line.workdir);
     const stream = await capsule.submit('Work.', 'mine');
     await gate.reached();
-    const id = stream.frames[0]?.data['id'];
+    const { id } = (await stream.status('working', 'inference turn 1')).data;
     const ended = { id, contextId: 'mine', status: { state: 'canceled', message: 'task canceled' } };
     expect(await capsule.rpc('tasks/cancel', { id })).toEqual(ended);
     expect((await stream.untilClosed()).lines).toEqual([`0 ${working(1)}`, `1 ${canceled()}`]);
