@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 
 import { startFakeOllama, type FakeModel } from '@svc/testing/fake-ollama.ts';
+import { closedPort } from '../../../../../test/support/closed-port.ts';
 import { askOllama } from './ask-ollama.ts';
 
 const embeds = { name: 'nomic-embed-text:latest', capabilities: ['embedding'] };
@@ -13,7 +14,8 @@ const calls = { name: 'qwen3:8b', capabilities: ['completion', 'tools'] };
 
 async function answering(models: readonly FakeModel[]): Promise<string | null> {
   await using ollama = await startFakeOllama(models, []);
-  return await askOllama(ollama.endpoint);
+  // No test of how fast it is.
+  return await askOllama(ollama.endpoint, 20_000);
 }
 
 /** Answers each connection with these bytes, and keeps it open. */
@@ -52,9 +54,6 @@ describe('the model of an Ollama that answers', () => {
   });
 
   it('is none where nobody listens', async () => {
-    const { address, server } = await listening('');
-    server.close();
-    await once(server, 'close');
-    expect(await askOllama(address)).toBeNull();
+    expect(await askOllama(`http://127.0.0.1:${await closedPort()}`)).toBeNull();
   });
 });

@@ -6,7 +6,7 @@ import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { ownConnection } from '@svc/kit/net/connections.ts';
 
 /** Who is there answers at once. */
-const answerMs = 200;
+const usualAnswerMs = 200;
 const mostBytes = 1024 * 1024;
 /** Of the newest models, so many are asked what they can do. */
 const mostAsked = 8;
@@ -26,24 +26,24 @@ export function ollamaAddress(env: Readonly<Record<string, string | undefined>>)
 
 /**
  * The newest model of an Ollama at this address that can call tools, else the newest that is not there to embed texts; null when there
- * is none, or nothing answers within 200 ms.
+ * is none, or nothing answers within 200 ms, each time that it is asked.
  */
-export async function askOllama(address: string): Promise<string | null> {
-  const listed = tags.safeParse(await answerOf(`${address}/api/tags`));
+export async function askOllama(address: string, answerMs: number = usualAnswerMs): Promise<string | null> {
+  const listed = tags.safeParse(await answerOf(`${address}/api/tags`, answerMs));
   if (!listed.success) return null;
   const names = listed.data.models.map(({ name }) => name);
   const asked = names.slice(0, mostAsked);
-  const able = await Promise.all(asked.map(async (name) => await canCallTools(address, name)));
+  const able = await Promise.all(asked.map(async (name) => await canCallTools(address, name, answerMs)));
   return asked.find((_, index) => able[index] === true) ?? names.find((name) => !/embed|bert/i.test(name)) ?? null;
 }
 
-async function canCallTools(address: string, model: string): Promise<boolean> {
-  const told = abilities.safeParse(await answerOf(`${address}/api/show`, JSON.stringify({ model })));
+async function canCallTools(address: string, model: string, answerMs: number): Promise<boolean> {
+  const told = abilities.safeParse(await answerOf(`${address}/api/show`, answerMs, JSON.stringify({ model })));
   return told.success && told.data.capabilities.includes('tools');
 }
 
 /** Undefined where nothing answers, or what it says is too long or no JSON. */
-async function answerOf(url: string, body?: string): Promise<unknown> {
+async function answerOf(url: string, answerMs: number, body?: string): Promise<unknown> {
   const signal = AbortSignal.timeout(answerMs);
   try {
     const sent = body === undefined ? {} : { body };
