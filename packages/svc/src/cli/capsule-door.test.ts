@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import { closedPort } from '../../../../test/support/closed-port.ts';
 import { doorOf, patientConnections } from './approach-capsule.ts';
 import { faultOf } from './capsule-faults.ts';
 
@@ -69,7 +70,7 @@ describe('a call to a capsule', () => {
   });
 
   it('gives up on an address where nothing listens', async () => {
-    const address = await unusedAddress();
+    const address = `127.0.0.1:${await closedPort()}`;
     const waits: number[] = [];
     await expect(opening(address, async (ms) => waits.push(ms))).rejects.toMatchObject({ code: 'ECONNREFUSED' });
     expect(waits).toEqual([50, 100, 200, 400]);

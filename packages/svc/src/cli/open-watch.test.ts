@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { createServer as createSocketServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { closedPort } from '../../../../test/support/closed-port.ts';
 import type { ApproachedCapsule } from './approach-capsule.ts';
 import { openWatch } from './follow-stream.ts';
 
@@ -122,10 +123,7 @@ describe('an answer that is none', () => {
 
 describe('a capsule that cannot be reached', () => {
   it('because nothing listens there is E-IO-003 with a hint', async () => {
-    const server = createServer();
-    const address = await listen(server);
-    server.close();
-    await once(server, 'close');
+    const address = `127.0.0.1:${await closedPort()}`;
     await expect(openWatch(unguarded(address))).rejects.toMatchObject({
       code: 'E-IO-003',
       message: `the capsule at ${address} cannot be reached: nothing listens there`,
