@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -30,12 +30,10 @@ afterAll(() => workspace.remove());
 
 /** The verdict of a folder with this journal and trace, and nothing else. */
 async function verdictOf(recording: { journal: string; trace?: string }): Promise<Fields> {
-  const folder = join(workspace.folder, 'other');
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+  const folder = mkdtempSync(join(workspace.folder, 'other-'));
   writeFileSync(join(folder, 'journal.jsonl'), recording.journal);
   if (recording.trace !== undefined) writeFileSync(join(folder, 'trace.jsonl'), recording.trace);
-  const { code, stdout, stderr } = await svc(workspace, ['run', '--replay', './other', '--json']);
+  const { code, stdout, stderr } = await svc(workspace, ['run', '--replay', folder, '--json']);
   const [refusal = null] = /E-[A-Z]+-\d+/.exec(stderr) ?? [];
   const { session: _, steps: __, ...verdict } = JSON.parse(stdout) as Fields;
   return { code, refusal, ...verdict };
