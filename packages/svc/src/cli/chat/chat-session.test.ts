@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 
@@ -37,11 +37,20 @@ interface Asked {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** A chat with a server that notes what it is asked, has every call succeed, and streams these frames. */
+interface Answering {
+  /** Once it is asked for. */
+  readonly stream: Promise<ServerResponse>;
+  readonly reply: () => void;
+}
+
+/** A chat with a server that notes what it is asked, has every call succeed, and streams these frames; `onAnswer` answers `tasks/answer` instead. */
 async function openChat(
   frames: readonly string[] = [],
+  onAnswer: ((answering: Answering) => void) | null = null,
 ): Promise<{ chat: ChatSession; view: SessionView; asked: Asked[]; shown: ShownTerminal }> {
   const asked: Asked[] = [];
+  let onStream: (response: ServerResponse) => void = () => {};
+  const stream = new Promise<ServerResponse>((resolve) => (onStream = resolve));
   const server = createServer((request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (piece: string) => (body += piece));
@@ -51,12 +60,17 @@ async function openChat(
       if (call.method === 'stream/watch') {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
         for (const frame of frames) response.write(frame);
-        response.end();
+        onStream(response);
+        if (onAnswer === null) response.end();
         return;
       }
-      const result = { id: 'tsk_1', contextId: 'c', status: { state: 'working' } };
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result }));
+      const reply = (): void => {
+        const result = { id: 'tsk_1', contextId: 'c', status: { state: 'working' } };
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result }));
+      };
+      if (call.method === 'tasks/answer' && onAnswer !== null) onAnswer({ stream, reply });
+      else reply();
     });
   });
   servers.push(server);
@@ -90,6 +104,34 @@ describe('a chat', () => {
     expect(asked.map(({ method, params }) => [method, params])).toEqual([
       ['tasks/answer', { id: 'tsk_1', wait: 'q1', text: 'yes' }],
     ]);
+  });
+
+  it('shows an answer from here before what comes of it, also where the reply to it comes last', async () => {
+    const ack = encodeConnectionFrame({ event: 'connection-ack', conversationMode: 'threaded' });
+    const closed = encodeConnectionFrame({ event: 'capsule-closed' });
+    const settled = encodeLiveEvent({
+      event: 'question_settled',
+      taskId: taskOf,
+      waitId: 'q1',
+      end: 'answered',
+      answer: 'blue',
+    });
+    const painted = encodeNumberedFrame(1n, { event: 'text', taskId: taskOf, text: 'Painted.', final: true });
+    let reply = (): void => {};
+    const { chat, view, shown } = await openChat([ack], (answering) => {
+      reply = answering.reply;
+      void answering.stream.then((stream) => stream.end(settled + painted + closed));
+    });
+    const following = chat.follow();
+    view.show({ kind: 'task-started', taskId: taskOf });
+    view.show({ kind: 'question', taskId: taskOf, questionId: 'q1', prompt: 'Which colour?' });
+    const answered = chat.send('blue', view.question);
+    await following;
+    reply();
+    expect(await answered).toBe(true);
+    view.screen.flush();
+    const rows = await shown.rows();
+    expect(rows.slice(rows.indexOf('\u2502 Which colour?') + 1, -1)).toEqual(['answer> blue', '\u2502 Painted.']);
   });
 
   it('says of an answer of more than 16 MiB that it holds the beginning alone', async () => {

@@ -70,6 +70,8 @@ export class ChatSession {
   readonly #contextId: string;
   readonly #readPast: ChatParts['readPast'];
   readonly #said = new Set<string>();
+  /** Answers from here that are not shown yet, by their questions. */
+  readonly #answers = new Map<string, string>();
   #past: ReadonlyMap<string, GivenMessage> | null = null;
   #isMissingTold = false;
   #end: ChatEnd | null = null;
@@ -158,11 +160,20 @@ export class ChatSession {
    */
   async send(text: string, question: SessionView['question']): Promise<boolean> {
     if (question === null) return await this.message(text);
-    return await this.#try(async () => {
-      this.#view.answering(question);
+    this.#view.answering(question);
+    this.#answers.set(keyOf(question), text);
+    const isSent = await this.#try(async () => {
       await this.#answerQuestion(question.taskId, question.questionId, text);
-      this.say(say`answer> ${text}\n`);
+      this.#sayAnswer(question);
     });
+    this.#answers.delete(keyOf(question));
+    return isSent;
+  }
+
+  /** Once: when the session tells of it, so that it stands before what comes of it, or when the capsule says that it has taken it. */
+  #sayAnswer(question: QuestionOfTask): void {
+    const text = this.#answers.get(keyOf(question));
+    if (this.#answers.delete(keyOf(question))) this.say(say`answer> ${text ?? ''}\n`);
   }
 
   /** A capsule of before knows an answer by the message that it is. */
@@ -285,6 +296,10 @@ export class ChatSession {
         this.#resultCount += 1;
         this.#results = lastOf([...this.#results, { number: this.#resultCount, result: event.result }]);
         return;
+      case 'question-settled':
+        // Else it is of somebody who was faster.
+        if (event.end === 'answered' && event.answer === this.#answers.get(keyOf(event))) this.#sayAnswer(event);
+        return;
       case 'task-ended':
         this.#sent = this.#sent.filter(({ taskId }) => taskId !== event.taskId);
         if (event.state === 'completed' && this.#streamed.text !== '') this.#answer = this.#streamed;
@@ -293,6 +308,15 @@ export class ChatSession {
         return;
     }
   }
+}
+
+interface QuestionOfTask {
+  readonly taskId: string;
+  readonly questionId: string;
+}
+
+function keyOf({ taskId, questionId }: QuestionOfTask): string {
+  return `${taskId} ${questionId}`;
 }
 
 /** As many as are kept; the newest one whatever its length. */
