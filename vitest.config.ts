@@ -13,5 +13,7 @@ export default defineConfig({
     maxWorkers: availableParallelism(),
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // The second that Vitest waits by itself is shorter than a start of a program on a busy machine.
+    expect: { poll: { timeout: 20_000 } },
   },
 });

@@ -2,7 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
 import { HttpServer } from '@svc/kit/http/server.ts';
 import { temporaryDirectory, writeFiles } from './store/artifacts.ts';
@@ -49,7 +49,7 @@ beforeEach(async () => {
 });
 
 async function closed(file: FileHandle): Promise<void> {
-  await vi.waitUntil(() => file.fd === -1);
+  await expect.poll(() => file.fd).toBe(-1);
 }
 
 describe('a part of a file', () => {

@@ -1,13 +1,14 @@
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createContainedLauncher } from './contained-launcher.ts';
 import { LaunchSheets } from './launch/launch-sheets.ts';
 import { leastGrants } from './launch/process-grants.ts';
 import type { LaunchOutcome } from './launcher.ts';
 import { PipeStock } from './pipe-stock.ts';
+import { isRunning } from '../../../test/support/is-gone.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -51,10 +52,6 @@ async function launchBy(script: string, startMs: number): Promise<LaunchOutcome>
 }
 
 /** A zombie whose parent has not looked yet is no running process. */
-function isRunning(pid: string): boolean {
-  return existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
-}
-
 describe('a helper', () => {
   it('that never comes to the program is ended, with all it started, and the launch refused', async () => {
     expect(await launchBy('sleep 1000 & echo $! $$ > pids; wait', 2000)).toEqual({
@@ -63,9 +60,7 @@ describe('a helper', () => {
     });
     const pids = readFileSync(join(folder, 'pids'), 'utf8').trim().split(' ');
     expect(pids).toHaveLength(2);
-    await vi.waitFor(() => {
-      expect(pids.filter(isRunning)).toEqual([]);
-    });
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 
   it('that says what failed is believed', async () => {

@@ -19,12 +19,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { buildSync } from 'esbuild';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { directoryContract } from '../../../test/support/beneath-contract.ts';
 import { createDirectLauncher } from './direct-launcher.ts';
 import { endProcess, readOutput } from './launched-process.ts';
 import type { Launcher, LaunchedProcess, LaunchEnd, LaunchRequest } from './launcher.ts';
 import { PipeStock, namedPipes } from './pipe-stock.ts';
+import { isRunning } from '../../../test/support/is-gone.ts';
 
 const PATH = '/usr/local/bin:/usr/bin:/bin';
 let folder: string;
@@ -78,16 +79,9 @@ function openFiles(): readonly string[] {
   );
 }
 
-function isAlive(pid: number): boolean {
-  // A zombie whose parent has not looked yet is no running process.
-  return existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
-}
-
 /** A signal is sent at once and acted on soon. */
 async function expectGone(pid: number): Promise<void> {
-  await vi.waitFor(() => {
-    expect(isAlive(pid)).toBe(false);
-  });
+  await expect.poll(() => isRunning(pid)).toBe(false);
 }
 
 describe('the direct launcher', () => {
@@ -226,9 +220,7 @@ describe('the standard streams', () => {
       'the arguments are too long',
     );
     await pipes.close();
-    await vi.waitFor(() => {
-      expect(openFiles().filter((path) => path.startsWith(folder))).toEqual([]);
-    });
+    await expect.poll(() => openFiles().filter((path) => path.startsWith(folder))).toEqual([]);
   });
 
   it('are sockets where there are no pipes to be had', async () => {
@@ -298,7 +290,7 @@ describe('the end of a launched process', () => {
     const launched = await started(request('sh', ['-c', 'sleep 60 & echo $!; wait']));
     const [chunk] = (await once(launched.stdout, 'data')) as [Buffer];
     const grandchild = Number(chunk.toString());
-    expect(isAlive(grandchild)).toBe(true);
+    expect(isRunning(grandchild)).toBe(true);
     launched.kill('SIGTERM');
     expect(await launched.ended).toEqual({ kind: 'signaled', signal: 'SIGTERM' });
     await expectGone(grandchild);
@@ -334,7 +326,7 @@ describe('the end of a launched process', () => {
     const leftGroup = await run(request('sh', ['-c', 'setsid sleep 60 & echo $!']));
     expect(end.kind).toBe('exited');
     expect(leftGroup.end).toEqual({ kind: 'exited', exitCode: 0 });
-    for (const pid of [stdout, leftGroup.stdout].map(Number)) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+    for (const pid of [stdout, leftGroup.stdout].map(Number)) if (isRunning(pid)) process.kill(pid, 'SIGKILL');
   });
 
   it('is not disturbed by a process that never reads its input', async () => {

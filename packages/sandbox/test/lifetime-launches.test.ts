@@ -3,7 +3,7 @@ import { release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, type TestContext, vi } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 
 import { containedEnvironment, containedTemporary } from '../src/contained-environment.ts';
 import { type Containment, openPlace } from '../src/containment.ts';
@@ -96,9 +96,7 @@ describe.each(['sealed', 'scoped'] as const)('launches in %s', (ceiling) => {
       expect(said).toEqual(words.map((word) => `${word}\n`));
     }
     // What makes pipes ahead may still be at it.
-    await vi.waitFor(() => {
-      expect(holdings(home)).toEqual({ ...before, pipes: expect.any(Number) });
-    });
+    await expect.poll(() => holdings(home)).toEqual({ ...before, pipes: expect.any(Number) });
     expect(holdings(home).pipes - pipes).toBeLessThanOrEqual(64 + 16);
     await session.close();
     expect(holdings(home).descriptors).toBeLessThan(before.descriptors);

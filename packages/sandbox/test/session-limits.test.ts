@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { describe, expect, it, type TestContext, vi } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 
 import { ownGroupDirectory, ownGroupFacts } from '../src/own-facts.ts';
 import { needs } from './native/support/needs.ts';
@@ -174,6 +174,6 @@ describe('the groups of a session', () => {
     expect(groups()).toHaveLength(before + 2);
     await session.close();
     expect(groups()).toHaveLength(before);
-    await vi.waitFor(() => expect(isGone(out.trim()) || isZombie(out.trim())).toBe(true));
+    await expect.poll(() => isGone(out.trim()) || isZombie(out.trim())).toBe(true);
   });
 });

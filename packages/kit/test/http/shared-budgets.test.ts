@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { busy } from '../../src/http/refusal.ts';
 import { jsonReply } from '../../src/http/reply.ts';
@@ -160,11 +160,12 @@ describe('what many clients send at once', () => {
       }
     }
     // The server may hear of the last of them after their clients.
-    await vi.waitFor(async () => {
-      const last = await nearlySent();
-      await last.send('x');
-      expect(await last.read()).toMatch(/^HTTP\/1\.1 200 /);
-    });
+    const last = async (): Promise<string> => {
+      const client = await nearlySent();
+      await client.send('x');
+      return await client.read();
+    };
+    await expect.poll(last).toMatch(/^HTTP\/1\.1 200 /);
   });
 });
 
@@ -174,14 +175,14 @@ describe('what is done with many bodies at once', () => {
       const client = new Client();
       await client.send(head(10 * mebibyte).replace('POST /', 'POST /slow'));
       await client.send(Buffer.alloc(10 * mebibyte, 'x'));
-      await vi.waitFor(() => expect(taken).toHaveLength(round));
+      await expect.poll(() => taken).toHaveLength(round);
       client.socket.destroy();
       await once(client.socket, 'close');
     }
     await delay(50);
     expect(await whole()).toMatch(/^HTTP\/1\.1 503 /);
     release();
-    await vi.waitFor(async () => expect(await whole()).toMatch(/^HTTP\/1\.1 200 /));
+    await expect.poll(whole).toMatch(/^HTTP\/1\.1 200 /);
   });
 });
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, openSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { PipeStock, helperPipes } from '../../src/pipe-stock.ts';
 import { startProcess } from '../../src/start-process.ts';
@@ -91,9 +91,7 @@ describe('pipes from the helper', () => {
         await started.process.ended;
       }
       await stock.close();
-      await vi.waitFor(() => {
-        expect(openPipes().filter((pipe) => !before.includes(pipe))).toEqual([]);
-      });
+      await expect.poll(() => openPipes().filter((pipe) => !before.includes(pipe))).toEqual([]);
     },
   );
 });

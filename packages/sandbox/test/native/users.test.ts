@@ -4,7 +4,7 @@ import { chownSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, sta
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { barePlan as bare, type KeptUsers, type LaunchPlan } from '../../src/launch/launch-plan.ts';
 import { keepUsers, type OpenUsers, unusedUser } from '../../src/limits/session-limits.ts';
@@ -143,7 +143,7 @@ describe('a program in a user namespace that was made before', () => {
     children.push(child);
     let said = '';
     stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
-    await vi.waitFor(() => expect(said).toBe('ready\n'));
+    await expect.poll(() => said).toBe('ready\n');
     const real = Number(/^Uid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
     const program = Number(/^Uid:\t\d+\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
     expect(real).toBe(program + 1);

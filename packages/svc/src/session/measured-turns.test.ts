@@ -3,7 +3,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { calls, hangs, says, type Turn } from '../../../../test/support/fake-driver.ts';
@@ -124,10 +124,11 @@ describe('a workdir that takes long to measure', () => {
     const fixture = new SessionFixture({ workdirSize: size, turns: [calls(['fill', {}])], tools: [tool] });
     const { task } = fixture.session.board.submit(userTask);
     const ended = fixture.session.run();
-    await vi.waitFor(() => {
+    const later = (): string => {
       fixture.clock.advance(1000);
-      expect(task.state).toBe('failed');
-    });
+      return task.state;
+    };
+    await expect.poll(later).toBe('failed');
     await expect(ended).resolves.toMatchObject({ status: 'trapped', trap: { message: breach } });
   });
 });

@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { directoryContract } from '../../../../test/support/beneath-contract.ts';
@@ -321,7 +321,7 @@ describe('measuring a large workdir', () => {
     size.begin();
     await expect(size.settled(AbortSignal.abort())).resolves.toBeUndefined();
     size.close();
-    await vi.waitFor(() => expect(heldBelow(root)).toEqual([]));
+    await expect.poll(() => heldBelow(root)).toEqual([]);
     expect(size.breached.aborted).toBe(false);
   });
 
@@ -346,7 +346,7 @@ describe('measuring a large workdir', () => {
     };
     const size = sizeOf({ maxBytes: 300, clock: { monotonicMs: () => (now += 1), after } });
     size.begin();
-    await vi.waitFor(() => expect(heldBelow(root)).toEqual([]));
+    await expect.poll(() => heldBelow(root)).toEqual([]);
     expect(now).toBeGreaterThan(50_000);
     writeFileSync(join(workdir, 'more'), 'x');
     // Twenty times what the slices took.

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -10,6 +10,7 @@ import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Driver, DriverOutcome, InferenceCall, InferenceRequest, Message } from '../../src/inference/driver.ts';
 import { createProcessDriver, type ProgramSettings } from '../../src/inference/process-driver.ts';
 import { doing, placeStandIn, type StandInName, type StandInStep } from '../../../../test/support/stand-in.ts';
+import { isRunning } from '../../../../test/support/is-gone.ts';
 
 const token = 'token-of-this-session';
 
@@ -116,10 +117,6 @@ const run = (of: Driver, ...steps: readonly StandInStep[]): Promise<DriverOutcom
 function replyOf(outcome: DriverOutcome): string {
   const [block] = outcome.kind === 'response' ? outcome.response.content : [];
   return block?.type === 'text' ? block.text : JSON.stringify(outcome);
-}
-
-function isRunning(pid: number): boolean {
-  return existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
 }
 
 const nobodyRuns = (): void => expect(started.filter(({ pid }) => isRunning(pid))).toEqual([]);

@@ -1,8 +1,8 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync, chmodSync, realpathSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync, chmodSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import type { LaunchedProcess, Launcher } from '@svc/sandbox/launcher.ts';
@@ -10,6 +10,7 @@ import type { Driver, DriverOutcome, InferenceCall, InferenceRequest } from '../
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { createProcessDriver, type ProgramSettings } from '../../src/inference/process-driver.ts';
 import { noToolCalls } from '../../../../test/support/quiet-calls.ts';
+import { isRunning } from '../../../../test/support/is-gone.ts';
 
 const program = join(import.meta.dirname, 'line-driver.mjs');
 
@@ -102,10 +103,6 @@ async function firstTurn(of: Driver): Promise<DriverOutcome> {
 function replyOf(outcome: DriverOutcome): string {
   const [block] = outcome.kind === 'response' ? outcome.response.content : [];
   return block?.type === 'text' ? block.text : JSON.stringify(outcome);
-}
-
-function isRunning(pid: number): boolean {
-  return existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
 }
 
 describe('a process driver', () => {
@@ -247,9 +244,7 @@ describe('ending a process driver', () => {
     const cancel = new AbortController();
     const task = scenario('silent').openTask();
     const outcome = task.infer(request('a'), recordingCall(cancel.signal));
-    await vi.waitFor(() => {
-      expect(started).toHaveLength(1);
-    });
+    await expect.poll(() => started).toHaveLength(1);
     cancel.abort(new Error('task canceled'));
     expect((await outcome).kind).toBe('failed');
     await task.close();

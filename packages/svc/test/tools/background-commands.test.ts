@@ -13,6 +13,7 @@ import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { FakeProcess, launcherOf } from '../../../../test/support/fake-process.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import { recordingContext } from './tool-context.ts';
+import { isRunning } from '../../../../test/support/is-gone.ts';
 
 /** The first id that a fresh clock gives. */
 const firstId = 'wrk_0199c82ce71070018203040506070801';
@@ -296,20 +297,16 @@ describe('the end of the session', () => {
     try {
       const tool = shell(createDirectLauncher({ cwd: workdir, drainMs: 100 }));
       const outcome = call(tool, 'sleep 1000 & echo $! > child; echo $$ > self; wait');
-      await expect.poll(() => existsSync(join(workdir, 'self'))).toBe(true);
+      const self = join(workdir, 'self');
+      await expect.poll(() => (existsSync(self) ? readFileSync(self, 'utf8') : '')).toMatch(/^\d+\n$/);
       clock.advance(10_000);
       expect(await outcome).toMatchObject({ exitCode: null });
       await background.stop();
-      expect(['self', 'child'].map((file) => isRunning(readFileSync(join(workdir, file), 'utf8').trim()))).toEqual([
-        false,
-        false,
-      ]);
+      const pids = ['self', 'child'].map((file) => readFileSync(join(workdir, file), 'utf8').trim());
+      // What it started is killed with it, and gone soon.
+      await expect.poll(() => pids.filter(isRunning)).toEqual([]);
     } finally {
       rmSync(workdir, { recursive: true, force: true });
     }
   });
 });
-
-function isRunning(pid: string): boolean {
-  return existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
-}

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, s
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
@@ -14,6 +14,7 @@ import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import { recordingContext } from './tool-context.ts';
+import { isRunning } from '../../../../test/support/is-gone.ts';
 
 const env = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8' };
 let workdir: string;
@@ -54,10 +55,6 @@ function shellTool(name: string, launcher: Launcher = createDirectLauncher({ cwd
 
 function run(name: string, command: string): Promise<ToolOutcome> {
   return shellTool(name).call({ command }, recordingContext());
-}
-
-function isRunning(pid: number): boolean {
-  return existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
 }
 
 describe('a shell tool', () => {
@@ -258,16 +255,12 @@ describe('a canceled command', () => {
       { command: `trap '' TERM; sh -c 'echo $$ >pid; exec sleep 60' & wait; sleep 60` },
       recordingContext({ signal: cancel.signal }),
     );
-    const pid = await vi.waitFor(() => {
-      const written = readFileSync(join(workdir, 'pid'), 'utf8');
-      expect(written).toMatch(/^\d+\n$/);
-      return Number(written);
-    });
+    const written = (): string => readFileSync(join(workdir, 'pid'), 'utf8');
+    await expect.poll(written).toMatch(/^\d+\n$/);
+    const pid = Number(written());
     cancel.abort(reason);
     await expect(call).rejects.toBe(reason);
-    await vi.waitFor(() => {
-      expect(isRunning(pid)).toBe(false);
-    });
+    await expect.poll(() => isRunning(pid)).toBe(false);
   });
 
   it('ends at once when the cancel came while it was being started', async () => {
