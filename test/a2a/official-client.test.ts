@@ -1,13 +1,11 @@
-import { execFile } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
 import { type Message, type Part, SendMessageRequest, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk';
 import { type Client, ClientFactory, ClientFactoryOptions } from '@a2a-js/sdk/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
+import { runProgram } from './run-program.ts';
 import { startObligingModel } from '../support/obliging-model.mjs';
 import { asks, says, script } from '../support/scripted-turns.ts';
 import { staysUp, type StreamedCapsule, useStreamedCapsules } from '../support/streamed-capsule.ts';
@@ -184,15 +182,7 @@ describe('the official client of A2A', () => {
   it('is the program that docs/doors.md shows', async () => {
     const [, program = ''] = /```js\n([^]*?)```/.exec(readFileSync(manual, 'utf8')) ?? [];
     const capsule = await capsules.script({ manifest: staysUp, script: script(says('Rain falls.')) });
-    // Beside the packages that it imports.
-    const folder = fileURLToPath(new URL('.', import.meta.url));
-    const file = join(folder, `a2a-${process.pid}.mjs`);
-    writeFileSync(file, program);
-    try {
-      const { stdout } = await promisify(execFile)(process.execPath, [file, `http://${capsule.line.url}`]);
-      expect(stdout).toBe('TASK_STATE_WORKING\nRain falls.\nTASK_STATE_COMPLETED\n');
-    } finally {
-      rmSync(file);
-    }
+    const { stdout } = await runProgram(program, `http://${capsule.line.url}`);
+    expect(stdout).toBe('TASK_STATE_WORKING\nRain falls.\nTASK_STATE_COMPLETED\n');
   });
 });

@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
 import { AgentCard, canonicalizeAgentCard, verifyAgentCardSignature } from '@a2a-js/sdk';
 import { ClientFactory } from '@a2a-js/sdk/client';
@@ -10,6 +8,7 @@ import { flattenedVerify, importJWK, type JWK } from 'jose';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { signedText } from '@svc/svc/listener/doors/a2a/card-signature.ts';
+import { runProgram } from './run-program.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { says, script } from '../support/scripted-turns.ts';
 import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
@@ -134,13 +133,7 @@ describe('a card', () => {
     const { jwk, kid } = await keyOf();
     const { url } = await cardOf();
     const program = [...readFileSync(manual, 'utf8').matchAll(/```js\n([^]*?)```/g)].map(([, text]) => text).at(-1);
-    const file = fileURLToPath(new URL(`verify-${process.pid}.mjs`, import.meta.url));
-    writeFileSync(file, program ?? '');
-    try {
-      const { stdout } = await promisify(execFile)(process.execPath, [file, url, JSON.stringify(jwk)]);
-      expect(stdout).toMatch(new RegExp(`^\\S+ \\S+ is signed with ${kid}\n$`));
-    } finally {
-      rmSync(file);
-    }
+    const { stdout } = await runProgram(program ?? '', url, JSON.stringify(jwk));
+    expect(stdout).toMatch(new RegExp(`^\\S+ \\S+ is signed with ${kid}\n$`));
   });
 });
