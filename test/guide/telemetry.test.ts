@@ -1,13 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
 import { OtlpReceiver } from '../support/otlp-receiver.ts';
+import { portToName } from '../support/port-to-name.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { svc } from '../support/svc-process.ts';
 
@@ -50,7 +50,7 @@ describe('docs/telemetry.md', () => {
     const program = process.env['OTELCOL'] ?? 'otelcol';
     if (spawnSync(program, ['--version']).status !== 0)
       return context.skip('needs the OpenTelemetry Collector, otelcol');
-    const port = await freePort();
+    const port = await portToName();
     const workspace = scriptCapsule({ files: { 'collector.yaml': configuration.replace(':4318', `:${port}`) } });
     open.push(() => workspace.remove());
     const collector = spawn(program, ['--config', join(workspace.folder, 'collector.yaml')]);
@@ -83,12 +83,3 @@ describe('docs/telemetry.md', () => {
     expect(said).toMatch(/gen_ai\.request\.model: Str\(scripted\)/);
   }, 120_000);
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}

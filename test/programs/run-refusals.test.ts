@@ -5,15 +5,16 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
+import { portToName } from '../support/port-to-name.ts';
 import { startCapsule, svc } from '../support/svc-process.ts';
 
 const capsule = useCapsules();
 
 describe('the port', () => {
   it('is exactly network.internal_port, and a taken one is E-RUN-010 [D1-MAN-17, D1-CLI-24, D1-CLI-25, D1-ERR-01, D1-ERR-14]', async () => {
-    const holder = createServer().listen(0, '127.0.0.1');
+    const port = await portToName();
+    const holder = createServer().listen(port, '127.0.0.1');
     await once(holder, 'listening');
-    const { port } = holder.address() as { port: number };
     const workspace = capsule({ manifest: `network: { internal_port: ${port} }\n` });
     const refused = await svc(workspace, ['run', '--json']);
     expect(refused).toMatchObject({ code: 1, stdout: '' });
