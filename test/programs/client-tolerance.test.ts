@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { closedPort } from '../support/closed-port.ts';
 import { PlayedCapsule, streamHead } from '../support/played-capsule.ts';
 import { SvcProcess, type SvcEnd } from '../support/svc-process.ts';
 import { makeWorkspace } from '../support/workspace.ts';
@@ -109,9 +110,7 @@ describe('svc watch', () => {
   });
 
   it('tries again, with longer and longer waits, where nothing listens yet [D1-CLI-23]', async () => {
-    const gone = await PlayedCapsule.open();
-    const { address } = gone;
-    gone.close();
+    const address = `127.0.0.1:${await closedPort()}`;
     const workspace = makeWorkspace({});
     cleanups.push(() => workspace.remove());
     const started = performance.now();

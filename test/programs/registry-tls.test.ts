@@ -7,6 +7,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
 import { hasProgram } from '../containment/use-capsule.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
+import { closedPort } from '../support/closed-port.ts';
 import { type Authority, certify, shown } from '../support/certify.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
@@ -142,10 +143,7 @@ describe.skipIf(!hasProgram('openssl'))('a registry behind TLS and a proxy (skip
   });
 
   it('is not reached through a proxy that is not there', async () => {
-    const gone = createProxy();
-    await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve));
-    const { port } = gone.address() as AddressInfo;
-    await new Promise((resolve) => gone.close(resolve));
+    const port = await closedPort();
     expect((await search({ HTTPS_PROXY: `http://127.0.0.1:${port}` })).stderr).toBe(
       `error[E-IO-003]: the proxy 127.0.0.1:${port}: nothing listens there\n`,
     );

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { closedPort } from '../support/closed-port.ts';
 import { attributesOf, OtlpReceiver, type ReceivedSpan } from '../support/otlp-receiver.ts';
 import { readTrace } from '../support/read-trace.ts';
 import { runsCommand, scriptCapsule } from '../support/script-capsule.ts';
@@ -179,9 +180,7 @@ describe('a session whose environment names a collector', () => {
   });
 
   it('ends in order where nobody listens, and says what was lost', async () => {
-    const collector = await OtlpReceiver.start();
-    const env = endpoint(collector);
-    await collector.close();
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await closedPort()}` };
     const workspace = capsule();
     const { code, stderr } = await run(workspace, env);
     expect(code).toBe(0);

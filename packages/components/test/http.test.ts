@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createServer as createTcpServer } from 'node:net';
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import type { Component, ComponentGrants } from '../src/component.ts';
 import { type ComponentHost, createComponentHost } from '../src/component-host.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { closedPort } from '../../../test/support/closed-port.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
 import {
   compileTimeoutMs,
@@ -192,12 +192,8 @@ describe('a request of a component', () => {
   });
 
   it('tells a server that refuses the connection from one that breaks it', async () => {
-    const gone = createTcpServer().listen(0, '127.0.0.1');
-    await once(gone, 'listening');
-    const { port } = gone.address() as AddressInfo;
-    gone.close();
     await openTool({ mayReach: () => true });
-    expect(await request({ authority: `127.0.0.1:${port}` })).toEqual({ error: 'connection-refused' });
+    expect(await request({ authority: `127.0.0.1:${await closedPort()}` })).toEqual({ error: 'connection-refused' });
     answer = (_, response) => response.socket?.destroy();
     expect(await request({})).toEqual({ error: 'connection-terminated' });
     answer = (_, response) => {

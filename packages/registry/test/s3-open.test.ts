@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { closedPort } from '../../../test/support/closed-port.ts';
 import { S3Store } from '../src/s3-store.ts';
 import { faultOf, now, openOn, s3Settings, shortLimits } from './s3-kit.ts';
 import { always, atFirst, losingAnswer, refusing } from './s3-misbehaviour.ts';
@@ -74,9 +75,7 @@ describe('the store on S3 is not opened', () => {
   });
 
   it('when nobody listens there', async () => {
-    const standIn = await S3StandIn.start();
-    const { endpoint } = standIn;
-    standIn.stop();
+    const endpoint = `http://127.0.0.1:${await closedPort()}`;
     const settings = s3Settings('s3://bucket', endpoint, standInUser);
     const opening = S3Store.open(settings, { now, onFault: () => {}, limits: shortLimits });
     expect(await faultOf(opening)).toBe('E-REG-025 cannot list the bucket: nothing listens there');

@@ -9,8 +9,8 @@ const ended = /^502 The server ended the connection before it answered \(ECONNRE
 
 describe('why nothing came of a connection', () => {
   networkReasonContract('the proxy of contained programs', {
-    ask: async (url) => {
-      const setting = { allow: [url.hostname], resolver: systemResolver, limits: { idleMs: 300 } };
+    ask: async (url, idleMs) => {
+      const setting = { allow: [url.hostname], resolver: systemResolver, limits: { idleMs } };
       const proxy = await EgressFixture.open(setting);
       onTestFinished(async () => await proxy.close());
       const answer = await exchange({ port: proxy.port, bytes: [getBytes(url.href)] });

@@ -8,6 +8,7 @@ import { HttpClient } from '@svc/kit/net/http-client.ts';
 import type { Publication } from '../../src/store/sources/registry-source.ts';
 import { archiveBytes, toolFiles } from '../store/artifacts.ts';
 import { client, echo, listening, rawServer, refusalOf } from './hostile-kit.ts';
+import { closedPort } from '../../../../test/support/closed-port.ts';
 import { json, StandInServer } from './stand-in-server.ts';
 
 let bytes: Buffer;
@@ -19,9 +20,7 @@ beforeEach(async () => {
 
 describe('a registry that cannot be talked to', () => {
   it('because nobody listens', async () => {
-    const server = createServer();
-    const port = await listening(server);
-    await new Promise((resolve) => server.close(resolve));
+    const port = await closedPort();
     expect(await refusalOf(client(`http://127.0.0.1:${port}`).index())).toMatchObject({
       code: 'E-IO-003',
       message: `the registry http://127.0.0.1:${port}: nothing listens there`,

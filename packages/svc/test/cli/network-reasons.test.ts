@@ -7,19 +7,20 @@ import { doorOf } from '../../src/cli/approach-capsule.ts';
 import { faultOf } from '../../src/cli/capsule-faults.ts';
 import { callCapsule } from '../../src/delegation/capsule-call.ts';
 
-const asked = { method: 'tasks/get', timeoutMs: 2000 };
+const method = 'tasks/get';
 
 describe('why nothing came of a connection', () => {
   networkReasonContract('a command', {
-    ask: async ({ host: address }) => {
-      const capsule = new CapsuleClient({ ...doorOf({ address, timeoutMs: asked.timeoutMs }), isGated: false });
-      const answer = capsule.call(asked.method, {});
+    ask: async ({ host: address }, answerMs) => {
+      // It tries a closed port again for most of a second.
+      const asked = { address, timeoutMs: Math.max(answerMs, 2000) };
+      const answer = new CapsuleClient({ ...doorOf(asked), isGated: false }).call(method, {});
       return await answer.then(
         () => 'an answer',
-        (error: unknown) => faultOf(error, { ...asked, address }).message,
+        (error: unknown) => faultOf(error, { ...asked, method }).message,
       );
     },
-    // It tries a closed port again for most of a second. Capsules are reached without TLS.
+    // Capsules are reached without TLS.
     says: {
       silence: /no answer within 2 s/,
       'a server without TLS': null,
@@ -28,8 +29,8 @@ describe('why nothing came of a connection', () => {
   });
 
   networkReasonContract('a delegation', {
-    ask: async (endpoint) => {
-      const answer = await callCapsule({ endpoint, token: null }, { method: 'tasks/get', params: {}, timeoutMs: 300 });
+    ask: async (endpoint, timeoutMs) => {
+      const answer = await callCapsule({ endpoint, token: null }, { method: 'tasks/get', params: {}, timeoutMs });
       return answer.kind === 'none' ? answer.reason : 'an answer';
     },
   });

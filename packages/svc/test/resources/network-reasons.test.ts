@@ -5,14 +5,14 @@ import { askPeer } from '../../src/resources/peer-client.ts';
 
 describe('why nothing came of a connection', () => {
   networkReasonContract('the client of peers', {
-    ask: async (url) => {
+    ask: async (url, totalMs) => {
       const exchange = await askPeer(
         {
           url,
           path: '/',
           headers: {},
           allow: [{ scheme: null, host: url.hostname, port: null }],
-          times: { idleMs: 20_000, totalMs: 300 },
+          times: { idleMs: 20_000, totalMs },
           signal: new AbortController().signal,
         },
         async () => await Promise.resolve('an answer'),
