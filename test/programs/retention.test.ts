@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
@@ -9,6 +10,7 @@ import { scriptCapsule } from '../support/script-capsule.ts';
 import { startCapsule, svc, type SvcEnd } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
+const killedAtUnlink = fileURLToPath(new URL('../support/killed-at-unlink.cjs', import.meta.url));
 const workspaces: Workspace[] = [];
 
 afterEach(() => {
@@ -108,12 +110,11 @@ describe('a session that records itself', () => {
   it('leaves no half of a journal where it is killed, and the next one brings it to an end', async () => {
     const workspace = capsule('{ sessions: 1 }', sleeps);
     const folders = Array.from({ length: 12 }, (_, index) => old(workspace, String(index + 1), 40));
-    const { process } = await startCapsule(workspace);
-    const begun = (): number => folders.filter((folder) => existsSync(join(folder, 'journal.removed'))).length;
-    while (begun() === 0) await new Promise((resolve) => setImmediate(resolve));
-    process.child.kill('SIGKILL');
-    await process.ended;
-    expect(begun()).toBeLessThan(folders.length);
+    // In the middle of the second.
+    const env = { NODE_OPTIONS: `--require ${killedAtUnlink}`, KILL_AT: '100' };
+    expect(await svc(workspace, ['run', '--json'], { env })).toMatchObject({ signal: 'SIGKILL' });
+    const begun = folders.filter((folder) => existsSync(join(folder, 'journal.removed')));
+    expect(begun).toHaveLength(2);
     for (const folder of folders) {
       const held = HeldDirectory.at(folder);
       const reader = JournalReader.open(held, null);

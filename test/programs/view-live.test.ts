@@ -54,8 +54,8 @@ describe('the events of a page', () => {
     await capsule.send('Paint.');
     const all = new ReadStream(await view.open(`/s/${id}/events`));
     await all.until('"state":"completed"');
-    await capsule.send('Paint again.');
-    await all.until('event: task_settled\n');
+    const again = await capsule.send('Paint again.');
+    await all.until(`event: task_settled\ndata: {"task_id":"${again.id}"`);
     expect(all.text).toMatch(/^event: connection-ack\ndata: .*\n\nevent: snapshot\ndata: .*\n\n/);
     const ids = [...all.text.matchAll(/^id: (\d+)$/gm)].map(([, number]) => Number(number));
     expect(ids.length).toBeGreaterThan(0);
