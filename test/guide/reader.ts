@@ -114,7 +114,7 @@ class OtherTerminal {
   constructor(command: string, { cwd, env }: { readonly cwd: string; readonly env: NodeJS.ProcessEnv }) {
     this.#child = spawn('bash', ['-c', `exec ${command}`], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream?.on('data', (chunk: Buffer) => this.#note(chunk.toString()));
+      stream?.setEncoding('utf8').on('data', (piece: string) => this.#note(piece));
     }
     this.ended = once(this.#child, 'close').then(([code]) => {
       this.#note('');

@@ -17,12 +17,15 @@ const frameForm =
 /** An event stream of a capsule, read from a socket of its own. A frame of any other form than the specified one throws. */
 export class FrameStream {
   readonly #raw: RawSocket;
-  #changed: () => void = () => {};
+  #changed: (() => void)[] = [];
 
   private constructor(raw: RawSocket) {
     this.#raw = raw;
-    raw.socket.on('data', () => this.#changed());
-    raw.socket.on('close', () => this.#changed());
+    for (const event of ['data', 'close']) {
+      raw.socket.on(event, () => {
+        for (const wake of this.#changed.splice(0)) wake();
+      });
+    }
   }
 
   /** Calls a streaming method of the capsule at `host:port`; resolves once it is being answered. */
@@ -96,9 +99,7 @@ export class FrameStream {
   }
 
   #change(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#changed = resolve;
-    });
+    return new Promise((resolve) => this.#changed.push(resolve));
   }
 }
 

@@ -26,10 +26,12 @@ export class ProgramProcess {
   ) {
     this.#name = basename(program, '.cjs');
     this.child = spawn(process.execPath, [program, ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
-    this.child.stdout?.on('data', (chunk: Buffer) => this.#note(() => (this.stdout += chunk.toString())));
-    this.child.stderr?.on('data', (chunk: Buffer) =>
+    // A character may come in two pieces.
+    for (const output of [this.child.stdout, this.child.stderr]) output?.setEncoding('utf8');
+    this.child.stdout?.on('data', (piece: string) => this.#note(() => (this.stdout += piece)));
+    this.child.stderr?.on('data', (piece: string) =>
       this.#note(() => {
-        const text = this.stderr + chunk.toString();
+        const text = this.stderr + piece;
         this.stderr = unseen === undefined ? text : text.replace(unseen, '');
       }),
     );

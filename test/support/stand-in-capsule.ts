@@ -15,7 +15,7 @@ export class StandInCapsule {
   readonly asked: (string | undefined)[] = [];
   /** How often its card was asked for. */
   cards = 0;
-  #changed: () => void = () => {};
+  #changed: (() => void)[] = [];
 
   private constructor(server: Server) {
     this.#server = server;
@@ -44,7 +44,7 @@ export class StandInCapsule {
       response.write('event: connection-ack\ndata: {"role":"observer","conversation_mode":"stateless"}\n\n');
       capsule.asked.push(request.headers['last-event-id'] as string | undefined);
       capsule.#streams.push(response);
-      capsule.#changed();
+      for (const wake of capsule.#changed.splice(0)) wake();
     });
     const record = liveRecord({
       session_id: id,
@@ -63,7 +63,7 @@ export class StandInCapsule {
     for (;;) {
       const stream = this.#streams.at(-1);
       if (stream !== undefined) return stream;
-      await new Promise<void>((resolve) => (this.#changed = resolve));
+      await new Promise<void>((resolve) => this.#changed.push(resolve));
     }
   }
 

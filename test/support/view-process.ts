@@ -98,7 +98,7 @@ export class ViewProcess {
 export class ReadStream {
   text = '';
   isOver = false;
-  #changed: () => void = () => {};
+  #changed: (() => void)[] = [];
 
   constructor(response: Response) {
     void this.#read(response);
@@ -109,12 +109,12 @@ export class ReadStream {
     for (;;) {
       if (this.text.includes(text)) return this.text;
       if (this.isOver) throw new Error(`the stream ended without ${JSON.stringify(text)}: ${this.text}`);
-      await new Promise<void>((resolve) => (this.#changed = resolve));
+      await new Promise<void>((resolve) => this.#changed.push(resolve));
     }
   }
 
   async untilOver(): Promise<string> {
-    while (!this.isOver) await new Promise<void>((resolve) => (this.#changed = resolve));
+    while (!this.isOver) await new Promise<void>((resolve) => this.#changed.push(resolve));
     return this.text;
   }
 
@@ -123,13 +123,17 @@ export class ReadStream {
     try {
       for await (const piece of response.body ?? []) {
         this.text += decoder.decode(piece as Uint8Array, { stream: true });
-        this.#changed();
+        this.#wake();
       }
     } catch {
       // The server has cut it.
       this.text += '[cut]';
     }
     this.isOver = true;
-    this.#changed();
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of this.#changed.splice(0)) wake();
   }
 }
