@@ -1,5 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 import { calls, type Formation, says, useFormations } from '../support/formation.ts';
@@ -85,7 +84,7 @@ describe('a child whose parent is gone', () => {
     await formation.tasksEnded(1);
     formation.lead.child.kill('SIGKILL');
     await formation.lead.ended;
-    const settled = await completionOf(formation);
+    const settled = await formation.settledCompletion();
     expect(settled).toMatchObject({ status: 'error', reported_by: 'child', delivered: false });
     expect(settled['delivery_error']).toBe('the parent cannot be reached: nothing listens there');
     expect(formation.childTrace.at(-1)).toMatchObject({ event_type: 'session_end', status: 'failed' });
@@ -164,17 +163,6 @@ describe('who does what in a delegation', () => {
 function tokenIn(relayed: Relayed | undefined): unknown {
   const { credential, approval } = (relayed?.answer ?? {}) as Record<string, unknown>;
   return credential ?? approval;
-}
-
-/** What a poller reads once it has waited as D2 says: until it is delivered, or is said not to be. */
-async function completionOf(formation: Formation): Promise<Readonly<Record<string, unknown>>> {
-  const path = join(formation.childDirectory, 'completion.json');
-  for (let tries = 0; tries < 2000; tries += 1) {
-    const record = existsSync(path) ? formation.completion : {};
-    if (record['delivered'] === true || record['delivery_error'] !== undefined) return record;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error('the completion was never settled');
 }
 
 /** What `svc` achieves here when nothing lowers it. */

@@ -63,7 +63,7 @@ describe('a capsule that delegates', () => {
         session_id: child,
       });
     }
-    expect(formation.completion).toEqual({ ...told, reported_by: 'child', delivered: true });
+    expect(await formation.settledCompletion()).toEqual({ ...told, reported_by: 'child', delivered: true });
   });
 
   it('gives its child a directory for the owner alone, and the task as its first message [D2-DIR-01] [D2-DIR-02] [D2-DIR-03] [D2-DELEG-05]', async () => {

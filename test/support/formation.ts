@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { afterEach } from 'vitest';
+import { afterEach, expect } from 'vitest';
 
 import { readRunningRecords, type RunningRecord } from '@svc/svc/capsule/running-record.ts';
 import { readTrace } from './read-trace.ts';
@@ -131,6 +131,15 @@ export class Formation {
   /** What the only child of the lead left in `completion.json`. */
   get completion(): Readonly<Record<string, unknown>> {
     return JSON.parse(readFileSync(join(this.childDirectory, 'completion.json'), 'utf8')) as Record<string, unknown>;
+  }
+
+  /** The same, once somebody who polls it has waited as D2 says: until it is delivered, or is said not to be. The child writes that when the lead has long been told. */
+  async settledCompletion(): Promise<Readonly<Record<string, unknown>>> {
+    const read = (): Readonly<Record<string, unknown>> =>
+      existsSync(join(this.childDirectory, 'completion.json')) ? this.completion : {};
+    const isSettled = (): boolean => read()['delivered'] === true || read()['delivery_error'] !== undefined;
+    await expect.poll(isSettled).toBe(true);
+    return this.completion;
   }
 
   /** The lines of the trace in a directory below that of the lead's. */
