@@ -32,7 +32,7 @@ export class Editor {
 
   private constructor(agent: ChildProcess) {
     this.agent = agent;
-    agent.stderr?.on('data', (bytes: Buffer) => (this.stderr += String(bytes)));
+    agent.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
   }
 
   static async open(workspace: Workspace, { answer, args = [], cwd }: EditorOptions = {}): Promise<Editor> {

@@ -334,7 +334,7 @@ describe('an editor', () => {
       code: -32_603,
       message: expect.stringContaining('E-MAN-'),
     });
-    expect(connected.stderr).toContain('E-MAN-');
+    await expect.poll(() => connected.stderr).toContain('E-MAN-');
     // The agent does not get at its own manifest.
     const around = await open(await obliged());
     await expect(around.newSession('/')).rejects.toMatchObject({ message: expect.stringContaining('E-RUN-029') });

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
+import { readRunningRecords } from '@svc/svc/capsule/running-record.ts';
 import { says, script } from '../support/scripted-turns.ts';
 import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
 
@@ -22,7 +23,7 @@ interface Served {
   readonly next: () => Promise<Json>;
   readonly send: (message: unknown) => void;
   /** Settles when the capsule runs. */
-  readonly up: Promise<void>;
+  readonly up: () => Promise<void>;
   /** Ends standard input; the files that the process has loaded. */
   readonly end: () => Promise<readonly string[]>;
 }
@@ -56,12 +57,8 @@ async function served(heldUntil = program): Promise<Served & { url: string }> {
   const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const records = join(home, '.svc', 'running');
-  const up = (async () => {
-    while (readdirSync(records).length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
-  })();
   return {
-    up,
+    up: () => expect.poll(() => readRunningRecords(home).length).toBe(2),
     url: `http://${capsule.line.url}/mcp`,
     next: async () => JSON.parse((await lines.next()).value as string) as Json,
     send: (message) => void child.stdin.write(`${typeof message === 'string' ? message : JSON.stringify(message)}\n`),
@@ -120,7 +117,7 @@ describe('the first answer of svc serve mcp', () => {
     expect(await next()).toMatchObject({ id: 2 });
     expect((await end()).some(isOfLibrary)).toBe(true);
     const silent = await served();
-    await silent.up;
+    await silent.up();
     const files = await silent.end();
     expect([files.length > 3, files.filter(isOfLibrary)]).toEqual([true, []]);
   });

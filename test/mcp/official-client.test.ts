@@ -144,7 +144,7 @@ describe('svc serve mcp', () => {
   it('says on standard error why a capsule cannot be launched', async () => {
     const { transport, said } = started(makeWorkspace({ 'svc.yaml': 'name: demo\n' }));
     await expect(connected({ revision: '2025-11-25' }, transport)).rejects.toThrow(/closed/i);
-    expect(said.join('')).toContain('E-MAN-');
+    await expect.poll(() => said.join('')).toContain('E-MAN-');
   });
 
   it('is what docs/doors.md has programs start', async () => {
@@ -200,7 +200,7 @@ describe('svc serve mcp of a session that runs', () => {
     capsule.process.child.kill('SIGKILL');
     expect(await refused).toMatch(/the connection to the capsule was lost|the capsule has ended/);
     while (!isGone(pid ?? 0)) await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(said.join('')).toContain('error[E-IO-003]: the capsule at 127.0.0.1:');
+    await expect.poll(() => said.join('')).toContain('error[E-IO-003]: the capsule at 127.0.0.1:');
   });
 
   it('shows the token of the environment, and says so where it is none', async () => {

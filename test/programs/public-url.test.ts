@@ -29,7 +29,7 @@ interface Started {
   readonly warned: boolean;
 }
 
-/** What the card of a capsule names, and whether its operator was warned of it. */
+/** What the card of a capsule names, and whether its operator was warned of it in all that it said. */
 async function started(
   manifest: string,
   { env = {}, args = [] }: { readonly env?: Record<string, string>; readonly args?: readonly string[] },
@@ -39,9 +39,11 @@ async function started(
   const port = line.url.split(':').at(-1);
   const answer = await fetch(`http://127.0.0.1:${port}/.well-known/agent-card.json`);
   const { supportedInterfaces = [] } = (await answer.json()) as { supportedInterfaces?: readonly { url: string }[] };
+  process.child.kill('SIGTERM');
+  const { stderr } = await process.ended;
   return {
     addresses: [...new Set(supportedInterfaces.map(({ url }) => url.replace(/:\d+\//, ':<port>/')))],
-    warned: process.stderr.includes('warning[W-SEC-033]'),
+    warned: stderr.includes('warning[W-SEC-033]'),
   };
 }
 
@@ -91,8 +93,6 @@ describe('the address that a card names', () => {
   it('is not looked at where no door is served, and counts as absent when it is empty', async () => {
     const closed = await started('doors: { serve: [] }\n', { env: { SVC_PUBLIC_URL: 'nonsense' } });
     expect(closed).toEqual({ addresses: [], warned: false });
-    running?.child.kill('SIGTERM');
-    await running?.ended;
     workspace?.remove();
     expect((await started('', { env: { SVC_PUBLIC_URL: '' } })).addresses).toEqual(['http://localhost:<port>/a2a']);
   });
