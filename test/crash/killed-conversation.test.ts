@@ -51,7 +51,7 @@ describe(`a threaded conversation whose session is killed while it is saved, ${r
       running.process.child.kill('SIGTERM');
       expect((await running.process.ended).code).toBe(0);
     },
-    rounds * 10_000,
+    60_000 + rounds * 30_000,
   );
 });
 

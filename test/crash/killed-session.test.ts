@@ -62,7 +62,7 @@ describe(`a session killed at any moment, ${rounds} rounds`, () => {
       expect((await svc(workspace, ['ps'])).stderr).toBe('no capsule is running\n');
       expect((await svc(workspace, ['run'])).code).toBe(0);
     },
-    rounds * 10_000,
+    60_000 + rounds * 30_000,
   );
 });
 

@@ -4,6 +4,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { type DeliveredSignals, Exporter } from '@svc/svc/telemetry/exporter.ts';
 import { readSettings } from '@svc/svc/telemetry/telemetry-settings.ts';
 import type { TraceLine } from '@svc/svc/trace/events.ts';
+import { closedPort } from '../support/closed-port.ts';
 import { OtlpReceiver } from '../support/otlp-receiver.ts';
 
 const open: (() => Promise<void> | void)[] = [];
@@ -52,11 +53,16 @@ async function receiverThat(answer?: OtlpReceiver['answer']): Promise<OtlpReceiv
   return receiver;
 }
 
+/** Longer than anything takes here that comes to an end by itself, on a busy machine too. */
+const patienceMs = 20_000;
+/** Much less than that. */
+const soonMs = patienceMs / 2;
+
 /** Sends this many spans, and says what became of them and how long the end took. */
 async function sent(
   exporter: Exporter,
   spans: number,
-  withinMs = 2000,
+  withinMs = patienceMs,
 ): Promise<{ readonly traces: DeliveredSignals['traces']; readonly tookMs: number }> {
   for (let number = 1; number <= spans; number += 1) exporter.take(inference(number));
   const began = performance.now();
@@ -82,10 +88,11 @@ describe('spans that are sent', () => {
   it('are dropped, the newest first, where there is no room, and a session waits for none of it', async () => {
     const receiver = await receiverThat();
     const exporter = exporterTo({ url: receiver.url, env: { OTEL_BSP_MAX_QUEUE_SIZE: '100' } });
-    const began = performance.now();
+    const before = process.cpuUsage();
     for (let number = 1; number <= 250; number += 1) exporter.take(inference(number));
-    expect(performance.now() - began).toBeLessThan(200);
-    const { traces } = await exporter.close(2000, null);
+    const { user, system } = process.cpuUsage(before);
+    expect(user + system).toBeLessThan(200_000);
+    const { traces } = await exporter.close(patienceMs, null);
     expect(traces).toEqual({ sent: 100, dropped: 150, failed: 0 });
     expect(receiver.spans.map(({ spanId }) => Number(spanId.slice(-8)))).toEqual(
       Array.from({ length: 100 }, (_, at) => at + 1),
@@ -98,7 +105,7 @@ describe('spans that are sent', () => {
     for (let number = 1; number <= 20; number += 1) exporter.take(inference(number));
     await receiver.requests.next();
     receiver.recover();
-    const { traces } = await exporter.close(2000, null);
+    const { traces } = await exporter.close(patienceMs, null);
     expect(traces).toEqual({ sent: 20, dropped: 0, failed: 0 });
     expect(receiver.spans.map(({ spanId }) => Number(spanId.slice(-8)))).toEqual(
       Array.from({ length: 20 }, (_, at) => at + 1),
@@ -136,46 +143,45 @@ describe('a collector that', () => {
     const { traces, tookMs } = await sent(exporterTo({ url: receiver.url }), 3);
     expect(traces).toEqual(refused);
     expect(receiver.requests.all.length).toBe(1);
-    expect(tookMs).toBeLessThan(1000);
+    expect(tookMs).toBeLessThan(soonMs);
   });
 
   it.each([502, 503, 504, 429])('answers %d is asked again until the end, and no longer', async (status) => {
     const receiver = await receiverThat((response) => void response.writeHead(status).end());
-    const { traces, tookMs } = await sent(exporterTo({ url: receiver.url }), 3, 500);
+    const { traces, tookMs } = await sent(exporterTo({ url: receiver.url }), 3, 1500);
     expect(traces).toEqual(refused);
     expect(receiver.requests.all.length).toBeGreaterThan(1);
-    expect(tookMs).toBeLessThan(1500);
+    expect(tookMs).toBeLessThan(soonMs);
   });
 
   it('asks for a longer pause than there is left is not asked again, and not waited for', async () => {
     const receiver = await receiverThat((response) => void response.writeHead(503, { 'retry-after': '60' }).end());
     const { traces, tookMs } = await sent(exporterTo({ url: receiver.url }), 3);
     expect([traces, receiver.requests.all.length]).toEqual([refused, 1]);
-    expect(tookMs).toBeLessThan(1000);
+    expect(tookMs).toBeLessThan(soonMs);
   });
 
   it('is not there costs the end its patience at most', async () => {
-    const receiver = await OtlpReceiver.start();
-    const { url } = receiver;
-    await receiver.close();
-    const exporter = exporterTo({ url });
+    const exporter = exporterTo({ url: `http://127.0.0.1:${await closedPort()}` });
     const { traces, tookMs } = await sent(exporter, 3, 500);
     expect([traces, exporter.why]).toEqual([refused, 'nothing listens there']);
-    expect(tookMs).toBeLessThan(1500);
+    expect(tookMs).toBeLessThan(soonMs);
   });
 
   it('never answers costs the end its patience at most', async () => {
     const receiver = await receiverThat(() => {});
     const { traces, tookMs } = await sent(exporterTo({ url: receiver.url }), 3, 300);
     expect(traces).toEqual(refused);
-    expect(tookMs).toBeLessThan(1500);
+    expect(tookMs).toBeLessThan(soonMs);
   });
 
   it('is slower than the time for a request is asked again', async () => {
     const receiver = await receiverThat(() => receiver.recover());
-    const env = { OTEL_EXPORTER_OTLP_TIMEOUT: '50' };
+    const env = { OTEL_EXPORTER_OTLP_TIMEOUT: '500' };
     const { traces } = await sent(exporterTo({ url: receiver.url, env }), 3);
-    expect([traces, receiver.requests.all.length]).toEqual([{ sent: 3, dropped: 0, failed: 0 }, 2]);
+    expect(traces).toEqual({ sent: 3, dropped: 0, failed: 0 });
+    // A busy machine may be as slow once more.
+    expect(receiver.requests.all.length).toBeGreaterThan(1);
   });
 
   it('answers more than anybody reads has taken what it was sent', async () => {
