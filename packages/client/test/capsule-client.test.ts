@@ -116,7 +116,7 @@ describe('a watch', () => {
 
   it('is made again when nothing comes for too long, and is lost when that goes on', async () => {
     const capsule = await FakeCapsule.open({ watch: (watcher) => watcher.write(acknowledgement) });
-    const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, idleMs: 30 } });
+    const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, idleMs: 300 } });
     await expect(all(client.watch())).rejects.toMatchObject({ name: 'ClientError', code: 'lost' });
     expect(capsule.watchers).toHaveLength(4);
   });
