@@ -41,11 +41,8 @@ describe('a formation of three levels whose last one does not listen', () => {
 
 /** The worker, once its parent has been told that it holds its task. */
 async function runningWorker(formation: Formation): Promise<{ readonly pid: number; readonly session_id: string }> {
-  for (let tries = 0; tries < 2000; tries += 1) {
-    if (formation.alive.includes('worker') && startedByChild(formation)) return formation.running('worker');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error('the worker never came up');
+  await expect.poll(() => formation.alive.includes('worker') && startedByChild(formation)).toBe(true);
+  return formation.running('worker');
 }
 
 function startedByChild(formation: Formation): boolean {

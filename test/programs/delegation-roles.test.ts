@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
-import { calls, type Formation, says, useFormations } from '../support/formation.ts';
+import { calls, says, useFormations } from '../support/formation.ts';
 import type { Relayed } from '../support/referee-relay.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { svc } from '../support/svc-process.ts';

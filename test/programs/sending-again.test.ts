@@ -31,12 +31,12 @@ const received = ({ trace }: Capsule): unknown[] =>
   trace.filter(({ event_type }) => event_type === 'task_received').map(({ text }) => text);
 
 async function ended(client: CapsuleClient, id: string): Promise<string> {
-  for (let asked = 0; asked < 500; asked += 1) {
-    const { state } = await client.task(id);
-    if (['completed', 'failed', 'canceled'].includes(state)) return state;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error(`${id} has not ended`);
+  await expect.poll(async () => (await client.task(id)).state).toMatch(/^(completed|failed|canceled)$/);
+  return (await client.task(id)).state;
+}
+
+async function asking(client: CapsuleClient, id: string): Promise<void> {
+  await expect.poll(async () => (await client.task(id)).state).toBe('input-required');
 }
 
 function recordsOf({ workspace }: Capsule): Record<string, unknown>[] {
@@ -83,9 +83,7 @@ describe('a message that is sent again', () => {
     const capsule = await started(asker, asks('Which colour?'), says('Done.'));
     const client = clientOf(capsule);
     const stream = await client.send('Paint.');
-    for (let asked = 0; (await client.task(stream.id)).state !== 'input-required' && asked < 500; asked += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await asking(client, stream.id);
     const answers = [
       await client.send('blue', { idempotencyKey: 'a1' }),
       await client.send('blue', { idempotencyKey: 'a1' }),
@@ -134,9 +132,7 @@ describe('the journal', () => {
     const capsule = await started(asker + journaled, asks('Which colour?'), says('Done.'));
     const client = clientOf(capsule);
     const { id } = await client.send('Paint.', { idempotencyKey: 'k1', traceparent });
-    for (let asked = 0; (await client.task(id)).state !== 'input-required' && asked < 500; asked += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await asking(client, id);
     await client.send('blue', { idempotencyKey: 'a1' });
     await ended(client, id);
     await capsule.terminate();

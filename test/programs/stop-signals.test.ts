@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
+import { isRunning } from '../support/is-gone.ts';
 import { readTrace } from '../support/read-trace.ts';
 import { tracePath } from '../support/capsule-folders.ts';
 import { runsCommand, scriptCapsule } from '../support/script-capsule.ts';
@@ -25,31 +26,14 @@ async function busyCapsule() {
 }
 
 async function pidIn(file: string): Promise<number> {
-  for (let tries = 0; tries < 500; tries += 1) {
-    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
-    if (text.endsWith('\n')) return Number(text);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error('the command did not start');
+  const written = (): string => (existsSync(file) ? readFileSync(file, 'utf8') : '');
+  await expect.poll(written).toMatch(/\n$/);
+  return Number(written());
 }
 
-/** A killed process is there until whoever inherited it has taken note; a zombie runs nothing any more. */
-async function isGone(pid: number): Promise<boolean> {
-  for (let tries = 0; tries < 300; tries += 1) {
-    const state = stateOf(pid);
-    if (state === null || state === 'Z') return true;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  return false;
-}
-
-function stateOf(pid: number): string | null {
-  try {
-    return /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1] ?? null;
-  } catch {
-    // No such process.
-    return null;
-  }
+/** A killed process is there until whoever inherited it has taken note. */
+async function gone(pid: number): Promise<void> {
+  await expect.poll(() => isRunning(pid)).toBe(false);
 }
 
 describe('a capsule that is told to stop', () => {
@@ -62,7 +46,7 @@ describe('a capsule that is told to stop', () => {
     clearInterval(again);
     expect(code).toBe(143);
     await watch.ended;
-    expect(await isGone(commandPid)).toBe(true);
+    await gone(commandPid);
     workspace.remove();
   });
 
@@ -72,7 +56,7 @@ describe('a capsule that is told to stop', () => {
     for (const signal of ['SIGSTOP', 'SIGINT', 'SIGTERM', 'SIGINT', 'SIGCONT'] as const) process.child.kill(signal);
     expect(await process.ended).toMatchObject({ code: 1, signal: null });
     expect(readTrace(tracePath(workspace, line.session_id)).at(-1)).toMatchObject({ event_type: 'session_end' });
-    expect(await isGone(commandPid)).toBe(true);
+    await gone(commandPid);
     workspace.remove();
   });
 
@@ -81,7 +65,7 @@ describe('a capsule that is told to stop', () => {
     process.child.kill('SIGHUP');
     const { code, signal } = await process.ended;
     expect({ code, signal }).toEqual({ code: 1, signal: null });
-    expect(await isGone(commandPid)).toBe(true);
+    await gone(commandPid);
     workspace.remove();
   });
 });

@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
+import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
+
 let made = 0;
 
 /** Commands that sleep for hours, each with a number of its own by which the host knows it. */
@@ -27,7 +29,7 @@ export class MarkedProcesses {
 
   /** Ends those that a class lets live. */
   end(): void {
-    for (const { pid } of this.#found()) process.kill(pid, 'SIGKILL');
+    for (const { pid } of this.#found()) unlessErrno(['ESRCH'], () => process.kill(pid, 'SIGKILL'), false);
   }
 
   #found(): readonly { readonly pid: number; readonly name: string }[] {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { inProcessorTime } from '../../../../test/support/processor-time.ts';
 import { matchesPattern } from './name-pattern.ts';
 
 describe('a pattern', () => {
@@ -82,8 +83,8 @@ describe('a pattern', () => {
   });
 
   it('takes no time worth a word on a text that is made to take long', () => {
-    const startedMs = performance.now();
-    expect(matchesPattern(`${'*a'.repeat(200)}b`, 'a'.repeat(100_000))).toBe(false);
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    const { value, ms } = inProcessorTime(() => matchesPattern(`${'*a'.repeat(200)}b`, 'a'.repeat(100_000)));
+    expect(value).toBe(false);
+    expect(ms).toBeLessThan(1_000);
   });
 });

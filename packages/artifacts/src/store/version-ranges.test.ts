@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { inProcessorTime } from '../../../../test/support/processor-time.ts';
 import { isVersionRange } from '../manifest/version-range.ts';
 import { allows, compareVersions, compatibleRange, highest } from './version-ranges.ts';
 
@@ -57,10 +58,9 @@ describe('a range of versions', () => {
       '1 && 2',
     ];
     expect(odd.filter(isVersionRange)).toEqual([]);
-    const started = performance.now();
-    for (const piece of [' 1', '1 ', '> ', '^1 ', '1 || ', '1.', 'x.', '1-', 'a-'])
-      isVersionRange(`${piece.repeat(60)}!`);
-    expect(performance.now() - started).toBeLessThan(500);
+    const pieces = [' 1', '1 ', '> ', '^1 ', '1 || ', '1.', 'x.', '1-', 'a-'];
+    const { ms } = inProcessorTime(() => pieces.map((piece) => isVersionRange(`${piece.repeat(60)}!`)));
+    expect(ms).toBeLessThan(500);
   });
 
   it('has one highest version, a final one before its pre-releases', () => {
