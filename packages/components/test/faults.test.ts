@@ -179,9 +179,9 @@ describe('the surroundings of a component', () => {
     await order(files, { op: 'list', path: '.' });
     expect(await order(files, { op: 'hold', path: 'note', count: 100 })).toBe('holds 100');
     const holding = (): number[] => componentProcesses().filter((pid) => readdirSync(`/proc/${pid}/fd`).length > 100);
-    expect(holding()).toHaveLength(1);
+    await expect.poll(holding).toHaveLength(1);
     await files.close();
-    expect(holding()).toEqual([]);
+    await expect.poll(holding).toEqual([]);
   });
 
   it('cannot be made of a directory that is not there', async () => {

@@ -48,6 +48,6 @@ describe('pipes of a helper', () => {
     if (script !== null) writeFileSync(helper, script, { mode: 0o755 });
     const before = readdirSync('/proc/self/fd');
     expect(await helperPipes(helper).make()).toEqual([]);
-    expect(readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(before.length);
+    await expect.poll(() => readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(before.length);
   });
 });

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { barePlan as bare } from '../../src/launch/launch-plan.ts';
 import { helperPath } from './support/helper.ts';
@@ -122,7 +122,7 @@ describe.each(users)('the processes of a launch by %s', (_name, user) => {
     const { pid, line, ended } = await start({ plan: composed(), user }, script);
     const program = childOf(childOf(pid));
     process.kill(pid, 'SIGTSTP');
-    await vi.waitFor(() => expect([stateOf(pid), stateOf(program)]).toEqual(['T', 'T']), { timeout: 10_000 });
+    await expect.poll(() => [stateOf(pid), stateOf(program)]).toEqual(['T', 'T']);
     process.kill(pid, 'SIGCONT');
     expect(await line()).toBe('on');
     expect(await ended).toEqual({ code: 0, signal: null });
@@ -138,15 +138,17 @@ describe.each(users)('the processes of a launch by %s', (_name, user) => {
     needs(context, 'superuser');
     const { pid } = await start({ plan: composed(), user }, 'echo up; exec sleep 1000');
     const first = childOf(pid);
-    // The program may run before its parent has come to rest.
-    await vi.waitFor(() => expect(readdirSync(`/proc/${first}/fd`)).toEqual([]), { timeout: 10_000 });
-    const outer = readdirSync(`/proc/${pid}/fd`).map((name) => readlinkSync(`/proc/${pid}/fd/${name}`));
-    expect(outer).toEqual([expect.stringMatching(/^pipe:/)]);
-    expect(readlinkSync(`/proc/${pid}/cwd`)).toBe('/');
+    const held = (helper: number) => (): string[] =>
+      readdirSync(`/proc/${helper}/fd`).map((name) => readlinkSync(`/proc/${helper}/fd/${name}`));
+    // The program may run before those above it have come to rest.
+    await expect.poll(held(first)).toEqual([]);
+    await expect.poll(held(pid)).toEqual([expect.stringMatching(/^pipe:/)]);
+    await expect.poll(() => readlinkSync(`/proc/${pid}/cwd`)).toBe('/');
     for (const helper of [pid, first]) {
-      expect(readFileSync(`/proc/${helper}/status`, 'latin1')).toMatch(
-        /CapInh:\t0{16}\nCapPrm:\t0{16}\nCapEff:\t0{16}\nCapBnd:\t0{16}\nCapAmb:\t0{16}\nNoNewPrivs:\t1\n/,
-      );
+      const status = (): string => readFileSync(`/proc/${helper}/status`, 'latin1');
+      await expect
+        .poll(status)
+        .toMatch(/CapInh:\t0{16}\nCapPrm:\t0{16}\nCapEff:\t0{16}\nCapBnd:\t0{16}\nCapAmb:\t0{16}\nNoNewPrivs:\t1\n/);
     }
   });
 
