@@ -68,12 +68,13 @@ describe.each([...asOneself, ...sealed.filter(({ uid }) => uid !== null)])('in $
     expect(await marked.settled(remaining)).toEqual(remaining);
   });
 
+  // By when all that it starts has to run.
   it('a tool that passes its deadline leaves nothing but what its class lets live', async (context) => {
     const marked = new MarkedProcesses();
     context.onTestFinished(() => marked.end());
     const capsule = await openCapsule(context, setup, {
       calls: [{ id: 'slow', tool: 'slow', input: {} }],
-      manifest: `artifacts: [{ name: slow, version: 1.0.0, source: ./slow, capabilities: { limits: { deadline: 1 } } }]\n`,
+      manifest: `artifacts: [{ name: slow, version: 1.0.0, source: ./slow, capabilities: { limits: { deadline: 4 } } }]\n`,
       capabilities: allow,
       files: {
         'slow/svc.yaml': 'name: slow\nversion: 1.0.0\nruntime: tool\nimplementation: native\n',
@@ -86,7 +87,7 @@ describe.each([...asOneself, ...sealed.filter(({ uid }) => uid !== null)])('in $
     });
     const { text, isError } = await capsule.result('slow');
     expect({ text, isError }).toEqual({
-      text: 'the tool slow did not end within 1 s (ended by signal SIGTERM)',
+      text: 'the tool slow did not end within 4 s (ended by signal SIGTERM)',
       isError: true,
     });
     expect(await marked.settled(remaining)).toEqual(remaining);

@@ -64,7 +64,9 @@ describe.each(asOneself)('in $name', (setup) => {
   });
 
   it('the operator is told at the start what is not installed', async (context) => {
-    const { stderr } = capsule(context).process;
+    const { process } = capsule(context);
+    await process.complained(/\n/);
+    const { stderr } = process;
     expect(stderr.split('\n')[0]).toBe(
       'warning[W-RUN-003]: capabilities.shell.allow lists svc-absent, which cannot be run here: no such command',
     );
