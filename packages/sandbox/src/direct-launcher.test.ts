@@ -45,12 +45,12 @@ function request(command: string, args: readonly string[] = [], over: Partial<La
   return { command, args, env: { PATH }, stdin: 'null', ...over };
 }
 
-function launcher(): Launcher {
-  return createDirectLauncher({ cwd: folder, pipes, drainMs: 200 });
+function launcher(drainMs = 200): Launcher {
+  return createDirectLauncher({ cwd: folder, pipes, drainMs });
 }
 
-async function started(asked: LaunchRequest): Promise<LaunchedProcess> {
-  const outcome = await launcher().launch(asked);
+async function started(asked: LaunchRequest, drainMs?: number): Promise<LaunchedProcess> {
+  const outcome = await launcher(drainMs).launch(asked);
   if (outcome.kind === 'refused') throw new Error(outcome.reason);
   return outcome.process;
 }
@@ -61,8 +61,11 @@ async function textOf(output: LaunchedProcess['stdout']): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-async function run(asked: LaunchRequest): Promise<{ stdout: string; stderr: string; end: LaunchEnd }> {
-  const launched = await started(asked);
+async function run(
+  asked: LaunchRequest,
+  drainMs?: number,
+): Promise<{ stdout: string; stderr: string; end: LaunchEnd }> {
+  const launched = await started(asked, drainMs);
   const [stdout, stderr, end] = await Promise.all([textOf(launched.stdout), textOf(launched.stderr), launched.ended]);
   return { stdout, stderr, end };
 }
@@ -318,7 +321,7 @@ describe('the end of a launched process', () => {
 
   it('waits for what a process left behind writes soon', async () => {
     const script = '(while [ ! -e go ]; do :; done; echo late) & touch go';
-    expect((await run(request('sh', ['-c', script]))).stdout).toBe('late\n');
+    expect((await run(request('sh', ['-c', script]), 10_000)).stdout).toBe('late\n');
   });
 
   it('does not wait for a process that left the group and keeps the outputs', async () => {

@@ -114,7 +114,8 @@ describe('a tunnel', () => {
   });
 
   it('ends after too long without a byte', async () => {
-    await open(() => {}, { limits: { idleMs: 20 } });
+    // It has to be entered and listened to before that.
+    await open(() => {}, { limits: { idleMs: 500 } });
     const socket = await enter();
     await once(socket, 'error');
     expect(fixture.upstreams.every(({ destroyed }) => destroyed)).toBe(true);

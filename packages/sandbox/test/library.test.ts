@@ -15,7 +15,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, type TestContext, vi } from 'vitest';
 
 import {
   explain,
@@ -53,6 +53,20 @@ async function shell(line: string, grants: Grants = {}, request: Partial<LaunchR
   const launched = await launch({ command: ['sh', '-c', line], grants, ...request });
   const end = await launched.output();
   return { exitCode: end.exitCode, out: end.stdout.toString(), err: end.stderr.toString(), end };
+}
+
+/** What there is in a folder for temporary files of its own, which it has until the test is over: others launch as well. */
+function leftBy(context: TestContext): () => readonly string[] {
+  const own = at('temporary');
+  mkdirSync(own);
+  const usual = process.env['TMPDIR'];
+  process.env['TMPDIR'] = own;
+  context.onTestFinished(() => {
+    if (usual === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = usual;
+    rmSync(own, { recursive: true });
+  });
+  return () => readdirSync(own);
 }
 
 /** The code of what a request is refused with. */
@@ -241,16 +255,14 @@ describe('launch', () => {
 
   it('refuses what cannot be carried out, and leaves nothing', async (context) => {
     await needsClass(context, 'sealed');
-    const before = readdirSync(tmpdir());
+    const left = leftBy(context);
     expect(await codeOf({ command: ['nope'] })).toBe('E-CAP-021');
     expect(await codeOf({ command: ['ls'], grants: { read: [at('gone')] } })).toBe('E-CAP-019');
     expect(await codeOf({ command: ['ls'], grants: { write: [realpathSync(tmpdir())] } })).toBe('E-CAP-019');
     expect(await codeOf({ command: ['ls'], grants: { network: ['a b'] } })).toBe('E-CAP-001');
     expect(await codeOf({ command: ['ls'], class: 'scoped', grants: { network: ['a'] } })).toBe('E-CAP-020');
     expect(await codeOf({ command: ['ls', 'a\0b'] })).toBe('E-CAP-021');
-    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('svc-sandbox-') && !before.includes(name))).toEqual(
-      [],
-    );
+    expect(left()).toEqual([]);
   });
 
   it('is done by many at once, each with grants of its own', async (context) => {
@@ -291,15 +303,13 @@ describe('what is explained', () => {
 
   it('starts nothing, makes nothing and refuses what a launch refuses', async (context) => {
     await needsClass(context, 'sealed');
-    const before = readdirSync(tmpdir());
+    const left = leftBy(context);
     const explanation = await explain({ command: ['touch', at('touched')], grants: { network: ['a.example:443'] } });
     expect(explanation.network).toEqual(['a.example:443']);
     expect(explanation.networkHeldBy).toContain('proxy');
     expect(explanation.notStopped.join(' ')).toContain('it can send');
     expect(existsSync(at('touched'))).toBe(false);
-    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('svc-sandbox-') && !before.includes(name))).toEqual(
-      [],
-    );
+    expect(left()).toEqual([]);
     await expect(explain({ command: ['nope'] })).rejects.toMatchObject({ code: 'E-CAP-021' });
   });
 });
