@@ -18,8 +18,10 @@ function registryOfOldFiles(root: string): CapsuleRegistry {
   return createArtifactRegistry({ root, platform, env: {}, now: () => Date.now() + hourMs });
 }
 
+/** A registry for which every file has only just been written, however long that takes. */
 function registryOfNewFiles(root: string): CapsuleRegistry {
-  return createArtifactRegistry({ root, platform, env: {}, now: () => Date.now() });
+  const openedMs = Date.now();
+  return createArtifactRegistry({ root, platform, env: {}, now: () => openedMs });
 }
 
 async function found(registry: CapsuleRegistry, name = 'child'): Promise<ResolvedCapsule> {

@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { ask, exchange, type RawResponse } from '../../kit/test/http/raw-client.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
+import { portToName } from '../../../test/support/port-to-name.ts';
 import { RawSocket } from '../../../test/support/raw-socket.ts';
 import { capsuleText, publishCapsule } from './published.ts';
 import { identitySentence, refusal, sentence, textOf } from './referee-kit.ts';
@@ -175,6 +176,7 @@ describe('a running svc-referee', () => {
   it('warns of a name that no capsule has, such as a list of names [D2-OPT-04]', async () => {
     const root = await registry();
     const { process: referee, port } = await startReferee(['--registry-path', root, '--spawn-allow', 'lead,scout']);
+    await referee.complained(/\nhint: .*\n/);
     expect(referee.stderr).toBe(
       'warning[W-REF-001]: --spawn-allow lead,scout is the name of no capsule and admits none\n' +
         'hint: give --spawn-allow once for each name\n',
@@ -207,14 +209,15 @@ describe('a running svc-referee', () => {
   });
 
   it('forgets all sessions and tokens when it ends [D2-TOKEN-08] [D2-SESS-10] [D2-CORE-03]', async () => {
-    const args = ['--registry-path', await registry(), '--spawn-allow', 'lead'];
+    const port = await portToName();
+    const args = ['--registry-path', await registry(), '--spawn-allow', 'lead', '--port', String(port)];
     const first = await startReferee(args);
     const credential = textOf(await register(first.port, 'ses_a', 'lead'), 'credential');
     const approval = textOf(await spawn(first.port, credential), 'approval');
     first.process.child.kill('SIGKILL');
     await first.process.ended;
-    const second = await startReferee([...args, '--port', String(first.port)]);
-    expect(second.port).toBe(first.port);
+    const second = await startReferee(args);
+    expect([first.port, second.port]).toEqual([port, port]);
     expect((await ask(second.port, 'GET /status/ses_a HTTP/1.1')).status).toBe(404);
     await register(second.port, 'ses_b', 'lead');
     const identity = [403, sentence(identitySentence)];

@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest';
 
 import { decodeRecord } from '../src/artifact-records.ts';
 import { ask } from '../../kit/test/http/raw-client.ts';
+import { portToName } from '../../../test/support/port-to-name.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
 import { authorized, bareArchive } from './registry-kit.ts';
 import { startRegistry } from './registry-process.ts';
@@ -30,8 +31,8 @@ describe(`a registry killed while it takes publishes, ${rounds} rounds`, () => {
     'has every artifact it answered 201 for, whole, none in part and none twice',
     async () => {
       const data = temporaryDirectory();
-      const first = await startRegistry(data);
-      const bind = { REGISTRY_BIND: `127.0.0.1:${first.port}` };
+      const bind = { REGISTRY_BIND: `127.0.0.1:${await portToName()}` };
+      const first = await startRegistry(data, bind);
       const startedMs = performance.now();
       const whole = await publishAll(first.port, 'whole');
       const wholeMs = performance.now() - startedMs;

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { ask, received } from '../../kit/test/http/raw-client.ts';
+import { portToName } from '../../../test/support/port-to-name.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
 import { zipBytes } from '../../artifacts/test/store/zip-bytes.ts';
 import { authorized, bareArchive, key } from './registry-kit.ts';
@@ -198,7 +199,8 @@ describe('a running svc-registry', () => {
 
   it('sweeps what it left when it was killed, at its next start', async () => {
     const data = temporaryDirectory();
-    const { process: killed, port } = await startRegistry(data);
+    const bind = { REGISTRY_BIND: `127.0.0.1:${await portToName()}` };
+    const { process: killed, port } = await startRegistry(data, bind);
     const staging = (): string[] => readdirSync(join(data, 'staging'), { recursive: true, encoding: 'utf8' });
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => socket.destroy());
@@ -208,7 +210,7 @@ describe('a running svc-registry', () => {
     killed.child.kill('SIGKILL');
     await killed.ended;
     expect(staging().some((path) => path.endsWith('archive.zip'))).toBe(true);
-    await startRegistry(data, { REGISTRY_BIND: `127.0.0.1:${port}` });
+    await startRegistry(data, bind);
     expect(staging().filter((path) => path.includes('/'))).toEqual(['another/its-work']);
   });
 });

@@ -171,11 +171,12 @@ describe('the masked places of a project folder', () => {
       for (let file = 0; file < 1000; file += 1) writeFileSync(join(shop, `d${directory}`, `f${file}`), '');
     }
     write('d57/.env');
+    nowMs = Date.now() + 60_000;
     const first = inProcessorTime(open);
     const second = inProcessorTime(() => first.value.look());
     expect(masked(first.value)).toEqual(['d57/.env']);
     expect(second.ms).toBeLessThan(first.ms);
-  }, 60_000);
+  }, 180_000);
 
   it('are directories that nobody may read, where they could be opened', (context) => {
     context.skip(process.getuid?.() === 0, 'root may read every directory');
