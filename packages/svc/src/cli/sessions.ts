@@ -24,11 +24,13 @@ import {
 } from './trace/recorded-sessions.ts';
 import { factsOf, type SessionFacts } from './trace/session-facts.ts';
 import { shownCount, shownMinute } from './trace/shown-values.ts';
+import { linesLeftOut } from './trace/trace-events.ts';
 
 /** A session that runs elsewhere and under a version of `svc` that does not tell its folder has no counts. */
-type ListedSession = Omit<SessionFacts, 'tasks' | 'tokens'> & {
+type ListedSession = Omit<SessionFacts, 'tasks' | 'tokens' | 'unread_lines'> & {
   readonly tasks: number | null;
   readonly tokens: number | null;
+  readonly unread_lines: number | null;
 };
 
 interface SessionsOptions extends WorkspaceOption {
@@ -126,7 +128,9 @@ function factsFor({ id, folder, record }: Candidate, context: CommandContext): L
   try {
     const directory = holdSession(folder, id);
     try {
-      return factsOf(id, directory, record !== null);
+      const facts = factsOf(id, directory, record !== null);
+      if (facts.unread_lines > 0) context.stderr.write(render([linesLeftOut(id, facts.unread_lines)], context));
+      return facts;
     } finally {
       directory.close();
     }
@@ -148,6 +152,7 @@ function factsOfRecord(record: RunningRecord): ListedSession {
     status: 'running',
     tasks: null,
     tokens: null,
+    unread_lines: null,
     task: null,
     steps: null,
     journal: null,

@@ -49,4 +49,23 @@ describe('a walk over lines', () => {
     expect(cursor.isTooLong).toBe(true);
     expect(cursor.offset).toBe(4);
   });
+
+  it('goes on behind such a line, and asks for no more bytes at once than a record has', () => {
+    const long = Buffer.alloc(2 * longestLine + 5, 'x');
+    const parts = ['one\n', long, '\n', 'two\n', long, '\nthree\n', long];
+    const bytes = Buffer.concat(parts.map((part) => Buffer.from(part)));
+    const asked: number[] = [];
+    const cursor = new LineCursor((room, at) => {
+      asked.push(room.length);
+      return bytes.copy(room, 0, at);
+    }, 0);
+    expect(walked(cursor)).toEqual([[0, 3, 'one']]);
+    expect(cursor.skip()).toBe(true);
+    expect(walked(cursor)).toEqual([[long.length + 5, 3, 'two']]);
+    expect([cursor.isTooLong, cursor.skip()]).toEqual([true, true]);
+    expect(walked(cursor)).toEqual([[2 * long.length + 10, 5, 'thr']]);
+    // The last one has no end.
+    expect([cursor.isTooLong, cursor.skip(), cursor.next(), cursor.isTooLong]).toEqual([true, false, false, false]);
+    expect(Math.max(...asked)).toBe(longestLine);
+  });
 });

@@ -41,6 +41,24 @@ export class LineCursor {
     }
   }
 
+  /**
+   * Goes behind a line that is longer than any record, in the memory that the walk has already: what `bytes` held of it is gone then. False where it has
+   * no end, and nothing comes any more.
+   */
+  skip(): boolean {
+    this.#isTooLong = false;
+    while (!this.#isAtEnd) {
+      this.#at += this.#filled.length;
+      const count = this.#read(this.#bytes, this.#at);
+      this.#isAtEnd = count < this.#bytes.length;
+      this.#filled = this.#bytes.subarray(0, count);
+      this.#end = this.#filled.indexOf(lineFeed);
+      if (this.#end >= 0) return true;
+    }
+    this.#end = this.#filled.length - 1;
+    return false;
+  }
+
   /** What the line is in, good until the next is gone to. */
   get bytes(): Buffer {
     return this.#filled;

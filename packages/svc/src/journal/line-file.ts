@@ -11,6 +11,8 @@ import { LineCursor, longestLine } from './line-cursor.ts';
 
 const lineFeed = 0x0a;
 const firstRead = 16 * 1024;
+/** Given of a line that is longer than any record. */
+const beginningBytes = 64 * 1024;
 
 /**
  * A regular file of the directory that belongs to `owner`, where that is known; null when there is none of that name. `E-RUN-072` for a link,
@@ -91,6 +93,21 @@ export class LineFile {
     const cursor = this.walk(offset);
     while (cursor.next()) yield { offset: cursor.offset, line: cursor.line };
     return { tooLong: cursor.isTooLong };
+  }
+
+  /**
+   * All lines of the file as far as the last line feed there is, with no more than 16 MiB of it in memory: of one that is longer than any record only the
+   * first 64 KiB, with `isWhole` false. A buffer is good until the next is asked for.
+   */
+  *everyLine(): Generator<{ readonly line: Buffer; readonly isWhole: boolean }> {
+    const cursor = this.walk(0);
+    for (;;) {
+      while (cursor.next()) yield { line: cursor.line, isWhole: true };
+      if (!cursor.isTooLong) return;
+      const beginning = Buffer.from(cursor.bytes.subarray(cursor.start, cursor.start + beginningBytes));
+      if (!cursor.skip()) return;
+      yield { line: beginning, isWhole: false };
+    }
   }
 
   close(): void {

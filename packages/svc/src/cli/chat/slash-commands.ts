@@ -108,7 +108,9 @@ function helpRows(): Shown {
 
 function listTasks(_rest: string, { chat, context, record }: CommandScope): void {
   if (record === null) return chat.say(say`the tasks of a capsule that is not of this user are not known\n`);
-  const tasks = tasksOfRunning(record, resolve(context.cwd, '.svc', 'sessions'));
+  const { tasks, unreadLines } = tasksOfRunning(record, resolve(context.cwd, '.svc', 'sessions'));
+  if (unreadLines > 0)
+    chat.say(say`the trace has lines of more than 16 MiB, which are left out here: ${unreadLines}\n`);
   if (tasks.length === 0) return chat.say(say`the session has had no task\n`);
   for (const { task, state, text } of tasks)
     chat.say(say`  ${task.slice(-8)}  ${state.padEnd(14)}  ${inertLine(text ?? '', previewCharacters)}\n`);
@@ -129,7 +131,7 @@ function shownGrant(value: unknown): string {
 
 async function cancelTask(rest: string, { chat, context, record }: CommandScope): Promise<void> {
   if (rest === '') return await chat.cancel();
-  const known = record === null ? [] : tasksOfRunning(record, resolve(context.cwd, '.svc', 'sessions'));
+  const known = record === null ? [] : tasksOfRunning(record, resolve(context.cwd, '.svc', 'sessions')).tasks;
   const [id, another] = known.map(({ task }) => task).filter((task) => task.endsWith(rest.replace(/^…/, '')));
   if (id === undefined || another !== undefined)
     return chat.say(

@@ -47,7 +47,9 @@ function taskNamed(
   const { record } = locateCapsule(context.home, wanted);
   const suffix = named.replace(/^…/, '');
   const ids =
-    record === null ? [suffix] : tasksOfRunning(record, sessionsFolder(context, { manifest })).map(({ task }) => task);
+    record === null
+      ? [suffix]
+      : tasksOfRunning(record, sessionsFolder(context, { manifest })).tasks.map(({ task }) => task);
   const matches = suffix.length < shortestSuffix ? [] : ids.filter((id) => id.endsWith(suffix));
   const [match, another] = matches;
   if (match === undefined) throw nothingToCancel(`no task of the session is ${named}`);

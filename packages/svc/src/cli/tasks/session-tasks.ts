@@ -8,6 +8,7 @@ import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { RunningRecord } from '../../capsule/running-record.ts';
 import { LineFile, openOwn } from '../../journal/line-file.ts';
 import { holdSession, thisUser, traceFile } from '../trace/recorded-sessions.ts';
+import { eachEvent, eventOf, type TracedEvent } from '../trace/trace-events.ts';
 
 /** A task as `svc tasks --json` writes it. Times are Unix milliseconds. */
 export interface ListedTask {
@@ -28,34 +29,39 @@ const longestText = 200;
 const mostMessages = 256;
 const told = new Set(['task_received', 'task_start', 'inference', 'task_end']);
 
-/** The tasks of a session, in the order in which they came; empty where there is no trace. */
-export function tasksIn(directory: HeldDirectory): readonly ListedTask[] {
-  const tasks = new Map<string, ListedTask>();
-  eachEvent(directory, told, (type, event) => takeEvent(type, event, tasks));
-  return [...tasks.values()];
+/** What a trace has of tasks. */
+export interface TracedTasks {
+  /** In the order in which they came. */
+  readonly tasks: readonly ListedTask[];
+  /** Lines of more than 16 MiB, of which more might follow. */
+  readonly unreadLines: number;
 }
 
-/** Calls `take` with each line of the trace of one of these types. */
-function eachEvent(
+/** The tasks of a session; none where there is no trace. */
+export function tasksIn(directory: HeldDirectory): TracedTasks {
+  const tasks = new Map<string, ListedTask>();
+  const unreadLines = eachEventIn(directory, told, (type, event) => takeEvent(type, event, tasks));
+  return { tasks: [...tasks.values()], unreadLines };
+}
+
+/** Calls `take` with each event of the trace of one of these types; as `eachEvent`. */
+function eachEventIn(
   directory: HeldDirectory,
   types: ReadonlySet<string>,
-  take: (type: string, event: TraceEvent) => void,
-): void {
+  take: (type: string, event: TracedEvent) => void,
+): number {
   const fd = openOwn(directory, traceFile, thisUser());
-  if (fd === null) return;
+  if (fd === null) return 0;
   const file = new LineFile(fd);
   try {
-    for (const { line } of file.lines(0)) {
-      const [, type = ''] = /^\{"event_type":"([a-z_]+)"/.exec(line.toString('latin1', 0, 64)) ?? [];
-      if (types.has(type)) take(type, eventOf(line.toString('utf8')));
-    }
+    return eachEvent(file, types, (type, read) => take(type, read()));
   } finally {
     file.close();
   }
 }
 
 /** The same for a session that runs. */
-export function tasksOfRunning(record: RunningRecord, sessionsFolder: string): readonly ListedTask[] {
+export function tasksOfRunning(record: RunningRecord, sessionsFolder: string): TracedTasks {
   return ofRunning(record, sessionsFolder, tasksIn);
 }
 
@@ -78,7 +84,7 @@ export function messagesOfRunning(record: RunningRecord, sessionsFolder: string)
 
 function messagesIn(directory: HeldDirectory): ReadonlyMap<string, GivenMessage> {
   const messages = new Map<string, GivenMessage>();
-  eachEvent(directory, new Set(['task_received']), (_, { task_id: id, origin, text }) => {
+  eachEventIn(directory, new Set(['task_received']), (_, { task_id: id, origin, text }) => {
     if (typeof id !== 'string' || typeof text !== 'string') return;
     messages.set(id, { origin: textOr(origin) ?? '', text: shortened(text, longestText) });
     const [oldest] = messages.keys();
@@ -97,11 +103,8 @@ export function grantsOfRunning(
     if (fd === null) return null;
     const file = new LineFile(fd);
     try {
-      for (const { line } of file.lines(0)) {
-        const { effective_grants: grants } = eventOf(line.toString('utf8'));
-        return typeof grants === 'object' && grants !== null ? { ...grants } : null;
-      }
-      return null;
+      const { effective_grants: grants } = eventOf(file.lineAt(0)?.toString('utf8') ?? '');
+      return typeof grants === 'object' && grants !== null ? { ...grants } : null;
     } finally {
       file.close();
     }
@@ -124,9 +127,7 @@ function ofRunning<Read>(
   }
 }
 
-type TraceEvent = Readonly<Record<string, unknown>>;
-
-function takeEvent(type: string, event: TraceEvent, tasks: Map<string, ListedTask>): void {
+function takeEvent(type: string, event: TracedEvent, tasks: Map<string, ListedTask>): void {
   const { task_id: id, timestamp: at } = event;
   if (typeof id !== 'string') return;
   const atMs = typeof at === 'number' ? at : null;
@@ -157,14 +158,4 @@ function takeEvent(type: string, event: TraceEvent, tasks: Map<string, ListedTas
 
 function textOr(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
-}
-
-/** Nothing of a line that is not JSON is known. */
-function eventOf(text: string): TraceEvent {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    return {};
-  }
 }

@@ -6,6 +6,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { locateCapsule, type LocatedCapsule, sendTokenHelp } from '../approach-capsule.ts';
 import type { CommandContext } from '../command-context.ts';
+import { render } from '../render-failure.ts';
 import { type Column, renderTable } from '../table.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
 import {
@@ -18,8 +19,9 @@ import {
   type WorkspaceOption,
 } from '../trace/recorded-sessions.ts';
 import { shownCount, shownDuration } from '../trace/shown-values.ts';
+import { linesLeftOut } from '../trace/trace-events.ts';
 import { type CapsuleOptions, isLive, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
-import { type ListedTask, tasksIn, tasksOfRunning } from './session-tasks.ts';
+import { type ListedTask, tasksIn, tasksOfRunning, type TracedTasks } from './session-tasks.ts';
 
 const columns: readonly Column[] = [
   { title: 'TASK', keeps: 8 },
@@ -69,14 +71,22 @@ function recordedTasks(
   options: WorkspaceOption,
 ): readonly ListedTask[] {
   const folder = folderOfSession(context, options, wanted);
-  const directory = holdSession(folder, locateSession(folder, wanted));
+  const id = locateSession(folder, wanted);
+  const directory = holdSession(folder, id);
   try {
-    const tasks: ListedTask[] = [];
-    for (const task of tasksIn(directory)) tasks.push({ ...task, state: leftAs[task.state] ?? task.state });
-    return tasks;
+    return inTrace(tasksIn(directory), id, context).map((task) => ({
+      ...task,
+      state: leftAs[task.state] ?? task.state,
+    }));
   } finally {
     directory.close();
   }
+}
+
+/** Standard error says what of the trace was passed over. */
+function inTrace({ tasks, unreadLines }: TracedTasks, session: string, context: CommandContext): readonly ListedTask[] {
+  if (unreadLines > 0) context.stderr.write(render([linesLeftOut(session, unreadLines)], context));
+  return tasks;
 }
 
 /** By the trace where it is of this user, with the state that the capsule tells of those that have not ended. */
@@ -86,7 +96,10 @@ async function liveTasks(
   options: TasksOptions,
 ): Promise<readonly ListedTask[]> {
   const { record } = locateCapsule(context.home, wanted);
-  const traced = record === null ? [] : tasksOfRunning(record, sessionsFolder(context, options));
+  const traced =
+    record === null
+      ? []
+      : inTrace(tasksOfRunning(record, sessionsFolder(context, options)), record.session_id, context);
   const capsule = await OpenCapsule.open(context, wanted, { ...options, method: 'tasks/get' });
   if (traced.length === 0) {
     const current = await capsule.currentTask();

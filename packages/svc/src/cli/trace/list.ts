@@ -19,6 +19,7 @@ import {
 } from './recorded-sessions.ts';
 import { factsOf, type SessionFacts } from './session-facts.ts';
 import { shownBytes, shownMinute } from './shown-values.ts';
+import { linesLeftOut } from './trace-events.ts';
 
 const columns: readonly Column[] = [
   { title: 'SESSION' },
@@ -70,7 +71,9 @@ function factsIn(
   try {
     const directory = holdSession(folder, id);
     try {
-      return [factsOf(id, directory, isRunning)];
+      const facts = factsOf(id, directory, isRunning);
+      if (facts.unread_lines > 0) context.stderr.write(render([linesLeftOut(id, facts.unread_lines)], context));
+      return [facts];
     } finally {
       directory.close();
     }

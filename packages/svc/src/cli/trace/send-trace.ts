@@ -13,7 +13,9 @@ import type { CommandContext } from '../command-context.ts';
 import { render } from '../render-failure.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
 import { openFolder, thisUser, traceFile, type WorkspaceOption } from './recorded-sessions.ts';
+import { linesLeftOut, receivedIn } from './trace-events.ts';
 
+const whyUnread = 'of more than 16 MiB, or of no event that this version of svc knows';
 /** For the whole of a trace. */
 const patienceMs = 60_000;
 /** Lines between two looks at whether the collector keeps up: fewer than wait in a queue. */
@@ -71,8 +73,8 @@ async function send(file: LineFile, settings: TelemetrySettings, { context, opti
   let exporter: Exporter | null = null;
   let session = name;
   let [lines, unread] = [0, 0];
-  for (const { line: text } of file.lines(0)) {
-    const line = lineOf(text.toString('utf8'));
+  for (const { line: text, isWhole } of file.everyLine()) {
+    const line = lineOf(isWhole ? parsed(text.toString('utf8')) : receivedIn(text.toString('utf8')));
     if (line === null) unread += 1;
     else if (line.event_type === 'session_start') {
       session = line.session_id;
@@ -90,6 +92,7 @@ async function send(file: LineFile, settings: TelemetrySettings, { context, opti
       ? jsonLine({ session, ...delivered, unread_lines: unread })
       : say`sent ${spans} spans and ${logs} logs of ${session}\n`,
   );
+  if (unread > 0) context.stderr.write(render([linesLeftOut(session, unread, whyUnread)], context));
   const loss = lossOf(delivered, exporter.why);
   if (loss === null) return;
   const hint = 'run it again when the collector is there: what arrived already has the same ids';
@@ -102,14 +105,7 @@ function asItIs(text: string): string {
 }
 
 /** Null for what is no line of a trace that this version knows. */
-function lineOf(text: string): TraceLine | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return null;
-  }
+function lineOf(value: unknown): TraceLine | null {
   const common = traceLine.safeParse(value);
   if (!common.success) return null;
   const { event_type } = common.data;
@@ -117,6 +113,15 @@ function lineOf(text: string): TraceLine | null {
   if (!own.success) return null;
   const line = { ...common.data, ...own.data } as unknown as TraceLine;
   return hasIds(line) ? line : null;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return null;
+  }
 }
 
 const isUuid = /_[0-9a-f]{32}$/;

@@ -7,6 +7,7 @@ import { isJournalHeld } from '../../capsule/journal-holder.ts';
 import { JournalReader } from '../../journal/journal-reader.ts';
 import { LineFile, openOwn } from '../../journal/line-file.ts';
 import { removedAt, startOf, thisUser, traceFile } from './recorded-sessions.ts';
+import { eachEvent, type TracedEvent } from './trace-events.ts';
 
 export interface SessionFacts {
   readonly session_id: string;
@@ -20,6 +21,8 @@ export interface SessionFacts {
   readonly status: string;
   readonly tasks: number;
   readonly tokens: number;
+  /** Lines of its trace that are longer than 16 MiB, and whose share in all this is missing. */
+  readonly unread_lines: number;
   /** The first words of its first task; null where there was none, or nothing says it. */
   readonly task: string | null;
   /** Null without a journal, as the journal itself. */
@@ -40,10 +43,11 @@ interface Counted {
   tasks: number;
   tokens: number;
   task: string | null;
+  unread: number;
 }
 
 function nothingCounted(): Counted {
-  return { capsule: null, version: null, folder: null, status: null, tasks: 0, tokens: 0, task: null };
+  return { capsule: null, version: null, folder: null, status: null, tasks: 0, tokens: 0, task: null, unread: 0 };
 }
 
 /** Reads its trace, which is short; of its journal only the beginning and the end, unless it has no trace. */
@@ -63,6 +67,7 @@ export function factsOf(id: string, directory: HeldDirectory, isRunning: boolean
       status: isRunning ? 'running' : (counted.status ?? statusWithoutEnd(directory)),
       tasks: counted.tasks,
       tokens: counted.tokens,
+      unread_lines: counted.unread,
       task: counted.task,
       steps: reader === null || opening === null ? null : stepsOf(reader),
       journal:
@@ -91,7 +96,7 @@ function stepsOf(reader: JournalReader): number | null {
   }
 }
 
-/** Null without a trace. The type of an event begins its line, so that most lines are not parsed. */
+/** Null without a trace. */
 function countTrace(directory: HeldDirectory): Counted | null {
   const fd = openOwn(directory, traceFile, thisUser());
   if (fd === null) return null;
@@ -103,15 +108,14 @@ function countTrace(directory: HeldDirectory): Counted | null {
   }
 }
 
+const told = new Set(['session_start', 'task_received', 'inference', 'session_end']);
+
 function countLines(file: LineFile): Counted {
   const counted = nothingCounted();
-  for (const { line } of file.lines(0)) {
-    const [, type = ''] = /^\{"event_type":"([a-z_]+)"/.exec(line.toString('latin1', 0, 64)) ?? [];
+  counted.unread = eachEvent(file, told, (type, read) => {
     if (type === 'task_received') counted.tasks += 1;
-    const isFirstTask = type === 'task_received' && counted.tasks === 1;
-    if (isFirstTask || type === 'session_start' || type === 'inference' || type === 'session_end')
-      countLine(line, type, counted);
-  }
+    if (type !== 'task_received' || counted.tasks === 1) countEvent(read(), type, counted);
+  });
   return counted;
 }
 
@@ -128,6 +132,7 @@ export function factsOfTrace(id: string, file: LineFile): SessionFacts {
     status: counted.status ?? 'crashed',
     tasks: counted.tasks,
     tokens: counted.tokens,
+    unread_lines: counted.unread,
     task: counted.task,
     steps: null,
     journal: null,
@@ -135,8 +140,7 @@ export function factsOfTrace(id: string, file: LineFile): SessionFacts {
   };
 }
 
-function countLine(line: Buffer, type: string, counted: Counted): void {
-  const event = objectOf(line.toString('utf8'));
+function countEvent(event: TracedEvent, type: string, counted: Counted): void {
   if (type === 'session_start') {
     const { name, version } = (event['capsule'] ?? {}) as { name?: unknown; version?: unknown };
     counted.capsule = typeof name === 'string' ? name : null;
@@ -152,16 +156,6 @@ function countLine(line: Buffer, type: string, counted: Counted): void {
 
 function countOf(value: unknown): number {
   return typeof value === 'number' && value > 0 ? value : 0;
-}
-
-function objectOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { capsule: {}, ...value } : { capsule: {} };
-  } catch {
-    // Nothing of a line that is not JSON is counted.
-    return { capsule: {} };
-  }
 }
 
 function countJournal(reader: JournalReader | null): Counted {

@@ -1,0 +1,69 @@
+/** Reads the events of a trace, also of one with a line that is too long to be read. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { LineFile } from '../../journal/line-file.ts';
+
+/** What a line says; nothing where it is not JSON. */
+export type TracedEvent = Readonly<Record<string, unknown>>;
+
+const longestWords = 2000;
+const textKey = ',"text":"';
+
+/**
+ * Calls `take` with the type of each event that is one of `types`, and with what reads it: most lines need not be parsed. Of a task whose text makes its
+ * line longer than 16 MiB, it reads how the text begins. Returns how many other such lines there are of which the types do not say that they can be
+ * passed over.
+ */
+export function eachEvent(
+  file: LineFile,
+  types: ReadonlySet<string>,
+  take: (type: string, read: () => TracedEvent) => void,
+): number {
+  let unread = 0;
+  for (const { line, isWhole } of file.everyLine()) {
+    const [, type = ''] = /^\{"event_type":"([a-z_]+)"/.exec(line.toString('latin1', 0, 64)) ?? [];
+    if (isWhole) {
+      if (types.has(type)) take(type, () => eventOf(line.toString('utf8')));
+      continue;
+    }
+    if (type !== '' && !types.has(type)) continue;
+    const received = receivedIn(line.toString('utf8'));
+    if (received === null) unread += 1;
+    else take(type, () => received);
+  }
+  return unread;
+}
+
+/** `W-RUN-173`: lines of a trace are missing in what is shown of it. `why` is a clause about them. */
+export function linesLeftOut(session: string, count: number, why = 'of more than 16 MiB'): Diagnostic {
+  const [lines, them] = count === 1 ? ['a line', 'it'] : [`${count} lines`, 'them'];
+  const message = `the trace of ${session} has ${lines} ${why}, and what follows from ${them} is left out`;
+  return new Diagnostic('W-RUN-173', message, {
+    hint: 'look into its trace.jsonl, which holds all lines as they were written',
+  });
+}
+
+/**
+ * A `task_received` by how its line begins: with the first words of its text, which stands last. Null for any other line. In JSON, no quotation mark
+ * inside a text stands right behind a comma.
+ */
+export function receivedIn(line: string): TracedEvent | null {
+  if (!line.startsWith('{"event_type":"task_received",')) return null;
+  const at = line.indexOf(textKey);
+  if (at === -1) return null;
+  const start = at + textKey.length;
+  const [words = ''] = /^(?:[^"\\]|\\(?:u[\da-f]{4}|[^u]))*/i.exec(line.slice(start, start + longestWords)) ?? [];
+  const event = eventOf(`${line.slice(0, start)}${words}"}`);
+  return 'text' in event ? event : null;
+}
+
+/** The event of a line; without a key where it is no JSON. */
+export function eventOf(text: string): TracedEvent {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    // No JSON: it says nothing.
+    return {};
+  }
+}
