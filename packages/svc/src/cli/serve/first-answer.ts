@@ -1,12 +1,11 @@
 /** Answers the request that clients of the Model Context Protocol begin with before the library of that protocol is there: loading it takes longer than all else. */
 
-import type { Readable, Transform } from 'node:stream';
+import { PassThrough, type Readable } from 'node:stream';
 
 import { asJsonObject, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { holdsWholeText } from '../../listener/doors/bad-input.ts';
 import { type IntroducedCapsule, servedCapabilities } from '../../listener/doors/mcp/capsule-tool.ts';
-import { wholeMessages } from './whole-messages.ts';
 
 /** A request that is longer is none of these. */
 const longestFirst = 64 * 1024;
@@ -17,8 +16,8 @@ const versions: ReadonlySet<unknown> = new Set(['2025-11-25', '2025-06-18', '202
 
 /** How a connection began. */
 export interface Beginning {
-  /** For the library, in the place of the client's stream: all messages that are not too long, the first request too. */
-  readonly input: Transform;
+  /** In the place of the client's stream: all that comes, the first request too. */
+  readonly input: PassThrough;
   /** The id of the request that has its answer already; null where none has. */
   readonly answeredId: string | number | null;
 }
@@ -34,7 +33,7 @@ export async function answerFirst(
 ): Promise<Beginning | null> {
   const first = await firstOf(source);
   if (first.length === 0) return null;
-  const input = wholeMessages(write);
+  const input = new PassThrough();
   const asked = initializeIn(first);
   const held = asked === null ? first : asked.forLibrary;
   if (source.readableEnded || source.destroyed) {

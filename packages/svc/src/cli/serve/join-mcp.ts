@@ -12,7 +12,6 @@ import {
   SdkHttpError,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 
 import { HttpDoor } from '@svc/client/http-door.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -28,9 +27,8 @@ import { faultOf } from '../capsule-faults.ts';
 import type { CommandContext } from '../command-context.ts';
 import { locateRunning } from '../locate-running.ts';
 import { interruptible } from '../stop-signals.ts';
-import { jsonLine } from '../terminal/shown.ts';
 import { whenGone } from '../when-gone.ts';
-import { libraryBuffer, sayLost, wholeMessages } from './whole-messages.ts';
+import { McpWire } from './mcp-wire.ts';
 
 /** For its card, and for whether the door is there. */
 const answerMs = 10_000;
@@ -53,14 +51,9 @@ export async function joinMcp(
   const capsule = await approachCapsule(located, choice);
   await checkDoor(capsule);
   await interruptible(context, async (signal) => {
-    const input = wholeMessages((answer) => void context.stdout.write(jsonLine(answer)));
-    // A program that is cut off is closed with an error, which is its end all the same.
-    process.stdin.on('error', () => {}).once('close', () => input.end());
-    process.stdin.pipe(input);
-    const wire = new StdioServerTransport(input, context.stdout.stream as NodeJS.WriteStream, libraryBuffer);
+    const wire = new McpWire(process.stdin, context);
     const bridge = new Bridge(wire, transportTo(capsule));
-    const onLost = (): void => sayLost(context);
-    await bridge.carry(signal, { watchOver: (onGone) => watchOver(located, onGone), onLost });
+    await bridge.carry(signal, (onGone) => watchOver(located, onGone));
   });
 }
 
@@ -107,23 +100,19 @@ interface OpenRequest {
   readonly leave: AbortController;
 }
 
-interface BridgeEnds {
-  /** Has the function called that it is given once the capsule is gone, and returns what ends that. */
-  readonly watchOver: (onGone: (why: Diagnostic) => void) => () => void;
-  /** Nothing more reaches the program, although standard input is open. */
-  readonly onLost: () => void;
-}
+/** Has the function called that it is given once the capsule is gone, and returns what ends that. */
+type WatchOver = (onGone: (why: Diagnostic) => void) => () => void;
 
 /** Hands on each message as it is. */
 class Bridge {
-  readonly #wire: StdioServerTransport;
+  readonly #wire: McpWire;
   readonly #http: StreamableHTTPClientTransport;
   /** What the program has asked and not been answered yet. */
   readonly #open = new Map<RequestId, OpenRequest>();
   /** Messages reach the capsule in the order in which they came. */
   #sent: Promise<void> = Promise.resolve();
 
-  constructor(wire: StdioServerTransport, http: StreamableHTTPClientTransport) {
+  constructor(wire: McpWire, http: StreamableHTTPClientTransport) {
     this.#wire = wire;
     this.#http = http;
     wire.onmessage = (message) => this.#fromProgram(message);
@@ -131,7 +120,7 @@ class Bridge {
   }
 
   /** Until standard input ends, or the signal comes. */
-  async carry(signal: AbortSignal, { watchOver, onLost }: BridgeEnds): Promise<void> {
+  async carry(signal: AbortSignal, watchOver: WatchOver): Promise<void> {
     await this.#http.start();
     let endWatch = (): void => {};
     try {
@@ -141,7 +130,7 @@ class Bridge {
           reject(why);
         });
         this.#wire.onclose = () => {
-          if (!process.stdin.readableEnded && !process.stdin.destroyed) onLost();
+          if (!process.stdin.readableEnded && !process.stdin.destroyed) this.#wire.sayLost();
           resolve();
         };
         signal.addEventListener('abort', () => resolve(), { once: true });

@@ -15,8 +15,8 @@ import type { RequestSpans } from '../../telemetry/request-spans.ts';
 import type { CommandContext } from '../command-context.ts';
 import { jsonLine } from '../terminal/shown.ts';
 import { answerFirst, type Beginning } from './first-answer.ts';
+import type { McpWire } from './mcp-wire.ts';
 import { runServed, type ServedOptions } from './run-served.ts';
-import { libraryBuffer, sayLost } from './whole-messages.ts';
 
 /**
  * Serves until standard input ends, or the session does; the exit code. Clients wait for what a server is before anything else, so that is answered as soon
@@ -74,36 +74,32 @@ class Connection {
     const { stdout } = this.#context;
     const beginning = await answerFirst(process.stdin, about, (answer) => void stdout.write(jsonLine(answer)));
     if (beginning === null || this.#isClosed) return;
-    const [sdk, stdio, { createClientServer }, { servedCapsule }] = await Promise.all([
+    const [sdk, stdio, { McpWire }, { createClientServer }, { servedCapsule }] = await Promise.all([
       import('@modelcontextprotocol/server'),
       import('@modelcontextprotocol/server/stdio'),
+      import('./mcp-wire.ts'),
       import('../../listener/doors/mcp/capsule-server.ts'),
       import('../../listener/doors/mcp/mcp-door.ts'),
     ]);
+    // While the library waits for a server it takes in all that comes, without end: nothing is read before there can be one.
+    const capsule = servedCapsule(sdk, { ...reaching, about: await about }, systemClock);
     if (this.#isClosed) return;
-    const transport = new stdio.StdioServerTransport(
-      beginning.input,
-      stdout.stream as NodeJS.WriteStream,
-      libraryBuffer,
-    );
-    passOverAnswered(transport, beginning);
-    const factory = async (): Promise<InstanceType<typeof sdk.Server>> => {
-      const capsule = servedCapsule(sdk, { ...reaching, about: await about }, systemClock);
-      return createClientServer(capsule, (opened) => opened.principalOf({ headers: {} })).server;
-    };
+    const transport = new McpWire(beginning.input, this.#context, beginning.answeredId);
+    const factory = (): InstanceType<typeof sdk.Server> =>
+      createClientServer(capsule, (opened) => opened.principalOf({ headers: {} })).server;
     this.#server = stdio.serveStdio(factory, { transport });
     const closed = transport.onclose;
     transport.onclose = () => {
       closed?.();
-      this.#onClosed(beginning);
+      this.#onClosed(beginning, transport);
     };
   }
 
   /** The library takes in nothing more, whatever its reason. What still comes is passed over: else its end would not be noticed. */
-  #onClosed({ input }: Beginning): void {
+  #onClosed({ input }: Beginning, wire: McpWire): void {
     process.stdin.unpipe(input).resume();
     if (this.#isClosed || process.stdin.readableEnded || process.stdin.destroyed) return;
-    sayLost(this.#context);
+    wire.sayLost();
     this.#lost.abort();
   }
 
@@ -111,17 +107,6 @@ class Connection {
     this.#isClosed = true;
     await this.#server?.close();
   }
-}
-
-/** The client has its answer to this request; that of the library is not sent. */
-function passOverAnswered(transport: Stdio.StdioServerTransport, { answeredId }: Beginning): void {
-  if (answeredId === null) return;
-  const send = transport.send.bind(transport);
-  let isOwed = true;
-  transport.send = async (message) => {
-    if (isOwed && 'result' in message && message.id === answeredId) isOwed = false;
-    else await send(message);
-  };
 }
 
 async function opened(door: CapsuleDoor): Promise<DoorCore> {

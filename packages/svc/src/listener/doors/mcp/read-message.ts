@@ -7,10 +7,15 @@ import { readJson } from '../read-json.ts';
 
 const longestId = 256;
 
-/** A request, a notification or an answer; `fault` says why a body is none. */
+type Id = string | number | null;
+
+/**
+ * A request, a notification or an answer; `fault` says why a body is none. `id` is that of what looks like a request, null where it has none that can be
+ * told: what answers a question of ours is not answered under its id, which could be one of the client's own.
+ */
 export type ReadMessage =
-  | { readonly kind: 'message'; readonly message: JsonObject }
-  | { readonly kind: 'fault'; readonly code: number; readonly why: string };
+  | { readonly kind: 'message'; readonly message: JsonObject; readonly id: Id }
+  | { readonly kind: 'fault'; readonly code: number; readonly why: string; readonly id: Id };
 
 /** A body of megabytes is read in turns of the event loop of its own, so that nothing waits for it. */
 export async function readMessage(body: Uint8Array): Promise<ReadMessage> {
@@ -27,11 +32,13 @@ export async function readMessage(body: Uint8Array): Promise<ReadMessage> {
   if (typeof id === 'number' && !Number.isSafeInteger(id)) {
     return fault(-32_600, 'id must be a string or a whole number that a double holds exactly');
   }
-  if (nestsTooDeep(message)) return fault(-32_600, 'the message must not nest deeper than 64');
-  if (!holdsWholeText(message)) return fault(-32_602, 'texts must hold whole characters');
-  return { kind: 'message', message };
+  const isOfRequest = 'method' in message && (typeof id === 'string' || typeof id === 'number');
+  const asked = isOfRequest ? id : null;
+  if (nestsTooDeep(message)) return fault(-32_600, 'the message must not nest deeper than 64', asked);
+  if (!holdsWholeText(message)) return fault(-32_602, 'texts must hold whole characters', asked);
+  return { kind: 'message', message, id: asked };
 }
 
-function fault(code: number, why: string): ReadMessage {
-  return { kind: 'fault', code, why: code === -32_600 ? `Invalid Request: ${why}` : why };
+function fault(code: number, why: string, id: Id = null): ReadMessage {
+  return { kind: 'fault', code, why: code === -32_600 ? `Invalid Request: ${why}` : why, id };
 }

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { says, script } from '../support/scripted-turns.ts';
+import { asks, says, script } from '../support/scripted-turns.ts';
+import type { ScriptCapsule } from '../support/script-capsule.ts';
 import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
 
 const capsules = useStreamedCapsules();
@@ -27,9 +28,11 @@ interface Served {
   readonly ended: Promise<readonly [number | null, string]>;
 }
 
+const saysOne = { manifest: staysUp, script: script(says('one')) };
+
 /** `svc serve mcp`, of a capsule that it starts or of one that runs. */
-async function served(way: 'started' | 'joined'): Promise<Served> {
-  const capsule = await capsules.script({ manifest: staysUp, script: script(says('one')) });
+async function served(way: 'started' | 'joined', made: ScriptCapsule = saysOne): Promise<Served> {
+  const capsule = await capsules.script(made);
   const { folder, home } = capsule.workspace;
   const env = { PATH: process.env['PATH'] ?? '', HOME: home, SVC_CONTAINMENT_CEILING: 'advisory' };
   const args = [program, 'serve', 'mcp', ...(way === 'joined' ? [capsule.line.session_id] : ['--offline'])];
@@ -56,6 +59,14 @@ const initialize: Json = {
   method: 'initialize',
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } },
 };
+const asking: Json = {
+  ...initialize,
+  params: {
+    protocolVersion: '2025-11-25',
+    capabilities: { elicitation: {} },
+    clientInfo: { name: 't', version: '1' },
+  },
+};
 const initialized: Json = { jsonrpc: '2.0', method: 'notifications/initialized' };
 const ping = (id: number, padding = ''): Json => ({ jsonrpc: '2.0', id, method: 'ping', params: { padding } });
 const refusal = {
@@ -71,6 +82,7 @@ function pingOf(id: number, bytes: number): string {
 }
 
 const longest = 10 * 1024 * 1024;
+const unsound = 'Invalid Request: neither a request nor a notification nor an answer';
 
 describe.each(['started', 'joined'] as const)('svc serve mcp of a capsule that is %s', (way) => {
   it('refuses a message of more than 10 MiB, takes the next ones, and ends with its standard input', async () => {
@@ -96,6 +108,77 @@ describe.each(['started', 'joined'] as const)('svc serve mcp of a capsule that i
     expect(await next()).toMatchObject({ id: 2, result: { protocolVersion: '2025-11-25' } });
     end();
     expect(await ended).toEqual([0, '']);
+  });
+
+  it('answers what is no message with an error, and takes the next ones', async () => {
+    const { next, send, sendBytes, end, ended } = await served(way);
+    await sendBytes('Is anybody there?\n');
+    expect(await next()).toEqual({ jsonrpc: '2.0', id: null, error: { code: -32_700, message: 'Parse error' } });
+    send(initialize);
+    expect(await next()).toMatchObject({ id: 1, result: { protocolVersion: '2025-11-25' } });
+    send(initialized);
+    const deep = `${'['.repeat(70)}${']'.repeat(70)}`;
+    for (const [line, id, code, why] of [
+      ['{"jsonrpc":"2.0","id":2,"method":"ping"', null, -32_700, 'Parse error'],
+      ['[{"jsonrpc":"2.0","id":2,"method":"ping"}]', null, -32_600, 'Invalid Request: batches are not served'],
+      ['{"jsonrpc":"2.0","id":2,"result":"x"}', null, -32_600, unsound],
+      ['{"jsonrpc":"1.0","id":2,"method":"ping"}', 2, -32_600, unsound],
+      ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null, -32_600, unsound],
+      [
+        `{"jsonrpc":"2.0","id":"a","method":"ping","params":{"a":${deep}}}`,
+        'a',
+        -32_600,
+        'Invalid Request: the message must not nest deeper than 64',
+      ],
+    ] as const) {
+      await sendBytes(`${line}\n`);
+      expect(await next()).toEqual({ jsonrpc: '2.0', id, error: { code, message: why } });
+    }
+    send(ping(2));
+    expect(await next()).toMatchObject({ id: 2, result: {} });
+    end();
+    expect(await ended).toEqual([0, '']);
+  });
+
+  it('refuses a request beyond 240 that wait, and goes on to read the answers to its questions', async () => {
+    const manifest =
+      'lifecycle: { task_acceptance: queue, after_task: sleep, queue_depth: 300 }\n' +
+      'artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]\n';
+    const { next, send, sendBytes, end, ended } = await served(way, {
+      manifest,
+      script: script(asks('Which colour?'), says('Done.')),
+    });
+    send(asking);
+    await next();
+    send(initialized);
+    const call = (id: number): Json => ({
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name: 'demo', arguments: { task: 'Go.' } },
+    });
+    send(call(1000));
+    const question = await next();
+    expect(question).toMatchObject({ method: 'elicitation/create', params: { message: 'Which colour?' } });
+    send(call(1000));
+    expect(await next()).toEqual({
+      jsonrpc: '2.0',
+      id: 1000,
+      error: { code: -32_600, message: 'Invalid Request: a request with this id waits for its answer already' },
+    });
+    await sendBytes(Array.from({ length: 240 }, (_, index) => `${JSON.stringify(call(1001 + index))}\n`).join(''));
+    expect(await next()).toEqual({
+      jsonrpc: '2.0',
+      id: 1240,
+      error: { code: -32_000, message: '240 requests wait for their answers already' },
+    });
+    send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1239 } });
+    send(ping(2));
+    expect(await next()).toMatchObject({ id: 2, result: {} });
+    send({ jsonrpc: '2.0', id: question['id'], result: { action: 'accept', content: { answer: 'green' } } });
+    expect(await next()).toMatchObject({ id: 1000, result: { structuredContent: { state: 'completed' } } });
+    end();
+    expect((await ended)[0]).toBe(0);
   });
 
   it('ends with a word on standard error when its client reads no more', async () => {
