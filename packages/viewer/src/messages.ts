@@ -62,9 +62,8 @@ export interface SessionStart {
 
 export interface GrantedScope {
   readonly filesystemScope: string | null;
-  readonly hasWorkdirExec: boolean;
-  readonly hasUnixSockets: boolean;
-  readonly hasPlanSubmit: boolean;
+  /** The grants that are given or not: the names of those that were given. */
+  readonly flags: readonly string[];
   readonly network: readonly string[];
   readonly shell: readonly string[];
   readonly spawn: readonly string[];

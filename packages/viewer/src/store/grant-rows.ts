@@ -103,6 +103,34 @@ function groupOf(kind: number): string | null {
   return isCall(kind) ? 'tool' : null;
 }
 
+const planTool = 'submit-plan';
+
+/** It takes something away. */
+const narrows = 'read_only';
+
+interface FlagRow extends Pick<GrantRow, 'kind' | 'what' | 'asked'> {
+  /** The tool that comes with it, whose use is its use. */
+  readonly tool: string | null;
+}
+
+/** What is granted or not, by its name in a scope. One that is not here is shown by that name. */
+const flagRows: ReadonlyMap<string, FlagRow> = new Map([
+  [
+    'workdir_exec',
+    {
+      kind: 'Programs',
+      what: 'those that the agent writes may run',
+      asked: ['filesystem', 'workdir_exec'],
+      tool: null,
+    },
+  ],
+  [
+    'unix_sockets',
+    { kind: 'Sockets', what: 'UNIX sockets of the host', asked: ['network', 'unix_sockets'], tool: null },
+  ],
+  ['plan_submit', { kind: 'Plans', what: 'several calls at once', asked: ['plan', 'submit'], tool: planTool }],
+]);
+
 /** A row for everything that was granted. */
 export function grantRows(
   { grants, tools, achieved }: SessionStart,
@@ -133,12 +161,13 @@ export function grantRows(
   }
   for (const name of spawn) add('Child', name, ['spawn', name], uses.of('child', name.replace(/@.*$/, '')));
   for (const name of env) add('Variable', name, ['env', name]);
-  if (grants.hasWorkdirExec) add('Programs', 'those that the agent writes may run', ['filesystem', 'workdir_exec']);
-  if (grants.hasUnixSockets) add('Sockets', 'UNIX sockets of the host', ['network', 'unix_sockets']);
-  const plan = 'submit-plan';
-  if (grants.hasPlanSubmit) add('Plans', 'several calls at once', ['plan', 'submit'], uses.of('tool', plan));
+  for (const flag of grants.flags) {
+    if (flag === narrows) continue;
+    const { kind, what, asked, tool } = flagRows.get(flag) ?? { kind: 'Grant', what: flag, asked: null, tool: null };
+    add(kind, what, asked, tool === null ? null : uses.of('tool', tool));
+  }
   // Tools of servers and of the runtime, which see no files.
-  const known = new Set([...preopens.map(({ artifact }) => artifact), ...shell, plan]);
+  const known = new Set([...preopens.map(({ artifact }) => artifact), ...shell, planTool]);
   for (const name of tools) if (!known.has(name)) add('Tool', name, ['artifacts', name], uses.of('tool', name));
   return rows;
 }

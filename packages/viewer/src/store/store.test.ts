@@ -216,6 +216,28 @@ describe('the grants of a session', () => {
     expect(block.hasEvidence).toBe(true);
   });
 
+  it('that are given or not have a row where they are given, also one that the page does not know', () => {
+    const start = JSON.parse(lines[0] ?? '{}') as { effective_grants: object };
+    const flags = {
+      workdir_exec: true,
+      read_only: true,
+      unix_sockets: false,
+      plan_submit: true,
+      constructor: true,
+      later_flag: 1,
+      new_flag: true,
+    };
+    const granting = JSON.stringify({ ...start, effective_grants: flags });
+    const { start: begun } = new RowBlocks().block([granting]);
+    const rows = begun === null ? [] : grantRows(begun, new Uses(new Columns(), 0));
+    expect(rows.slice(0, 4).map(({ kind, what, asked }) => [kind, what, asked])).toEqual([
+      ['Programs', 'those that the agent writes may run', ['filesystem', 'workdir_exec']],
+      ['Plans', 'several calls at once', ['plan', 'submit']],
+      ['Grant', 'constructor', null],
+      ['Grant', 'new_flag', null],
+    ]);
+  });
+
   it('are never used where the trace would have told', () => {
     const { columns, block } = read();
     const rows = block.start === null ? [] : grantRows(block.start, new Uses(columns, lines.length), true);

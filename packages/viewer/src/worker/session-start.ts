@@ -24,9 +24,11 @@ function scopeOf(grants: JsonObject): GrantedScope {
   const { path, writable } = objectIn(grants['project_folder']);
   return {
     filesystemScope: textOrNull(grants['filesystem_scope'], 300),
-    hasWorkdirExec: grants['workdir_exec'] === true,
-    hasUnixSockets: grants['unix_sockets'] === true,
-    hasPlanSubmit: grants['plan_submit'] === true,
+    flags: textsIn(
+      Object.keys(grants).filter((name) => grants[name] === true),
+      100,
+      60,
+    ),
     network: textsIn(grants['network_allow']),
     shell: textsIn(grants['shell_allow']),
     spawn: textsIn(grants['spawn_allow']),

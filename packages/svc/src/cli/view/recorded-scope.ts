@@ -1,5 +1,6 @@
 /** Reads what a session was granted from the first line of its trace, which anybody may have written. */
 
+import { flagKeys } from '@svc/artifacts/grants/flag-grants.ts';
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { type Guard, isFlag, isListOf, isObjectOf, isOneOf, isText, orNothing, orNull } from '@svc/kit/guards.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
@@ -17,15 +18,17 @@ function isShortListOf<Item>(item: Guard<Item>): Guard<readonly Item[]> {
 
 const isNames = isShortListOf(isName);
 
+/** A trace of before a flag was there does not name it. */
+const flags = [...flagKeys('filesystem'), ...flagKeys('network')];
+
 /** What `notStopped` looks at. */
 const isScope = isObjectOf({
+  ...Object.fromEntries(flags.map((key) => [key, orNothing(isFlag)])),
   containment: isObjectOf({ achieved: isOneOf(...containmentClasses), mechanism: isName }),
   filesystem_scope: orNull(isName),
-  workdir_exec: isFlag,
   read_only: isFlag,
   preopens: isShortListOf(isObjectOf({ artifact: isName, runtime: isName, writable: isFlag })),
   network_allow: isNames,
-  unix_sockets: isFlag,
   shell_allow: isNames,
   interpreter_runtime: isNames,
   staged_runtime: isNames,
