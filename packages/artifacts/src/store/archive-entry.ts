@@ -254,3 +254,8 @@ export const archiveLimits: ArchiveLimits = {
   maxEntries: 10_000,
   maxTextBytes: mebibyte,
 };
+
+/** In bytes: no larger component is compiled, so none is looked into or packed. */
+export const largestComponent: number = 128 * mebibyte;
+/** The same in a sentence. */
+export const largestComponentShown: string = `${largestComponent / mebibyte} MiB`;

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { largestComponent, largestComponentShown } from '@svc/artifacts/store/archive-entry.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { NodeProcess } from '../node-process.ts';
 import {
@@ -18,7 +19,6 @@ import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 const mostAtOnce = 2;
 /** From when it begins; the wait for others is theirs. */
 const compileLimitMs = 120_000;
-const largestComponent = 128 * 1024 * 1024;
 /** The script and the modules of the largest component. */
 const largestAnswer = 512 * 1024 * 1024;
 const heapMegabytes = 1_024;
@@ -50,7 +50,7 @@ export class Compiler {
    */
   async compile(component: Uint8Array): Promise<CompilerAnswer> {
     if (!preamble.equals(component.subarray(0, preamble.length))) return refused('it is not a WebAssembly component');
-    if (component.length > largestComponent) return refused('it is larger than 128 MiB');
+    if (component.length > largestComponent) return refused(`it is larger than ${largestComponentShown}`);
     if (!(await this.#turn())) return refused(ended);
     try {
       return await this.#compileApart(component);

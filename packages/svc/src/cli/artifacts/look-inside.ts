@@ -7,6 +7,7 @@ import { join } from 'node:path';
 
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
+import { largestComponent } from '@svc/artifacts/store/archive-entry.ts';
 import { type ArtifactKind, componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces, WantedArtifact } from '@svc/artifacts/store/locate.ts';
@@ -22,9 +23,6 @@ import { interfacesOf } from '@svc/components/compiler/interface-names.ts';
 import { MalformedWasm } from '@svc/components/core-module.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
-
-/** No larger one is compiled. */
-const largestComponent = 128 * 1024 * 1024;
 
 type Sources = ReturnType<StorePlaces['sources']>;
 

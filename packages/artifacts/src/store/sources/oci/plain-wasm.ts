@@ -5,6 +5,7 @@ import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { bodyOf } from '@svc/kit/net/request-run.ts';
 import { spellOci, type OciReference } from '../../../manifest/oci-reference.ts';
 import type { ArtifactRef } from '../../artifact-ref.ts';
+import { largestComponent, largestComponentShown } from '../../archive-entry.ts';
 import { nothingAt, placeIn } from './reference-place.ts';
 import { decodeDocument, encodeComponent, type PlainComponent } from './documents.ts';
 import type { OciRepository } from './repository.ts';
@@ -34,9 +35,6 @@ export async function pushComponent(
   });
 }
 
-/** More than any component has that a session can use. */
-const mostComponentBytes = 128 * 1024 * 1024;
-
 /** A component that a reference leads to. */
 export interface FoundComponent {
   readonly bytes: Buffer;
@@ -61,10 +59,11 @@ export async function fetchComponent(
   }
   const { component } = document;
   const bytes =
-    component.size > mostComponentBytes
+    component.size > largestComponent
       ? undefined
-      : await readUpTo(repository.openBlob(component).bytes, mostComponentBytes);
-  if (bytes === undefined) throw new Diagnostic('E-ART-003', `the component of ${name} is larger than 128 MiB`);
+      : await readUpTo(repository.openBlob(component).bytes, largestComponent);
+  if (bytes === undefined)
+    throw new Diagnostic('E-ART-003', `the component of ${name} is larger than ${largestComponentShown}`);
   return { bytes, digest: found.digest };
 }
 
