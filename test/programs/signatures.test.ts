@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { MemoryOci } from '../../packages/artifacts/test/sources/memory-oci.ts';
-import { StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
+import { type Answer, json, StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
 import { archiveBytes, skillFiles } from '../../packages/artifacts/test/store/artifacts.ts';
 import { identity, issuer, MockAuthority } from '../../packages/artifacts/test/trust/mock-authority.ts';
 import { acme, signedBy, stranger } from '../../packages/artifacts/test/trust/trust-kit.ts';
@@ -128,7 +128,9 @@ describe('svc publish --sign', () => {
       request.on('data', (piece: Buffer) => body.push(piece));
       request.on('end', () => {
         const line = `${request.method} ${request.url}`;
-        void registry.ask(line, { body: Buffer.concat(body) }).then(({ status }) => response.writeHead(status).end());
+        void registry
+          .ask(line, { body: Buffer.concat(body) })
+          .then(({ status, body: said }) => response.writeHead(status).end(said));
       });
     });
     const sign = ['publish', 'style.zip', '--sign', '--key', 'acme.key'];
@@ -144,6 +146,23 @@ describe('svc publish --sign', () => {
     expect(code).toBe(1);
     expect(stderr).toContain('keeps no signatures');
     expect(old.lines).toHaveLength(1);
+  });
+
+  it.each<[string, Answer, string]>([
+    ['a page', (_, response) => response.writeHead(200).end('<p>Log in.</p>'), 'does not say for which archive'],
+    ['nothing', (_, response) => response.writeHead(201).end(), 'does not say for which archive'],
+    ['another hash', json(201, { sha256: 'f'.repeat(64) }), `says ${'f'.repeat(64)}`],
+  ])('publishes nothing where the answer to its signature is %s', async (_what, answer, said) => {
+    const portal = await StandInServer.open(answer);
+    const sign = ['publish', 'style', '--sign', '--key', 'acme.key', '--registry', portal.url];
+    const { code, stdout, stderr } = await run(...sign);
+    expect([code, stdout]).toEqual([1, '']);
+    const [, hash = ''] = /\/v1\/signatures\/([0-9a-f]{64})$/.exec(portal.lines[0] ?? '') ?? [];
+    expect(stderr).toBe(
+      `error[E-IO-003]: the registry ${portal.url} does not confirm that it keeps the signature of ${hash}: its answer ${said}\n` +
+        'hint: make sure that a registry answers at this address, not a portal or a proxy on the way; nothing was published\n',
+    );
+    expect(portal.lines).toEqual([`POST /v1/signatures/${hash}`]);
   });
 });
 

@@ -195,7 +195,10 @@ export class RegistrySource implements ArtifactSource {
     return decodeSignatures(text);
   }
 
-  /** Brings a bundle for an archive, which need not be there yet. Harmless when it is there already. */
+  /**
+   * Brings a bundle for an archive, which need not be there yet. Harmless when it is there already. `E-IO-003` for an answer that does not say that it is kept
+   * for this archive.
+   */
   async sign(sha256: string, bundle: string): Promise<void> {
     const answer = await this.#http.send({
       label: `sending a signature to ${this.#label}`,
@@ -204,13 +207,22 @@ export class RegistrySource implements ArtifactSource {
       key: this.#address.key,
       body: bodyOf(Buffer.from(bundle)),
     });
-    if (answer.status === 200 || answer.status === 201) answer.discard();
-    else if (answer.status === 404) {
+    if (answer.status === 200 || answer.status === 201) {
+      const kept = decodeReceipt(parseJson((await answer.text(maxReceiptBytes)) ?? ''));
+      if (kept === sha256) return;
+      const said = kept === null ? 'does not say for which archive' : `says ${printable(kept.slice(0, 64))}`;
+      const message = `${this.#label} does not confirm that it keeps the signature of ${sha256}: its answer ${said}`;
+      throw new Diagnostic('E-IO-003', message, {
+        hint: 'make sure that a registry answers at this address, not a portal or a proxy on the way; nothing was published',
+      });
+    }
+    if (answer.status === 404) {
       answer.discard();
       throw new Diagnostic('E-IO-003', `${this.#label} keeps no signatures`, {
         hint: 'publish without --sign, and give the file of signatures to those who need it; or ask who runs the registry to update it',
       });
-    } else throw await this.#refusal(answer, 'does not take the signature');
+    }
+    throw await this.#refusal(answer, 'does not take the signature');
   }
 
   get #label(): string {
