@@ -101,7 +101,7 @@ export class Archive implements ArtifactContent {
   }
 
   /**
-   * Unpacks into `target`, which must not exist: everything goes to a directory beside it that takes the name at the end, so
+   * Unpacks into `target`, which must not exist, in pieces: everything goes to a directory beside it that takes the name at the end, so
    * `target` is whole or absent. Files are 0644, those under `bin/` 0755.
    */
   async extractTo(target: string): Promise<void> {
@@ -123,11 +123,11 @@ export class Archive implements ArtifactContent {
       makeDirectories(path);
       return;
     }
-    const data = await this.read(entry.name);
     makeDirectories(dirname(path));
     const file = await open(path, 'wx', entry.name.startsWith('bin/') ? 0o755 : 0o644);
     try {
-      await file.writeFile(data);
+      // Behind the piece before it; the staging area goes where the whole turns out to be damaged.
+      for await (const piece of this.#wholePieces(entry)) await file.writeFile(piece);
     } finally {
       await file.close();
     }
