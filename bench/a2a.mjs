@@ -1,4 +1,5 @@
 // @ts-check
+// Measures the A2A door of a capsule against the capsule's own protocol and against a server of the official library.
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures what the runtime adds to a turn of an agent.
 import { loadSubject } from './support/bundle.mjs';
 import { median } from './support/rounds.mjs';
 

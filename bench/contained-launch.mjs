@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how long a contained program takes to start and end.
 import { fileURLToPath } from 'node:url';
 
 import { installBubblewrap } from './support/bubblewrap.mjs';

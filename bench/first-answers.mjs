@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how soon svc answers the program that has started it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how soon a capsule that another one delegates to asks its model.
 import { execFile, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how long the first call of a tool takes.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures the memory of a capsule that waits.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { startBareServer } from './support/bare-process.mjs';

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures the memory that a client takes which watches a capsule and hears nothing.
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 

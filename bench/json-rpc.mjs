@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how many requests of its own protocol a capsule answers.
 import { startBareServer } from './support/bare-process.mjs';
 import { createWorkspace, startCapsule } from './support/capsule.mjs';
 import { alternate } from './support/rounds.mjs';

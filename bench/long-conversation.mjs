@@ -1,4 +1,5 @@
 // @ts-check
+// Measures whether turns grow slower as a conversation grows.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

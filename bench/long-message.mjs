@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how long a capsule is busy at once with the longest message that it takes.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how many delegations the referee decides.
 import { turnsPerSecond, withConnections } from './support/referee-client.mjs';
 import { createRegistry, startReferee } from './support/referee-process.mjs';
 import { alternate } from './support/rounds.mjs';

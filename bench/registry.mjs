@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how many archives the registry takes and gives.
 import { installPeers } from './support/peers.mjs';
 import { downloadedArchive, downloadsPerSecond, publishBatch } from './support/registry-load.mjs';
 import { startNginx, startSvcRegistry, startVerdaccio } from './support/registry-servers.mjs';

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how fast a capsule gives out its files.
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';

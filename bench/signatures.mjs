@@ -1,4 +1,5 @@
 // @ts-check
+// Measures what signatures of artifacts cost.
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how soon a capsule listens.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how late the frames of a stream arrive.
 import { alternate } from './support/rounds.mjs';
 import { playRound, startNetBroadcast, startSvcStream } from './support/stream-server.mjs';
 

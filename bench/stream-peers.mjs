@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how many frames a capsule delivers against libraries of others.
 import { fileURLToPath } from 'node:url';
 
 import { framesPerSecond } from './stream.mjs';

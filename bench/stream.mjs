@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how many frames a capsule delivers against plain sockets.
 import { alternate } from './support/rounds.mjs';
 import { playRound, startNetBroadcast, startSvcStream } from './support/stream-server.mjs';
 

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures what a span of telemetry costs the processor.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 

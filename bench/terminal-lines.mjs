@@ -1,4 +1,5 @@
 // @ts-check
+// Measures what the view of a session costs a terminal and the processor.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how fast commands look back on long sessions.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

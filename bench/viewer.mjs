@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how long a person waits for the page of a session.
 import { fileURLToPath } from 'node:url';
 
 import { loadSubject } from './support/bundle.mjs';

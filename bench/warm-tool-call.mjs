@@ -1,4 +1,5 @@
 // @ts-check
+// Measures what the runtime adds to a call of a tool that is ready.
 import { fileURLToPath } from 'node:url';
 
 import { loadSubject } from './support/bundle.mjs';

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures how much later a model is asked where the workdir holds many files.
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -118,8 +118,7 @@ function violations(sources: Sources): string[] {
     if (!isPlaced(file)) found.push(`${file} is in no known folder`);
     if (/(^|\/)index\.ts$/.test(file) && !entries.has(file)) found.push(`${file} is a barrel`);
     if (file.endsWith('.test.ts')) continue;
-    if (!/^(?:#!.*\n)?\/[*/]/.test(source) && !file.endsWith('.d.ts'))
-      found.push(`${file} does not say what it is for`);
+    if (!saysWhatFor(file, source)) found.push(`${file} does not say what it is for`);
     if (/^import [^;]*;\n\n*\/[*/]{1,2} [^\n]*\n\n*import /m.test(source))
       found.push(`${file} has a comment between its imports`);
     const mayReadAmbient = ambientFolders.has(placeOf(file)) || ambientAdapters.has(file);
@@ -136,6 +135,11 @@ function violations(sources: Sources): string[] {
     if (closedToReferee.some((closed) => imported.startsWith(closed))) found.push(`the referee reaches ${imported}`);
   }
   return found;
+}
+
+/** A file begins with a sentence, behind what a tool has to read first. */
+function saysWhatFor(file: string, source: string): boolean {
+  return file.endsWith('.d.ts') || /^(?:#!.*\n)?(?:\/\/ @ts-(?:no)?check\n)?\/[*/](?! @ts-)/.test(source);
 }
 
 function mayImport(file: string, imported: string): boolean {
@@ -267,6 +271,31 @@ describe('what a command prints', () => {
     ['context.stdout.write(say`x`);', []],
   ])('does not with %s', (source, found) => {
     expect(printingPast(new Map([['svc/src/cli/a.ts', source]]))).toEqual(found);
+  });
+});
+
+describe('what stands beside the packages', () => {
+  it.each([
+    ['artifacts', 30],
+    ['bench', 50],
+    ['test/support', 70],
+  ])('says in each file what it is for: %s', (folder, least) => {
+    const root = new URL(`../${folder}/`, import.meta.url);
+    const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+      (file) => /\.(?:ts|mjs|cjs)$/.test(file) && !/(?:^|\/)node_modules\/|\.test\.ts$/.test(file),
+    );
+    expect(files.length).toBeGreaterThanOrEqual(least);
+    expect(files.filter((file) => !saysWhatFor(file, readFileSync(new URL(file, root), 'utf8')))).toEqual([]);
+  });
+
+  it.each([
+    ['// @ts-check\nimport { connect } from "node:net";', false],
+    ['import { connect } from "node:net";', false],
+    ['// @ts-check\n// Connects.\n', true],
+    ['#!/usr/bin/env node\n// Serves.\n', true],
+    ['/** Connects. */\n', true],
+  ])('does so with %j: %s', (source, says) => {
+    expect(saysWhatFor('a.ts', source)).toBe(says);
   });
 });
 

@@ -1,3 +1,5 @@
+/** Runs one turn of a conversation at a server of the Messages API. */
+
 import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
 import type { DriverPorts } from '@svc/guest/provider/driver-ports.ts';
 import { ConversationKeeper } from '@svc/guest/provider/kept-conversation.ts';

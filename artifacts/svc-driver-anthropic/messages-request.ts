@@ -1,3 +1,5 @@
+/** Makes the body of a request to the Messages API, and reads the settings of its driver. */
+
 import { argumentsObject, parametersOf, textOf, ToolCallPairs } from '@svc/guest/provider/conversation.ts';
 import {
   anyBodyExcept,

@@ -1,3 +1,5 @@
+/** Carries what a provider signs of its thinking from one turn to the next. */
+
 import type { ThinkingBlock } from '@svc/guest/driver.ts';
 import type { JsonObject } from '@svc/guest/json.ts';
 

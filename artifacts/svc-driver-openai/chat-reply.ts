@@ -1,3 +1,5 @@
+/** Puts the chunks of a Chat Completions stream together into one response. */
+
 import type { ContentBlock, DriverResponse, StopReason, Usage } from '@svc/guest/driver.ts';
 import type { CachedTokens } from '@svc/guest/provider/driver-notes.ts';
 import type { ReplySink } from '@svc/guest/provider/driver-ports.ts';

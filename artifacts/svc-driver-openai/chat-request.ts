@@ -1,3 +1,5 @@
+/** Makes the body of a request to the Chat Completions API, and reads the settings of its driver. */
+
 import { argumentsObject, parametersOf, textOf, ToolCallPairs, toolCallsIn } from '@svc/guest/provider/conversation.ts';
 import {
   anyBodyExcept,

@@ -1,3 +1,5 @@
+/** Puts tool calls together that a stream brings in pieces. */
+
 import type { ToolCallBlock } from '@svc/guest/driver.ts';
 import { countIn, isObject, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/json.ts';
 

@@ -1,3 +1,5 @@
+/** The driver that plays scripts as a component. */
+
 import { emitText, emitThinking } from '@svc/guest/chunks.ts';
 import { driverExport } from '@svc/guest/driver.ts';
 import { sleep } from '@svc/guest/clock.ts';

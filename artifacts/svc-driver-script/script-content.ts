@@ -1,3 +1,5 @@
+/** Reads the content of a scripted response. */
+
 import type { ContentBlock } from '@svc/guest/driver.ts';
 import { isObject, type JsonObject } from '@svc/guest/json.ts';
 import type { Entry } from './script-entry.ts';

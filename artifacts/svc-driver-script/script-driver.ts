@@ -1,3 +1,5 @@
+/** Answers in the place of a model with the responses of a script. */
+
 import { anyText, readDriverConfig } from '@svc/guest/provider/driver-config.ts';
 import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
 import type { ReplySink } from '@svc/guest/provider/driver-ports.ts';

@@ -1,3 +1,5 @@
+/** Reads a script: the responses that a model is to give, one after the other. */
+
 import { parseDocument, type Document } from 'yaml';
 
 import type { ContentBlock, StopReason, Usage } from '@svc/guest/driver.ts';

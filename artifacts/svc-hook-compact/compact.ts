@@ -1,3 +1,5 @@
+/** Shortens a conversation that has come too long for its model. */
+
 import type { Message } from '@svc/guest/driver.ts';
 import type { CompactionEvent, CompactionOutcome } from '@svc/guest/hook.ts';
 import { partsOf, sizeOf, summaryMark, type Parts } from './conversation-parts.ts';

@@ -1,3 +1,5 @@
+/** The hook that shortens conversations as a component. */
+
 import { complete } from 'svc:runtime/inference@0.1.0';
 
 import { observer, type Lifecycle } from '@svc/guest/hook.ts';

@@ -1,3 +1,5 @@
+/** Splits a conversation into what stays as it is and what is summed up. */
+
 import { textOf } from '@svc/guest/provider/conversation.ts';
 import type { Message } from '@svc/guest/driver.ts';
 

@@ -1,3 +1,5 @@
+/** Takes the middle out of the long results of tools. */
+
 import type { ContentBlock, Message } from '@svc/guest/driver.ts';
 import { wellFormed } from '@svc/guest/text.ts';
 

@@ -1,3 +1,5 @@
+/** Writes messages as text that a model can sum up. */
+
 import type { ContentBlock, Message } from '@svc/guest/driver.ts';
 import { withoutMiddle } from './cut-results.ts';
 

@@ -1,3 +1,5 @@
+/** The hook that logs every event of a session as a component. */
+
 import { observer, type Lifecycle } from '@svc/guest/hook.ts';
 import { log } from '@svc/guest/log.ts';
 import { eventLine } from './event-line.ts';

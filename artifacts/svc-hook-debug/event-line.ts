@@ -1,3 +1,5 @@
+/** Writes an event of a session as one line of JSON. */
+
 import { wellFormed } from '@svc/guest/text.ts';
 
 const longestText = 2_000;

@@ -1,3 +1,5 @@
+/** The tool that reads and changes files as a component. */
+
 import type { ToolInput, ToolOutput } from '@svc/guest/tool.ts';
 import { edit } from './editor.ts';
 import { WasiFileTree } from './wasi-file-tree.ts';

@@ -1,3 +1,5 @@
+/** Reads the arguments of one call of the editor. */
+
 import { countIn, textIn, type JsonObject } from '@svc/guest/json.ts';
 import { FileFault, treePath } from './file-tree.ts';
 

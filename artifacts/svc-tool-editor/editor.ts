@@ -1,3 +1,5 @@
+/** Runs the command of the editor that a call names. */
+
 import { failed, type ToolOutput } from '@svc/guest/tool.ts';
 import { isObject, parseJson } from '@svc/guest/json.ts';
 import { EditArguments } from './edit-arguments.ts';

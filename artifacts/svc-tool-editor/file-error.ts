@@ -1,3 +1,5 @@
+/** Says in a sentence why a file could not be reached. */
+
 import { payloadOf } from '@svc/guest/wit-error.ts';
 import { FileFault, shown } from './file-tree.ts';
 

@@ -1,3 +1,5 @@
+/** The files that the editor works on, as it sees them. */
+
 import { wellFormed } from '@svc/guest/text.ts';
 
 export type EntryKind = 'file' | 'directory' | 'link' | 'other';

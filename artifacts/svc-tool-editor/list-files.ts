@@ -1,3 +1,5 @@
+/** Lists the files of a directory for a model. */
+
 import { passed, type ToolOutput } from '@svc/guest/tool.ts';
 import type { EditArguments } from './edit-arguments.ts';
 import { FileFault, shown, type FileTree } from './file-tree.ts';

@@ -1,3 +1,5 @@
+/** Shows a text file, or some lines of it, to a model. */
+
 import { passed, type ToolOutput } from '@svc/guest/tool.ts';
 import type { EditArguments } from './edit-arguments.ts';
 import { FileFault, type FileTree } from './file-tree.ts';

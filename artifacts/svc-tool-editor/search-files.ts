@@ -1,3 +1,5 @@
+/** Finds lines in files for a model. */
+
 import { passed, type ToolOutput } from '@svc/guest/tool.ts';
 import type { EditArguments } from './edit-arguments.ts';
 import { FileFault, shown, type FileTree } from './file-tree.ts';

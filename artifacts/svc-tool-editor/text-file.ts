@@ -1,3 +1,5 @@
+/** Reads files that are text, and says why others are not read. */
+
 import { FileFault, shown, type FileTree } from './file-tree.ts';
 
 const sniffedBytes = 8192;

@@ -1,3 +1,5 @@
+/** Goes through a directory, and through what is below it. */
+
 import { FileFault, joined, type EntryKind, type FileTree, type TreeEntry } from './file-tree.ts';
 
 const mostEntriesOfDirectory = 100_000;

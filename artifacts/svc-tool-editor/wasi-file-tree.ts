@@ -1,3 +1,5 @@
+/** Reaches the files of the editor through the interfaces that a component has. */
+
 import { getDirectories } from 'wasi:filesystem/preopens@0.2.12';
 import type { Descriptor, DescriptorType } from 'wasi:filesystem/types@0.2.12';
 

@@ -1,3 +1,5 @@
+/** Writes a whole text file for a model. */
+
 import { passed, type ToolOutput } from '@svc/guest/tool.ts';
 import type { EditArguments } from './edit-arguments.ts';
 import { FileFault, parentOf, type FileTree } from './file-tree.ts';

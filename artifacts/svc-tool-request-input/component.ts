@@ -1,3 +1,5 @@
+/** The tool that asks the user as a component. */
+
 import { requestInput } from 'svc:task/task@0.1.0';
 
 import type { ToolInput, ToolOutput } from '@svc/guest/tool.ts';

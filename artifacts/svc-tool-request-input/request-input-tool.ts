@@ -1,3 +1,5 @@
+/** Asks the user a question of the model, and gives back the answer. */
+
 import { failed, passed, type ToolOutput } from '@svc/guest/tool.ts';
 import { isObject, parseJson, textIn } from '@svc/guest/json.ts';
 

@@ -1,3 +1,5 @@
+/** Runs sessions in this process whose model and tool take no time. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
 // @ts-check
+// Starts a bare server of HTTP to compare with.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

@@ -1,3 +1,5 @@
+/** Names the task whose stream is measured. */
+
 import type { TaskId } from '@svc/protocol/ids.ts';
 
 /** The task whose stream is measured; rows that subscribe to it name it too. */

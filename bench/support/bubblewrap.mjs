@@ -1,4 +1,5 @@
 // @ts-check
+// Sees to it that bubblewrap is there to compare with.
 import { installedVersion } from './debian-package.mjs';
 
 /**

@@ -1,4 +1,5 @@
 // @ts-check
+// Loads the sources of the project as the programs are built of them.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
 // @ts-check
+// Compiles the clients that are written in C.
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';

@@ -1,4 +1,5 @@
 // @ts-check
+// Starts capsules as a user does, and asks them for something.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+/** Stands in for the tokens of the referee where those are to cost nothing. */
+
 import type { Approval, Tokens as SealedTokens } from '@svc/referee/tokens.ts';
 
 /** As long as what stands before the serial in a real token, so that both servers read and write requests of one size. */

@@ -1,4 +1,5 @@
 // @ts-check
+// Sees to it that a program of Debian is there to compare with.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 

@@ -1,3 +1,5 @@
+/** Writes the journals of long sessions. */
+
 import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
 
 /** What a recorded session is to have. */

@@ -1,4 +1,5 @@
 // @ts-check
+// Starts processes that start contained programs.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

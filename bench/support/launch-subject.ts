@@ -1,3 +1,5 @@
+/** Starts one small program in several ways. */
+
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { release, tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
 // @ts-check
+// Stands in for a model, at an address of this machine.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 

@@ -1,4 +1,5 @@
 // @ts-check
+// Installs the programs and libraries of others that are compared with.
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';

@@ -1,3 +1,5 @@
+/** Publishes the capsules that the referee is asked about. */
+
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';

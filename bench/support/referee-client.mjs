@@ -1,4 +1,5 @@
 // @ts-check
+// Speaks to a referee over a bare connection.
 import { connect } from 'node:net';
 
 const closed = 'the referee closed a connection';

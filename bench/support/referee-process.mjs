@@ -1,4 +1,5 @@
 // @ts-check
+// Starts referees, with the registry that they look into.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+/** Makes archives to be published. */
+
 import { createHash } from 'node:crypto';
 
 import { packArchive } from '@svc/artifacts/store/archive-writer.ts';

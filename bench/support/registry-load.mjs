@@ -1,4 +1,5 @@
 // @ts-check
+// Publishes archives to a registry and downloads them, many at once.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

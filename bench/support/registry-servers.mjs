@@ -1,4 +1,5 @@
 // @ts-check
+// Starts the registry, and the one of another project that it is compared with.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

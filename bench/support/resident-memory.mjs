@@ -1,4 +1,5 @@
 // @ts-check
+// Reads how much memory a process has.
 import { readFile } from 'node:fs/promises';
 
 /**

@@ -1,4 +1,5 @@
 // @ts-check
+// Measures two things in turn, so that the machine treats both alike.
 
 /**
  * Medians of two measurements taken in turn, so that what the machine does meanwhile falls on both. Which of them goes

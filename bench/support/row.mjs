@@ -1,4 +1,5 @@
 // @ts-check
+// Says what a row of the table is, and renders the table.
 
 /**
  * One line of the table. `measure` rejects when the subject or the floor cannot run.

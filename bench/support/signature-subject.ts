@@ -1,3 +1,5 @@
+/** Signs archives and verifies them in this process. */
+
 import { createPrivateKey, randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
 // @ts-check
+// Watches event streams with a client that is written in C.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 

@@ -1,4 +1,5 @@
 // @ts-check
+// Starts the servers whose event streams are measured.
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

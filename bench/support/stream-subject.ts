@@ -1,3 +1,7 @@
+// The product's own event streams behind its own listener, in the place of a capsule whose driver would stream its reply. No task is ever
+// run: the frames come from the producer that every server here has. What follows the task through A2A is told by its activity, whose frames
+// the event stream has as well.
+
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 
@@ -21,10 +25,6 @@ import { Task } from '@svc/svc/session/task.ts';
 import { benchTaskId } from './bench-task.ts';
 import { takeOrders } from './producer.mjs';
 import { roomyWorkdir } from '../../test/support/roomy-workdir.ts';
-
-// The product's own event streams behind its own listener, in the place of a capsule whose driver would stream its reply. No task is ever
-// run: the frames come from the producer that every server here has. What follows the task through A2A is told by its activity, whose frames
-// the event stream has as well.
 
 const clock = systemClock;
 const stream = new EventStream();

@@ -1,3 +1,5 @@
+/** Calls a bundled tool, through the runtime and without it. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

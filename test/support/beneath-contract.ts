@@ -1,3 +1,5 @@
+/** Tests what promises to follow no link out of a directory. */
+
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {

@@ -1,3 +1,5 @@
+/** Tests what promises to read no more than so many bytes. */
+
 import { expect, it } from 'vitest';
 
 export interface BoundedRead {

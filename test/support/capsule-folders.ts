@@ -1,3 +1,5 @@
+/** Makes capsule folders for tests, and finds what sessions leave in them. */
+
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect } from 'vitest';

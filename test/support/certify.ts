@@ -1,3 +1,5 @@
+/** Makes certificates for servers of tests. */
+
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+/** Tests what promises to connect to checked addresses alone. */
+
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

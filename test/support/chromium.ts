@@ -1,3 +1,5 @@
+/** Starts the browser of this machine. */
+
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+/** Finds a port at which nothing listens. */
+
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 

@@ -1,3 +1,5 @@
+/** Finds the processes in which components run. */
+
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** The processes that run components for the process `owner`, or compile them, without the shells that watch over them. */

@@ -1,3 +1,5 @@
+/** Adds a component to a workspace as a tool. */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Sees to it that a program is there which a test needs, or says why it is not. */
+
 import { spawnSync } from 'node:child_process';
 
 /**

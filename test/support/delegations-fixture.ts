@@ -1,3 +1,5 @@
+/** Makes the delegations of a session whose children and referee are stand-ins. */
+
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

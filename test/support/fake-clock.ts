@@ -1,3 +1,5 @@
+/** Stands in for time and chance. */
+
 import type { Clock } from '@svc/kit/clock.ts';
 
 /** Time that stands still until it is moved, and randomness that counts. */

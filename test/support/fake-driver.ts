@@ -1,3 +1,5 @@
+/** Stands in for the driver of a session. */
+
 import type {
   Driver,
   DriverOutcome,

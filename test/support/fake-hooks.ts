@@ -1,3 +1,5 @@
+/** Stands in for the hooks of a session. */
+
 import { EndBudget } from '@svc/svc/hooks/blocking-hooks.ts';
 import { callHook } from '@svc/svc/hooks/hook.ts';
 import { realTimer } from './quiet-calls.ts';

@@ -1,3 +1,5 @@
+/** Stands in for programs that speak JSON over their standard streams. */
+
 import { PassThrough } from 'node:stream';
 
 import type { LaunchedProcess, LaunchEnd, Launcher, LaunchOutcome, LaunchRequest } from '@svc/sandbox/launcher.ts';

@@ -1,3 +1,5 @@
+/** Stands in for a program that was launched. */
+
 import { PassThrough } from 'node:stream';
 
 import type { LaunchedProcess, LaunchEnd, Launcher } from '@svc/sandbox/launcher.ts';

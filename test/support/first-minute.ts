@@ -1,3 +1,5 @@
+/** Runs svc as somebody does who has just installed it. */
+
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

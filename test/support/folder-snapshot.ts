@@ -1,3 +1,5 @@
+/** Tells whether anything was written into folders. */
+
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 

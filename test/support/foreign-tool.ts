@@ -1,3 +1,5 @@
+/** Makes a tool as the compilers of other languages do. */
+
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

@@ -1,3 +1,5 @@
+/** Writes journals of any records, as a forger would. */
+
 import { createHash } from 'node:crypto';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,3 +1,5 @@
+/** Starts capsules that delegate to each other, with their referee. */
+
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

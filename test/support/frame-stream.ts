@@ -1,3 +1,5 @@
+/** Reads the frames of an event stream byte for byte. */
+
 import { bodyOf, postBytes, RawSocket } from './raw-socket.ts';
 
 /** One frame as it was written. */

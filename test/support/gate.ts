@@ -1,3 +1,5 @@
+/** Lets a command and a test wait for each other. */
+
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,5 @@
+/** Makes traces of all kinds for property tests. */
+
 import fc from 'fast-check';
 
 import type { TraceEvent, TraceLine } from '@svc/svc/trace/events.ts';

@@ -1,3 +1,5 @@
+/** Builds the programs before any test runs. */
+
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

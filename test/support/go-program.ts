@@ -1,3 +1,5 @@
+/** Builds programs that are written in Go. */
+
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';

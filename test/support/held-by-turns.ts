@@ -1,3 +1,5 @@
+/** Counts what a process keeps open over many turns. */
+
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';

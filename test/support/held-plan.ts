@@ -1,3 +1,5 @@
+/** Makes plans, and steps that end when a test lets them. */
+
 import type { Plan, PlanStep } from '@svc/svc/tools/plan/plan.ts';
 import type { EndedStep, PlanWork } from '@svc/svc/tools/plan/plan-run.ts';
 import { nothingRan, type StepOutcome } from '@svc/svc/tools/plan/capsule-step.ts';

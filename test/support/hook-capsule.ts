@@ -1,3 +1,5 @@
+/** Makes capsules with hooks that do as they are told. */
+
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Packs a server of the Model Context Protocol as an artifact. */
+
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

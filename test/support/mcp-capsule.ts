@@ -1,3 +1,5 @@
+/** Plays sessions with a server of the Model Context Protocol, and reads the frames of its calls. */
+
 import { FrameStream } from './frame-stream.ts';
 import { message, startCapsule, type RunLine, type SvcEnd } from './svc-process.ts';
 import type { Workspace } from './workspace.ts';

@@ -1,3 +1,5 @@
+/** Tests what promises to say in plain words why a network failed. */
+
 import { once } from 'node:events';
 import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';

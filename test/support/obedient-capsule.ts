@@ -1,3 +1,5 @@
+/** Makes a capsule whose model calls what its task says. */
+
 import { makeWorkspace, type Workspace } from './workspace.ts';
 
 /**

@@ -1,3 +1,5 @@
+/** Starts container registries of other projects. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Loads the official encoders of OpenTelemetry to compare with. */
+
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';

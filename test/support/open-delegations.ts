@@ -1,3 +1,5 @@
+/** Stands in for the delegations of a session. */
+
 import type { DelegationDoor, OpenDelegation } from '@svc/svc/listener/methods.ts';
 import type { Trust } from '@svc/svc/session/task.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';

@@ -1,3 +1,5 @@
+/** Stands in for a collector of telemetry. */
+
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -1,3 +1,5 @@
+/** Scripts models that submit plans, and reads what they are answered. */
+
 import { expect } from 'vitest';
 
 import type { StreamFrame } from './frame-stream.ts';

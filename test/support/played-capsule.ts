@@ -1,3 +1,5 @@
+/** Stands in for a capsule that answers with any bytes. */
+
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 

@@ -1,3 +1,5 @@
+/** Starts programs of the project, and reads what they print. */
+
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { basename } from 'node:path';

@@ -1,3 +1,5 @@
+/** Makes archives of skills, and a registry that has them. */
+
 import { createHash } from 'node:crypto';
 
 import { manifestText, archiveBytes } from '../../packages/artifacts/test/store/artifacts.ts';

@@ -1,3 +1,5 @@
+/** Makes calls for tests that are about something else. */
+
 import type { InferenceCall } from '@svc/svc/inference/driver.ts';
 import type { ToolCallContext } from '@svc/svc/tools/tool.ts';
 

@@ -1,3 +1,5 @@
+/** Sends bytes over a connection exactly as they are. */
+
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 

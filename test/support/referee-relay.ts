@@ -1,3 +1,5 @@
+/** Stands between capsules and their referee, and writes down what they say. */
+
 import { createServer, request, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

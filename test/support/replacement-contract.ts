@@ -1,3 +1,5 @@
+/** Tests what promises to replace files whole or not at all. */
+
 import {
   chmodSync,
   existsSync,

@@ -1,3 +1,5 @@
+/** Stands in for the measure of a workdir that is never full. */
+
 import type { WorkdirSize } from '@svc/svc/session/workdir-size.ts';
 
 /** A workdir that holds nothing, whenever it is measured. */

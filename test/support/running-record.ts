@@ -1,3 +1,5 @@
+/** Makes the record of a session that runs. */
+
 import { processStart } from '@svc/kit/process-stat.ts';
 import type { RunningRecord } from '@svc/svc/capsule/running-record.ts';
 

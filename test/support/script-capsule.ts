@@ -1,3 +1,5 @@
+/** Makes a capsule whose model plays a script. */
+
 import { makeWorkspace, type Workspace } from './workspace.ts';
 
 export interface ScriptCapsule {

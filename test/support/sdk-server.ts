@@ -1,3 +1,5 @@
+/** Serves notes by the Model Context Protocol with the official library. */
+
 import { McpServer } from '@modelcontextprotocol/server';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { readFileSync, writeFileSync } from 'node:fs';

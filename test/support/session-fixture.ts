@@ -1,3 +1,5 @@
+/** Runs a session in this process, with stand-ins all around it. */
+
 import { tmpdir } from 'node:os';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -1,3 +1,5 @@
+/** Stands in for a terminal, and tells what it shows. */
+
 import { PassThrough } from 'node:stream';
 import headless from '@xterm/headless';
 

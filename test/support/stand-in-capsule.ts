@@ -1,3 +1,5 @@
+/** Stands in for a running capsule. */
+
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';

@@ -1,3 +1,5 @@
+/** Stands in for the referee. */
+
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -1,3 +1,5 @@
+/** Puts a stand-in for a coding agent where svc finds it. */
+
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

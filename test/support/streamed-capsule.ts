@@ -1,3 +1,5 @@
+/** Starts capsules, sends them messages and watches their streams. */
+
 import { afterEach } from 'vitest';
 
 import { readTrace } from './read-trace.ts';

@@ -1,3 +1,5 @@
+/** Starts svc, and sends requests to what it serves. */
+
 import { fileURLToPath } from 'node:url';
 
 import { type ProgramEnd, ProgramProcess } from './program-process.ts';

@@ -1,3 +1,5 @@
+/** Starts svc on a terminal, types into it and reads what it shows. */
+
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';

@@ -1,3 +1,5 @@
+/** Runs a program in a window of tmux. */
+
 import { execFileSync, spawnSync } from 'node:child_process';
 
 /** Whether tmux is here. */

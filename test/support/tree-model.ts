@@ -1,3 +1,5 @@
+/** Describes trees of files, and makes them. */
+
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Starts svc view, and asks its page for things. */
+
 import { onTestFinished } from 'vitest';
 
 import { bodyOf, RawSocket } from './raw-socket.ts';

@@ -1,3 +1,5 @@
+/** Reads what has been written to a stream. */
+
 import type { PassThrough } from 'node:stream';
 
 /** What has been written to a stream since it was last asked, as text. Newer versions of node give one write at a time. */
