@@ -34,7 +34,7 @@ describe('a command that runs longer than lifecycle.shell_grace_secs', () => {
     });
     const { content } = first.data['artifact'] as { content: string };
     expect(content).toMatch(
-      /^<untrusted-content source=tool:sh>\ncommand: until .*\nstill running after 1 s: it goes on in the background as wrk_[0-9a-f]{32}; its end arrives as a task of its own, unless the session ends before\nstdout so far: \(empty\)\nstderr so far: \(empty\)\n\[the outputs go on into logs\/1-sh-stdout\.log and logs\/1-sh-stderr\.log, out of reach of tools\]\n<\/untrusted-content>$/,
+      /^<untrusted-content source=tool:sh>\ncommand: until .*\nstill running after 1 s: it goes on in the background as wrk_[0-9a-f]{32}; its end arrives as a task of its own, unless the session ends before\nstdout so far: \(empty\)\nstderr so far: \(empty\)\n\[its end brings the first 16 KiB of each output; what a command writes into a file can be read while it runs\]\n<\/untrusted-content>$/,
     );
     await stream.until(({ data }) => data['final'] === true && data['id'] === id);
     writeFileSync(join(running.line.workdir, 'go'), '');

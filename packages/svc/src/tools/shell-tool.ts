@@ -66,30 +66,33 @@ async function watch(
   { taskId, signal, onOutput }: ToolCallContext,
   { sessionDirectory, logs, cutBefore, background }: ShellSettings,
 ): Promise<ToolOutcome> {
-  const names = { stdout: `logs/${number}-${name}-stdout.log`, stderr: `logs/${number}-${name}-stderr.log` };
   const capture = (output: 'stdout' | 'stderr'): OutputCapture => {
-    const log = new OutputLog(sessionDirectory, names[output], { maxBytes: loggedBytes, budget: logs });
+    const file = `logs/${number}-${name}-${output}.log`;
+    const log = new OutputLog(sessionDirectory, file, { maxBytes: loggedBytes, budget: logs });
     const told =
       onOutput === undefined ? {} : { onPiece: (bytes: Buffer) => onOutput({ name, number, output }, bytes) };
     return new OutputCapture(launched[output], { maxBytes: shownBytes, log, cutBefore, ...told });
   };
   const [stdout, stderr] = [capture('stdout'), capture('stderr')];
   const shown = isShell(name) ? command : `${name} ${command}`.trimEnd();
-  const finished = Promise.all([stdout.finished, stderr.finished, launched.ended]).then(([out, err, end]) =>
-    finishedResult(shown, { stdout: out, stderr: err, end, problems, limitsReached: launched.limitsReached?.() ?? [] }),
-  );
+  let isMoved = false;
+  const finished = Promise.all([stdout.finished, stderr.finished, launched.ended]).then(([out, err, end]) => {
+    const limitsReached = launched.limitsReached?.() ?? [];
+    return finishedResult(shown, { stdout: out, stderr: err, end, problems, limitsReached, isMoved });
+  });
   const watched = await background.watch({ taskId, name, command: shown, process: launched, finished }, signal);
   const { graceMs, endIsTold } = background.settings;
   if (watched.kind !== 'moved') {
     signal.throwIfAborted();
     return watched.kind === 'ended' ? await finished : endedForRoom(await finished, graceMs);
   }
+  isMoved = true;
   return movedResult(shown, {
     id: watched.id,
     graceMs,
     endIsTold,
-    stdout: { ...stdout.keepOn(), name: names.stdout },
-    stderr: { ...stderr.keepOn(), name: names.stderr },
+    stdout: stdout.keepOn(),
+    stderr: stderr.keepOn(),
   });
 }
 
@@ -100,6 +103,8 @@ interface FinishedCommand {
   readonly problems: readonly string[];
   /** Limits of the session that were reached meanwhile. */
   readonly limitsReached: readonly string[];
+  /** Its call was over before it was. */
+  readonly isMoved: boolean;
 }
 
 /** The exit codes by which shells and the helper say that a program could not be started or was not found. */
@@ -107,14 +112,20 @@ const notStarted: ReadonlySet<number> = new Set([126, 127]);
 
 /** A command that ran to completion is a successful call whatever its exit status (D1 "Frame types", `artifact`). */
 function finishedResult(command: string, finished: FinishedCommand): ToolOutcome {
-  const { stdout, stderr, end, problems, limitsReached } = finished;
+  const { stdout, stderr, end, problems, limitsReached, isMoved } = finished;
   const exited = end.kind === 'exited';
   const kept = exited && notStarted.has(end.exitCode) ? problems : [];
   const notes = [...kept, ...limitsReached].map((note) => `[${note}]`);
   const ending = exited ? `exit code: ${end.exitCode}` : `ended by signal: ${end.signal}`;
   return {
     status: exited ? 'passed' : 'failed',
-    content: [`command: ${command}`, ending, section('stdout', stdout), section('stderr', stderr), ...notes].join('\n'),
+    content: [
+      `command: ${command}`,
+      ending,
+      section('stdout', stdout, isMoved),
+      section('stderr', stderr, isMoved),
+      ...notes,
+    ].join('\n'),
     output: stdout.text,
     exitCode: exited ? end.exitCode : null,
     truncated: stdout.cutBytes > 0 || stderr.cutBytes > 0,
@@ -127,10 +138,7 @@ function endedForRoom(outcome: ToolOutcome, graceMs: number): ToolOutcome {
   return { ...outcome, status: 'failed', content: `${outcome.content}\n${note}` };
 }
 
-type OutputSoFar = Pick<CapturedOutput, 'text' | 'cutBytes'> & {
-  /** The name of its log. */
-  readonly name: string;
-};
+type OutputSoFar = Pick<CapturedOutput, 'text' | 'cutBytes'>;
 
 interface MovedCommand {
   readonly id: WorkId;
@@ -143,9 +151,12 @@ interface MovedCommand {
 
 /** What a call is answered whose command goes on in the background (ADR 0046). */
 function movedResult(command: string, { id, graceMs, endIsTold, stdout, stderr }: MovedCommand): ToolOutcome {
-  const telling = endIsTold
-    ? 'its end arrives as a task of its own, unless the session ends before'
-    : 'it is ended with the session, and its end is not reported';
+  const [telling, output] = endIsTold
+    ? [
+        'its end arrives as a task of its own, unless the session ends before',
+        `its end brings the first ${shownBytes / 1024} KiB of each output`,
+      ]
+    : ['it is ended with the session, and its end is not reported', 'what it writes from now on is not shown'];
   return {
     status: 'passed',
     content: [
@@ -153,7 +164,7 @@ function movedResult(command: string, { id, graceMs, endIsTold, stdout, stderr }
       `still running after ${graceMs / 1000} s: it goes on in the background as ${id}; ${telling}`,
       soFar('stdout', stdout),
       soFar('stderr', stderr),
-      `[the outputs go on into ${stdout.name} and ${stderr.name}, out of reach of tools]`,
+      `[${output}; what a command writes into a file can be read while it runs]`,
     ].join('\n'),
     output: stdout.text,
     exitCode: null,
@@ -167,10 +178,12 @@ function soFar(title: string, { text, cutBytes }: OutputSoFar): string {
   return cutBytes === 0 ? shown : `${shown}\n[${cutBytes} more bytes are not shown]`;
 }
 
-function section(title: string, { text, cutBytes, log }: CapturedOutput): string {
+/** Of a command that went on without its call, nobody but its model reads it: what tools cannot reach is of no use there. */
+function section(title: string, { text, cutBytes, log }: CapturedOutput, isMoved: boolean): string {
   if (text === '' && cutBytes === 0) return `${title}: (empty)`;
   const shown = `${title}:\n${withoutLastLineEnd(text)}`;
   if (log === null || cutBytes === 0) return shown;
+  if (isMoved) return `${shown}\n[${cutBytes} more bytes are not shown]`;
   const kept = log.problem === null ? `the whole is kept in ${log.name}` : `${log.name}: ${log.problem}`;
   return `${shown}\n[${cutBytes} more bytes are not shown; ${kept}, out of reach of tools]`;
 }

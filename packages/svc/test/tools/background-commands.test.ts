@@ -87,7 +87,7 @@ describe('a command that outlasts its grace', () => {
         `command: make\nstill running after 10 s: it goes on in the background as ${firstId}; ` +
         'its end arrives as a task of its own, unless the session ends before\n' +
         'stdout so far:\nbegun\nstderr so far: (empty)\n' +
-        '[the outputs go on into logs/1-sh-stdout.log and logs/1-sh-stderr.log, out of reach of tools]',
+        '[its end brings the first 16 KiB of each output; what a command writes into a file can be read while it runs]',
       output: 'begun\n',
       exitCode: null,
       truncated: false,
@@ -163,7 +163,9 @@ describe('a command that outlasts its grace', () => {
     expect(log('1-sh-stdout.log')).toBe('the token is canary');
   });
 
-  it('shows 16 KiB of a longer output, and all of it is in the log', async () => {
+  it('shows 16 KiB of a longer output, and all of it is in the log, which no tool can reach and no result names', async () => {
+    let ends: ToolOutcome | null = null;
+    background.observe({ moved: () => {}, ended: (_, { outcome }) => (ends = outcome) });
     const process = new FakeProcess();
     const { outcome } = await started(process);
     await process.writes('x'.repeat(20_000));
@@ -177,6 +179,10 @@ describe('a command that outlasts its grace', () => {
     await process.writes('y');
     process.exits(0);
     await background.stop();
+    expect(ends).toMatchObject({
+      content: `command: make\nexit code: 0\nstdout:\n${'x'.repeat(16_384)}\n[3617 more bytes are not shown]\nstderr: (empty)`,
+      truncated: true,
+    });
     expect(log('1-sh-stdout.log')).toBe(`${'x'.repeat(20_000)}y`);
   });
 
@@ -203,8 +209,10 @@ describe('a command that outlasts its grace', () => {
     const outcome = call(tool, 'make');
     await new Promise(setImmediate);
     clock.advance(10_000);
-    expect((await outcome).content).toContain(
-      `as ${firstId}; it is ended with the session, and its end is not reported\n`,
+    const { content } = await outcome;
+    expect(content).toContain(`as ${firstId}; it is ended with the session, and its end is not reported\n`);
+    expect(content).toMatch(
+      /\n\[what it writes from now on is not shown; what a command writes into a file can be read while it runs\]$/,
     );
     process.exits(0);
   });
