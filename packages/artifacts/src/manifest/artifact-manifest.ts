@@ -1,26 +1,47 @@
 /** Reads the manifest of a tool, driver, hook or skill. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { readDocument, type Findings } from './checked-document.ts';
+import { checkSource, readDocument, type Findings } from './checked-document.ts';
 import { Draft } from './key-path.ts';
 import { artifactManifest, type ArtifactManifest } from './schema.ts';
-import { parseYaml } from './yaml-source.ts';
+import { parseYaml, type YamlSource } from './yaml-source.ts';
+
+interface ReadManifest {
+  readonly manifest: ArtifactManifest;
+  readonly warnings: readonly Diagnostic[];
+}
+
+const checks = { schema: artifactManifest, rules: checkArtifactRules };
 
 /**
  * Reads the `svc.yaml` at the root of a tool, driver, hook or skill archive. References are not resolved: an
  * archive is the same for everyone. Throws a `DiagnosticList` with every problem.
  */
-export function parseArtifactManifest(
-  text: string,
-  file: string,
-): { readonly manifest: ArtifactManifest; readonly warnings: readonly Diagnostic[] } {
-  const document = readDocument({ file, text, schema: artifactManifest, rules: checkArtifactRules });
-  return { manifest: document.value, warnings: document.warnings };
+export function parseArtifactManifest(text: string, file: string): ReadManifest {
+  const { value, warnings } = readDocument({ file, text, ...checks });
+  return { manifest: value, warnings };
 }
 
-/** What kind of archive a manifest belongs to: a capsule is the one with an `inference` block. */
-export function archiveKind(text: string, file: string): 'capsule' | 'artifact' {
-  return new Draft(parseYaml(file, text).value).has('inference') ? 'capsule' : 'artifact';
+/** The manifest of an archive of any kind: a capsule is the one with an `inference` block, of which nothing else has been looked at. */
+export type AnyManifest =
+  | { readonly kind: 'capsule'; readonly source: YamlSource }
+  | ({ readonly kind: 'artifact' } & ReadManifest);
+
+/** The same for an archive of any kind. */
+export function parseAnyManifest(text: string, file: string): AnyManifest {
+  const source = parseYaml(file, text);
+  if (describesCapsule(source)) return { kind: 'capsule', source };
+  const { value, warnings } = checkSource(source, checks);
+  return { kind: 'artifact', manifest: value, warnings };
+}
+
+/** What kind of archive a manifest belongs to, whatever else is wrong with it. */
+export function archiveKind(text: string, file: string): AnyManifest['kind'] {
+  return describesCapsule(parseYaml(file, text)) ? 'capsule' : 'artifact';
+}
+
+function describesCapsule({ value }: YamlSource): boolean {
+  return new Draft(value).has('inference');
 }
 
 /** The rules of an artifact's manifest that look at more than one key. */

@@ -12,9 +12,8 @@ import { parseYaml, type YamlSource } from './yaml-source.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 
-interface DocumentRequest<Schema extends $ZodType> {
-  readonly file: string;
-  readonly text: string;
+/** What a document is held to. */
+interface DocumentChecks<Schema extends $ZodType> {
   readonly schema: Schema;
   /** What references are resolved from; without it they stay as they are written. */
   readonly env?: Environment;
@@ -26,6 +25,11 @@ interface DocumentRequest<Schema extends $ZodType> {
   readonly rules?: (data: unknown, findings: Findings) => void;
   /** The code of everything that is wrong with the file, unknown keys included, which refuse it then. Absent, each has its own. */
   readonly refusal?: DiagnosticCode;
+}
+
+interface DocumentRequest<Schema extends $ZodType> extends DocumentChecks<Schema> {
+  readonly file: string;
+  readonly text: string;
 }
 
 export interface CheckedDocument<Schema extends $ZodType> {
@@ -40,18 +44,19 @@ export interface CheckedDocument<Schema extends $ZodType> {
  * when anything refuses it: `E-MAN-001` to `E-MAN-003` and the codes of the schema's own checks, or the one of the request.
  */
 export function readDocument<Schema extends $ZodType>(request: DocumentRequest<Schema>): CheckedDocument<Schema> {
-  const { refusal } = request;
-  const source = sourceOf(request);
-  const resolution = resolveReferences({
-    source,
-    env: request.env,
-    leave: request.leave ?? (() => false),
-    needs: request.needs,
-  });
+  return checkSource(sourceOf(request), request);
+}
+
+/** The same for what has been parsed already. */
+export function checkSource<Schema extends $ZodType>(
+  source: YamlSource,
+  { schema, env, leave = () => false, needs, rules, refusal }: DocumentChecks<Schema>,
+): CheckedDocument<Schema> {
+  const resolution = resolveReferences({ source, env, leave, needs });
   const findings = new FileFindings(source, resolution, refusal);
   const reading = { data: resolution.value ?? {}, source, resolution, findings, refusal };
-  const value = parseWithoutUnknown(request.schema, reading);
-  request.rules?.(reading.data, findings);
+  const value = parseWithoutUnknown(schema, reading);
+  rules?.(reading.data, findings);
   if (value === undefined || findings.hasError()) {
     const isUnclear = !findings.hasError();
     throw new DiagnosticList([...findings.list(), ...(isUnclear ? resolution.passedOver.values() : [])]);

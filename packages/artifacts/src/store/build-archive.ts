@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
+import { parseAnyManifest } from '../manifest/artifact-manifest.ts';
 import { loadCapsuleManifest } from '../manifest/load.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
@@ -61,8 +61,9 @@ export async function readFolder({
   await probe.include(manifestFile);
   const text = await readManifestText(probe);
   const file = join(directory, manifestFile);
-  if (archiveKind(text, file) === 'artifact') {
-    const { manifest, warnings } = parseArtifactManifest(text, file);
+  const found = parseAnyManifest(text, file);
+  if (found.kind === 'artifact') {
+    const { manifest, warnings } = found;
     await checkArtifact(manifest);
     const content = await readArtifactDirectory(directory);
     const stale = content.has(componentFile) ? await staleComponent(directory) : null;

@@ -13,8 +13,7 @@ import {
   componentFile,
   componentSource,
   manifestFile,
-  parseStoredManifest,
-  readManifestText,
+  readArtifactManifest,
   requiredFile,
   type ArtifactContent,
 } from './inspect-content.ts';
@@ -105,8 +104,7 @@ function nullUnlessThere(error: unknown): null {
 export async function readArtifactDirectory(directory: string): Promise<DirectoryContent> {
   const content = new DirectoryContent(directory);
   await content.include(manifestFile);
-  const text = await readManifestText(content);
-  const file = requiredFile(parseStoredManifest(text, directory));
+  const file = requiredFile(await readArtifactManifest(content));
   if (file !== null) await content.include(file);
   if (file === componentFile && !content.has(file) && existsSync(join(directory, componentSource))) {
     throw new Diagnostic('E-ART-004', `${directory} has no ${componentFile} yet`, {

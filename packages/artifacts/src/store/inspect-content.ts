@@ -3,10 +3,10 @@
 import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
+import { type AnyManifest, parseAnyManifest } from '../manifest/artifact-manifest.ts';
 import { artifactName, exactVersion } from '../manifest/name-schemas.ts';
 import { serverFile, type ArtifactManifest } from '../manifest/schema.ts';
-import { parseYaml } from '../manifest/yaml-source.ts';
+import type { YamlSource } from '../manifest/yaml-source.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import { capsuleAt, skillFile } from './installed-artifact.ts';
 
@@ -42,10 +42,9 @@ export function requiredFile(manifest: ArtifactManifest): string | null {
 
 /** Reads and checks the manifest of an artifact, and that the file it is about is there and of its kind. */
 export async function inspectContent(content: ArtifactContent): Promise<InspectedContent> {
-  const text = await readManifestText(content);
-  const file = `${content.where}/${manifestFile}`;
-  if (archiveKind(text, file) === 'capsule') return { kind: 'capsule', ref: capsuleRef(text, file) };
-  const { manifest } = parseArtifactManifest(text, file);
+  const found = await readManifest(content);
+  if (found.kind === 'capsule') return { kind: 'capsule', ref: capsuleRef(found.source) };
+  const { manifest } = found;
   await checkRequiredFile(content, manifest);
   return { kind: manifest.runtime, ref: { name: manifest.name, version: manifest.version }, manifest };
 }
@@ -58,11 +57,16 @@ export async function readManifestText(content: ArtifactContent): Promise<string
   });
 }
 
-/** The manifest of an artifact at a place; `E-ART-005` when it is the manifest of a capsule. */
-export function parseStoredManifest(text: string, where: string): ArtifactManifest {
-  const file = `${where}/${manifestFile}`;
-  if (archiveKind(text, file) === 'artifact') return parseArtifactManifest(text, file).manifest;
-  throw capsuleAt(where);
+/** The manifest of whatever this is. Throws `E-ART-004` when there is none, and a `DiagnosticList` of what is wrong with it. */
+export async function readManifest(content: ArtifactContent): Promise<AnyManifest> {
+  return parseAnyManifest(await readManifestText(content), `${content.where}/${manifestFile}`);
+}
+
+/** The same of an artifact; `E-ART-005` when it is the manifest of a capsule. */
+export async function readArtifactManifest(content: ArtifactContent): Promise<ArtifactManifest> {
+  const found = await readManifest(content);
+  if (found.kind === 'artifact') return found.manifest;
+  throw capsuleAt(content.where);
 }
 
 /** `E-ART-004` when the file an artifact is about is missing, empty, or no component. */
@@ -82,8 +86,8 @@ export async function checkRequiredFile(content: ArtifactContent, manifest: Arti
   if (fault !== null) throw new Diagnostic('E-ART-004', `${content.where}: ${file} ${fault}`);
 }
 
-function capsuleRef(text: string, file: string): ArtifactRef {
-  const identity = capsuleIdentity.safeParse(parseYaml(file, text).value);
+function capsuleRef({ file, value }: YamlSource): ArtifactRef {
+  const identity = capsuleIdentity.safeParse(value);
   if (identity.success) return identity.data;
   const issue = identity.error.issues[0];
   throw new Diagnostic('E-MAN-003', `${file}: ${issue?.path.join('.') ?? ''} ${issue?.message ?? 'is not valid'}`);

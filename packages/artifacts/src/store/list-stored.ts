@@ -6,12 +6,11 @@ import { join } from 'node:path';
 import { isArtifactName, isExactVersion } from '../manifest/names.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import { type ArtifactRef, platformShape } from './artifact-ref.ts';
-import { type ArtifactKind, manifestFile, readManifestText } from './inspect-content.ts';
+import { type ArtifactKind, readManifest } from './inspect-content.ts';
 import { readVariant, type StoredArchive, variantPaths } from './store-layout.ts';
 import { decodeKind } from './store-put.ts';
 import { signaturesBeside } from './trust/signature-bundle.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { readArchive } from './archive.ts';
 import { type LocalPlace, localPlaces, type StorePlaces } from './locate.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
@@ -147,11 +146,11 @@ async function described(
   try {
     const file = await RegularFile.open(path);
     try {
-      const text = await readManifestText(await readArchive(file));
-      if (archiveKind(text, path) === 'capsule') {
+      const found = await readManifest(await readArchive(file));
+      if (found.kind === 'capsule') {
         return { name, version, kind: 'capsule', platforms: [], description: '', tags: [], state: 'active' };
       }
-      const { runtime: kind, description, tags } = parseArtifactManifest(text, `${path}/${manifestFile}`).manifest;
+      const { runtime: kind, description, tags } = found.manifest;
       return { name, version, kind, platforms: [], description, tags, state: 'active' };
     } finally {
       await file.close();

@@ -8,7 +8,7 @@ import { ArchivedFiles } from './open-stored.ts';
 import { packArchive } from './archive-writer.ts';
 import { readArchive } from './archive.ts';
 import { readArtifactDirectory } from './directory-content.ts';
-import { checkRequiredFile, parseStoredManifest, readManifestText, type ArtifactContent } from './inspect-content.ts';
+import { type ArtifactContent, checkRequiredFile, readArtifactManifest } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
@@ -55,7 +55,7 @@ async function fromArchive(path: string): Promise<FoundArtifact> {
 }
 
 async function readManifest(content: ArtifactContent): Promise<ArtifactManifest> {
-  const manifest = parseStoredManifest(await readManifestText(content), content.where);
+  const manifest = await readArtifactManifest(content);
   await checkRequiredFile(content, manifest);
   return manifest;
 }

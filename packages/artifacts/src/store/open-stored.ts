@@ -8,10 +8,9 @@ import { type Archive, readArchive } from './archive.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { RegularFile, chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import { findStored, type StoredArchive } from './store-layout.ts';
-import { type ArtifactKind, manifestFile, readManifestText } from './inspect-content.ts';
+import { type ArtifactKind, readManifest } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
 import type { Location } from './locate.ts';
-import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
 
 interface OpenedArchive {
@@ -72,12 +71,11 @@ export async function inspectStored({ origin, root, stored }: Location, platform
   const { archive } = opened;
   try {
     const { path, sha256 } = opened.stored;
-    const text = await readManifestText(archive);
-    const file = `${archive.where}/${manifestFile}`;
-    if (archiveKind(text, file) === 'capsule') return { stored: opened.stored, artifact: null };
+    const found = await readManifest(archive);
+    if (found.kind === 'capsule') return { stored: opened.stored, artifact: null };
     const files = new ArchivedFiles(path, sha256, archive.file.identity);
     const artifact: FoundArtifact = {
-      manifest: parseArtifactManifest(text, file).manifest,
+      manifest: found.manifest,
       origin,
       location: path,
       platform: opened.stored.platform,
@@ -96,9 +94,8 @@ export async function inspectStored({ origin, root, stored }: Location, platform
 export async function kindOfArchive(path: string): Promise<ArtifactKind> {
   const file = await RegularFile.open(path);
   try {
-    const text = await readManifestText(await readArchive(file));
-    const name = `${path}/${manifestFile}`;
-    return archiveKind(text, name) === 'capsule' ? 'capsule' : parseArtifactManifest(text, name).manifest.runtime;
+    const found = await readManifest(await readArchive(file));
+    return found.kind === 'capsule' ? 'capsule' : found.manifest.runtime;
   } finally {
     await file.close();
   }

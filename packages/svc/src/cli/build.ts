@@ -14,7 +14,7 @@ import { exactLine, jsonLine, say } from './terminal/shown.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { buildComponent, type BuiltComponent } from '@svc/components/builder/build-component.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import { archiveKind, parseArtifactManifest } from '@svc/artifacts/manifest/artifact-manifest.ts';
+import { parseAnyManifest } from '@svc/artifacts/manifest/artifact-manifest.ts';
 import { DirectoryContent } from '@svc/artifacts/store/directory-content.ts';
 import {
   componentFile,
@@ -110,9 +110,9 @@ async function builtComponent(directory: string): Promise<BuiltComponent | null>
   const content = new DirectoryContent(directory);
   await content.include(manifestFile);
   const text = await readManifestText(content);
-  const file = join(directory, manifestFile);
-  if (archiveKind(text, file) === 'capsule') return null;
-  const { manifest } = parseArtifactManifest(text, file);
+  const found = parseAnyManifest(text, join(directory, manifestFile));
+  if (found.kind === 'capsule') return null;
+  const { manifest } = found;
   if (manifest.runtime === 'skill' || requiredFile(manifest) !== componentFile) return null;
   await checkArtifact(manifest);
   const packageRoot = findPackageRoot(import.meta.filename);

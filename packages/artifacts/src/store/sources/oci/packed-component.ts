@@ -2,7 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
-import { archiveKind, parseArtifactManifest } from '../../../manifest/artifact-manifest.ts';
+import { parseAnyManifest } from '../../../manifest/artifact-manifest.ts';
 import { type OciReference, spellOci } from '../../../manifest/oci-reference.ts';
 import type { ArtifactManifest } from '../../../manifest/schema.ts';
 import { packArchive } from '../../archive-writer.ts';
@@ -91,8 +91,9 @@ function spelled(names: readonly string[]): string {
 
 /** `E-ART-014` for the manifest of anything but a tool that is a component. */
 function toolManifest({ manifestText, manifestPath }: ComponentPacking): ArtifactManifest {
-  if (archiveKind(manifestText, manifestPath) === 'artifact') {
-    const { manifest } = parseArtifactManifest(manifestText, manifestPath);
+  const found = parseAnyManifest(manifestText, manifestPath);
+  if (found.kind === 'artifact') {
+    const { manifest } = found;
     if (manifest.runtime === 'tool' && manifest.implementation === 'wasm') return manifest;
   }
   throw new Diagnostic('E-ART-014', `${manifestPath} is not the svc.yaml of a tool that is a component`, {
