@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { readTextIfThere } from '@svc/kit/files/read-text.ts';
 import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
@@ -82,9 +82,8 @@ function encoded(keys: readonly unknown[]): string {
 
 /** The file is replaced as a whole, so that a server that reads it meanwhile has the old one or the new one. */
 function addTo(path: string, entry: Entry): void {
-  const reading = readSmallText(path);
-  if (reading.kind === 'unreadable') throw unreadableFile(path, reading);
-  const before = reading.kind === 'absent' ? [] : keysIn(path, reading.text);
+  const present = readTextIfThere(path);
+  const before = present === null ? [] : keysIn(path, present);
   const text = encoded([...before, entry]);
   parseKeys(path, text);
   const mode = unlessRefused(() => statSync(path).mode & 0o777, 0o644);

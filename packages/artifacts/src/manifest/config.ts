@@ -11,7 +11,7 @@ import { type ContainmentClass, containmentClasses } from '@svc/protocol/contain
 import { captureLevels, type CaptureLevel } from './capture-levels.ts';
 import { readDocument, type Findings } from './checked-document.ts';
 import { Draft } from './key-path.ts';
-import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { readTextIfThere } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { referencedVariable } from './references.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
@@ -59,8 +59,8 @@ export interface UserConfig {
  */
 export function loadWorkspaceConfig({ directory, env }: { directory: string; env: Environment }): WorkspaceConfig {
   const file = join(directory, '.svc', 'config.yaml');
-  const text = readOptional(file);
-  if (text === undefined) return { warnings: [] };
+  const text = readTextIfThere(file);
+  if (text === null) return { warnings: [] };
   const { value, warnings } = readDocument({ file, text, schema: workspaceConfig, env });
   const { containment, trace } = value;
   return {
@@ -76,8 +76,8 @@ export function loadWorkspaceConfig({ directory, env }: { directory: string; env
  */
 export function loadUserConfig({ home, env }: { home: string; env: Environment }): UserConfig {
   const file = join(home, '.svc', 'config.yaml');
-  const text = readOptional(file);
-  if (text === undefined) return { sources: [], warnings: [] };
+  const text = readTextIfThere(file);
+  if (text === null) return { sources: [], warnings: [] };
   const document = readDocument({
     file,
     text,
@@ -94,12 +94,6 @@ export function loadUserConfig({ home, env }: { home: string; env: Environment }
   });
   const chosen = sources.find((source) => source.name === registry?.default);
   return { ...(chosen === undefined ? {} : { defaultSource: chosen }), sources, warnings: document.warnings };
-}
-
-function readOptional(file: string): string | undefined {
-  const reading = readSmallText(file);
-  if (reading.kind === 'unreadable') throw unreadableFile(file, reading);
-  return reading.kind === 'text' ? reading.text : undefined;
 }
 
 function checkSources(data: unknown, findings: Findings): void {

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 
-import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { readTextIfThere } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 
 interface EnvironmentRequest {
@@ -25,17 +25,8 @@ export function loadEnvironment({ directory, process, useFile }: EnvironmentRequ
 }
 
 function readEnvFile(file: string): [string, string | undefined][] {
-  const reading = readSmallText(file);
-  switch (reading.kind) {
-    case 'text':
-      return Object.entries(parseEnv(withoutMark(reading.text)));
-    case 'unreadable':
-      throw unreadableFile(file, reading);
-    case 'absent':
-      return [];
-    default:
-      return reading satisfies never;
-  }
+  const text = readTextIfThere(file);
+  return text === null ? [] : Object.entries(parseEnv(withoutMark(text)));
 }
 
 /** Editors of other systems put a byte order mark first, which would become part of the first name. */

@@ -7,7 +7,7 @@ import * as z from 'zod/mini';
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { readSmallText, readTextIfThere } from '@svc/kit/files/read-text.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { type CheckedDocument, type Findings, readDocument } from './checked-document.ts';
@@ -62,11 +62,10 @@ export function trustPolicyFile(home: string): string {
  */
 export function loadTrustPolicy(home: string): TrustPolicy | null {
   const file = trustPolicyFile(home);
-  const reading = readSmallText(file);
-  if (reading.kind === 'unreadable') throw unreadableFile(file, reading);
+  const text = readTextIfThere(file);
   // Most configurations have no policy, and nothing is parsed for them. A key that is spelt with escapes has a backslash.
-  if (reading.kind === 'absent' || !/trust|\\/.test(reading.text)) return null;
-  const document = parsed(file, reading.text);
+  if (text === null || !/trust|\\/.test(text)) return null;
+  const document = parsed(file, text);
   const { trust } = document.value;
   return trust === undefined ? null : policyOf(trust, document);
 }

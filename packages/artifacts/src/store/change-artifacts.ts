@@ -4,7 +4,7 @@ import { realpathSync, statSync } from 'node:fs';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
-import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { readTextIfThere } from '@svc/kit/files/read-text.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { type ArtifactEdit, editArtifacts } from '../manifest/edit-artifacts.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
@@ -35,9 +35,8 @@ export interface ChangeRequest extends Omit<InstallRequest, 'entries'> {
 
 /** The text of the manifest now. `E-IO-001` when it cannot be read. */
 export function readManifest(path: string): string {
-  const reading = readSmallText(path);
-  if (reading.kind === 'text') return reading.text;
-  if (reading.kind === 'unreadable') throw unreadableFile(path, reading);
+  const text = readTextIfThere(path);
+  if (text !== null) return text;
   throw new Diagnostic('E-IO-001', `cannot read ${path}: no such file`);
 }
 

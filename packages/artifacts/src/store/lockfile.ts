@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isArtifactName, isExactVersion } from '../manifest/names.ts';
 import { parsePinnedPlace } from '../manifest/oci-reference.ts';
-import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { readTextIfThere } from '@svc/kit/files/read-text.ts';
 import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
 import { isText } from '@svc/kit/guards.ts';
 import { type ArtifactRef, platformShape } from './artifact-ref.ts';
@@ -35,10 +35,9 @@ export function fetchedFrom(from: string | undefined): Pick<LockedArtifact, 'fro
 /** What `svc.lock` beside the manifest holds; null when there is none. `E-IO-001` when it cannot be read, `E-ART-007` when it cannot be understood. */
 export function readLock(manifestDir: string): readonly LockedArtifact[] | null {
   const path = lockPath(manifestDir);
-  const reading = readSmallText(path);
-  if (reading.kind === 'absent') return null;
-  if (reading.kind === 'unreadable') throw unreadableFile(path, reading);
-  const artifacts = parseLock(path, reading.text);
+  const text = readTextIfThere(path);
+  if (text === null) return null;
+  const artifacts = parseLock(path, text);
   if (new Set(artifacts.map(lockKey)).size < artifacts.length) throw unreadable(path, 'it lists an artifact twice');
   return artifacts;
 }

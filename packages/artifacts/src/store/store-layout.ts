@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isArtifactName, isExactVersion } from '../manifest/names.ts';
-import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { readTextIfThere } from '@svc/kit/files/read-text.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 
 /** One archive of a store; `platform` is null for the generic file of its version. */
@@ -55,10 +55,8 @@ export function variantPaths(root: string, ref: ArtifactRef, platform: string | 
 export function readVariant(root: string, ref: ArtifactRef, platform: string | null): StoredArchive | null {
   const paths = variantPaths(root, ref, platform);
   if (!existsSync(paths.archive)) return null;
-  const reading = readSmallText(paths.hash);
-  if (reading.kind === 'absent') return null;
-  if (reading.kind === 'unreadable') throw unreadableFile(paths.hash, reading);
-  const sha256 = decodeHashFile(reading.text);
+  const text = readTextIfThere(paths.hash);
+  const sha256 = text === null ? null : decodeHashFile(text);
   if (sha256 === null) return null;
   return { name: ref.name, version: ref.version, platform, path: paths.archive, sha256 };
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
-import { readSmallText, type TextReading } from './read-text.ts';
+import { readSmallText, readTextIfThere, type TextReading } from './read-text.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -35,6 +35,15 @@ describe('a small text', () => {
     expect(readSmallText(join(folder, 'none'))).toEqual({ kind: 'absent' });
     expect(readSmallText(folder)).toMatchObject({ kind: 'unreadable', reason: 'it is a directory' });
     expect(readingOf(Buffer.from([0xff]))).toEqual({ kind: 'unreadable', reason: 'it is not UTF-8 text' });
+  });
+
+  it('is null where there is none, and refused where it cannot be read', () => {
+    const path = join(folder, 'file');
+    expect(readTextIfThere(path)).toBeNull();
+    writeFileSync(path, 'here');
+    expect(readTextIfThere(path)).toBe('here');
+    const refused = { code: 'E-IO-001', message: `cannot read ${folder}: it is a directory` };
+    expect(() => readTextIfThere(folder)).toThrow(expect.objectContaining(refused));
   });
 
   it('is not waited for at a pipe that nobody writes into', () => {

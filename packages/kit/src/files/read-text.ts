@@ -26,6 +26,13 @@ export function readSmallText(file: string): TextReading {
   return text === null ? { kind: 'unreadable', reason: 'it is not UTF-8 text' } : { kind: 'text', text };
 }
 
+/** The same; null where there is no such file. `E-IO-001` for one that is there and cannot be read. */
+export function readTextIfThere(file: string): string | null {
+  const reading = readSmallText(file);
+  if (reading.kind === 'unreadable') throw unreadableFile(file, reading);
+  return reading.kind === 'text' ? reading.text : null;
+}
+
 /** `E-IO-001` for a file that is there and cannot be read. */
 export function unreadableFile(
   file: string,

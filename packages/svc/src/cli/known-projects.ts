@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
-import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { readTextIfThere } from '@svc/kit/files/read-text.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { asStrings, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { lockPath } from '@svc/artifacts/store/lockfile.ts';
@@ -23,11 +23,9 @@ function projectsFile(home: string): string {
 
 /** The folders of the projects that an install has recorded; null where none ever has, or the file is not what it should be. */
 export function knownProjects(home: string): readonly string[] | null {
-  const path = projectsFile(home);
-  const reading = readSmallText(path);
-  if (reading.kind === 'unreadable') throw unreadableFile(path, reading);
-  if (reading.kind === 'absent') return null;
-  const { projects_version: version, projects } = parseJsonObject(reading.text) ?? {};
+  const text = readTextIfThere(projectsFile(home));
+  if (text === null) return null;
+  const { projects_version: version, projects } = parseJsonObject(text) ?? {};
   return version === fileVersion ? asStrings(projects) : null;
 }
 

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { readTextIfThere } from '@svc/kit/files/read-text.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { TrustPolicy } from '../../manifest/trust-policy.ts';
 
@@ -37,10 +37,8 @@ export function readTrustRoot({ root }: Pick<TrustPolicy, 'root'>, { userHome, p
 }
 
 function readRoot(file: string): TrustRoot | null {
-  const reading = readSmallText(file);
-  if (reading.kind === 'absent') return null;
-  if (reading.kind === 'unreadable') throw unreadableFile(file, reading);
-  return { file, text: reading.text, sha256: sha256Hex(reading.text) };
+  const text = readTextIfThere(file);
+  return text === null ? null : { file, text, sha256: sha256Hex(text) };
 }
 
 function missing(file: string, hint: string): never {

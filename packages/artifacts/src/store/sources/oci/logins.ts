@@ -8,7 +8,7 @@ import * as z from 'zod/mini';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { readTextIfThere } from '@svc/kit/files/read-text.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import type { OciRepositoryName } from '../../../manifest/oci-reference.ts';
 
@@ -52,10 +52,9 @@ export function loginOfToken(token: Secret): OciLogin {
  */
 export async function findLogin(name: OciRepositoryName, places: LoginPlaces): Promise<OciLogin | null> {
   for (const path of loginFiles(places)) {
-    const reading = readSmallText(path);
-    if (reading.kind === 'absent') continue;
-    if (reading.kind === 'unreadable') throw unreadableFile(path, reading);
-    const read = loginFile.safeParse(parseJson(reading.text), { jitless: true });
+    const text = readTextIfThere(path);
+    if (text === null) continue;
+    const read = loginFile.safeParse(parseJson(text), { jitless: true });
     if (!read.success) throw new Diagnostic('E-REG-006', `the logins in ${path} cannot be understood`);
     const login = await loginIn(read.data, name, places);
     if (login !== null) return login;
