@@ -8,17 +8,16 @@ import { readSmallText } from '@svc/kit/files/read-text.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
-import { type StoredArchive, variantPaths } from './store-layout.ts';
+import { hashFileOf, type StoredArchive, variantPaths } from './store-layout.ts';
 import { blockedFault } from './version-state-rules.ts';
 
 /** An archive without a hash is not there; what stands in its place says why. */
 const mark = 'blocked';
 
 /** Has a copy count as absent, and as blocked where it would be fetched anew. */
-export async function markBlocked(root: string, stored: StoredArchive, reason: string | null): Promise<void> {
-  const { archive, hash } = variantPaths(root, stored, stored.platform);
-  await withGuard(archive, async () => {
-    await replaceFile(hash, [Buffer.from(`${mark} ${JSON.stringify(reason)}\n`)]);
+export async function markBlocked({ path }: StoredArchive, reason: string | null): Promise<void> {
+  await withGuard(path, async () => {
+    await replaceFile(hashFileOf(path), [Buffer.from(`${mark} ${JSON.stringify(reason)}\n`)]);
   });
 }
 

@@ -23,7 +23,7 @@ import {
   resolveEach,
   signedBy,
 } from './resolve.ts';
-import { holdToStates } from './stored-states.ts';
+import { type AskedEntry, askStates } from './stored-states.ts';
 import { type Admitted, putArchive, receive } from './store-put.ts';
 import { admit } from './trust/admit.ts';
 import { signaturesBeside } from './trust/signature-bundle.ts';
@@ -72,7 +72,7 @@ export interface BroughtRef extends InstalledRef {
  */
 export async function installEntries(request: InstallRequest): Promise<readonly InstalledArtifact[]> {
   const { into = 'project', isFrozen = false } = request.fetching ?? {};
-  await holdToStates(request.entries, request);
+  await heedStates(request.entries, request);
   const artifacts = await resolveArtifacts({ ...request, lock: isFrozen ? 'frozen' : 'ignore' });
   for (const warning of admissionWarnings(artifacts)) request.onWarning(warning);
   for (const artifact of artifacts) await request.prepare(artifact);
@@ -112,7 +112,7 @@ export async function bringRef(
   request: InstallRequest,
 ): Promise<BroughtRef> {
   const ref = { name, version };
-  await holdToStates([{ ...ref, from: place }], request);
+  await heedStates([{ ...ref, from: place }], request);
   const { origin, stored, artifact, admission, from } = await findRef({ ...ref, from: place }, request);
   const { platform, path, sha256 } = stored;
   const { size: bytes } = await stat(path);
@@ -123,6 +123,13 @@ export async function bringRef(
     await putArchive({ root: targetRoot(request), chunks, platform, from: path, expected: ref, sha256, signatures });
   }
   return { ...ref, platform, sha256, bytes, origin, admission, from, runtime: artifact?.manifest.runtime ?? null };
+}
+
+/** Tells what the registry in use advises against, and throws what it has blocked, all at once. */
+async function heedStates(entries: readonly AskedEntry[], request: InstallRequest): Promise<void> {
+  const { warnings, faults } = await askStates(entries, request);
+  for (const warning of warnings) request.onWarning(warning);
+  refuse(faults);
 }
 
 /** A capsule is stored like any artifact; the artifacts that it needs in turn are installed when it is run. */

@@ -143,7 +143,9 @@ async function holdToState(
     return spell(locked) === spell(ref) && locked.platform === platform && locked.sha256 === sha256;
   });
   const judged = { by: source.name, isLocked: isLocked ?? false };
-  judgeState(ref, { state, reason: listed?.reason ?? null }, judged, fetching?.states ?? strictRules);
+  const rules = fetching?.states ?? strictRules;
+  const warning = judgeState(ref, { state, reason: listed?.reason ?? null }, judged, rules);
+  if (warning !== null) rules.onWarning(warning);
 }
 
 /** How a download is taken into the store at `root`: the user's has nothing to do with the lock file of a project. */

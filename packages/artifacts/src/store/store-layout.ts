@@ -45,10 +45,15 @@ export function variantPaths(root: string, ref: ArtifactRef, platform: string | 
   const archive = join(versionDirectory(root, ref), `${ref.name}-${ref.version}${variant}.zip`);
   return {
     archive,
-    hash: `${archive}.sha256`,
+    hash: hashFileOf(archive),
     meta: `${archive}.meta.json`,
     signatures: `${archive}.sigstore.jsonl`,
   };
+}
+
+/** Where the hash of an archive lies. */
+export function hashFileOf(archive: string): string {
+  return `${archive}.sha256`;
 }
 
 /** What the store records at this place; null when there is nothing, or a writer was killed before it was done. */

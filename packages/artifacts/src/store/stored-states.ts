@@ -6,103 +6,82 @@ import type { ArtifactEntry } from '../manifest/schema.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import { isBlocked, markBlocked, unmarkBlocked } from './blocked-copies.ts';
 import type { ArtifactSource } from './installed-artifact.ts';
-import { localPlaces, type StorePlaces } from './locate.ts';
-import { inParallel, refuse } from './resolve.ts';
-import { bundledRoot, readVariant, type StoredArchive } from './store-layout.ts';
+import type { StorePlaces } from './locate.ts';
+import { inParallel } from './resolve.ts';
+import { bundledRoot, readVariant, type StoredArchive, storeRoot } from './store-layout.ts';
 import { judgeState, strictRules } from './version-state-rules.ts';
 
 const askedAtOnce = 4;
 
-interface Copy {
-  readonly root: string;
-  readonly stored: StoredArchive;
+/** What an entry of the manifest says of its version, as far as it tells which registry knows it. */
+export type AskedEntry = Pick<ArtifactEntry, 'name' | 'version' | 'source' | 'from'>;
+
+/** What the registry in use says now of what is on this machine. */
+interface StatesNow {
+  /** `W-REG-004` and `W-REG-005` for what is advised against; `W-REG-007` when the registry does not answer: what is here works without it. */
+  readonly warnings: readonly Diagnostic[];
+  /** Every `E-REG-010` for what is blocked, and what keeps its copies from being marked. */
+  readonly faults: readonly Diagnostic[];
 }
 
 /**
- * Holds copies in the stores of project and user to what the registry in use says of their versions now: `W-REG-004` and `W-REG-005` for what is advised
- * against, every `E-REG-010` at once for what is blocked, whose copies are not used from then on. `W-REG-007` when the registry does not answer: what
- * is here works without it. What is bundled, and what comes from elsewhere (`source`, `from`), is not asked about.
+ * Asks about the versions that have copies in the stores of project and user; copies of what is blocked are not used from then on. What is bundled,
+ * and what comes from elsewhere (`source`, `from`), is not asked about.
  */
-export async function holdToStates(
-  entries: readonly Pick<ArtifactEntry, 'name' | 'version' | 'source' | 'from'>[],
-  places: StorePlaces,
-): Promise<void> {
-  const rules = places.fetching?.states ?? strictRules;
-  const copies = new Map<ArtifactRef, readonly Copy[]>();
-  for (const { name, version, source, from } of entries) {
-    const ref = { name, version };
-    if (source !== undefined || from !== undefined || isBundled(ref, places)) continue;
-    const found = copiesOf(ref, places);
-    // What is fetched is judged on its way; a mark may have to go.
-    if (found.length > 0 || isMarked(ref, places)) copies.set(ref, found);
-  }
-  if (copies.size === 0) return;
-  const [source] = await places.sources();
-  if (source?.versions === undefined) return;
-  const lists = await listsOf([...copies.keys()], source, (fault) => rules.onWarning(unknownStates(fault)));
+export async function askStates(entries: readonly AskedEntry[], places: StorePlaces): Promise<StatesNow> {
+  const versions = entries.flatMap((entry) => versionHere(entry, places) ?? []);
+  const [source] = versions.length === 0 ? [] : await places.sources();
+  if (source?.versions === undefined) return { warnings: [], faults: [] };
+  const { lists, fault } = await listsOf(versions, source);
+  const warnings = fault === null ? [] : [unknownStates(fault)];
   const faults: Diagnostic[] = [];
-  for (const [ref, found] of copies) {
-    const state = stateOf(ref, found, lists.get(ref.name) ?? []);
+  for (const version of versions) {
+    const state = stateOf(version, lists);
     if (state === null) continue;
     try {
-      await holdCopies(ref, found, { state, source, places });
+      const warning = await holdCopies(version, state, source.name, places);
+      if (warning !== null) warnings.push(warning);
     } catch (error) {
       if (!(error instanceof Diagnostic)) throw error;
       faults.push(error);
     }
   }
-  refuse(faults);
+  return { warnings, faults };
 }
 
-interface Holding {
-  readonly state: StateOfVersion;
-  readonly source: ArtifactSource;
-  readonly places: StorePlaces;
+interface VersionHere {
+  readonly ref: ArtifactRef;
+  /** Those in the stores of project and user. */
+  readonly copies: readonly StoredArchive[];
 }
 
-async function holdCopies(ref: ArtifactRef, found: readonly Copy[], { state, source, places }: Holding): Promise<void> {
-  if (state.state !== 'blocked') {
-    for (const { root } of storesOf(places)) await unmarkBlocked(root, ref, [places.platform, null]);
-  }
-  if (found.length === 0) return;
-  if (state.state === 'blocked') {
-    for (const { root, stored } of found) await markBlocked(root, stored, state.reason);
-  }
-  // What is on this machine already is no new install, whatever svc.lock says of it.
-  const rules = { ...(places.fetching?.states ?? strictRules), allowsYanked: true };
-  judgeState(ref, state, { by: source.name, isLocked: false }, rules);
+/** Null for what is not asked about. */
+function versionHere({ name, version, source, from }: AskedEntry, places: StorePlaces): VersionHere | null {
+  const ref = { name, version };
+  const isElsewhere = source !== undefined || from !== undefined;
+  if (isElsewhere || readVariant(bundledRoot(places.packageRoot), ref, null) !== null) return null;
+  const stores = storesOf(places);
+  const platforms = [places.platform, null];
+  const copies = stores.flatMap((root) => platforms.flatMap((platform) => readVariant(root, ref, platform) ?? []));
+  // What is fetched is judged on its way; a mark may have to go.
+  const isMarked = stores.some((root) => isBlocked(root, ref, platforms));
+  return copies.length > 0 || isMarked ? { ref, copies } : null;
 }
 
-function isBundled(ref: ArtifactRef, { packageRoot }: StorePlaces): boolean {
-  return readVariant(bundledRoot(packageRoot), ref, null) !== null;
+function storesOf({ manifestDir, userHome }: StorePlaces): readonly string[] {
+  return [storeRoot(manifestDir), storeRoot(userHome)];
 }
 
-function isMarked(ref: ArtifactRef, places: StorePlaces): boolean {
-  return storesOf(places).some(({ root }) => isBlocked(root, ref, [places.platform, null]));
-}
-
-function storesOf(places: StorePlaces): readonly { readonly root: string }[] {
-  return localPlaces(places).filter(({ origin }) => origin !== 'bundled');
-}
-
-function copiesOf(ref: ArtifactRef, places: StorePlaces): readonly Copy[] {
-  return storesOf(places).flatMap(({ root }) =>
-    [places.platform, null].flatMap((platform) => {
-      const stored = readVariant(root, ref, platform);
-      return stored === null ? [] : [{ root, stored }];
-    }),
-  );
-}
+type Lists = ReadonlyMap<string, readonly PublishedVersion[]>;
 
 /** The list of each name once. After the first that cannot be had none of the rest is asked for. */
 async function listsOf(
-  refs: readonly ArtifactRef[],
+  versions: readonly VersionHere[],
   source: ArtifactSource,
-  onFault: (fault: Diagnostic) => void,
-): Promise<ReadonlyMap<string, readonly PublishedVersion[]>> {
+): Promise<{ readonly lists: Lists; readonly fault: Diagnostic | null }> {
   const lists = new Map<string, readonly PublishedVersion[]>();
   let fault: Diagnostic | null = null;
-  await inParallel([...new Set(refs.map(({ name }) => name))], askedAtOnce, async (name) => {
+  await inParallel([...new Set(versions.map(({ ref }) => ref.name))], askedAtOnce, async (name) => {
     if (fault !== null) return;
     try {
       lists.set(name, (await source.versions?.(name)) ?? []);
@@ -111,20 +90,30 @@ async function listsOf(
       fault ??= error;
     }
   });
-  if (fault !== null) onFault(fault);
-  return lists;
+  return { lists, fault };
 }
 
 /** Null where the registry does not have the version with these bytes: it speaks of another artifact then. */
-function stateOf(
-  { version }: ArtifactRef,
-  found: readonly Copy[],
-  versions: readonly PublishedVersion[],
-): StateOfVersion | null {
-  const listed = versions.find((each) => each.version === version);
+function stateOf({ ref, copies }: VersionHere, lists: Lists): StateOfVersion | null {
+  const listed = lists.get(ref.name)?.find(({ version }) => version === ref.version);
   if (listed === undefined) return null;
-  const isSame = found.some(({ stored }) => listed.archives.some(({ sha256 }) => sha256 === stored.sha256));
-  return isSame || found.length === 0 ? listed : null;
+  const isSame = copies.some((copy) => listed.archives.some(({ sha256 }) => sha256 === copy.sha256));
+  return isSame || copies.length === 0 ? listed : null;
+}
+
+/** What is to be warned of; null for nothing. */
+async function holdCopies(
+  { ref, copies }: VersionHere,
+  state: StateOfVersion,
+  by: string,
+  places: StorePlaces,
+): Promise<Diagnostic | null> {
+  if (state.state === 'blocked') for (const copy of copies) await markBlocked(copy, state.reason);
+  else for (const root of storesOf(places)) await unmarkBlocked(root, ref, [places.platform, null]);
+  if (copies.length === 0) return null;
+  // What is on this machine already is no new install, whatever svc.lock says of it.
+  const rules = { ...(places.fetching?.states ?? strictRules), allowsYanked: true };
+  return judgeState(ref, state, { by, isLocked: false }, rules);
 }
 
 function unknownStates(fault: Diagnostic): Diagnostic {

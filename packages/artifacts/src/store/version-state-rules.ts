@@ -24,30 +24,28 @@ interface Judged {
   readonly isLocked: boolean;
 }
 
-/** Warns of a version in this state (`W-REG-004`, `W-REG-005`), or throws why it is not taken: `E-REG-008` for a yanked one, `E-REG-010` for a blocked one. */
+/**
+ * What to warn of when a version in this state is taken (`W-REG-004`, `W-REG-005`); null where there is nothing to say. Throws why it is not taken:
+ * `E-REG-008` for a yanked one, `E-REG-010` for a blocked one.
+ */
 export function judgeState(
   ref: ArtifactRef,
   { state, reason }: StateOfVersion,
   { by, isLocked }: Judged,
-  rules: StateRules,
-): void {
+  { allowsYanked, tellsDeprecated }: Pick<StateRules, 'allowsYanked' | 'tellsDeprecated'>,
+): Diagnostic | null {
   const why = reasonClause(reason);
   switch (state) {
     case 'active':
-      return;
+      return null;
     case 'deprecated':
-      if (rules.tellsDeprecated) {
-        rules.onWarning(new Diagnostic('W-REG-004', `${spell(ref)} is deprecated, says ${by}${why}`));
-      }
-      return;
+      if (!tellsDeprecated) return null;
+      return new Diagnostic('W-REG-004', `${spell(ref)} is deprecated, says ${by}${why}`);
     case 'yanked':
-      if (!isLocked && !rules.allowsYanked) throw yanked(ref, by, why);
-      rules.onWarning(
-        new Diagnostic('W-REG-005', `${spell(ref)} is yanked, says ${by}${why}`, {
-          hint: `svc update ${ref.name} moves to another version; --latest does so where its entry has no range`,
-        }),
-      );
-      return;
+      if (!isLocked && !allowsYanked) throw yanked(ref, by, why);
+      return new Diagnostic('W-REG-005', `${spell(ref)} is yanked, says ${by}${why}`, {
+        hint: `svc update ${ref.name} moves to another version; --latest does so where its entry has no range`,
+      });
     case 'blocked':
       throw blockedFault(ref, { by, reason });
   }

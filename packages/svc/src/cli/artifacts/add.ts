@@ -243,7 +243,7 @@ function isWhole(wanted: string): boolean {
   return isExactVersion(wanted) && (compatibleRange(wanted) !== null || !/^[\dxX.]+$/.test(wanted));
 }
 
-/** The same is judged when it is fetched; a plan has to say it too. */
+/** The same is judged, and told, when it is fetched; a plan that nothing is fetched for has to tell it too. */
 function judgeChosen(
   name: string,
   { version, listed }: Candidate,
@@ -251,12 +251,9 @@ function judgeChosen(
   by: string,
 ): void {
   if (listed === null) return;
-  const rules = options.dryRun === true ? (request.fetching?.states ?? strictRules) : quiet(request);
-  judgeState({ name, version }, listed, { by, isLocked: false }, rules);
-}
-
-function quiet({ fetching }: OpenedProject['request']): typeof strictRules {
-  return { ...strictRules, allowsYanked: fetching?.states?.allowsYanked ?? false };
+  const rules = request.fetching?.states ?? strictRules;
+  const warning = judgeState({ name, version }, listed, { by, isLocked: false }, rules);
+  if (warning !== null && options.dryRun === true) request.onWarning(warning);
 }
 
 /** Every archive of the release, by the names of its files: what is fetched again later is found by them. */
