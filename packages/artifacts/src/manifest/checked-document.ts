@@ -1,11 +1,10 @@
 /** Reads a YAML file by a schema, and collects everything that is wrong with it. */
 
-import { type $ZodIssue, type $ZodType, type output, safeParse } from 'zod/v4/core';
+import type { $ZodType, output } from 'zod/v4/core';
 
-import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { DiagnosticList, Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { issueClause, keyPathOf, reportIssue, knownKeys } from './schema-issues.ts';
-import { renderKey, renderKeyPath, type KeyPath } from './key-path.ts';
+import { type FindingPlace, mostFindings, parseBySchema } from './schema-issues.ts';
+import { renderKeyPath, type KeyPath } from './key-path.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { resolveReferences, type Resolution } from './references.ts';
 import { parseYaml, type YamlSource } from './yaml-source.ts';
@@ -53,15 +52,17 @@ export function checkSource<Schema extends $ZodType>(
   { schema, env, leave = () => false, needs, rules, refusal }: DocumentChecks<Schema>,
 ): CheckedDocument<Schema> {
   const resolution = resolveReferences({ source, env, leave, needs });
+  const data = resolution.value ?? {};
+  const lineOf = (path: KeyPath): number => source.locate(path, 'key').line;
+  const read = parseBySchema({ schema, data, resolution, lineOf, refusesUnknown: refusal !== undefined });
   const findings = new FileFindings(source, resolution, refusal);
-  const reading = { data: resolution.value ?? {}, source, resolution, findings, refusal };
-  const value = parseWithoutUnknown(schema, reading);
-  rules?.(reading.data, findings);
-  if (value === undefined || findings.hasError()) {
+  for (const { code, message, place } of read.findings) findings.add(code, message, place);
+  rules?.(data, findings);
+  if (read.parsed === undefined || findings.hasError()) {
     const isUnclear = !findings.hasError();
     throw new DiagnosticList([...findings.list(), ...(isUnclear ? resolution.passedOver.values() : [])]);
   }
-  return { value: value.output, warnings: findings.list(), source, references: resolution.references };
+  return { value: read.parsed.output, warnings: findings.list(), source, references: resolution.references };
 }
 
 function sourceOf({ file, text, refusal }: DocumentRequest<$ZodType>): YamlSource {
@@ -78,96 +79,12 @@ function recoded({ message, hint, location }: Diagnostic, code: DiagnosticCode):
   return new Diagnostic(code, message, hint === undefined ? where : { hint, ...where });
 }
 
-interface Reading {
-  readonly data: unknown;
-  readonly source: YamlSource;
-  readonly resolution: Resolution;
-  readonly findings: Findings;
-  readonly refusal: DiagnosticCode | undefined;
-}
-
-/**
- * Parses, and once more without the keys the schema does not know, which only warn (docs/manifest.md "Reading a manifest"), or whose variables may be
- * unset.
- */
-function parseWithoutUnknown<Schema extends $ZodType>(
-  schema: Schema,
-  reading: Reading,
-): { readonly output: output<Schema> } | undefined {
-  const first = parsed(schema, reading.data);
-  if (first.success) return { output: first.data };
-  let refused = false;
-  for (const issue of first.error.issues) {
-    if (issue.code === 'unrecognized_keys') dropUnknown(issue, schema, reading);
-    else if (reading.resolution.passedOver.has(renderKeyPath(keyPathOf(issue.path)))) drop(issue, reading.data);
-    else {
-      refused = true;
-      reportIssue(issue, reading);
-    }
-  }
-  if (refused) return undefined;
-  const second = parsed(schema, reading.data);
-  return second.success ? { output: second.data } : undefined;
-}
-
-function parsed<Schema extends $ZodType>(schema: Schema, data: unknown): ReturnType<typeof safeParse<Schema>> {
-  // One parse a start: generated code would cost more than it saves.
-  return safeParse(schema, data, { error: issueClause, reportInput: true, jitless: true });
-}
-
-function dropUnknown(issue: $ZodIssue & { code: 'unrecognized_keys' }, schema: $ZodType, reading: Reading): void {
-  const block = keyPathOf(issue.path);
-  const known = knownKeys(schema, block);
-  const values = blockAt(block, reading.data);
-  for (const key of issue.keys) delete values[key];
-  for (const key of issue.keys.slice(0, mostFindings)) {
-    const meant = closestName(key, known);
-    const where = block.length === 0 ? '' : ` of ${renderKeyPath(block)}`;
-    const path = [...block, key];
-    const { line } = reading.source.locate(path, 'key');
-    const ignored = reading.refusal === undefined ? ' and was ignored' : '';
-    reading.findings.add('W-SEC-019', `${renderKey(key)}${where} in line ${line} is not a known key${ignored}`, {
-      path,
-      part: 'key',
-      hint: meant === undefined ? hintOf(key, block, known) : `did you mean ${meant}?`,
-    });
-  }
-}
-
-function hintOf(key: string, block: KeyPath, known: readonly string[]): string {
-  if (key === 'runtime' && block.length === 0 && known.includes('inference')) {
-    return 'this describes an artifact, not a capsule: a capsule lists it in artifacts, with its folder as source';
-  }
-  return `known keys here: ${known.join(', ')}`;
-}
-
-/** A key whose value stands in a variable that may be unset. */
-function drop(issue: $ZodIssue, data: unknown): void {
-  const path = keyPathOf(issue.path);
-  const key = path.at(-1);
-  if (key !== undefined) delete blockAt(path.slice(0, -1), data)[key];
-}
-
-function blockAt(block: KeyPath, data: unknown): Record<string | number, unknown> {
-  const value = block.reduce<unknown>((outer, key) => (outer as Record<string | number, unknown>)[key], data);
-  return value as Record<string | number, unknown>;
-}
-
 /** Collects what is found wrong while a file is checked. */
 export interface Findings {
   /** `E-` codes refuse the file, `W-` codes do not. */
   add(code: DiagnosticCode, message: string, place: FindingPlace): void;
 }
 
-interface FindingPlace {
-  readonly path: KeyPath;
-  /** The value unless said otherwise. */
-  readonly part?: 'key' | 'value';
-  readonly hint?: string;
-}
-
-/** How many diagnostics one file gets at most. */
-const mostFindings = 100;
 const longestMessage = 300;
 
 /** The findings about one file: those that are added, and those its reading came with. */

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
-import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
@@ -132,10 +132,10 @@ function checkSources(data: unknown, findings: Findings): void {
   });
   const chosen = draft.at('registry', 'default');
   if (typeof chosen !== 'string' || names.includes(chosen)) return;
-  const meant = closestName(chosen, names);
+  const hint = didYouMean(chosen, names);
   findings.add('E-MAN-003', `registry.default names ${quoted(chosen)}, which registry.sources does not list`, {
     path: ['registry', 'default'],
-    ...(meant === undefined ? {} : { hint: `did you mean ${meant}?` }),
+    ...(hint === undefined ? {} : { hint }),
   });
 }
 

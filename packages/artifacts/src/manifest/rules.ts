@@ -1,6 +1,6 @@
 /** The rules of a capsule's manifest that concern more than one key. */
 
-import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { doorNames } from './door-names.ts';
 import { Draft, type KeyPath, renderKeyPath } from './key-path.ts';
@@ -84,10 +84,9 @@ function checkDriver(draft: Draft, findings: Findings): void {
   const drivers = entries
     .filter((index) => draft.at('artifacts', index, 'runtime') === 'driver')
     .map((index) => String(draft.at('artifacts', index, 'name')));
-  const meant = closestName(name, [...drivers, ...bundledDrivers]);
   findings.add('E-MAN-003', `inference.driver.artifact names ${quoted(name)}, which artifacts does not list`, {
     path,
-    hint: meant === undefined ? 'list it in artifacts with runtime: driver' : `did you mean ${meant}?`,
+    hint: didYouMean(name, [...drivers, ...bundledDrivers]) ?? 'list it in artifacts with runtime: driver',
   });
 }
 

@@ -1,32 +1,120 @@
-/** Says in words what a schema found wrong. */
+/** Parses data by a schema, and says in words what the schema finds wrong. */
 
-import type { $ZodIssue, $ZodType, $ZodRawIssue } from 'zod/v4/core';
+import { type $ZodIssue, type $ZodRawIssue, type $ZodType, type output, safeParse } from 'zod/v4/core';
 
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
-import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import type { Findings } from './checked-document.ts';
 import { holdsCredential, renderKey, renderKeyPath, type KeyPath } from './key-path.ts';
 import type { Resolution } from './references.ts';
 
-/** Says what a schema found wrong, with the value that stands there unless it may be a credential. */
-export function reportIssue(
-  issue: $ZodIssue,
-  { resolution, findings }: { resolution: Resolution; findings: Findings },
-): void {
-  const path = keyPathOf(issue.path);
+/** Something that is wrong with a file. */
+export interface Finding {
+  /** `E-` codes refuse the file, `W-` codes do not. */
+  readonly code: DiagnosticCode;
+  readonly message: string;
+  readonly place: FindingPlace;
+}
+
+export interface FindingPlace {
+  readonly path: KeyPath;
+  /** The value unless said otherwise. */
+  readonly part?: 'key' | 'value';
+  readonly hint?: string;
+}
+
+/** How many diagnostics one file gets at most. */
+export const mostFindings = 100;
+
+interface ParseRequest<Schema extends $ZodType> {
+  readonly schema: Schema;
+  /** What is parsed; the keys that the schema does not know are taken out of it. */
+  readonly data: unknown;
+  readonly resolution: Resolution;
+  /** Where a key stands that the schema does not know. */
+  readonly lineOf: (path: KeyPath) => number;
+  /** Whether such keys refuse the file; else they are ignored. */
+  readonly refusesUnknown: boolean;
+}
+
+interface ParsedData<Schema extends $ZodType> {
+  /** Undefined where the schema refuses the data. */
+  readonly parsed: { readonly output: output<Schema> } | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Parses, and once more without the keys the schema does not know, which only warn (docs/manifest.md "Reading a manifest"), or whose variables may be
+ * unset.
+ */
+export function parseBySchema<Schema extends $ZodType>(request: ParseRequest<Schema>): ParsedData<Schema> {
+  const { schema, data, resolution } = request;
+  const first = parsed(schema, data);
+  if (first.success) return { parsed: { output: first.data }, findings: [] };
+  const findings: Finding[] = [];
+  let isRefused = false;
+  for (const issue of first.error.issues) {
+    const path = keyPathOf(issue.path);
+    if (issue.code === 'unrecognized_keys') {
+      findings.push(...unknownKeys(issue.keys, path, request));
+      drop(issue.keys, path, data);
+    } else if (resolution.passedOver.has(renderKeyPath(path))) drop(path.slice(-1), path.slice(0, -1), data);
+    else {
+      isRefused = true;
+      findings.push(findingOf(issue, path, resolution));
+    }
+  }
+  const second = isRefused ? null : parsed(schema, data);
+  return { parsed: second?.success === true ? { output: second.data } : undefined, findings };
+}
+
+function parsed<Schema extends $ZodType>(schema: Schema, data: unknown): ReturnType<typeof safeParse<Schema>> {
+  // One parse a start: generated code would cost more than it saves.
+  return safeParse(schema, data, { error: issueClause, reportInput: true, jitless: true });
+}
+
+function drop(keys: KeyPath, block: KeyPath, data: unknown): void {
+  const values = block.reduce<unknown>((outer, key) => (outer as Record<string | number, unknown>)[key], data);
+  for (const key of keys) delete (values as Record<string | number, unknown>)[key];
+}
+
+function unknownKeys(
+  keys: readonly string[],
+  block: KeyPath,
+  { schema, lineOf, refusesUnknown }: ParseRequest<$ZodType>,
+): readonly Finding[] {
+  const known = knownKeys(schema, block);
+  const where = block.length === 0 ? '' : ` of ${renderKeyPath(block)}`;
+  const ignored = refusesUnknown ? '' : ' and was ignored';
+  return keys.slice(0, mostFindings).map((key) => {
+    const path = [...block, key];
+    const message = `${renderKey(key)}${where} in line ${lineOf(path)} is not a known key${ignored}`;
+    const hint = didYouMean(key, known) ?? knownHere(key, block, known);
+    return { code: 'W-SEC-019', message, place: { path, part: 'key', hint } };
+  });
+}
+
+function knownHere(key: string, block: KeyPath, known: readonly string[]): string {
+  if (key === 'runtime' && block.length === 0 && known.includes('inference')) {
+    return 'this describes an artifact, not a capsule: a capsule lists it in artifacts, with its folder as source';
+  }
+  return `known keys here: ${known.join(', ')}`;
+}
+
+/** What a schema found wrong, with the value that stands there unless it may be a credential. */
+function findingOf(issue: $ZodIssue, path: KeyPath, { references }: Resolution): Finding {
   const where = renderKeyPath(path);
   const name = where === '' ? 'the file' : where;
-  if (issue.input === undefined) return findings.add('E-MAN-001', `${name} is missing`, { path });
-  const reference = resolution.references.get(where);
+  if (issue.input === undefined) return { code: 'E-MAN-001', message: `${name} is missing`, place: { path } };
+  const reference = references.get(where);
   const hint = hintFor(issue, path);
   const shown = reference === undefined ? shownValue(issue, path) : `the value of ${reference.variable}`;
   const message = sentence(name, issue.message, shown);
-  return findings.add(codeOf(issue), message, { path, ...(hint === undefined ? {} : { hint }) });
+  return { code: codeOf(issue), message, place: { path, ...(hint === undefined ? {} : { hint }) } };
 }
 
 /** The path of an issue as keys and list positions. */
-export function keyPathOf(path: readonly PropertyKey[]): KeyPath {
+function keyPathOf(path: readonly PropertyKey[]): KeyPath {
   return path.map((segment) => (typeof segment === 'number' ? segment : String(segment)));
 }
 
@@ -66,8 +154,7 @@ function withoutUser(text: string): string {
 function hintFor(issue: $ZodIssue, path: KeyPath): string | undefined {
   const { input } = issue;
   if (issue.code === 'invalid_value' && typeof input === 'string') {
-    const meant = closestName(input, issue.values.map(String));
-    return meant === undefined ? undefined : `did you mean ${meant}?`;
+    return didYouMean(input, issue.values.map(String));
   }
   if (issue.code === 'invalid_union' && Array.isArray(input)) {
     return input.some((each) => ['number', 'boolean'].includes(typeof each)) ? 'put each value in quotes' : undefined;
@@ -95,7 +182,7 @@ interface Definition {
 }
 
 /** The keys a schema knows in the block at `path`; none where it holds no block. */
-export function knownKeys(schema: $ZodType, path: KeyPath): readonly string[] {
+function knownKeys(schema: $ZodType, path: KeyPath): readonly string[] {
   let definition = unwrapped(schema);
   for (const segment of path) {
     const next = typeof segment === 'number' ? definition.element : definition.shape?.[segment];

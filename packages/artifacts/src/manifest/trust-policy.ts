@@ -4,7 +4,7 @@ import { createPublicKey } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import * as z from 'zod/mini';
 
-import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { readSmallText, readTextIfThere } from '@svc/kit/files/read-text.ts';
@@ -152,10 +152,10 @@ function checkSigner(draft: Draft, path: readonly (string | number)[], findings:
   const key = draft.at(...path, 'key');
   const known = Object.keys(draft.at('trust', 'keys') ?? {});
   if (typeof key !== 'string' || known.includes(key)) return;
-  const meant = closestName(key, known);
+  const hint = didYouMean(key, known);
   findings.add('E-REG-013', `${where}.key names ${quoted(key)}, which trust.keys does not list`, {
     path: [...path, 'key'],
-    ...(meant === undefined ? {} : { hint: `did you mean ${meant}?` }),
+    ...(hint === undefined ? {} : { hint }),
   });
 }
 

@@ -31,7 +31,8 @@ export interface YamlSource {
 }
 
 const largestFile = 256 * 1024;
-const mostProblems = 100;
+/** Of each kind: what is no YAML, and what is wrong with single nodes. */
+const mostFaults = 100;
 
 /**
  * Reads one YAML 1.2 document. Bounded in size, depth and in what aliases may expand to.
@@ -51,11 +52,12 @@ export function parseYaml(file: string, text: string): YamlSource {
     uniqueKeys: false,
   });
   const at = placesIn({ file, text, lines });
-  refuseSyntaxErrors(document, at);
+  const told = ({ code, message, start, end }: Fault): Diagnostic =>
+    new Diagnostic(code, message, { location: at(start, end) });
+  const syntaxFaults = syntaxFaultsOf(document);
+  if (syntaxFaults.length > 0) throw new DiagnosticList(syntaxFaults.map(told));
   const reading = readNodes(document.contents);
-  const problems = reading.faults.map(
-    (fault) => new Diagnostic(fault.code, fault.message, { location: at(fault.start, fault.end) }),
-  );
+  const problems = reading.faults.map(told);
   if (!holdsFewItems(reading.value)) {
     const tooLong = tooMuch(file, `the file has lists of more than ${longestList} items`);
     throw new DiagnosticList([...problems, ...tooLong.diagnostics]);
@@ -85,14 +87,10 @@ function placesIn({ file, text, lines }: { file: string; text: string; lines: Li
   };
 }
 
-function refuseSyntaxErrors(document: Document.Parsed, at: PlaceOf): void {
-  const faults = [...document.errors, ...document.warnings];
-  if (faults.length === 0) return;
-  const shown = faults.slice(0, mostProblems).map((fault) => {
-    const [start, end] = fault.pos;
-    return new Diagnostic('E-MAN-002', messageOf(fault.code, fault.message), { location: at(start, end) });
+function syntaxFaultsOf({ errors, warnings }: Document.Parsed): readonly Fault[] {
+  return [...errors, ...warnings].slice(0, mostFaults).map(({ code, message, pos: [start, end] }) => {
+    return { code: 'E-MAN-002', message: messageOf(code, message), start, end };
   });
-  throw new DiagnosticList(shown);
 }
 
 function messageOf(code: string, message: string): string {
@@ -170,7 +168,7 @@ function placeOf(node: Node | null, at: PlaceOf): SourceLocation {
   return at(start, end);
 }
 
-interface NodeFault {
+interface Fault {
   readonly code: 'E-MAN-002' | 'E-MAN-003';
   readonly message: string;
   /** Offsets into the text. */
@@ -180,7 +178,7 @@ interface NodeFault {
 
 interface NodeReading {
   readonly value: unknown;
-  readonly faults: readonly NodeFault[];
+  readonly faults: readonly Fault[];
   /** The node an alias stands for; any other node itself. */
   target(node: Node | null): Node | null;
 }
@@ -192,7 +190,6 @@ function keyText(key: Node | null): string {
 
 const deepest = 64;
 const mostValues = 100_000;
-const mostFaults = 100;
 
 /** Plain data of a node tree; aliases are followed within a budget, so that a small file cannot grow without bound. */
 function readNodes(root: Node | null): NodeReading {
@@ -202,7 +199,7 @@ function readNodes(root: Node | null): NodeReading {
 }
 
 class NodeReader {
-  readonly faults: NodeFault[] = [];
+  readonly faults: Fault[] = [];
   readonly #anchors = new Map<string, Node>();
   readonly #targets = new Map<Node, Node>();
   #values = 0;
@@ -255,7 +252,7 @@ class NodeReader {
     return null;
   }
 
-  #fault(code: NodeFault['code'], message: string, node: Node): void {
+  #fault(code: Fault['code'], message: string, node: Node): void {
     if (this.faults.length >= mostFaults) return;
     const [start, end] = node.range ?? [0, 0];
     this.faults.push({ code, message, start, end });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { closestName } from './closest-name.ts';
+import { closestName, didYouMean } from './closest-name.ts';
 
 describe('the closest name', () => {
   it.each([
@@ -22,5 +22,10 @@ describe('the closest name', () => {
 
   it('is the nearest of several', () => {
     expect(closestName('max_turn', ['max_tokens', 'max_turns'])).toBe('max_turns');
+  });
+
+  it('is asked for in a hint, which is none when nothing is near', () => {
+    expect(didYouMean('nmae', ['name'])).toBe('did you mean name?');
+    expect(didYouMean('capabilities', ['name'])).toBeUndefined();
   });
 });

@@ -1,3 +1,11 @@
+/** Guesses which name was meant by one that nobody knows. */
+
+/** The hint that names what a misspelt name most likely meant; undefined where nothing is near. */
+export function didYouMean(name: string, candidates: readonly string[]): string | undefined {
+  const meant = closestName(name, candidates);
+  return meant === undefined ? undefined : `did you mean ${meant}?`;
+}
+
 /** The candidate a misspelt name most likely meant: at most two slips for a long name, one for a short one. */
 export function closestName(name: string, candidates: readonly string[]): string | undefined {
   if (name.length > longestName) return undefined;

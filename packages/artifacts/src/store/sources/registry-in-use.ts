@@ -1,6 +1,6 @@
 /** Finds out which registry a command talks to. */
 
-import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
@@ -184,13 +184,11 @@ function parseAddress(text: string, where: string, names: readonly string[] = []
   const fault = where === 'SVC_GITHUB_API_URL' ? endpointFault(text) : registryAddressFault(text);
   if (fault === undefined) return text.replace(/\/+$/, '');
   // The key would cross the network readable to everybody on it.
-  const meant = closestName(text, names);
-  if (meant !== undefined)
-    throw new Diagnostic('E-REG-006', `${where} ${fault}, not ${quoted(text)}`, { hint: `did you mean ${meant}?` });
   const hint =
-    /^http:/i.test(text) && registryAddressFault(text.replace(/^http:/i, 'https:')) === undefined
+    didYouMean(text, names) ??
+    (/^http:/i.test(text) && registryAddressFault(text.replace(/^http:/i, 'https:')) === undefined
       ? 'put TLS in front of it, as docs/registry.md shows, or reach it through ssh -L 7800:127.0.0.1:7800 <host>'
-      : 'name a registry by its address, by the name of a source in ~/.svc/config.yaml, or as local';
+      : 'name a registry by its address, by the name of a source in ~/.svc/config.yaml, or as local');
   throw new Diagnostic('E-REG-006', `${where} ${fault}, not ${quoted(text)}`, { hint });
 }
 

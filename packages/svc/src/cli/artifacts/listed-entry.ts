@@ -1,6 +1,6 @@
 /** Finds an entry of `artifacts` by its name, and refuses what does not fit it. */
 
-import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
@@ -12,9 +12,8 @@ export function listedEntry(name: string, { listed, options }: OpenedProject): A
   const entry = listed.find((each) => each.name === name);
   if (entry !== undefined) return entry;
   const names = listed.map((each) => each.name);
-  const meant = closestName(name, names);
   throw new Diagnostic('E-REG-001', `${options.manifest} lists no artifact ${quoted(name)}`, {
-    hint: meant === undefined ? `it lists ${names.join(', ') || 'none'}` : `did you mean ${meant}?`,
+    hint: didYouMean(name, names) ?? `it lists ${names.join(', ') || 'none'}`,
   });
 }
 

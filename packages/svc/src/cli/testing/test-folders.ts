@@ -3,7 +3,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 
-import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
@@ -53,9 +53,8 @@ export function findTests(directory: string, shownDirectory: string, names: read
   );
   for (const name of names) {
     if (known.includes(name)) continue;
-    const meant = closestName(name, known);
     throw new Diagnostic('E-RUN-062', `there is no test ${name} in ${shownDirectory}`, {
-      hint: meant === undefined ? `there are ${listed(known)}` : `did you mean ${meant}?`,
+      hint: didYouMean(name, known) ?? `there are ${listed(known)}`,
     });
   }
   return names.length === 0 ? tests : tests.filter(({ name }) => names.includes(name));
