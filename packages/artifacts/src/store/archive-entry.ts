@@ -5,7 +5,6 @@ import type { Entry, LocalFileHeader } from 'yauzl';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
-import type { RegularFile } from '@svc/kit/files/regular-file.ts';
 
 const stored = 0;
 const deflated = 8;
@@ -36,19 +35,18 @@ export interface ArchiveEntry {
 
 /** The entry, with everything checked that its two headers say (ADR 0010). Throws `E-ART-001` or `E-ART-002`. */
 export function checkEntry(entry: Entry, local: LocalFileHeader, archive: string, names: NameTable): ArchiveEntry {
-  const spelled = checkName(entry, local, archive);
-  const shown = quoted(spelled);
+  const decoded = decodeStrictUtf8(entry.fileNameRaw);
+  const spelled = decoded ?? entry.fileNameRaw.toString('latin1');
   const kind = spelled.endsWith('/') ? 'directory' : 'file';
   const name = kind === 'directory' ? spelled.slice(0, -1) : spelled;
 
-  const fault = entryNameFault(name) ?? typeFault(entry, kind);
-  if (fault !== null) throw forbidden(archive, shown, fault);
-
+  const spelling = decoded === null ? 'has a name that is not UTF-8' : otherNameFault(entry, local);
+  const fault = spelling ?? entryNameFault(name) ?? typeFault(entry, kind);
   const unreadable = encodingFault(entry, local);
-  if (unreadable !== null) throw new Diagnostic('E-ART-001', `${archive}: entry ${shown} ${unreadable}`);
-
+  if (fault !== null) throw forbiddenEntry(archive, spelled, fault);
+  if (unreadable !== null) throw new Diagnostic('E-ART-001', `${archive}: entry ${quoted(spelled)} ${unreadable}`);
   const collision = names.add(name, kind);
-  if (collision !== null) throw forbidden(archive, quoted(name), collision);
+  if (collision !== null) throw forbiddenEntry(archive, name, collision);
   return {
     name,
     kind,
@@ -63,25 +61,17 @@ export function checkEntry(entry: Entry, local: LocalFileHeader, archive: string
 }
 
 /** `E-ART-002`, naming the entry. */
-function forbidden(archive: string, shown: string, fault: string): Diagnostic {
-  return new Diagnostic('E-ART-002', `${archive}: entry ${shown} ${fault}`, {
+export function forbiddenEntry(archive: string, name: string, fault: string): Diagnostic {
+  return new Diagnostic('E-ART-002', `${archive}: entry ${quoted(name)} ${fault}`, {
     hint: 'nothing of the archive was written; build it again from its source, or do not use it',
   });
 }
 
 // A name that two readers could read differently is how a checked archive becomes an unchecked one.
-function checkName(entry: Entry, local: LocalFileHeader, archive: string): string {
-  const raw = entry.fileNameRaw;
-  const name = decodeStrictUtf8(raw);
-  const shown = quoted(name ?? raw.toString('latin1'));
-  if (name === null) throw forbidden(archive, shown, 'has a name that is not UTF-8');
-  if (!local.fileName.equals(raw)) throw forbidden(archive, shown, 'has another name in its own header');
-  for (const field of entry.extraFields) {
-    if (field.id === unicodePathField && !field.data.subarray(5).equals(raw)) {
-      throw forbidden(archive, shown, 'has a second, different name');
-    }
-  }
-  return name;
+function otherNameFault({ fileNameRaw: raw, extraFields }: Entry, local: LocalFileHeader): string | null {
+  if (!local.fileName.equals(raw)) return 'has another name in its own header';
+  const isOther = extraFields.some(({ id, data }) => id === unicodePathField && !data.subarray(5).equals(raw));
+  return isOther ? 'has a second, different name' : null;
 }
 
 function typeFault(entry: Entry, kind: 'file' | 'directory'): string | null {
@@ -181,61 +171,6 @@ function folded(name: string): string {
   return name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC');
 }
 
-/** Where the directory of an archive lies, and where the record at the end of the archive begins. */
-interface DirectoryPlace {
-  readonly start: number;
-  readonly end: number;
-  readonly endRecord: number;
-}
-
-/** What may follow the data of an entry: its sizes and checksum once more. */
-const longestDescriptor = 24;
-
-const largeEndRecord = 0x06064b50;
-const largeEndBytes = 56;
-const locatorBytes = 20;
-
-/**
- * Holds an archive to one reading of its bytes: it begins with its first entry, entries share nothing, and the directory stands between
- * the last one and the end. Throws `E-ART-001`, and `E-ART-002` for entries that overlap.
- */
-export async function checkLayout(
-  file: RegularFile,
-  entries: Iterable<ArchiveEntry>,
-  directory: DirectoryPlace,
-): Promise<void> {
-  const inFileOrder = [...entries].sort((a, b) => a.start - b.start);
-  refuseOverlaps(inFileOrder, file.label, directory.start);
-  const first = inFileOrder[0]?.start ?? directory.start;
-  if (first !== 0) throw unreadable(file, 'it begins with other data');
-  const dataEnd = inFileOrder.at(-1)?.dataEnd ?? 0;
-  const hasGap = directory.start - dataEnd > longestDescriptor;
-  if (hasGap) throw unreadable(file, 'it has other data before its directory');
-  if (!(await isBeforeEnd(file, directory)))
-    throw unreadable(file, 'its directory does not end where the archive does');
-}
-
-// Entries that share their data are how a small archive unpacks to a huge one.
-function refuseOverlaps(inFileOrder: readonly ArchiveEntry[], archive: string, directoryStart: number): void {
-  for (const [index, entry] of inFileOrder.entries()) {
-    const end = inFileOrder[index + 1]?.start ?? directoryStart;
-    if (entry.dataEnd > end) throw forbidden(archive, quoted(entry.name), 'overlaps with other data');
-  }
-}
-
-/** The records of a large archive may stand between its directory and its end. */
-async function isBeforeEnd(file: RegularFile, { end, endRecord }: DirectoryPlace): Promise<boolean> {
-  const between = endRecord - end;
-  if (between < largeEndBytes + locatorBytes) return between === 0;
-  const head = await file.readAt(end, 12);
-  if (head?.readUInt32LE(0) !== largeEndRecord) return false;
-  return 12 + Number(head.readBigUInt64LE(4)) + locatorBytes === between;
-}
-
-function unreadable({ label }: RegularFile, fault: string): Diagnostic {
-  return new Diagnostic('E-ART-001', `${label} is not a readable zip archive: ${fault}`);
-}
-
 /** What an archive may cost the machine that opens it. */
 export interface ArchiveLimits {
   readonly maxArchiveBytes: number;
@@ -255,7 +190,12 @@ export const archiveLimits: ArchiveLimits = {
   maxTextBytes: mebibyte,
 };
 
+/** A limit as messages say it. */
+export function inMebibytes(bytes: number): string {
+  return `${bytes / mebibyte} MiB`;
+}
+
 /** In bytes: no larger component is compiled, so none is looked into or packed. */
 export const largestComponent: number = 128 * mebibyte;
 /** The same in a sentence. */
-export const largestComponentShown: string = `${largestComponent / mebibyte} MiB`;
+export const largestComponentShown: string = inMebibytes(largestComponent);

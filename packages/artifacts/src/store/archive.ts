@@ -6,18 +6,9 @@ import { promisify } from 'node:util';
 import { crc32, inflateRaw, createInflateRaw } from 'node:zlib';
 import { Readable } from 'node:stream';
 
-import type { ZipFile } from 'yauzl';
-
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import {
-  type ArchiveEntry,
-  checkEntry,
-  checkLayout,
-  NameTable,
-  type ArchiveLimits,
-  archiveLimits,
-} from './archive-entry.ts';
+import { type ArchiveEntry, type ArchiveLimits, archiveLimits, inMebibytes } from './archive-entry.ts';
 import type { ArtifactContent } from './inspect-content.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
@@ -181,9 +172,8 @@ export async function readArchive(file: RegularFile, limits: ArchiveLimits = arc
     throw new Diagnostic('E-ART-003', `${file.label} is larger than ${inMebibytes(limits.maxArchiveBytes)}`);
   }
   try {
-    const { openZip } = await import('./archive-reader.ts');
-    const zip = await openZip(file);
-    return new Archive(file, await readEntries(zip, file, limits), limits);
+    const { readDirectory } = await import('./archive-reader.ts');
+    return new Archive(file, await readDirectory(file, limits), limits);
   } catch (error) {
     // The reader reports a malformed archive with plain errors; any other class of error is a bug.
     if (error instanceof Error && error.constructor === Error) {
@@ -191,37 +181,6 @@ export async function readArchive(file: RegularFile, limits: ArchiveLimits = arc
     }
     throw error;
   }
-}
-
-/** Without the comment. */
-const endRecordBytes = 22;
-
-async function readEntries(zip: ZipFile, file: RegularFile, limits: ArchiveLimits): Promise<Map<string, ArchiveEntry>> {
-  if (zip.entryCount > limits.maxEntries) {
-    throw new Diagnostic('E-ART-003', `${file.label} holds more than ${limits.maxEntries} entries`);
-  }
-  const directoryStart = Number(zip.readEntryCursor);
-  const entries = new Map<string, ArchiveEntry>();
-  const names = new NameTable();
-  let unpacked = 0;
-  for await (const raw of zip.eachEntry()) {
-    const entry = checkEntry(raw, await zip.readLocalFileHeaderPromise(raw), file.label, names);
-    unpacked += entry.size;
-    if (unpacked > limits.maxUnpackedBytes) {
-      throw new Diagnostic('E-ART-003', `${file.label} unpacks to more than ${inMebibytes(limits.maxUnpackedBytes)}`);
-    }
-    entries.set(entry.name, entry);
-  }
-  await checkLayout(file, entries.values(), {
-    start: directoryStart,
-    end: Number(zip.readEntryCursor),
-    endRecord: file.size - endRecordBytes - zip.comment.length,
-  });
-  return entries;
-}
-
-function inMebibytes(bytes: number): string {
-  return `${bytes / (1024 * 1024)} MiB`;
 }
 
 const pieceBytes = 256 * 1024;

@@ -62,6 +62,8 @@ interface Received {
   readonly file: TemporaryFile;
   readonly sha256: string;
   readonly bytes: number;
+  /** Reads them where they lie: they are those that were checked, in a file that no other process knows. */
+  readonly again: () => Chunks;
 }
 
 const leftoverAgeMs = 60 * 60 * 1000;
@@ -71,7 +73,6 @@ const leftoverAgeMs = 60 * 60 * 1000;
  * archive leaves nothing behind, and a reader at any moment, also after a crash, finds the old one, the new one or none.
  */
 export async function putArchive(request: PutRequest): Promise<PutArchive> {
-  await makeDirectory(request.root);
   const received = await write(request);
   const temporary = [received.file];
   try {
@@ -87,6 +88,7 @@ export async function putArchive(request: PutRequest): Promise<PutArchive> {
 }
 
 async function write({ root, chunks, from, onBytes }: PutRequest): Promise<Received> {
+  await makeDirectory(root);
   const hash = createHash('sha256');
   let bytes = 0;
   const counted = async function* (): AsyncGenerator<Uint8Array> {
@@ -99,7 +101,7 @@ async function write({ root, chunks, from, onBytes }: PutRequest): Promise<Recei
     }
   };
   const file = await writeTemporary(root, counted());
-  return { file, sha256: hash.digest('hex'), bytes };
+  return { file, sha256: hash.digest('hex'), bytes, again: () => chunksOfFile(file.path) };
 }
 
 async function inspect(received: Received, request: PutRequest): Promise<InspectedContent> {
@@ -120,12 +122,11 @@ async function inspect(received: Received, request: PutRequest): Promise<Inspect
   }
 }
 
-/** The bytes are read again where they lie: they are those that were checked, in a file that no other process knows. */
 async function admitted(received: Received, content: InspectedContent, request: PutRequest): Promise<Admitted> {
   const { admit, platform, signatures = [] } = request;
   if (admit === undefined) return { admission: { kind: 'unchecked' }, signatures };
   const found = { ...content.ref, platform, sha256: received.sha256 };
-  const said = await admit(found, () => chunksOfFile(received.file.path));
+  const said = await admit(found, received.again);
   return { ...said, signatures: [...said.signatures, ...signatures] };
 }
 
