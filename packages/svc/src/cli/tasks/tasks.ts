@@ -74,10 +74,10 @@ function recordedTasks(
   const id = locateSession(folder, wanted);
   const directory = holdSession(folder, id);
   try {
-    return inTrace(tasksIn(directory), id, context).map((task) => ({
-      ...task,
-      state: leftAs[task.state] ?? task.state,
-    }));
+    const tasks: ListedTask[] = [];
+    for (const task of inTrace(tasksIn(directory), id, context))
+      tasks.push({ ...task, state: leftAs[task.state] ?? task.state });
+    return tasks;
   } finally {
     directory.close();
   }
