@@ -1,3 +1,5 @@
+/** Tells whether a process has ended. */
+
 import { readFileSync } from 'node:fs';
 
 import { unlessErrno } from '@svc/kit/files/unless-refused.ts';

@@ -1,3 +1,5 @@
+/** Finds a port that a test can name before anything listens there. */
+
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
