@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { afterEach, expect } from 'vitest';
+import { afterEach, vi } from 'vitest';
 
 import { readRunningRecords, type RunningRecord } from '@svc/svc/capsule/running-record.ts';
 import { readTrace } from './read-trace.ts';
@@ -140,7 +140,7 @@ export class Formation {
     const read = (): Readonly<Record<string, unknown>> =>
       existsSync(join(this.childDirectory, 'completion.json')) ? this.completion : {};
     const isSettled = (): boolean => read()['delivered'] === true || read()['delivery_error'] !== undefined;
-    await expect.poll(isSettled).toBe(true);
+    await vi.waitUntil(isSettled, { timeout: 20_000 });
     return this.completion;
   }
 

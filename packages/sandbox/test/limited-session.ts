@@ -119,7 +119,9 @@ export class LimitedSession {
   async bash(
     line: string,
   ): Promise<{ readonly out: string; readonly err: string; readonly reached: readonly string[] }> {
-    const launched = await this.launch('bash', ['-c', line], { commands: ['bash', 'cat', 'ls', 'python3', 'setsid', 'sleep'] });
+    const launched = await this.launch('bash', ['-c', line], {
+      commands: ['bash', 'cat', 'ls', 'python3', 'setsid', 'sleep'],
+    });
     launched.stdin?.end();
     const [out, err] = await Promise.all([text(launched.stdout), text(launched.stderr), launched.ended]);
     return { out, err, reached: launched.limitsReached?.() ?? [] };
