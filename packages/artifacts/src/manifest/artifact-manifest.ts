@@ -1,4 +1,4 @@
-/** Reads the manifest of a tool, driver, hook or skill. */
+/** Reads the manifest of a tool, driver, hook or skill, and tells that of a capsule apart. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { checkSource, readDocument, type Findings } from './checked-document.ts';
@@ -27,7 +27,7 @@ export type AnyManifest =
   | { readonly kind: 'capsule'; readonly source: YamlSource }
   | ({ readonly kind: 'artifact' } & ReadManifest);
 
-/** The same for an archive of any kind. */
+/** As `parseArtifactManifest`, for an archive of any kind: its text is parsed once. */
 export function parseAnyManifest(text: string, file: string): AnyManifest {
   const source = parseYaml(file, text);
   if (describesCapsule(source)) return { kind: 'capsule', source };
