@@ -63,9 +63,12 @@ export class Uses {
     this.hasConnections = hasConnections;
   }
 
-  #count(columns: Columns, row: number, group: string): void {
+  #count(columns: Columns, row: number, group: string, name = columns.nameOf(row)): void {
     const [kind, bits] = [columns.kindOf(row), columns.flagsOf(row)];
-    const use = this.of(group, columns.nameOf(row));
+    const use = this.of(group, name);
+    // Some grants of a host are for all of its ports.
+    const host = group === 'connection' ? name.replace(/:\d+$/, '') : name;
+    if (host !== name) this.#count(columns, row, group, host);
     if ((bits & flags.refused) !== 0) use.refused += 1;
     // The row of a host begins with how many connections there were; of a child it is one for its start and one for its end.
     else if (kind === kinds.egress) use.used += Number.parseInt(columns.detailOf(row), 10) || 1;
@@ -156,7 +159,7 @@ export function grantRows(
     add(`Files of the ${runtime || 'artifact'}`, `${artifact}: ${reach}${held}`, ['artifacts', artifact], use);
   }
   for (const place of network) {
-    const use = seesConnections ? uses.of('connection', place) : null;
+    const use = seesConnections ? uses.of('connection', addressOf(place)) : null;
     add('Network', place, ['network', place.replace(/:\d+$/, '')], use);
   }
   for (const name of spawn) add('Child', name, ['spawn', name], uses.of('child', name.replace(/@.*$/, '')));
@@ -170,6 +173,12 @@ export function grantRows(
   const known = new Set([...preopens.map(({ artifact }) => artifact), ...shell, planTool]);
   for (const name of tools) if (!known.has(name)) add('Tool', name, ['artifacts', name], uses.of('tool', name));
   return rows;
+}
+
+/** `host`, or `host:port`, as connections are counted: a grant with a scheme is for one port, written or not. */
+function addressOf(place: string): string {
+  const [, https, host = place, port] = /^http(s?):\/\/(.+?)(:\d+)?$/.exec(place) ?? [];
+  return https === undefined ? place : host + (port ?? (https === '' ? ':80' : ':443'));
 }
 
 function accessOf(isWritable: boolean): string {

@@ -238,6 +238,32 @@ describe('the grants of a session', () => {
     ]);
   });
 
+  it.each([
+    ['localhost', 3, 'localhost'],
+    ['http://127.0.0.1:45877', 4, '127.0.0.1:45877'],
+    ['https://example.com', 5, 'example.com:443'],
+    ['http://example.com', 0, 'example.com:80'],
+    ['[::1]', 6, '[::1]'],
+    ['https://[::1]', 6, '[::1]:443'],
+    ['local', 0, 'local'],
+  ])('for %s have %i connections, whichever way they are spelt', (place, used, name) => {
+    const connected = (host: string, port: number, connections: number): string =>
+      event('egress', 1, { task_id: undefined, host, port, allowed: true, by: 'programs', connections });
+    const told = [
+      event('session_start', 0, { effective_grants: { network_allow: [place] } }),
+      connected('localhost', 80, 1),
+      connected('localhost', 45877, 2),
+      connected('127.0.0.1', 45877, 4),
+      connected('example.com', 443, 5),
+      connected('[::1]', 443, 6),
+    ];
+    const columns = new Columns();
+    const block = new RowBlocks().block(told);
+    columns.put(block.rows);
+    const [row] = block.start === null ? [] : grantRows(block.start, new Uses(columns, told.length));
+    expect([row?.use?.used, row?.use?.name]).toEqual([used, name]);
+  });
+
   it('are never used where the trace would have told', () => {
     const { columns, block } = read();
     const rows = block.start === null ? [] : grantRows(block.start, new Uses(columns, lines.length), true);

@@ -2,6 +2,7 @@
 
 import { computed, type ReadonlySignal, signal, type Signal } from '@preact/signals';
 
+import * as kinds from '../trace/kind-numbers.ts';
 import { laneOfKind, wentWrong } from '../trace/kinds.ts';
 import type { Session } from './session.ts';
 
@@ -25,7 +26,7 @@ export class View {
   /** The number of a task; -1 for all. */
   readonly onlyTask: Signal<number> = signal(-1);
   readonly onlyFailed: Signal<boolean> = signal(false);
-  /** Steps of exactly this name alone; '' for all. */
+  /** Steps of exactly this name alone, of a host also those of its ports; '' for all. */
   readonly onlyName: Signal<string> = signal('');
   /** Lanes that are switched off. */
   readonly hidden: Signal<ReadonlySet<number>> = signal<ReadonlySet<number>>(new Set());
@@ -128,7 +129,12 @@ export class View {
     let length = 0;
     for (let row = 0; row < count; row += 1) {
       if (task !== -1 && tasks.data[row] !== task) continue;
-      if (name !== '' && names[row] !== name) continue;
+      if (
+        name !== '' &&
+        names[row] !== name &&
+        !(kind.data[row] === kinds.egress && names[row]?.startsWith(`${name}:`))
+      )
+        continue;
       if (isFailed && ((flags.data[row] ?? 0) & wentWrong) === 0) continue;
       const lane = laneOfKind[kind.data[row] ?? 255] ?? -1;
       if (lane !== -1 && hidden.has(lane)) continue;
