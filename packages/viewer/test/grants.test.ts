@@ -40,34 +40,51 @@ async function rowsOf({ page }: OpenPage): Promise<readonly string[]> {
     );
 }
 
-describe.skipIf(chromiumPath === null)(
-  'what a page says of grants (skipped without Chromium)',
-  { timeout: 60_000 },
-  () => {
-    beforeAll(async () => void (await buildPage()), 60_000);
-    afterAll(closeBrowser);
+describe.skipIf(chromiumPath === null)('the grants of a page (skipped without Chromium)', { timeout: 60_000 }, () => {
+  beforeAll(async () => void (await buildPage()), 60_000);
+  afterAll(closeBrowser);
 
-    it('counts the connections to a host, whichever way it was granted', async () => {
-      const open = await opened([
-        started({ network_allow: ['localhost', 'http://127.0.0.1:45877', 'https://other.example'] }),
-        connected('localhost', 45_877, 2),
-        connected('localhost', 80, 1),
-        connected('127.0.0.1', 45_877, 1),
-        ended,
+  it('counts the connections to a host, whichever way it was granted', async () => {
+    const open = await opened([
+      started({ network_allow: ['localhost', 'http://127.0.0.1:45877', 'https://other.example'] }),
+      connected('localhost', 45_877, 2),
+      connected('localhost', 80, 1),
+      connected('127.0.0.1', 45_877, 1),
+      ended,
+    ]);
+    await expect
+      .poll(() => rowsOf(open))
+      .toEqual([
+        'localhost | 3 | 0 | 0 | Show steps',
+        'http://127.0.0.1:45877 | 1 | 0 | 0 | Show steps',
+        'https://other.example | 0 | 0 | 0 | never used',
       ]);
-      await expect
-        .poll(() => rowsOf(open))
-        .toEqual([
-          'localhost | 3 | 0 | 0 | Show steps',
-          'http://127.0.0.1:45877 | 1 | 0 | 0 | Show steps',
-          'https://other.example | 0 | 0 | 0 | never used',
-        ]);
-      await open.page.getByRole('row', { name: 'localhost' }).getByRole('button').click();
-      await open.page.locator('.tools output', { hasText: '2 steps' }).waitFor();
-      expect(await open.page.locator('.step .name').allTextContents()).toEqual([
-        'Connection localhost:45877',
-        'Connection localhost:80',
-      ]);
-    });
-  },
-);
+    await open.page.getByRole('row', { name: 'localhost' }).getByRole('button').click();
+    await open.page.locator('.tools output', { hasText: '2 steps' }).waitFor();
+    expect(await open.page.locator('.step .name').allTextContents()).toEqual([
+      'Connection localhost:45877',
+      'Connection localhost:80',
+    ]);
+  });
+
+  it('counts what has a long name', async () => {
+    const [name, host] = ['n'.repeat(100), `${'h'.repeat(60)}.example.com`];
+    const { page, ...open } = await opened([
+      started({ shell_allow: [name], network_allow: [`${host}:443`] }, [name, `${name}t`]),
+      line('shell', 1, { ...ofTask, command_name: name }),
+      line('tool_call', 2, { ...ofTask, tool_name: `${name}t` }),
+      connected(host, 443, 7),
+      ended,
+    ]);
+    expect(await rowsOf({ page, ...open })).toEqual([
+      `${name} | 1 | 0 | 0 | Show steps`,
+      `${host}:443 | 7 | 0 | 0 | Show steps`,
+      `${name}t | 1 | 0 | 0 | Show steps`,
+    ]);
+    await page.getByRole('row', { name: host }).getByRole('button').click();
+    await page.locator('.tools output', { hasText: '1 step' }).waitFor();
+    await page.locator('.step').click();
+    await page.locator('.side h2', { hasText: `${host}:443` }).waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(1440);
+  });
+});

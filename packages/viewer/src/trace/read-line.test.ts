@@ -78,6 +78,18 @@ describe('the row of a line', () => {
     expect(readLine(line(fields)).detail).toBe(detail);
   });
 
+  it('has the whole name of what was granted', () => {
+    const [name, host] = ['n'.repeat(100), `${'h'.repeat(60)}.${'h'.repeat(60)}.example.com`];
+    expect(
+      [
+        { event_type: 'tool_call', tool_name: name },
+        { event_type: 'shell', command_name: name },
+        { event_type: 'delegation', capsule: name },
+        { event_type: 'egress', host, port: 443 },
+      ].map((fields) => readLine(line(fields)).name),
+    ).toEqual([name, name, name, `${host}:443`]);
+  });
+
   it('went wrong where a command ended with another code than 0', () => {
     const codes = [0, 2, null, 'x'].map((code) => readLine(line({ event_type: 'shell', exit_code: code })).flags);
     expect(codes).toEqual([0, flags.exited, 0, 0]);
@@ -132,7 +144,7 @@ describe('the row of a line', () => {
         const row = readLine(JSON.stringify({ ...fields, event_type: type }));
         expect(row.durationMs).toBeGreaterThanOrEqual(0);
         expect(row.durationMs).toBeLessThanOrEqual(1e13);
-        expect(row.name.length).toBeLessThanOrEqual(70);
+        expect(row.name.length).toBeLessThanOrEqual(306);
         expect(row.detail.length).toBeLessThanOrEqual(260);
         expect(Number.isInteger(row.flags)).toBe(true);
       }),

@@ -35,7 +35,8 @@ export interface Row {
   readonly event: JsonObject | null;
 }
 
-const longestName = 60;
+/** No name that is granted is longer. Use is counted by names, so none of them is cut. */
+const longestName = 300;
 /** Ids tell things apart: more of one is not looked at. */
 const longestId = 128;
 
@@ -157,7 +158,7 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
       const connections = countIn(event['connections']);
       const bytes = `${connections} ${connections === 1 ? 'connection' : 'connections'}, ${size(countIn(event['bytes_in']))} in, ${size(countIn(event['bytes_out']))} out`;
       return [
-        `${text('host', 50)}${port === 0 ? '' : `:${port}`}`,
+        `${text('host', longestName)}${port === 0 ? '' : `:${port}`}`,
         `${event['allowed'] === false ? 'not allowed' : bytes}, by ${text('by', 40)}`,
       ];
     }

@@ -15,7 +15,7 @@ export function startOfSession(event: JsonObject): SessionStart {
     declared: textIn(containment['declared'], 20),
     achieved: textIn(containment['achieved'], 20),
     mechanism: textIn(containment['mechanism'], 100),
-    tools: textsIn(event['tools_declared'], 200, 100),
+    tools: textsIn(event['tools_declared'], 200),
     grants: scopeOf(objectIn(event['effective_grants'])),
   };
 }
