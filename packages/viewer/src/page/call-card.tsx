@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 
 import type { View } from '../store/view.ts';
 import { duration } from '../text/words.ts';
-import { isCall, labelOf, laneOfKind } from '../trace/kinds.ts';
+import { labelOf, laneOfKind } from '../trace/kinds.ts';
 import { useLoading } from './loading.ts';
 import { Output } from './side-panel.tsx';
 import { wordsOf } from './steps.tsx';
@@ -57,7 +57,7 @@ function CallBody({ row, view }: { readonly row: number; readonly view: View }):
           <TextBlock text={given} />
         </>
       )}
-      {isCall(view.session.columns.kindOf(row)) && <Output row={row} view={view} />}
+      <Output row={row} view={view} />
       <button class="link" onClick={() => view.select(row)}>
         All of this step
       </button>

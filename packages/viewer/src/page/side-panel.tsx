@@ -9,7 +9,7 @@ import { percents, summarize } from '../store/summary.ts';
 import type { View } from '../store/view.ts';
 import { count, duration } from '../text/words.ts';
 import * as kinds from '../trace/kind-numbers.ts';
-import { isCall, labelOf, laneOfKind, lanes } from '../trace/kinds.ts';
+import { isCall, isPlanStep, labelOf, laneOfKind, lanes } from '../trace/kinds.ts';
 import { address, goTo, linkTo } from './address.ts';
 import { useLoading } from './loading.ts';
 import { wordsOf } from './steps.tsx';
@@ -78,7 +78,7 @@ function Detail({
   const kind = view.session.columns.kindOf(detail.row);
   const child = kind === kinds.child ? view.session.children.value.find(({ row }) => row === detail.row) : undefined;
   const childId = child?.sessionId ?? null;
-  const hasOutput = kind === kinds.model || kind === kinds.question || isCall(kind);
+  const hasOutput = kind === kinds.model || kind === kinds.question || isCall(kind) || isPlanStep(kind);
   return (
     <>
       {detail.facts.length > 0 && (

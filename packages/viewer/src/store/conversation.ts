@@ -1,7 +1,7 @@
 /** Puts the rows of one task together as it was talked: turns with their calls, and what happened between them. */
 
 import * as kinds from '../trace/kind-numbers.ts';
-import { isCall } from '../trace/kinds.ts';
+import { isCall, isPlanStep } from '../trace/kinds.ts';
 import type { Columns } from './columns.ts';
 
 export type Talk =
@@ -29,7 +29,7 @@ export function conversationOf(task: number, firstRow: number, count: number, co
     if (kind === kinds.model) {
       turn = { kind: 'turn', row, calls: [] };
       talks.push(turn);
-    } else if (isCall(kind) || kind === kinds.planStep) {
+    } else if (isCall(kind) || isPlanStep(kind)) {
       if (turn === null) {
         turn = { kind: 'turn', row, calls: [] };
         talks.push(turn);

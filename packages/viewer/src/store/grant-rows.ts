@@ -2,7 +2,7 @@
 
 import type { SessionStart } from '../messages.ts';
 import * as kinds from '../trace/kind-numbers.ts';
-import { isCall } from '../trace/kinds.ts';
+import { isCall, isPlanStep } from '../trace/kinds.ts';
 import * as flags from '../trace/row-flags.ts';
 import type { Columns } from './columns.ts';
 
@@ -52,13 +52,14 @@ export class Uses {
       const bits = columns.flagsOf(row);
       if (kind === kinds.egress) hasConnections = true;
       if ((bits & flags.refused) !== 0) this.#refused(columns, row);
-      const group = groupOf(kind);
+      const group = groupOf(kind, bits);
       const asked = `${columns.taskOf(row)} ${columns.nameOf(row)}`;
       // It names what was asked for, whichever kind of grant that would need; the line of the call itself comes next.
       if (kind === kinds.refusal) {
         for (const each of ['command', 'tool', 'connection']) this.#count(columns, row, each);
         refused.add(asked);
-      } else if (group !== null && !(isCall(kind) && refused.delete(asked))) this.#count(columns, row, group);
+      } else if (group !== null && !((isCall(kind) || isPlanStep(kind)) && refused.delete(asked)))
+        this.#count(columns, row, group);
     }
     this.hasConnections = hasConnections;
   }
@@ -70,6 +71,7 @@ export class Uses {
     const host = group === 'connection' ? name.replace(/:\d+$/, '') : name;
     if (host !== name) this.#count(columns, row, group, host);
     if ((bits & flags.refused) !== 0) use.refused += 1;
+    else if (isPlanStep(kind)) use.used += bits >> flags.tries;
     // The row of a host begins with how many connections there were; of a child it is one for its start and one for its end.
     else if (kind === kinds.egress) use.used += Number.parseInt(columns.detailOf(row), 10) || 1;
     else if (kind !== kinds.child || columns.detailOf(row).startsWith('started')) use.used += 1;
@@ -99,11 +101,12 @@ export class Uses {
   }
 }
 
-function groupOf(kind: number): string | null {
-  if (kind === kinds.command) return 'command';
+function groupOf(kind: number, bits: number): string | null {
+  if (isPlanStep(kind) && bits >> flags.tries === 0) return null;
+  if (kind === kinds.command || kind === kinds.planCommand) return 'command';
   if (kind === kinds.child) return 'child';
   if (kind === kinds.egress) return 'connection';
-  return isCall(kind) ? 'tool' : null;
+  return isCall(kind) || kind === kinds.planStep ? 'tool' : null;
 }
 
 const planTool = 'submit-plan';

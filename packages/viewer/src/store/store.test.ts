@@ -139,6 +139,22 @@ describe('the rows of a trace', () => {
     expect(slowest).toEqual([1, 3, 4, 6, 2]);
   });
 
+  it('count commands and children of a plan in their own lanes', () => {
+    const columns = new Columns();
+    const rows = [
+      event('plan_step', 5000, { step_id: 'a', kind: 'shell', name: 'ls', duration_ms: 900 }),
+      event('plan_step', 5000, { step_id: 'b', kind: 'tool', name: 'editor', duration_ms: 800 }),
+      event('delegation', 4000, { delegation_id: 'd', capsule: 'c', status: 'started', step_id: 'c' }),
+      event('delegation', 5000, { delegation_id: 'd', capsule: 'c', status: 'ok', step_id: 'c' }),
+      event('plan_step', 5000, { step_id: 'c', kind: 'capsule', name: 'c', duration_ms: 1000 }),
+      event('tool_call', 5010, { tool_name: 'submit-plan', duration_ms: 3000 }),
+    ];
+    columns.put(new RowBlocks().block(rows).rows);
+    const { byLane, slowest } = summarize(Uint32Array.from(rows.keys()), columns);
+    expect(byLane).toEqual([0, 800 + 300, 900, 1000, 0]);
+    expect(slowest).toEqual([3, 0, 1, 5]);
+  });
+
   it('show the whole of a task that waited before it began', () => {
     const session = new Session({ onmessage: null, postMessage: () => {}, terminate: () => {} }, place);
     const view = new View(session);
@@ -262,6 +278,38 @@ describe('the grants of a session', () => {
     columns.put(block.rows);
     const [row] = block.start === null ? [] : grantRows(block.start, new Uses(columns, told.length));
     expect([row?.use?.used, row?.use?.name]).toEqual([used, name]);
+  });
+
+  it('are used by the steps of a plan, each time that one was tried', () => {
+    const step = (name: string, kind: string, attempts: number, outcome = 'passed'): string =>
+      event('plan_step', 5, { step_id: name, kind, name, attempts, outcome });
+    const told = [
+      event('session_start', 0, {
+        tools_declared: ['editor', 'submit-plan'],
+        effective_grants: { shell_allow: ['ls', 'wc', 'jq', 'git'], spawn_allow: ['c@1.0.0'], plan_submit: true },
+      }),
+      step('ls', 'shell', 1),
+      step('wc', 'shell', 3, 'failed'),
+      step('jq', 'shell', 0, 'skipped'),
+      event('refusal', 5, { what: 'command', name: 'git', rule: 'no', by: 'svc-hook-x' }),
+      step('git', 'shell', 1, 'failed'),
+      step('editor', 'tool', 1),
+      step('c', 'capsule', 1),
+      event('tool_call', 6, { tool_name: 'submit-plan' }),
+    ];
+    const columns = new Columns();
+    const block = new RowBlocks().block(told);
+    columns.put(block.rows);
+    const rows = block.start === null ? [] : grantRows(block.start, new Uses(columns, told.length));
+    expect(rows.map(({ what, use }) => [what, use?.used, use?.failed, use?.refused])).toEqual([
+      ['ls', 1, 0, 0],
+      ['wc', 3, 1, 0],
+      ['jq', 0, 0, 0],
+      ['git', 0, 0, 1],
+      ['c@1.0.0', 0, 0, 0],
+      ['several calls at once', 1, 0, 0],
+      ['editor', 1, 0, 0],
+    ]);
   });
 
   it('are never used where the trace would have told', () => {

@@ -1,7 +1,7 @@
 /** Counts what a person asks first: where the time went, what was slow, what failed. */
 
 import * as kinds from '../trace/kind-numbers.ts';
-import { laneOfKind, lanes, wentWrong } from '../trace/kinds.ts';
+import { isPlanStep, laneOfKind, lanes, wentWrong } from '../trace/kinds.ts';
 import type { Columns } from './columns.ts';
 
 export interface Summary {
@@ -51,10 +51,12 @@ function innerTime(columns: Columns): (row: number) => number {
   let [innerMs, innerStart] = [0, 0];
   return (row) => {
     const [kind, start, took] = [columns.kindOf(row), columns.startOf(row), columns.durationOf(row)];
-    if (kind === kinds.planStep || kind === kinds.question) {
+    if (isPlanStep(kind) || kind === kinds.question) {
       innerStart = innerMs === 0 ? start : Math.min(innerStart, start);
       innerMs += took;
     }
+    // The session that it asks has a row of its own.
+    if (kind === kinds.planChild) return took;
     if (kind !== kinds.tool || start > innerStart) return 0;
     // Steps of a plan run at the same time.
     const within = Math.min(innerMs, took);

@@ -20,7 +20,7 @@ const longestText = 512 * 1024;
 export function changeOf(event: JsonObject): Change | null {
   const given = objectIn(event['arguments']);
   const { path, command } = given;
-  if (typeof path !== 'string' || event['is_error'] === true) return null;
+  if (typeof path !== 'string' || event['is_error'] === true || event['outcome'] === 'failed') return null;
   const text = (...keys: readonly string[]): string | null => {
     const found = keys.map((key) => given[key]).find((value) => typeof value === 'string');
     return typeof found === 'string' ? found.slice(0, longestText) : null;

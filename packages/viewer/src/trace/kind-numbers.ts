@@ -22,3 +22,6 @@ export const refusal = 28;
 export const refusals = 29;
 export const egress = 30;
 export const fileChange = 31;
+/** Steps of plans that run a command, or ask another capsule. */
+export const planCommand = 34;
+export const planChild = 35;

@@ -1,5 +1,6 @@
 /** The kinds of rows that a trace has: what a person calls them, and in which lane of the timeline they are drawn. */
 
+import type { JsonObject } from '@svc/protocol/json-object.ts';
 import * as kinds from './kind-numbers.ts';
 import * as flags from './row-flags.ts';
 
@@ -44,6 +45,8 @@ const known: readonly (readonly [type: string, label: string, lane: number])[] =
   ['file_change', 'File', none],
   ['retry', 'Retry', none],
   ['approval', 'Approval', waiting],
+  ['plan_step shell', 'Plan step', commands],
+  ['plan_step capsule', 'Plan step', children],
 ];
 
 /** A line that is no JSON object, or one without a type. */
@@ -53,9 +56,10 @@ export const unknownKind = 255;
 
 const numbers = new Map(known.map(([type], index) => [type, index]));
 
-/** The kind of a type; `unknownKind` for one of a later version. */
-export function kindOfType(type: string): number {
-  return numbers.get(type) ?? unknownKind;
+/** The kind of an event; `unknownKind` for one of a later version. What a step of a plan runs is part of its kind. */
+export function kindOf(type: string, { kind: runs }: JsonObject): number {
+  const kind = numbers.get(type) ?? unknownKind;
+  return kind === kinds.planStep ? (numbers.get(`plan_step ${String(runs)}`) ?? kind) : kind;
 }
 
 /** The lane of each kind; -1 for one that is in none. */
@@ -69,6 +73,10 @@ export function labelOf(kind: number): string {
 /** A call of the model's answer: it has a place of its own in the journal. */
 export function isCall(kind: number): boolean {
   return kind === kinds.tool || kind === kinds.skill || kind === kinds.command;
+}
+
+export function isPlanStep(kind: number): boolean {
+  return kind === kinds.planStep || kind === kinds.planCommand || kind === kinds.planChild;
 }
 
 /** Rows that "Failed only" leaves; `exited` is a command that ended with another code than 0, as its detail says first. */

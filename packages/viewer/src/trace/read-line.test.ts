@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import * as kinds from './kind-numbers.ts';
-import { damagedKind, unknownKind } from './kinds.ts';
+import { damagedKind, labelOf, laneOfKind, lanes, unknownKind } from './kinds.ts';
 import * as flags from './row-flags.ts';
 import { readLine } from './read-line.ts';
 
@@ -88,6 +88,19 @@ describe('the row of a line', () => {
         { event_type: 'egress', host, port: 443 },
       ].map((fields) => readLine(line(fields)).name),
     ).toEqual([name, name, name, `${host}:443`]);
+  });
+
+  it('of a step of a plan is of the kind that it runs', () => {
+    const kindsOf = ['tool', 'shell', 'capsule', 'later', undefined].map(
+      (kind) => readLine(line({ event_type: 'plan_step', kind, name: 'n' })).kind,
+    );
+    expect(kindsOf.map((kind) => [kind, labelOf(kind), lanes[laneOfKind[kind] ?? -1]])).toEqual([
+      [kinds.planStep, 'Plan step', 'Tools'],
+      [kinds.planCommand, 'Plan step', 'Commands'],
+      [kinds.planChild, 'Plan step', 'Children'],
+      [kinds.planStep, 'Plan step', 'Tools'],
+      [kinds.planStep, 'Plan step', 'Tools'],
+    ]);
   });
 
   it('went wrong where a command ended with another code than 0', () => {

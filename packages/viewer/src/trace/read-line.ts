@@ -14,7 +14,7 @@ import {
 } from './checked.ts';
 import { count, counted, size } from '../text/words.ts';
 import * as kinds from './kind-numbers.ts';
-import { damagedKind, kindOfType, unknownKind } from './kinds.ts';
+import { damagedKind, isPlanStep, kindOf, unknownKind } from './kinds.ts';
 import * as flags from './row-flags.ts';
 
 /** What of a line is looked at for every row. */
@@ -46,7 +46,7 @@ export function readLine(line: string): Row {
   const type = textOrNull(parsed?.['event_type']);
   const event = type === null ? null : parsed;
   const said = event ?? {};
-  const kind = type === null ? damagedKind : kindOfType(type);
+  const kind = type === null ? damagedKind : kindOf(type, said);
   const usage = kind === kinds.model ? objectIn(said['usage']) : {};
   const [name, detail] = type === null ? ['damaged line', line.slice(0, 160)] : describe(kind, type, said);
   return {
@@ -86,6 +86,7 @@ function flagsOf(kind: number, event: JsonObject): number {
     (exitOf(event) === null ? 0 : flags.exited) |
     (isRefused ? flags.refused : 0) |
     (event['truncated'] === true ? flags.truncated : 0) |
+    (isPlanStep(kind) ? Math.min(7, countIn(event['attempts'])) << flags.tries : 0) |
     (event['trust'] === 'untrusted' ? flags.untrusted : 0)
   );
 }
@@ -140,6 +141,8 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
         `${text('status', 20)}${textIn(event['detail']) === '' ? '' : `: ${text('detail')}`}`,
       ];
     case kinds.planStep:
+    case kinds.planCommand:
+    case kinds.planChild:
       return [text('name', longestName), planStepRow(event)];
     case kinds.taskEnd:
       return [`task ${text('state', 20)}`, text('error') || counted(countIn(event['turns']), 'turn')];

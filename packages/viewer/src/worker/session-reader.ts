@@ -253,7 +253,8 @@ export class SessionReader {
     const files = new Map<string, { readonly path: string; added: number; removed: number; readonly rows: number[] }>();
     const { rows } = this.#blocks;
     for (let row = 0; row < rows.count; row += 1) {
-      if (rows.kindOf(row) !== kinds.tool) continue;
+      const kind = rows.kindOf(row);
+      if (kind !== kinds.tool && kind !== kinds.planStep) continue;
       const change = changeOf(parseLine(this.#lines.line(row)) ?? {});
       if (change === null) continue;
       const { added, removed } = changedLines(lineDiff(change.before, change.after));

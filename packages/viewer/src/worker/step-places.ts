@@ -1,8 +1,8 @@
 /** Says where in the journal the text of a row is: the trace names a task, an attempt and a turn, the journal a place. */
 
-import { countIn, parseLine } from '../trace/checked.ts';
+import { countIn, parseLine, textIn } from '../trace/checked.ts';
 import * as kinds from '../trace/kind-numbers.ts';
-import { isCall } from '../trace/kinds.ts';
+import { isCall, isPlanStep } from '../trace/kinds.ts';
 import type { LineStore } from '../trace/line-store.ts';
 import type { KeptRows } from './row-blocks.ts';
 
@@ -11,23 +11,30 @@ export function placeOf(row: number, rows: KeptRows, lines: LineStore, taskIds: 
   const kind = rows.kindOf(row);
   const task = rows.taskOf(row);
   const taskId = taskIds[task];
-  if (taskId === undefined || !(kind === kinds.model || isCall(kind))) return null;
-  const { turn, hook_name: hook } = parseLine(lines.line(row)) ?? {};
+  if (taskId === undefined || !(kind === kinds.model || isCall(kind) || isPlanStep(kind))) return null;
+  const { turn, hook_name: hook, step_id: step } = parseLine(lines.line(row)) ?? {};
   if (hook !== undefined) return null;
-  const place = `${taskId}/${attemptAt(row, task, rows, lines)}/m${countIn(turn, 1e9)}`;
-  return kind === kinds.model ? place : `${place}/t${callNumber(row, task, rows)}`;
+  const [call, asked] = kind === kinds.model ? [0, row] : callNumber(row, task, rows);
+  // A step of a plan says no turn.
+  const ofTurn = turn ?? parseLine(lines.line(asked))?.['turn'];
+  const place = `${taskId}/${attemptAt(row, task, rows, lines)}/m${countIn(ofTurn, 1e9)}`;
+  if (call === 0) return place;
+  return `${place}/t${call}${isPlanStep(kind) ? `/s${textIn(step)}` : ''}`;
 }
 
-/** Calls run one after the other: the n-th line after that of the model is the n-th call of its answer. */
-function callNumber(row: number, task: number, rows: KeptRows): number {
-  let calls = 1;
-  for (let at = row - 1; at >= 0; at -= 1) {
+/**
+ * Calls run one after the other: the n-th line after that of the model is the n-th call of its answer. The line of a plan comes after those of
+ * its steps. With the row of the model; -1 for none.
+ */
+function callNumber(row: number, task: number, rows: KeptRows): readonly [call: number, model: number] {
+  let [call, at] = [1, row - 1];
+  for (; at >= 0; at -= 1) {
     if (rows.taskOf(at) !== task) continue;
     const kind = rows.kindOf(at);
     if (kind === kinds.model || kind === kinds.taskStart) break;
-    if (isCall(kind)) calls += 1;
+    if (isCall(kind)) call += 1;
   }
-  return calls;
+  return [call, at];
 }
 
 function attemptAt(row: number, task: number, rows: KeptRows, lines: LineStore): number {

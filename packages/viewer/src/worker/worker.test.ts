@@ -100,6 +100,32 @@ describe('a session that is read', () => {
     expect(await reader.ask('result', 0)).toEqual({ kind: 'text', text: 'Done.', more: 0 });
   });
 
+  it('has the outputs and changes of the steps of a plan, of the call that comes after them', async () => {
+    const step = (id: string, fields: object): string =>
+      line('plan_step', { step_id: id, outcome: 'passed', ...fields });
+    const given = { command: 'write', path: 'out/b', content: 'b\n' };
+    const { reader } = await reading(
+      [
+        line('task_start', { attempt: 1 }),
+        line('inference', { turn: 3, outcome: 'response' }),
+        line('shell', { turn: 3, command_name: 'ls' }),
+        step('list', { kind: 'shell', name: 'ls' }),
+        step('keep', { kind: 'tool', name: 'svc-tool-editor', arguments: given }),
+        step('lose', { kind: 'tool', name: 'svc-tool-editor', arguments: given, outcome: 'failed' }),
+        line('tool_call', { turn: 3, tool_name: 'submit-plan' }),
+      ].join('\n') + '\n',
+      [
+        ...journal.slice(0, 2),
+        { k: 'start', e: 'tsk_1/1/m3/t2/slist', port: 'shell', name: 'ls' },
+        { k: 'end', e: 'tsk_1/1/m3/t2/slist', ms: 5, value: hash('2') },
+      ],
+    );
+    expect(await reader.ask('output', 3)).toEqual({
+      parts: [{ kind: 'output', text: { kind: 'text', text: 'a.ts\n', more: 0 } }],
+    });
+    expect(await reader.ask('changes', null)).toEqual([{ path: 'out/b', added: 1, removed: 0, rows: [4] }]);
+  });
+
   it('is found in, and says what became of its files', async () => {
     const { reader } = await reading(`${trace}\n`);
     expect([
