@@ -76,15 +76,44 @@ describe.skipIf(chromiumPath === null)('the grants of a page (skipped without Ch
       connected(host, 443, 7),
       ended,
     ]);
-    expect(await rowsOf({ page, ...open })).toEqual([
-      `${name} | 1 | 0 | 0 | Show steps`,
-      `${host}:443 | 7 | 0 | 0 | Show steps`,
-      `${name}t | 1 | 0 | 0 | Show steps`,
-    ]);
+    await expect
+      .poll(() => rowsOf({ page, ...open }))
+      .toEqual([
+        `${name} | 1 | 0 | 0 | Show steps`,
+        `${host}:443 | 7 | 0 | 0 | Show steps`,
+        `${name}t | 1 | 0 | 0 | Show steps`,
+      ]);
     await page.getByRole('row', { name: host }).getByRole('button').click();
     await page.locator('.tools output', { hasText: '1 step' }).waitFor();
     await page.locator('.step').click();
     await page.locator('.side h2', { hasText: `${host}:443` }).waitFor();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(1440);
+  });
+
+  it('does not say of a command that others may have started that it was never used', async () => {
+    const shell = { shell_allow: ['sh', 'cat'], network_allow: ['a.example:443'] };
+    const open = await opened([
+      started(shell),
+      line('shell', 1, { ...ofTask, command_name: 'sh', arguments: { command: 'cat a' } }),
+      ended,
+    ]);
+    await expect
+      .poll(() => rowsOf(open))
+      .toEqual([
+        'sh | 1 | 0 | 0 | Show steps',
+        'cat | 0 | 0 | 0 | not called by the model',
+        'a.example:443 | 0 | 0 | 0 | never used',
+      ]);
+    expect(await open.page.locator('.card', { hasText: 'never used' }).textContent()).toBe(
+      'Granted and never used1of 2 grants whose use is recorded',
+    );
+    const unused = await opened([started(shell), ended]);
+    await expect
+      .poll(() => rowsOf(unused))
+      .toEqual([
+        'sh | 0 | 0 | 0 | never used',
+        'cat | 0 | 0 | 0 | never used',
+        'a.example:443 | 0 | 0 | 0 | never used',
+      ]);
   });
 });

@@ -243,7 +243,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await expect
       .poll(() => row('grep'))
       .toEqual(['Command', 'grep', 'svc.yaml, line 13', '29', '2', '0', 'Show steps']);
-    expect(await row('jq')).toEqual(['Command', 'jq', 'svc.yaml, line 13', '0', '0', '0', 'never used']);
+    expect(await row('jq')).toEqual(['Command', 'jq', 'svc.yaml, line 13', '0', '0', '0', 'not called by the model']);
     expect(await row('docs.example.com:443')).toEqual([
       'Network',
       'docs.example.com:443',

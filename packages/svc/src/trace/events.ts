@@ -252,7 +252,7 @@ export const traceEventSchemas = {
     status: z.enum(['ok', 'failed', 'trapped']),
     reason: z.string().optional(),
     tasks: count,
-    /** By kind and name. What was granted and has no entry was never used. Absent in traces of before. */
+    /** By kind and name. What was granted and has no entry was never used, or is a command that only others started. Absent in traces of before. */
     grant_evidence: z
       .object({
         commands: sums,

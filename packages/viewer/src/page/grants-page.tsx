@@ -31,7 +31,8 @@ export function GrantsPage({ view, facts }: GrantsProps): JSX.Element {
     );
   }
   const rows = grantRows(start, uses, session.hasEvidence.value);
-  const unused = rows.filter(({ use }) => use !== null && use.used + use.refused === 0);
+  const recorded = rows.filter(({ use, isOpen }) => use !== null && (use.row !== -1 || !isOpen));
+  const unused = recorded.filter(({ use }) => use?.row === -1);
   const refused = uses.refusals.reduce((sum, each) => sum + each.count, 0);
   return (
     <section class="page" aria-label="Grants" tabIndex={0}>
@@ -47,9 +48,7 @@ export function GrantsPage({ view, facts }: GrantsProps): JSX.Element {
         </Card>
         <Card title="Granted and never used">
           <p class="figure">{count(unused.length)}</p>
-          <p class="faint">
-            of {counted(rows.filter(({ use }) => use !== null).length, 'grant')} whose use is recorded
-          </p>
+          <p class="faint">of {counted(recorded.length, 'grant')} whose use is recorded</p>
         </Card>
         <Card title="Refused">
           <p class={`figure ${refused > 0 ? 'bad' : ''}`}>{count(refused)}</p>
@@ -146,7 +145,7 @@ function GrantTable({
 }
 
 function Grant({
-  row: { kind, what, asked, use },
+  row: { kind, what, asked, use, isOpen },
   view,
   manifest,
 }: {
@@ -167,7 +166,7 @@ function Grant({
         {use === null ? (
           <span class="faint">not recorded</span>
         ) : use.row === -1 ? (
-          <span class="warn">never used</span>
+          <span class="warn">{isOpen ? 'not called by the model' : 'never used'}</span>
         ) : (
           <button
             class="link"

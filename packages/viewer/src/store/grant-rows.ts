@@ -13,6 +13,8 @@ export interface GrantRow {
   readonly asked: readonly [section: string, value: string] | null;
   /** Null where a trace does not record the use of such a grant. */
   readonly use: Use | null;
+  /** Whether a command that was called may have started it: no trace tells of that. */
+  readonly isOpen: boolean;
 }
 
 export interface Use {
@@ -146,9 +148,10 @@ export function grantRows(
   const { shell, network, spawn, env, preopens, filesystemScope, projectFolder } = grants;
   // Where nothing holds programs to hosts, nobody sees where they connect.
   const seesConnections = uses.hasConnections || (hasEvidence && achieved !== 'advisory');
+  const hasCalled = shell.some((name) => uses.of('command', name).used > 0);
   const rows: GrantRow[] = [];
   const add = (kind: string, what: string, asked: GrantRow['asked'], use: Use | null = null): void =>
-    void rows.push({ kind, what, asked, use });
+    void rows.push({ kind, what, asked, use, isOpen: kind === 'Command' && hasCalled });
   for (const name of shell) add('Command', name, ['shell', name], uses.of('command', name));
   if (projectFolder !== null)
     add('Project folder', `${projectFolder.path}, ${accessOf(projectFolder.isWritable)}`, null);
