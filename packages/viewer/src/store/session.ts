@@ -14,8 +14,7 @@ import type {
   SessionStart,
   ToWorker,
 } from '../messages.ts';
-import * as kinds from '../trace/kind-numbers.ts';
-import { wentWrong } from '../trace/kinds.ts';
+import { isModel, wentWrong } from '../trace/kinds.ts';
 import { Columns } from './columns.ts';
 
 export interface Task extends NewTask, Partial<Omit<EndedTask, 'index'>> {}
@@ -139,7 +138,7 @@ export class Session {
     let { input: inputs, output: outputs, modelCalls, failed } = this.sums.value;
     for (let index = 0; index < kind.length; index += 1) {
       if (((flags[index] ?? 0) & wentWrong) !== 0) failed += 1;
-      if (kind[index] !== kinds.model) continue;
+      if (!isModel(kind[index] ?? 255)) continue;
       modelCalls += 1;
       inputs += input[index] ?? 0;
       outputs += output[index] ?? 0;

@@ -105,6 +105,29 @@ describe('the rows of a trace', () => {
     ]);
   });
 
+  it('are no turn where a hook asked the model', () => {
+    const columns = new Columns();
+    const asked = { model: 'm', outcome: 'response', duration_ms: 10, usage: { input_tokens: 10, output_tokens: 2 } };
+    const told = [
+      event('task_received', 0, { text: 'Do it.' }),
+      event('inference', 1, { turn: 1, ...asked }),
+      event('shell', 2, { turn: 1, command_name: 'a' }),
+      event('inference', 3, { turn: 0, hook_name: 'svc-hook-x', ...asked }),
+      event('shell', 4, { turn: 1, command_name: 'b' }),
+    ];
+    const { rows } = new RowBlocks().block(told);
+    columns.put(rows);
+    expect(conversationOf(0, 1, told.length, columns)).toEqual([{ kind: 'turn', row: 1, calls: [2, 4] }]);
+    expect([...told.keys()].map((row) => [columns.nameOf(row), columns.inputOf(row)])).toEqual([
+      ['task', 0],
+      ['turn 1', 10],
+      ['a', 0],
+      ['svc-hook-x', 10],
+      ['b', 0],
+    ]);
+    expect(summarize(Uint32Array.from(told.keys()), columns).byLane[0]).toBe(20);
+  });
+
   it('are summed up', () => {
     const { columns } = read();
     const { byLane, slowest, failures } = summarize(Uint32Array.from(lines.keys()), columns);

@@ -25,3 +25,5 @@ export const fileChange = 31;
 /** Steps of plans that run a command, or ask another capsule. */
 export const planCommand = 34;
 export const planChild = 35;
+/** The model was asked by a hook: that is no turn of a task. */
+export const hookModel = 36;

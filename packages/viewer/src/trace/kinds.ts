@@ -47,6 +47,7 @@ const known: readonly (readonly [type: string, label: string, lane: number])[] =
   ['approval', 'Approval', waiting],
   ['plan_step shell', 'Plan step', commands],
   ['plan_step capsule', 'Plan step', children],
+  ['inference of a hook', 'Model', model],
 ];
 
 /** A line that is no JSON object, or one without a type. */
@@ -56,9 +57,10 @@ export const unknownKind = 255;
 
 const numbers = new Map(known.map(([type], index) => [type, index]));
 
-/** The kind of an event; `unknownKind` for one of a later version. What a step of a plan runs is part of its kind. */
-export function kindOf(type: string, { kind: runs }: JsonObject): number {
+/** The kind of an event; `unknownKind` for one of a later version. What a step of a plan runs is part of its kind, and whether a hook asked the model. */
+export function kindOf(type: string, { kind: runs, hook_name: hook }: JsonObject): number {
   const kind = numbers.get(type) ?? unknownKind;
+  if (kind === kinds.model && hook !== undefined) return kinds.hookModel;
   return kind === kinds.planStep ? (numbers.get(`plan_step ${String(runs)}`) ?? kind) : kind;
 }
 
@@ -73,6 +75,10 @@ export function labelOf(kind: number): string {
 /** A call of the model's answer: it has a place of its own in the journal. */
 export function isCall(kind: number): boolean {
   return kind === kinds.tool || kind === kinds.skill || kind === kinds.command;
+}
+
+export function isModel(kind: number): boolean {
+  return kind === kinds.model || kind === kinds.hookModel;
 }
 
 export function isPlanStep(kind: number): boolean {

@@ -14,7 +14,7 @@ import {
 } from './checked.ts';
 import { count, counted, size } from '../text/words.ts';
 import * as kinds from './kind-numbers.ts';
-import { damagedKind, isPlanStep, kindOf, unknownKind } from './kinds.ts';
+import { damagedKind, isModel, isPlanStep, kindOf, unknownKind } from './kinds.ts';
 import * as flags from './row-flags.ts';
 
 /** What of a line is looked at for every row. */
@@ -47,7 +47,7 @@ export function readLine(line: string): Row {
   const event = type === null ? null : parsed;
   const said = event ?? {};
   const kind = type === null ? damagedKind : kindOf(type, said);
-  const usage = kind === kinds.model ? objectIn(said['usage']) : {};
+  const usage = isModel(kind) ? objectIn(said['usage']) : {};
   const [name, detail] = type === null ? ['damaged line', line.slice(0, 160)] : describe(kind, type, said);
   return {
     kind,
@@ -80,7 +80,7 @@ function flagsOf(kind: number, event: JsonObject): number {
     failedStates.has(state) ||
     failedStates.has(outcome) ||
     failedStates.has(status) ||
-    (kind === kinds.model && typeof outcome === 'string' && outcome !== 'response');
+    (isModel(kind) && typeof outcome === 'string' && outcome !== 'response');
   return (
     (hasFailed ? flags.failed : 0) |
     (exitOf(event) === null ? 0 : flags.exited) |
@@ -122,6 +122,7 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
     case kinds.taskStart:
       return ['attempt', `attempt ${countIn(event['attempt'])}`];
     case kinds.model:
+    case kinds.hookModel:
       return modelRow(event);
     case kinds.tool:
       return [text('tool_name', longestName), argumentsRow(event['arguments'])];

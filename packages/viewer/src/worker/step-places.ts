@@ -12,8 +12,7 @@ export function placeOf(row: number, rows: KeptRows, lines: LineStore, taskIds: 
   const task = rows.taskOf(row);
   const taskId = taskIds[task];
   if (taskId === undefined || !(kind === kinds.model || isCall(kind) || isPlanStep(kind))) return null;
-  const { turn, hook_name: hook, step_id: step } = parseLine(lines.line(row)) ?? {};
-  if (hook !== undefined) return null;
+  const { turn, step_id: step } = parseLine(lines.line(row)) ?? {};
   const [call, asked] = kind === kinds.model ? [0, row] : callNumber(row, task, rows);
   // A step of a plan says no turn.
   const ofTurn = turn ?? parseLine(lines.line(asked))?.['turn'];

@@ -100,6 +100,29 @@ describe('a session that is read', () => {
     expect(await reader.ask('result', 0)).toEqual({ kind: 'text', text: 'Done.', more: 0 });
   });
 
+  it('has the outputs of calls between which a hook asked the model', async () => {
+    const asked = line('inference', { turn: 0, hook_name: 'svc-hook-x', outcome: 'response' });
+    const [received = '', start = '', model = '', first = '', second = ''] = trace.split('\n');
+    const { reader } = await reading(
+      `${[received, start, asked, model, asked, second, asked, first].join('\n')}\n`,
+      journal.map((record) =>
+        'value' in record && record.value === hash('3') ? { ...record, value: hash('4') } : record,
+      ),
+    );
+    expect(
+      (await Promise.all([2, 3, 4, 5, 6, 7].map((row) => reader.ask('output', row)))).map((output) =>
+        JSON.stringify(output),
+      ),
+    ).toEqual([
+      '{"parts":[]}',
+      '{"parts":[{"kind":"thinking","text":{"kind":"text","text":"hm","more":0}},{"kind":"text","text":{"kind":"text","text":"I look.","more":0}}]}',
+      '{"parts":[]}',
+      '{"parts":[{"kind":"output","text":{"kind":"text","text":"a.ts\\n","more":0}}]}',
+      '{"parts":[]}',
+      '{"parts":[{"kind":"output","text":{"kind":"text","text":"This one.","more":0}}]}',
+    ]);
+  });
+
   it('has the outputs and changes of the steps of a plan, of the call that comes after them', async () => {
     const step = (id: string, fields: object): string =>
       line('plan_step', { step_id: id, outcome: 'passed', ...fields });
