@@ -5,6 +5,7 @@ import * as kinds from '../trace/kind-numbers.ts';
 import { isCall, isPlanStep } from '../trace/kinds.ts';
 import * as flags from '../trace/row-flags.ts';
 import type { Columns } from './columns.ts';
+import { tellsAgain } from './told-again.ts';
 
 export interface GrantRow {
   readonly kind: string;
@@ -47,21 +48,17 @@ export class Uses {
 
   constructor(columns: Columns, count: number) {
     let hasConnections = false;
-    /** Calls that were refused, by task and name, until their own lines. */
-    const refused = new Set<string>();
+    const isAgain = tellsAgain(columns);
     for (let row = 0; row < count; row += 1) {
       const kind = columns.kindOf(row);
       const bits = columns.flagsOf(row);
       if (kind === kinds.egress) hasConnections = true;
+      if (isAgain(row)) continue;
       if ((bits & flags.refused) !== 0) this.#refused(columns, row);
       const group = groupOf(kind, bits);
-      const asked = `${columns.taskOf(row)} ${columns.nameOf(row)}`;
-      // It names what was asked for, whichever kind of grant that would need; the line of the call itself comes next.
-      if (kind === kinds.refusal) {
-        for (const each of ['command', 'tool', 'connection']) this.#count(columns, row, each);
-        refused.add(asked);
-      } else if (group !== null && !((isCall(kind) || isPlanStep(kind)) && refused.delete(asked)))
-        this.#count(columns, row, group);
+      // It names what was asked for, whichever kind of grant that would need.
+      if (kind === kinds.refusal) for (const each of ['command', 'tool', 'connection']) this.#count(columns, row, each);
+      else if (group !== null) this.#count(columns, row, group);
     }
     this.hasConnections = hasConnections;
   }

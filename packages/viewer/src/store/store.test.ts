@@ -335,6 +335,40 @@ describe('the grants of a session', () => {
     ]);
   });
 
+  it('are refused once by a refusal and the line of what was refused', () => {
+    const host = { host: 'example.org', port: 80, by: 'programs', connections: 2 };
+    const told = [
+      event('session_start', 0, { tools_declared: ['t'], effective_grants: { network_allow: ['example.org:80'] } }),
+      event('refusal', 1, { task_id: undefined, what: 'host', name: 'example.org:80', rule: 'r', by: 'programs' }),
+      event('refusal', 2, { what: 'tool', name: 'no-such-tool', rule: 'not offered', by: 'svc' }),
+      event('tool_call', 3, { tool_name: 'no-such-tool', is_error: true }),
+      event('refusal', 4, { what: 'tool', name: 't', rule: 'no', by: 'svc-hook-x' }),
+      event('tool_call', 5, { tool_name: 't', is_error: true }),
+      event('tool_call', 6, { tool_name: 't', is_error: true }),
+      event('egress', 7, { ...host, task_id: undefined, allowed: false }),
+      event('egress', 8, { ...host, task_id: undefined, allowed: true }),
+    ];
+    const columns = new Columns();
+    const block = new RowBlocks().block(told);
+    columns.put(block.rows);
+    const uses = new Uses(columns, told.length);
+    expect(uses.refusals.map(({ name, count }) => [name, count])).toEqual([
+      ['example.org:80', 1],
+      ['no-such-tool', 1],
+      ['t', 1],
+    ]);
+    const rows = block.start === null ? [] : grantRows(block.start, uses);
+    expect(rows.map(({ use }) => [use?.used, use?.failed, use?.refused])).toEqual([
+      [2, 0, 1],
+      [1, 1, 1],
+    ]);
+    expect(summarize(Uint32Array.from(told.keys()), columns).failures).toEqual([
+      ['t', 2, 4],
+      ['example.org:80', 1, 1],
+      ['no-such-tool', 1, 2],
+    ]);
+  });
+
   it('are never used where the trace would have told', () => {
     const { columns, block } = read();
     const rows = block.start === null ? [] : grantRows(block.start, new Uses(columns, lines.length), true);

@@ -3,6 +3,7 @@
 import * as kinds from '../trace/kind-numbers.ts';
 import { isPlanStep, laneOfKind, lanes, wentWrong } from '../trace/kinds.ts';
 import type { Columns } from './columns.ts';
+import { tellsAgain } from './told-again.ts';
 
 export interface Summary {
   /** Milliseconds of each lane. What a call spent in a plan's steps or in a question counts where those do. */
@@ -21,10 +22,11 @@ export function summarize(rows: Uint32Array, columns: Columns): Summary {
   const slowest: { readonly row: number; readonly took: number }[] = [];
   const failures = new Map<string, { count: number; readonly row: number }>();
   const inner = innerTime(columns);
+  const isAgain = tellsAgain(columns);
   for (const row of rows) {
     const took = (duration.data[row] ?? 0) - inner(row);
     const lane = laneOfKind[kind.data[row] ?? 255] ?? -1;
-    if (((flags.data[row] ?? 0) & wentWrong) !== 0) {
+    if (!isAgain(row) && ((flags.data[row] ?? 0) & wentWrong) !== 0) {
       const name = names[row] ?? '';
       const known = failures.get(name);
       if (known === undefined) failures.set(name, { count: 1, row });
