@@ -178,6 +178,22 @@ describe('the rows of a trace', () => {
     expect(slowest).toEqual([3, 0, 1, 5]);
   });
 
+  it('count a command that went on in the background once', () => {
+    const columns = new Columns();
+    const of = { command_name: 'sh' };
+    const rows = [
+      event('task_received', 0, { text: 'Do it.' }),
+      event('background_command', 10_100, { ...of, state: 'moved' }),
+      event('shell', 10_110, { ...of, duration_ms: 10_000 }),
+      event('background_command', 20_200, { ...of, state: 'moved' }),
+      event('shell', 20_210, { ...of, duration_ms: 10_000 }),
+      event('background_command', 25_200, { ...of, state: 'ended', exit_code: 0, duration_ms: 15_000 }),
+      event('background_command', 30_100, { ...of, state: 'stopped', exit_code: null, duration_ms: 30_000 }),
+    ];
+    columns.put(new RowBlocks().block(rows).rows);
+    expect(summarize(Uint32Array.from(rows.keys()), columns).byLane[2]).toBe(10_000 + 10_000 + 5000 + 20_000);
+  });
+
   it('show the whole of a task that waited before it began', () => {
     const session = new Session({ onmessage: null, postMessage: () => {}, terminate: () => {} }, place);
     const view = new View(session);

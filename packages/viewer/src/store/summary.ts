@@ -51,8 +51,18 @@ export function summarize(rows: Uint32Array, columns: Columns): Summary {
 /** What of calls was spent in rows that are shown by themselves: these come before them, since a row is written when it ends. */
 function innerTime(columns: Columns): (row: number) => number {
   let [innerMs, innerStart] = [0, 0];
+  /** Until when commands were waited for that went on in the background, by task and name. */
+  const moved = new Map<string, number[]>();
   return (row) => {
     const [kind, start, took] = [columns.kindOf(row), columns.startOf(row), columns.durationOf(row)];
+    if (kind === kinds.background) {
+      const key = `${columns.taskOf(row)} ${columns.nameOf(row)}`;
+      const known = moved.get(key) ?? [];
+      // The call has the time until then.
+      if (took > 0) return Math.min(took, (known.find((until) => until >= start) ?? start) - start);
+      moved.set(key, known);
+      if (known.push(start) > 100) known.shift();
+    }
     if (isPlanStep(kind) || kind === kinds.question) {
       innerStart = innerMs === 0 ? start : Math.min(innerStart, start);
       innerMs += took;
