@@ -74,7 +74,7 @@ const readers: readonly (readonly [key: string, label: string, read: Read])[] = 
   ['event', 'Event', 60],
   ['path', 'Path', 300],
   ['host', 'Host', 200],
-  ['port', 'Port', number],
+  ['port', 'Port', (value) => (wholeOrNull(value) === null ? null : `${value as number}`)],
   ['what', 'What', 30],
   ['name', 'Name', 300],
   ['change', 'Change', 30],

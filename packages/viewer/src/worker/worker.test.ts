@@ -320,6 +320,11 @@ describe('the detail of a line', () => {
     ]);
   });
 
+  it('has all digits of a port', () => {
+    expect(detailOf(line('egress', { host: 'h', port: 45_877 }), 7).facts[1]).toEqual(['Port', '45877']);
+    expect(detailOf(line('egress', { host: 'h', port: '1' }), 7).facts[1]?.[0]).toBe('At');
+  });
+
   it('is the line itself where it is damaged, cut to what is shown', () => {
     const detail = detailOf(`{${'x'.repeat(2_000_000)}`, 7);
     expect(detail.line.kind === 'text' ? [detail.line.text.length, detail.line.more] : null).toEqual([
