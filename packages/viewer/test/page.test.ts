@@ -95,6 +95,24 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await page.locator('.side').getByText('"event_type": "tool_call"').waitFor();
   });
 
+  it('has the slowest steps in the order of the times that it shows of them', async () => {
+    const call = (at: number, fields: object): string =>
+      JSON.stringify({ event_id: `evt_${at}`, timestamp: at, task_id: 'tsk_1', ...fields });
+    const trace = [
+      call(1000, { event_type: 'task_received', text: 'Do it.' }),
+      call(9000, { event_type: 'shell', command_name: 'sh', duration_ms: 1000 }),
+      call(30_000, { event_type: 'task_input_required', prompt: 'Which?', outcome: 'answered', duration_ms: 13_800 }),
+      call(30_100, { event_type: 'tool_call', tool_name: 'ask', duration_ms: 14_000 }),
+    ];
+    const server = await new StandInServer([{ id: 'ses_x', trace: `${trace.join('\n')}\n` }]).listen();
+    onTestFinished(() => server.close());
+    const { page, close } = await openPage(server.url('ses_x'));
+    onTestFinished(close);
+    await expect
+      .poll(() => page.locator('.side .picks').first().locator('b').allTextContents())
+      .toEqual(['14 s', '1.0 s', '200 ms']);
+  });
+
   it('keeps few rows in the document, wherever the list is', async () => {
     const { page } = await opened('', { width: 1440, height: 1080 });
     const rows = async (): Promise<number> => await page.locator('#steps [role=row]').count();

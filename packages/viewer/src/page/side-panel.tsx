@@ -236,13 +236,13 @@ function Summary({ view }: { readonly view: View }): JSX.Element {
       <h3>Slowest</h3>
       {summary.slowest.length === 0 ? <p class="note">None.</p> : null}
       <ul class="picks">
-        {summary.slowest.map((row) => (
+        {summary.slowest.map(({ row, took }) => (
           <li>
             <button onClick={() => view.select(row)}>
               <span class="theirs mono">
                 {theirs(columns.nameOf(row))} <small>{theirs(columns.detailOf(row))}</small>
               </span>
-              <b>{duration(columns.durationOf(row))}</b>
+              <b>{duration(took)}</b>
             </button>
           </li>
         ))}

@@ -132,7 +132,7 @@ describe('the rows of a trace', () => {
     const { columns } = read();
     const { byLane, slowest, failures } = summarize(Uint32Array.from(lines.keys()), columns);
     expect(byLane).toEqual([990, 50, 400, 1000, 0]);
-    expect(slowest).toEqual([7, 3, 4, 10, 5]);
+    expect(slowest.map(({ row }) => row)).toEqual([7, 3, 4, 10, 5]);
     expect(failures.map(([name, count]) => [name, count])).toEqual([
       ['svc-tool-editor', 1],
       ['other', 1],
@@ -159,7 +159,13 @@ describe('the rows of a trace', () => {
     columns.put(new RowBlocks().block(rows).rows);
     const { byLane, slowest } = summarize(Uint32Array.from(rows.keys()), columns);
     expect(byLane).toEqual([0, 200 + 900 + 800 + 500, 0, 0, 2800]);
-    expect(slowest).toEqual([1, 3, 4, 6, 2]);
+    expect(slowest.map(({ row, took }) => [row, took])).toEqual([
+      [1, 2800],
+      [3, 900],
+      [4, 800],
+      [6, 500],
+      [2, 200],
+    ]);
   });
 
   it('count commands and children of a plan in their own lanes', () => {
@@ -175,7 +181,7 @@ describe('the rows of a trace', () => {
     columns.put(new RowBlocks().block(rows).rows);
     const { byLane, slowest } = summarize(Uint32Array.from(rows.keys()), columns);
     expect(byLane).toEqual([0, 800 + 300, 900, 1000, 0]);
-    expect(slowest).toEqual([3, 0, 1, 5]);
+    expect(slowest.map(({ row }) => row)).toEqual([3, 0, 1, 5]);
   });
 
   it('count a command that went on in the background once', () => {

@@ -8,8 +8,8 @@ import { tellsAgain } from './told-again.ts';
 export interface Summary {
   /** Milliseconds of each lane. What a call spent in a plan's steps or in a question counts where those do. */
   readonly byLane: readonly number[];
-  /** Rows, the slowest first. */
-  readonly slowest: readonly number[];
+  /** Rows, the slowest first, with milliseconds as they count in `byLane`. */
+  readonly slowest: readonly { readonly row: number; readonly took: number }[];
   /** Names, how often each failed, and the first row; the most frequent first. */
   readonly failures: readonly (readonly [name: string, count: number, row: number])[];
 }
@@ -19,7 +19,7 @@ const most = 5;
 export function summarize(rows: Uint32Array, columns: Columns): Summary {
   const { kind, flags, duration, names } = columns;
   const byLane = lanes.map(() => 0);
-  const slowest: { readonly row: number; readonly took: number }[] = [];
+  const slowest: Summary['slowest'][number][] = [];
   const failures = new Map<string, { count: number; readonly row: number }>();
   const inner = innerTime(columns);
   const isAgain = tellsAgain(columns);
@@ -43,7 +43,7 @@ export function summarize(rows: Uint32Array, columns: Columns): Summary {
   const sorted = [...failures].sort(([, a], [, b]) => b.count - a.count).slice(0, most);
   return {
     byLane,
-    slowest: slowest.map(({ row }) => row),
+    slowest,
     failures: sorted.map(([name, { count, row }]) => [name, count, row] as const),
   };
 }
