@@ -180,7 +180,7 @@ export interface Questions {
   readonly output: { readonly about: number; readonly answer: StepOutput };
   /** The row of an event id; -1 for none. */
   readonly find: { readonly about: string; readonly answer: number };
-  /** Rows whose whole line holds a text, in small letters; at most 100,000. */
+  /** Rows of whose lines a value holds a text, in small letters; at most 100,000. */
   readonly search: { readonly about: string; readonly answer: readonly number[] };
   readonly body: { readonly about: string; readonly answer: ShownText };
   /** Of a task, by its number. */

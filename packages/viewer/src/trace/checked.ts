@@ -69,6 +69,13 @@ export function preview(value: unknown, longest = 160, levels = 4): string {
   return shown.slice(0, longest);
 }
 
+/** Whether a text of a value, in small letters, holds `words`: keys are no texts, nor is what lies deeper than anybody nests. */
+export function holdsText(value: unknown, words: string, levels = 60): boolean {
+  if (typeof value === 'string') return value.toLowerCase().includes(words);
+  if (typeof value !== 'object' || value === null || levels === 0) return false;
+  return Object.values(value).some((each) => holdsText(each, words, levels - 1));
+}
+
 /** The JSON of a value in lines, or null where it nests too deep for that. */
 export function prettyJson(value: unknown): string | null {
   try {

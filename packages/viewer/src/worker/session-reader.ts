@@ -1,7 +1,7 @@
 /** Reads one session in a worker: its trace into columns, its journal into an index, and answers what the page asks about both. */
 
 import type { FileChanges, FromWorker, Place, Questions, StepOutput } from '../messages.ts';
-import { objectIn, objectsIn, parseLine } from '../trace/checked.ts';
+import { holdsText, objectIn, objectsIn, parseLine } from '../trace/checked.ts';
 import { changeOf } from '../trace/file-edit.ts';
 import * as kinds from '../trace/kind-numbers.ts';
 import { changedLines, lineDiff } from '../trace/line-diff.ts';
@@ -238,9 +238,12 @@ export class SessionReader {
     this.#searches += 1;
     const mine = this.#searches;
     const found: number[] = [];
+    const written = JSON.stringify(words).slice(1, -1);
     for (const { first, lines } of this.#lines.blocks()) {
       for (const [index, line] of lines.entries()) {
-        if (found.length < mostFound && line.toLowerCase().includes(words)) found.push(first + index);
+        if (found.length >= mostFound || !line.toLowerCase().includes(written)) continue;
+        const event = parseLine(line);
+        if (event === null || holdsText(event, words)) found.push(first + index);
       }
       // Others are answered in between.
       await new Promise((resolve) => setTimeout(resolve));

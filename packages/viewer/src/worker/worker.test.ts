@@ -160,6 +160,25 @@ describe('a session that is read', () => {
     expect(await reader.ask('changes', null)).toEqual([{ path: 'a.ts', added: 2, removed: 1, rows: [4] }]);
   });
 
+  it('is searched in what it says, not in the words that its lines are made of', async () => {
+    const { reader } = await reading(
+      [
+        line('shell', { is_error: false, exit_code: null, arguments: { command: 'echo "One"' } }),
+        line('shell', { content: { text: ['a task of ERROR null \\o/'] } }),
+        line('tool_call', { task_id: 'tsk_2', arguments: { deep: [{ path: 'C:\\Temp' }] } }),
+        '{"error": task',
+        `{"event_type":"x","a":${'['.repeat(10_000)}"error"${']'.repeat(10_000)}}`,
+      ].join('\n') + '\n',
+    );
+    const found = async (words: string): Promise<unknown> => await reader.ask('search', words);
+    expect(await found('error')).toEqual([1, 3]);
+    expect(await found('task')).toEqual([1, 3]);
+    expect(await found('null')).toEqual([1]);
+    expect(await found('"one"')).toEqual([0]);
+    expect(await found('c:\\temp')).toEqual([2]);
+    expect(await found('event_type')).toEqual([]);
+  });
+
   it('is told in one message for each block, the first a small one', async () => {
     const row = `${line('shell', { command_name: 'ls', padding: 'x'.repeat(400) })}\n`;
     const { told } = await reading(row.repeat(20_000));
