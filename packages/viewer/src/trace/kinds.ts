@@ -48,6 +48,7 @@ const known: readonly (readonly [type: string, label: string, lane: number])[] =
   ['plan_step shell', 'Plan step', commands],
   ['plan_step capsule', 'Plan step', children],
   ['inference of a hook', 'Model', model],
+  ['session_stop', 'Stop', none],
 ];
 
 /** A line that is no JSON object, or one without a type. */

@@ -90,6 +90,11 @@ describe('the row of a line', () => {
     ).toEqual([name, name, name, `${host}:443`]);
   });
 
+  it('of the end of all tasks says who asked for it', () => {
+    const { kind, name, detail } = readLine(line({ event_type: 'session_stop', principal: 'token:ci' }));
+    expect([labelOf(kind), name, detail]).toEqual(['Stop', 'session stop', 'token:ci']);
+  });
+
   it('of a step of a plan is of the kind that it runs', () => {
     const kindsOf = ['tool', 'shell', 'capsule', 'later', undefined].map(
       (kind) => readLine(line({ event_type: 'plan_step', kind, name: 'n' })).kind,

@@ -169,7 +169,7 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
     case kinds.fileChange:
       return [text('path', longestName), text('change', 20)];
     default: {
-      const about = event['detail'] ?? event['error'] ?? event['path'] ?? event['outcome'] ?? '';
+      const about = event['detail'] ?? event['error'] ?? event['path'] ?? event['outcome'] ?? event['principal'] ?? '';
       return [(kind === unknownKind ? type : type.replaceAll('_', ' ')).slice(0, longestName), preview(about)];
     }
   }

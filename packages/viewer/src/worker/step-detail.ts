@@ -83,6 +83,7 @@ const readers: readonly (readonly [key: string, label: string, read: Read])[] = 
   ['bytes_out', 'Went out', spelt(size)],
   ['rule', 'Rule', 200],
   ['by', 'By', 100],
+  ['principal', 'By', 100],
   ['plan_id', 'Plan', 100],
   ['step_id', 'Step', 100],
   ['messages_before', 'Messages before', number],

@@ -339,6 +339,10 @@ describe('the detail of a line', () => {
     ]);
   });
 
+  it('says who gave a task, answered or stopped', () => {
+    expect(detailOf(line('session_stop', { principal: 'operator' }), 7).facts[0]).toEqual(['By', 'operator']);
+  });
+
   it('has all digits of a port', () => {
     expect(detailOf(line('egress', { host: 'h', port: 45_877 }), 7).facts[1]).toEqual(['Port', '45877']);
     expect(detailOf(line('egress', { host: 'h', port: '1' }), 7).facts[1]?.[0]).toBe('At');
