@@ -60,7 +60,7 @@ describe.skipIf(chromiumPath === null)('the grants of a page (skipped without Ch
         'https://other.example | 0 | 0 | 0 | never used',
       ]);
     await open.page.getByRole('row', { name: 'localhost' }).getByRole('button').click();
-    await open.page.locator('.tools output', { hasText: '2 steps' }).waitFor();
+    await open.page.locator('.tools output', { hasText: '2 lines' }).waitFor();
     expect(await open.page.locator('.step .name').allTextContents()).toEqual([
       'Connection localhost:45877',
       'Connection localhost:80',
@@ -84,7 +84,7 @@ describe.skipIf(chromiumPath === null)('the grants of a page (skipped without Ch
         `${name}t | 1 | 0 | 0 | Show steps`,
       ]);
     await page.getByRole('row', { name: host }).getByRole('button').click();
-    await page.locator('.tools output', { hasText: '1 step' }).waitFor();
+    await page.locator('.tools output', { hasText: '1 line' }).waitFor();
     await page.locator('.step').click();
     await page.locator('.side h2', { hasText: `${host}:443` }).waitFor();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(1440);

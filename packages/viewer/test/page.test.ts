@@ -91,6 +91,9 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
       '+added:     }\n',
     ]);
     await page.locator('.side').getByText('patched src/parse/header.ts').waitFor();
+    expect(await page.locator('.side .facts').first().locator('dt, dd').allTextContents()).toEqual(
+      expect.arrayContaining(['Step', '#3']),
+    );
     await page.getByRole('button', { name: 'Line of the trace' }).click();
     await page.locator('.side').getByText('"event_type": "tool_call"').waitFor();
   });
@@ -138,7 +141,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await page.keyboard.press('Escape');
     await page.getByRole('heading', { name: 'Where the time went' }).waitFor();
     await page.keyboard.press('e');
-    await page.locator('.tools output', { hasText: '13 steps' }).waitFor();
+    await page.locator('.tools output', { hasText: '13 lines' }).waitFor();
     await page.keyboard.press('e');
     await page.keyboard.press('/');
     await page.keyboard.type('frames.ts');
@@ -146,7 +149,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await expect.poll(() => page.locator('.step .about').first().textContent()).toContain('frames.ts');
     await page.keyboard.press('Escape');
     await page.keyboard.press('Escape');
-    await page.locator('.tools output', { hasText: '400 steps' }).waitFor();
+    await page.locator('.tools output', { hasText: '400 lines' }).waitFor();
     await page.keyboard.press(']');
     await expect
       .poll(() => page.locator('.task[aria-pressed=true] .task-text').textContent())
@@ -156,7 +159,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
       .poll(() => page.locator('.task[aria-pressed=true] .task-text').textContent())
       .toBe('Write a test for an empty body.');
     await page.keyboard.press('[');
-    await expect.poll(() => steps.textContent()).toBe('12 steps');
+    await expect.poll(() => steps.textContent()).toBe('12 lines');
     await page.keyboard.press('Escape');
     for (const [key, name] of [
       ['2', 'Conversation'],
@@ -173,7 +176,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await page.keyboard.press('Shift+ArrowRight');
     await page.keyboard.press('-');
     await page.keyboard.press('0');
-    await page.locator('.tools output', { hasText: '400 steps' }).waitFor();
+    await page.locator('.tools output', { hasText: '400 lines' }).waitFor();
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     await page.keyboard.press('Escape');

@@ -224,10 +224,10 @@ function Spoken({ view }: { readonly view: View }): JSX.Element {
   const { live, whole, columns } = session;
   const row = selected.value;
   const words = [
-    whole.value === null ? '' : `${counted(session.count.value, 'step')}.`,
+    whole.value === null ? '' : `${counted(session.count.value, 'line')}.`,
     live.value?.question == null ? '' : 'A question waits for you.',
     row === -1 ? '' : `Chosen: ${columns.nameOf(row)}.`,
-    shown.value.length === session.count.value ? '' : `${counted(shown.value.length, 'step')} shown.`,
+    shown.value.length === session.count.value ? '' : `${counted(shown.value.length, 'line')} shown.`,
   ];
   return (
     <p class="off" role="status" aria-live="polite">

@@ -42,7 +42,7 @@ function Step({
 }): JSX.Element {
   const { columns } = view.session;
   const kind = columns.kindOf(row);
-  const detail = useLoading(() => view.session.ask('detail', row), [row]);
+  const detail = useLoading(() => view.session.ask('detail', row), [row, view.session.journal.value?.steps]);
   const [word] = wordsOf(columns.flagsOf(row), columns.detailOf(row));
   return (
     <>

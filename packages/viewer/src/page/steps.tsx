@@ -109,7 +109,7 @@ function NoSteps({ view }: { readonly view: View }): JSX.Element {
   if (rows.value > 0) {
     return (
       <div class="empty">
-        <p>None of the {counted(rows.value, 'step')} is what the filters ask for.</p>
+        <p>None of the {counted(rows.value, 'line')} is what the filters ask for.</p>
         <button class="button" onClick={() => view.reset()}>
           Show everything
         </button>

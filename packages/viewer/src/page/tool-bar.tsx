@@ -66,7 +66,7 @@ export function ToolBar({ view }: { readonly view: View }): JSX.Element {
               onInput={({ currentTarget }) => void (query.value = currentTarget.value)}
             />
           </label>
-          <output class={isFiltered ? 'filtered' : ''}>{counted(shown.value.length, 'step')}</output>
+          <output class={isFiltered ? 'filtered' : ''}>{counted(shown.value.length, 'line')}</output>
         </>
       )}
       {(view.selected.value !== -1 || tab.value === 'steps' || tab.value === 'conversation') && (

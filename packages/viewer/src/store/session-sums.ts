@@ -17,7 +17,7 @@ export function sumsOf({ count: rows, columns, sums }: Session): readonly Sum[] 
   const { modelCalls, input, output, failed } = sums.value;
   return [
     { label: 'Time', value: rows.value === 0 ? 0 : columns.end, show: duration, rank: 0 },
-    { label: 'Steps', value: rows.value, show: count, rank: 0 },
+    { label: 'Lines', value: rows.value, show: count, rank: 0 },
     { label: 'Model calls', value: modelCalls, show: count, rank: 2 },
     { label: 'Tokens in', value: input, show: count, rank: 1 },
     { label: 'Tokens out', value: output, show: count, rank: 1 },

@@ -1,6 +1,6 @@
 /** Reads one session in a worker: its trace into columns, its journal into an index, and answers what the page asks about both. */
 
-import type { FileChanges, FromWorker, Place, Questions, StepOutput } from '../messages.ts';
+import type { FileChanges, FromWorker, Place, Questions, StepDetail, StepOutput } from '../messages.ts';
 import { holdsText, objectIn, objectsIn, parseLine } from '../trace/checked.ts';
 import { changeOf } from '../trace/file-edit.ts';
 import * as kinds from '../trace/kind-numbers.ts';
@@ -174,7 +174,7 @@ export class SessionReader {
   }
 
   readonly #answers: Answers = {
-    detail: (row: number) => detailOf(this.#lines.line(row), row),
+    detail: (row: number) => this.#detail(row),
     output: (row: number) => this.#output(row),
     find: (eventId: string) => this.#find(eventId),
     search: (words: string) => this.#search(words),
@@ -194,6 +194,14 @@ export class SessionReader {
       return 'This session kept no journal, or it is not here: texts of answers and outputs are in it.';
     if (!isKnown) return 'The journal was written by a later version of svc, and is not read.';
     return 'The journal does not have it.';
+  }
+
+  /** With the number that `svc trace show` and `svc logs` have for its step. */
+  #detail(row: number): StepDetail {
+    const { rows, taskIds } = this.#blocks;
+    const detail = detailOf(this.#lines.line(row), row);
+    const step = this.#journal.step(placeOf(row, rows, this.#lines, taskIds) ?? '');
+    return step === undefined ? detail : { ...detail, facts: [['Step', `#${step.number}`], ...detail.facts] };
   }
 
   async #output(row: number): Promise<StepOutput> {

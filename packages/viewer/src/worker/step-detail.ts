@@ -85,7 +85,7 @@ const readers: readonly (readonly [key: string, label: string, read: Read])[] = 
   ['by', 'By', 100],
   ['principal', 'By', 100],
   ['plan_id', 'Plan', 100],
-  ['step_id', 'Step', 100],
+  ['step_id', 'Plan step', 100],
   ['messages_before', 'Messages before', number],
   ['messages_after', 'Messages after', number],
   ['timestamp', 'At', spelt(moment)],

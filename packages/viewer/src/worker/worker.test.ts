@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { FromWorker } from '../messages.ts';
+import type { FromWorker, StepDetail } from '../messages.ts';
 import { JournalIndex } from './journal-index.ts';
 import { LiveState } from './live-state.ts';
 import { SessionReader } from './session-reader.ts';
@@ -98,6 +98,20 @@ describe('a session that is read', () => {
       parts: [{ kind: 'answer', text: { kind: 'text', text: 'This one.', more: 0 } }],
     });
     expect(await reader.ask('result', 0)).toEqual({ kind: 'text', text: 'Done.', more: 0 });
+  });
+
+  it('has the numbers of its steps that svc trace show has', async () => {
+    const { reader } = await reading(`${trace}\n`);
+    const facts = await Promise.all(
+      [1, 2, 3, 4, 5].map(async (row) => ((await reader.ask('detail', row)) as StepDetail).facts[0]),
+    );
+    expect(facts).toEqual([
+      ['Attempt', '1'],
+      ['Step', '#1'],
+      ['Step', '#2'],
+      ['Step', '#3'],
+      ['Outcome', 'answered'],
+    ]);
   });
 
   it('has the outputs of calls between which a hook asked the model', async () => {
