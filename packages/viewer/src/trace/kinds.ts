@@ -1,6 +1,7 @@
 /** The kinds of rows that a trace has: what a person calls them, and in which lane of the timeline they are drawn. */
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
+import { textIn } from './checked.ts';
 import * as kinds from './kind-numbers.ts';
 import * as flags from './row-flags.ts';
 
@@ -62,7 +63,7 @@ const numbers = new Map(known.map(([type], index) => [type, index]));
 export function kindOf(type: string, { kind: runs, hook_name: hook }: JsonObject): number {
   const kind = numbers.get(type) ?? unknownKind;
   if (kind === kinds.model && hook !== undefined) return kinds.hookModel;
-  return kind === kinds.planStep ? (numbers.get(`plan_step ${String(runs)}`) ?? kind) : kind;
+  return kind === kinds.planStep ? (numbers.get(`plan_step ${textIn(runs)}`) ?? kind) : kind;
 }
 
 /** The lane of each kind; -1 for one that is in none. */

@@ -96,13 +96,14 @@ describe('the row of a line', () => {
   });
 
   it('of a step of a plan is of the kind that it runs', () => {
-    const kindsOf = ['tool', 'shell', 'capsule', 'later', undefined].map(
+    const kindsOf = ['tool', 'shell', 'capsule', 'later', undefined, { toString: 7 }].map(
       (kind) => readLine(line({ event_type: 'plan_step', kind, name: 'n' })).kind,
     );
     expect(kindsOf.map((kind) => [kind, labelOf(kind), lanes[laneOfKind[kind] ?? -1]])).toEqual([
       [kinds.planStep, 'Plan step', 'Tools'],
       [kinds.planCommand, 'Plan step', 'Commands'],
       [kinds.planChild, 'Plan step', 'Children'],
+      [kinds.planStep, 'Plan step', 'Tools'],
       [kinds.planStep, 'Plan step', 'Tools'],
       [kinds.planStep, 'Plan step', 'Tools'],
     ]);
