@@ -80,7 +80,7 @@ describe.skipIf(chromiumPath === null)(
 async function isOnlyShown(opened: OpenPage): Promise<void> {
   const { page } = opened;
   await page
-    .locator('.tools output', { hasText: `${hostile.rows.toLocaleString('en')} steps` })
+    .locator('.tools output', { hasText: `${hostile.rows.toLocaleString('en')} lines` })
     .waitFor({ timeout: 30_000 });
   await page.locator('#steps').focus();
   await page.keyboard.press('Home');

@@ -125,9 +125,9 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     onTestFinished(() => server.close());
     const { page, faults, close } = await openPage(server.url('ses_live'));
     onTestFinished(close);
-    await page.locator('.tools output', { hasText: '8,000 steps' }).waitFor();
+    await page.locator('.tools output', { hasText: '8,000 lines' }).waitFor();
     await stream.pace(2000);
-    await page.locator('.tools output', { hasText: '12.0 k steps' }).waitFor({ timeout: 10_000 });
+    await page.locator('.tools output', { hasText: '12.0 k lines' }).waitFor({ timeout: 10_000 });
     expect(await page.locator('#steps [role=row]').count()).toBeLessThanOrEqual(60);
     expect(faults).toEqual([]);
   });
@@ -143,7 +143,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     };
     const { page } = await watching({ ...runningCapsule(), trace });
     await page.getByRole('tab', { name: 'Steps' }).click();
-    await page.locator('.tools output', { hasText: '60 steps' }).waitFor({ timeout: 20_000 });
+    await page.locator('.tools output', { hasText: '60 lines' }).waitFor({ timeout: 20_000 });
     expect(connections).toBeGreaterThan(1);
   });
 
@@ -153,7 +153,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     server.refuses = 2;
     const { page, close } = await openPage(server.url(makeSession({ lines: 60 }).id));
     onTestFinished(close);
-    await page.locator('.tools output', { hasText: '60 steps' }).waitFor({ timeout: 20_000 });
+    await page.locator('.tools output', { hasText: '60 lines' }).waitFor({ timeout: 20_000 });
     expect(server.refuses).toBe(0);
   });
 
@@ -171,7 +171,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     onTestFinished(() => server.close());
     const { page, close } = await openPage(server.url('ses_cut'));
     onTestFinished(close);
-    await page.locator('.tools output', { hasText: '2,000 steps' }).waitFor();
+    await page.locator('.tools output', { hasText: '2,000 lines' }).waitFor();
     expect(connections).toBe(4);
     expect(await page.locator('.sum').first().textContent()).not.toContain('damaged');
   });
