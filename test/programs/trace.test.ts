@@ -89,6 +89,7 @@ describe('svc trace list', () => {
       status: 'crashed',
       tasks: 1,
       tokens: 42,
+      unread_lines: 0,
       task: null,
       steps: null,
       journal: null,
