@@ -149,8 +149,8 @@ async function endedBefore(
       if (!isPassing(error) || failures > limits.mostReconnects) throw error;
     }
     await Promise.race([come, pause(pollMs, signal)]);
+    if (isCome) return null;
   }
-  return null;
 }
 
 /** Asks one question at a time, beside the reading of frames. */
