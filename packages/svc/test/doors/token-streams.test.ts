@@ -65,7 +65,8 @@ describe('a token that is not good', () => {
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
     }
     expect([...statuses]).toEqual([[401, 1000]]);
-  });
+    // A thousand requests one after another.
+  }, 120_000);
 });
 
 describe('a listener without a token of its own', () => {
