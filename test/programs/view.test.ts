@@ -1,4 +1,13 @@
-import { cpSync, mkdirSync, readFileSync, renameSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
@@ -282,17 +291,76 @@ describe('the page of a file', () => {
     expect(await view.json(`/s/${id}/files`)).toEqual({ files: [], truncated: false });
   });
 
-  it('shows what svc trace export has made', patience, async () => {
-    const { workspace, id } = await recorded();
+  it('shows what svc trace export has made, by the journal in it', patience, async () => {
+    const workspace = capsule({
+      manifest: 'trace: { capture: content }\ncapabilities: { shell: { allow: [sh] }, plan: { submit: true } }\n',
+      script: script(
+        calls([
+          ['a', 'sh', { command: 'echo one' }],
+          ['b', 'no-such-tool', { really: true }],
+          ['c', 'sh', { command: 'exit 3' }],
+          ['d', 'submit-plan', { id: 'p', steps: [{ id: 'look', shell: 'sh', input: 'echo two' }] }],
+        ]),
+        says('Painted.'),
+      ),
+    });
+    expect((await svc(workspace, ['run', '--task', 'Paint the shed.'])).code).toBe(0);
+    const id = onlySession(workspace);
     expect((await svc(workspace, ['trace', 'export', id, '-o', 'session.zip'])).code).toBe(0);
     const view = await ViewProcess.start(workspace, ['session.zip'], { env: { TMPDIR: workspace.home } });
     expect(await view.json(`/s/${id}`)).toMatchObject({
       id,
       live: false,
-      has: { trace: false, journal: true, files: false },
+      has: { trace: true, journal: true, files: false },
+      notes: [
+        'Commands of the session could have written its journal: it ran with less than scoped containment.',
+        'There is no trace of the session: what is shown is made from its journal, which tells of no connection and no refusal.',
+      ],
+      notStopped: expect.arrayContaining(['A bug of the kernel can undo all of this.']) as unknown,
     });
     expect((await view.ask(`/s/${id}/body/${sha256Hex('Paint the shed.')}`)).text).toBe('Paint the shed.');
-    expect((await view.ask(`/s/${id}/trace`)).status).toBe(404);
+    const keys = [
+      ['event_type', 'session_id', 'task_id', 'turn', 'attempt', 'text', 'state', 'status', 'usage', 'turns', 'tasks'],
+      ['tool_name', 'command_name', 'name', 'arguments', 'is_error', 'exit_code', 'outcome', 'stop_reason', 'model'],
+      ['capsule', 'containment', 'effective_grants', 'origin', 'trust', 'step_id', 'kind', 'message'],
+    ].flat();
+    const rowsOf = (text: string): readonly unknown[] =>
+      text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+        .filter(({ event_type: type }) => !/^(?:refusal|plan_start|plan_end)$/.test(String(type)))
+        .map((row) => Object.fromEntries(keys.map((key) => [key, row[key] ?? null])));
+    const made = (await view.ask(`/s/${id}/trace`)).text;
+    expect(rowsOf(made)).toEqual(rowsOf(readFileSync(tracePath(workspace, id), 'utf8')));
+    expect((await view.ask(`/s/${id}/trace?from=1000`)).text).toBe(made.slice(1000));
+    expect(new Set(made.match(/"event_id":"evt_[0-9a-f]{32}"/g)).size).toBe(made.trimEnd().split('\n').length);
+  });
+
+  it('shows what was exported without its texts by names, times and sums', patience, async () => {
+    const { workspace, id } = await recorded();
+    expect((await svc(workspace, ['trace', 'export', id, '--redact', '-o', 'bare.zip'])).code).toBe(0);
+    expect((await svc(workspace, ['trace', 'rm', id])).code).toBe(0);
+    expect((await svc(workspace, ['trace', 'import', 'bare.zip'])).code).toBe(0);
+    const view = await ViewProcess.start(workspace, [id], { env: { TMPDIR: workspace.home } });
+    const rows = (await view.ask(`/s/${id}/trace`)).text.trimEnd().split('\n');
+    expect(
+      rows
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+        .map((row) => [row['event_type'], row['command_name'] ?? row['state'] ?? row['text'] ?? null]),
+    ).toEqual([
+      ['session_start', null],
+      ['task_received', ''],
+      ['task_start', null],
+      ['inference', null],
+      ['shell', 'sh'],
+      ['inference', null],
+      ['task_end', 'completed'],
+      ['session_end', null],
+    ]);
+    view.process.child.kill('SIGINT');
+    await view.process.ended;
+    expect(readdirSync(workspace.home).filter((name) => name.startsWith('svc-trace-'))).toEqual([]);
   });
 
   it('passes a trace on that was cut anywhere, and says so', patience, async () => {

@@ -32,15 +32,11 @@ const turnsAtOnce = 40;
 
 export function Conversation(props: ConversationProps): JSX.Element {
   const { view } = props;
-  const { tasks, whole } = view.session;
+  const { tasks } = view.session;
   const index = Math.max(0, view.onlyTask.value);
   const task = tasks.value[index];
   if (task === undefined) {
-    return (
-      <p class="empty">
-        {whole.value === null ? 'Reading the trace…' : 'This session was given no task, so nothing was said.'}
-      </p>
-    );
+    return <p class="empty">{view.session.whyEmpty('This session was given no task, so nothing was said.')}</p>;
   }
   return (
     <section class="talk" aria-label="Conversation" tabIndex={props.depth === 0 ? 0 : undefined}>

@@ -24,11 +24,7 @@ export function GrantsPage({ view, facts }: GrantsProps): JSX.Element {
   const manifest = session.journal.value?.manifest ?? null;
   const text = useLoading(async () => (manifest === null ? null : await session.ask('body', manifest)), [manifest]);
   if (start === null) {
-    return (
-      <p class="empty">
-        {session.whole.value === null ? 'Reading the trace…' : 'The trace does not say what this session was granted.'}
-      </p>
-    );
+    return <p class="empty">{session.whyEmpty('The trace does not say what this session was granted.')}</p>;
   }
   const rows = grantRows(start, uses, session.hasEvidence.value);
   const recorded = rows.filter(({ use, isOpen }) => use !== null && (use.row !== -1 || !isOpen));

@@ -105,7 +105,8 @@ export function wordsOf(bits: number, detail: string): readonly [word: string, a
 }
 
 function NoSteps({ view }: { readonly view: View }): JSX.Element {
-  const { count: rows, whole, lost } = view.session;
+  const { session } = view;
+  const rows = session.count;
   if (rows.value > 0) {
     return (
       <div class="empty">
@@ -116,9 +117,11 @@ function NoSteps({ view }: { readonly view: View }): JSX.Element {
       </div>
     );
   }
-  if (lost.value !== '') return <p class="empty">{lost.value}</p>;
-  if (whole.value === null) return <p class="empty">Reading the trace…</p>;
-  return <p class="empty">The trace has no line. A session writes the first one when its capsule is ready.</p>;
+  return (
+    <p class="empty">
+      {session.whyEmpty('The trace has no line. A session writes the first one when its capsule is ready.')}
+    </p>
+  );
 }
 
 /** The time that the rows in sight take, with some room. Rows that have nothing to do with time are left out where there are others. */

@@ -84,6 +84,11 @@ export class Session {
     });
   }
 
+  /** Why nothing is there to show: `none` once the whole trace is read. */
+  whyEmpty(none: string): string {
+    return this.lost.value || (this.whole.value === null ? 'Reading the trace…' : none);
+  }
+
   close(): void {
     this.#worker.terminate();
     for (const { reject } of this.#waiting.values()) reject(new Error('the session was closed'));

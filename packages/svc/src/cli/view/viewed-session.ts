@@ -17,6 +17,7 @@ import { journalFile } from '../../journal/journal-writer.ts';
 import { removedAt, thisUser, traceFile } from '../trace/recorded-sessions.ts';
 import { factsOf, type SessionFacts } from '../trace/session-facts.ts';
 import { shownMinute } from '../trace/shown-values.ts';
+import type { MadeTraces } from './made-traces.ts';
 import { type TraceLook, TraceLooks } from './trace-look.ts';
 
 export interface OpenReader {
@@ -127,6 +128,10 @@ function journalFacts(reader: JournalReader): { capture: 'content' | 'meta' | 'n
   }
 }
 
+/** An export has none, so that what was imported has none either. */
+const madeNote =
+  'There is no trace of the session: what is shown is made from its journal, which tells of no connection and no refusal.';
+
 interface Folder {
   readonly id: string;
   /** Where the running sessions of the user are known. */
@@ -135,6 +140,8 @@ interface Folder {
   readonly place: string | null;
   /** Holds the folder of the session; throws what the system refuses. The caller closes it. */
   readonly hold: () => HeldDirectory;
+  /** Gives what has no trace one that is made of its journal. */
+  readonly made?: MadeTraces;
   /** Where the workdir of an ended session lies if `--workdir` named no other; null where nobody can tell. */
   readonly usualWorkdir: () => WorkdirPlace | null;
 }
@@ -187,8 +194,9 @@ export class FolderSession implements ViewedSession {
     return this.#within((directory) => factsOf(this.id, directory, this.record() !== null));
   }
 
+  /** One that is made of the journal of an ended session, where it has none of its own. */
   openTrace(): LineFile | null {
-    return this.#open(traceFile);
+    return this.#open(traceFile) ?? (this.isLive() ? null : (this.#folder.made?.open(this) ?? null));
   }
 
   openJournal(): LineFile | null {
@@ -219,6 +227,7 @@ export class FolderSession implements ViewedSession {
   }
 
   notes(): readonly string[] {
+    if (this.#folder.made?.has(this) === true) return [madeNote];
     return this.#within((directory) => {
       const at = removedAt(directory);
       return at === null ? [] : [`The journal was removed on ${shownMinute(at)}, as trace.keep of its manifest says.`];

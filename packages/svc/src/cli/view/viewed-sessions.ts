@@ -24,6 +24,7 @@ import {
 } from '../trace/recorded-sessions.ts';
 import type { SessionFacts } from '../trace/session-facts.ts';
 import { unpackExport } from '../trace/unpack-export.ts';
+import { MadeTraces } from './made-traces.ts';
 import { TraceFileSession } from './trace-file-session.ts';
 import { FolderSession, usualWorkdir, type ViewedSession, withReader, type WorkdirPlace } from './viewed-session.ts';
 
@@ -76,13 +77,17 @@ function pathOf({ cwd }: CommandContext, wanted: string): string | null {
 }
 
 async function openPath(path: string, home: string): Promise<ViewedSessions> {
-  if (statSync(path).isDirectory()) return new OneSession(folderAt(realpathSync(path), home));
+  const made = new MadeTraces();
+  if (statSync(path).isDirectory()) return new OneSession(folderAt(realpathSync(path), home, made), () => made.close());
   if (!path.endsWith('.zip')) return new OneSession(new TraceFileSession(path));
   const unpacked = makeScratch(tmpdir(), 'svc-trace-');
-  const remove = (): void => removeScratch(unpacked);
+  const remove = (): void => {
+    made.close();
+    removeScratch(unpacked);
+  };
   try {
     await unpackExport(path, unpacked);
-    return new OneSession(folderAt(unpacked, home), remove);
+    return new OneSession(folderAt(unpacked, home, made), remove);
   } catch (error) {
     remove();
     throw error;
@@ -93,11 +98,12 @@ async function openPath(path: string, home: string): Promise<ViewedSessions> {
 const namelessId = 'ses_00000000000000000000000000000000';
 
 /** A folder that was copied or unpacked: its record says which session it is. */
-function folderAt(path: string, home: string): ViewedSession {
+function folderAt(path: string, home: string, made: MadeTraces): ViewedSession {
   const hold = (): HeldDirectory => HeldDirectory.at(path);
   const [own, sessions] = [basename(path), dirname(path)];
   if (isSessionId(own) && basename(sessions) === 'sessions') {
-    return new FolderSession({ id: own, home, place: path, hold, usualWorkdir: () => usualWorkdir(sessions, own) });
+    const workdir = (): WorkdirPlace | null => usualWorkdir(sessions, own);
+    return new FolderSession({ id: own, home, place: path, hold, made, usualWorkdir: workdir });
   }
   const copy = { home, place: null, hold, usualWorkdir: () => null };
   const nameless = new FolderSession({ ...copy, id: namelessId });
@@ -107,7 +113,7 @@ function folderAt(path: string, home: string): ViewedSession {
     });
   }
   const named = withReader(nameless, (reader) => reader.opening()?.open.session ?? '') ?? '';
-  return isSessionId(named) ? new FolderSession({ ...copy, id: named }) : nameless;
+  return isSessionId(named) ? new FolderSession({ ...copy, id: named, made }) : nameless;
 }
 
 /** Throws where one is there and cannot be read. */
@@ -188,6 +194,7 @@ export class WorkspaceSessions implements ViewedSessions {
   #children = new Map<string, Child>();
   #searchedMs = -searchMs;
   readonly #rows = new KeptRows();
+  readonly #made = new MadeTraces();
   /** When sessions began, which does not change. */
   readonly #starts = new Map<string, number>();
 
@@ -220,7 +227,9 @@ export class WorkspaceSessions implements ViewedSessions {
     return child === undefined ? null : this.#session(id, child);
   }
 
-  close(): void {}
+  close(): void {
+    this.#made.close();
+  }
 
   #startOf(id: string): number {
     const at = this.#starts.get(id) ?? startOfSession(this.#folder, id);
@@ -249,7 +258,7 @@ export class WorkspaceSessions implements ViewedSessions {
       }
     };
     const place = join(this.#folder, path);
-    return new FolderSession({ id, home: this.#home, place, hold, usualWorkdir: () => workdir });
+    return new FolderSession({ id, home: this.#home, place, hold, made: this.#made, usualWorkdir: () => workdir });
   }
 
   /** Goes through the folders of all children again, unless it has just done so. */
