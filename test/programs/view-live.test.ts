@@ -97,7 +97,7 @@ describe('the events of a page', () => {
       ['2', 'two'],
       ['3', '3'],
     ]);
-    expect(text).toContain('\n: the capsule is gone; it is passed on once it is there again\n\n');
+    expect(text).toContain('\nevent: capsule-gone\ndata: {}\n\n');
     expect(text).not.toContain('never whole');
     expect(text).toMatch(/event: capsule-closed\ndata: \{\}\n\n$/);
   });
@@ -107,7 +107,7 @@ describe('the events of a page', () => {
     const events = new ReadStream(await viewed.view.open(`/s/${viewed.id}/events`));
     await events.until('event: snapshot\n');
     await killed(viewed.capsule);
-    await events.until('the capsule is gone');
+    await events.until('event: capsule-gone\n');
     const id = 'ses_0123456789ab7000800000000000a009';
     const stranger = await StandInCapsule.start(
       viewed.capsule.workspace,

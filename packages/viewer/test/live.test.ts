@@ -49,6 +49,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     await page.locator('.question').getByText('Which of the two formats is meant?').waitFor();
     capsule.ended();
     await page.locator('.chip.live').waitFor({ state: 'detached' });
+    await page.locator('.chip', { hasText: /^ok$/ }).waitFor();
     await page.locator('.rule.end').getByText('completed').waitFor();
     await expect.poll(() => page.locator('.task-facts').textContent()).toBe('completed · 3.0 s · 240 tokens');
     expect(faults).toEqual([]);
@@ -130,6 +131,26 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     await page.locator('.tools output', { hasText: '12.0 k lines' }).waitFor({ timeout: 10_000 });
     expect(await page.locator('#steps [role=row]').count()).toBeLessThanOrEqual(60);
     expect(faults).toEqual([]);
+  });
+
+  it('does not run any more as soon as its capsule is gone, and then shows what is wrong with its record', async () => {
+    const capsule = runningCapsule();
+    const noEnd = 'The trace has no end of the session: it was killed, or could not write it.';
+    let notes: string[] = [];
+    const facts = {
+      get notes(): string[] {
+        return notes;
+      },
+    };
+    const { page } = await watching(capsule, { facts });
+    await page.locator('.chip.live').waitFor();
+    await page.locator('.banner').waitFor();
+    notes = [noEnd];
+    capsule.gone();
+    await page.locator('.banner').waitFor({ state: 'detached' });
+    await page.locator('.chip.bad', { hasText: /^no end$/ }).waitFor();
+    expect(await page.locator('.chip.live').count()).toBe(0);
+    await page.locator('.notes').getByText(noEnd).waitFor();
   });
 
   it('goes on in the same page when its capsule has died and is resumed', async () => {

@@ -5,8 +5,9 @@ import type { JSX } from 'preact';
 import { failedLabel, type Sum, sumsOf } from '../store/session-sums.ts';
 import type { SessionFacts } from '../store/source.ts';
 import type { View } from '../store/view.ts';
+import * as kinds from '../trace/kind-numbers.ts';
 import { goTo } from './address.ts';
-import { Theirs } from './theirs.tsx';
+import { Theirs, theirs } from './theirs.tsx';
 import { theme, toggleTheme } from './theme.ts';
 
 interface HeaderProps {
@@ -85,14 +86,17 @@ function SumItem({ sum: { label, value, show, rank }, view }: { readonly sum: Su
   );
 }
 
-/** Whether more is to come. */
+/** Whether more is to come, and how it came to its end. */
 function State({ view, facts }: { readonly view: View; readonly facts: SessionFacts }): JSX.Element | null {
-  const { live, whole, lost } = view.session;
+  const { live, whole, lost, count, columns } = view.session;
   if (lost.value !== '') return <span class="chip bad">incomplete</span>;
   if (live.value?.isConnected === true || (facts.isLive && whole.value === null))
     return <span class="chip live">running</span>;
   if (whole.value === null) return <span class="chip reading">reading</span>;
-  return null;
+  const last = count.value - 1;
+  if (last < 0) return null;
+  const end = columns.kindOf(last) === kinds.sessionEnd ? columns.nameOf(last).slice(8) : 'no end';
+  return <span class={`chip ${end === 'ok' ? '' : 'bad'}`}>{theirs(end)}</span>;
 }
 
 export function Logo(): JSX.Element {

@@ -71,11 +71,18 @@ interface SessionPageProps extends Omit<LoaderProps, 'id'> {
   readonly facts: SessionFacts;
 }
 
-function SessionPage({ view, facts, source, makeWorker }: SessionPageProps): JSX.Element {
+function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProps): JSX.Element {
   const isRailOpen = useSignal(false);
   const areKeysShown = useSignal(false);
   useAddress(view);
   useTitle(view);
+  const { whole } = view.session;
+  // What is wrong with the record of a session that runs is known at its end.
+  const last = useLoading(
+    async () => (first.isLive && whole.value !== null ? await source.facts(first.id) : first),
+    [whole.value],
+  );
+  const facts = last.kind === 'there' ? { ...last.value, isLive: first.isLive } : first;
   useEffect(
     () =>
       listenToKeys({

@@ -60,6 +60,9 @@ export class LiveState {
   take({ id, event, data }: ReceivedFrame, at: number): void {
     if (id !== undefined && /^\d{1,20}$/.test(id)) this.#lastId = id;
     if (event === 'capsule-closed') this.#hasClosed = true;
+    // The server waits for it to be there again.
+    if (event === 'capsule-gone') return this.connected(false);
+    if (!this.#now.isConnected) this.connected(true);
     if (data.length > (event === 'snapshot' ? longestSnapshot : longestEvent)) return;
     const parsed = parseJsonText(data, mostFrameValues);
     const said = parsed.kind === 'json' ? asJsonObject(parsed.value) : null;

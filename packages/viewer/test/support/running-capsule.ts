@@ -31,6 +31,8 @@ export interface RunningCapsule {
   readonly events: (response: ServerResponse) => void;
   /** The question was answered: what the capsule tells then. */
   answered(): void;
+  /** It was killed, and the server has noticed. */
+  gone(): void;
   ended(): void;
 }
 
@@ -107,6 +109,10 @@ export function runningCapsule(prompt = 'Which of the two formats is meant?'): R
       trace.write(
         line('task_input_required', 2000, { task_id: taskId, prompt, outcome: 'answered', duration_ms: 900 }),
       );
+    },
+    gone: () => {
+      events.write(frame('capsule-gone', {}));
+      trace.end();
     },
     ended: () => {
       events.write(

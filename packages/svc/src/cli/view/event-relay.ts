@@ -25,8 +25,8 @@ const longestFrame = 32 * 1024 * 1024;
 /** Between two looks whether the capsule is there again. */
 const lookMs = 250;
 const looksEachBeat = 40;
-/** Tells a reader that is still there from one that is not. */
-const waiting = ': the capsule is gone; it is passed on once it is there again\n\n';
+/** What a page is told until the capsule is there again; each also tells a reader that is still there from one that is not. */
+const waiting = 'event: capsule-gone\ndata: {}\n\n';
 
 interface RelayOptions {
   readonly context: CommandContext;
