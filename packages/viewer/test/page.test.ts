@@ -320,6 +320,21 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     ]);
   });
 
+  it.each([
+    ['as a whole', null],
+    ['from where one is damaged', { kind: 'missing', steps: { a: 30, b: null }, name: 'shell' }],
+  ])('says of what was not compared %s that it was not', async (_which, found) => {
+    const notes = ['A journal is damaged: a record is no record. What stands behind it was not compared.'];
+    const compared = { a: made.id, b: other.id, parting: found, notes };
+    const server = await new StandInServer([made, other], compared).listen();
+    onTestFinished(() => server.close());
+    const { page, close } = await openPage(server.url(made.id, '&tab=compare'));
+    onTestFinished(close);
+    await page.locator('select').selectOption(other.id);
+    await page.locator('.parting').waitFor();
+    expect(await page.locator('.parting').innerText()).toBe(notes[0]);
+  });
+
   it('lies over or folds away what has no room', async () => {
     const { page } = await opened('', { width: 1024, height: 768 });
     expect(await page.locator('.side').isVisible()).toBe(false);

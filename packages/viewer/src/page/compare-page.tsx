@@ -113,11 +113,18 @@ function useOther(id: string, source: Source, makeWorker: WorkerMaker): Loading<
   return session === null ? { kind: 'loading' } : { kind: 'there', value: session };
 }
 
-function PartingPart({ comparison: { parting } }: { readonly comparison: Comparison }): JSX.Element {
-  if (parting === null) return <p class="parting same">The same but for ids and times.</p>;
+function PartingPart({ comparison: { parting, notes } }: { readonly comparison: Comparison }): JSX.Element {
+  const doubts = notes.map((note) => <p class="note">{theirs(note)}</p>);
+  if (parting === null)
+    return notes.length > 0 ? (
+      <div class="parting">{doubts}</div>
+    ) : (
+      <p class="parting same">The same but for ids and times.</p>
+    );
   const { difference } = parting;
   return (
     <div class="parting" tabIndex={0}>
+      {doubts}
       <h2>They part {theirs(whereOf(parting))}</h2>
       <p>{theirs(whatOf(parting))}</p>
       {difference !== null && (

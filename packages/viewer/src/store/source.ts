@@ -55,7 +55,10 @@ export interface Parting {
 export interface Comparison {
   readonly a: string;
   readonly b: string;
+  /** Null where none is known of. */
   readonly parting: Parting | null;
+  /** What kept them from being compared as a whole. */
+  readonly notes: readonly string[];
   /** Of the other session, where only this is known of it. */
   readonly rowB: SessionRow | null;
 }
@@ -279,10 +282,14 @@ function fileOf(file: JsonObject): ListedFile {
 function comparisonOf(value: JsonObject): Comparison {
   const parting = asJsonObject(value['parting']);
   const rowB = asJsonObject(value['rowB']);
+  const notes = textsIn(value['notes'], 10, 500);
+  // A step that one of them lacks may stand behind the damage.
+  const isSure = parting !== null && (notes.length === 0 || parting['kind'] !== 'missing');
   return {
     a: textIn(value['a'], 4096),
     b: textIn(value['b'], 4096),
-    parting: parting === null ? null : partingOf(parting),
+    parting: isSure ? partingOf(parting) : null,
+    notes,
     rowB: rowB === null ? null : rowOf(rowB),
   };
 }
