@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -8,8 +17,12 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
+import type { SessionId } from '@svc/protocol/ids.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { FolderSession } from './viewed-session.ts';
+import { FakeClock } from '../../../../../test/support/fake-clock.ts';
+import { openJournal } from '../../journal/journal-writer.ts';
+import { roomy } from '../../../test/journal/recorded-session.ts';
+import { FolderSession, SessionLooks, viewedFacts } from './viewed-session.ts';
 
 const swapWriter = fileURLToPath(new URL('../../../../../test/support/swap-writer.mjs', import.meta.url));
 const id = 'ses_0123456789ab7000800000000000c001';
@@ -63,4 +76,43 @@ describe.skipIf(!existsSync('/proc/self/fd'))('the workdir of a session (skipped
       expect(met.has(join(root, 'work', id, '.svc', 'children', 'painter'))).toBe(true);
     },
   );
+});
+
+describe('the journal of a session', () => {
+  it('is said to be damaged where it is, however long it goes on behind that', async () => {
+    const [directory, session] = [root, id as SessionId];
+    const clock = new FakeClock();
+    const redact = (text: string): string => text;
+    const journal = openJournal({
+      directory,
+      session,
+      capture: 'content',
+      redact,
+      limits: roomy,
+      clock,
+      onFull: () => {},
+    });
+    const capsule = { name: 'painter', version: '1.0.0' };
+    const about = {
+      at: 1,
+      version: 1,
+      session,
+      epoch: 1,
+      svc: '1',
+      node: '20',
+      capture: 'content',
+      trusted: true,
+    } as const;
+    journal.append({ k: 'open', ...about, capsule });
+    for (let at = 0; at < 600; at += 1) journal.append({ k: 'in', at, what: 'timer', name: `t${at}` });
+    journal.append({ k: 'close', at: 2, status: 'ok', reason: null });
+    journal.close();
+    const looks = new SessionLooks();
+    const notes = async (): Promise<readonly string[]> => (await viewedFacts(child(), { looks, readOnly: true })).notes;
+    expect(await notes()).toEqual(['There is no trace of the session.']);
+    const file = join(root, 'journal.jsonl');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"name":"t30"', '"name":"t3"'));
+    const [, note] = await notes();
+    expect(note).toMatch(/^The journal is damaged: record 31, at byte \d+, does not fit the chain\.$/);
+  });
 });

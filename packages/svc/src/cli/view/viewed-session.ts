@@ -7,11 +7,13 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { ownTurn } from '@svc/kit/own-turn.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isJournalHeld } from '../../capsule/journal-holder.ts';
 import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
-import { JournalReader } from '../../journal/journal-reader.ts';
+import { damaged, JournalReader } from '../../journal/journal-reader.ts';
+import type { Damage } from '../../journal/journal-scan.ts';
 import { LineFile, notOwn, openOwn } from '../../journal/line-file.ts';
 import { journalFile } from '../../journal/journal-writer.ts';
 import { removedAt, thisUser, traceFile } from '../trace/recorded-sessions.ts';
@@ -72,26 +74,56 @@ export function withReader<Value>(session: ViewedSession, use: (reader: JournalR
 /** Sessions whose traces were looked through last. */
 const mostLooks = 32;
 
-/** Looks through the traces of sessions, each once. */
+interface Looks {
+  readonly trace: TraceLooks;
+  journal: { readonly size: number; readonly damage: Promise<Damage | null> } | null;
+}
+
+/** Looks through the traces and journals of sessions, each once. */
 export class SessionLooks {
-  readonly #known = new Map<string, TraceLooks>();
+  readonly #known = new Map<string, Looks>();
 
   /** Null where the session has no trace. */
   async at(session: ViewedSession): Promise<TraceLook | null> {
     const file = session.openTrace();
     if (file === null) return null;
-    const looks = this.#known.get(session.id) ?? new TraceLooks();
-    // The newest is the last.
-    this.#known.delete(session.id);
-    this.#known.set(session.id, looks);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > mostLooks && oldest !== undefined) this.#known.delete(oldest);
     try {
-      return await looks.look(file, session.isLive());
+      return await this.#of(session).trace.look(file, session.isLive());
     } finally {
       file.close();
     }
   }
+
+  /** Where the journal of an ended session is damaged; null where it is not, and without one. */
+  async damageIn(session: ViewedSession): Promise<Damage | null> {
+    const open = session.isLive() ? null : session.openReader();
+    if (open === null) return null;
+    try {
+      const looks = this.#of(session);
+      const { size } = open.reader;
+      if (looks.journal?.size !== size) looks.journal = { size, damage: damageOf(open.reader) };
+      return await looks.journal.damage;
+    } finally {
+      open.close();
+    }
+  }
+
+  #of({ id }: ViewedSession): Looks {
+    const looks = this.#known.get(id) ?? { trace: new TraceLooks(), journal: null };
+    // The newest is the last.
+    this.#known.delete(id);
+    this.#known.set(id, looks);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > mostLooks && oldest !== undefined) this.#known.delete(oldest);
+    return looks;
+  }
+}
+
+/** Others have their turn at each index, of which there is one a mebibyte. */
+async function damageOf(reader: JournalReader): Promise<Damage | null> {
+  const scan = reader.scan(['index']);
+  for (const _ of scan.records()) await ownTurn();
+  return scan.damage;
 }
 
 export async function viewedFacts(
@@ -100,7 +132,8 @@ export async function viewedFacts(
 ): Promise<ViewedFacts> {
   const live = session.isLive();
   const look = await looks.at(session);
-  const journal = withReader(session, journalFacts);
+  const damage = await looks.damageIn(session);
+  const journal = withReader(session, (reader) => journalFacts(reader, damage));
   return {
     id: session.id,
     live,
@@ -112,20 +145,27 @@ export async function viewedFacts(
   };
 }
 
-function journalFacts(reader: JournalReader): { capture: 'content' | 'meta' | 'none'; notes: readonly string[] } {
+function journalFacts(
+  reader: JournalReader,
+  damage: Damage | null,
+): { capture: 'content' | 'meta' | 'none'; notes: readonly string[] } {
   try {
     const opening = reader.opening();
-    // Says where it is damaged, at its end too.
-    reader.lastStep();
     if (opening === null)
       return { capture: 'none', notes: ['The journal does not begin as one of this version of svc.'] };
+    // Of one that grows, its end alone is looked at.
+    if (damage === null) reader.lastStep();
     const { capture, trusted } = opening.open;
     const doubt = 'Commands of the session could have written its journal: it ran with less than scoped containment.';
-    return { capture, notes: trusted ? [] : [doubt] };
+    return { capture, notes: [...(trusted ? [] : [doubt]), ...(damage === null ? [] : [noteOf(damaged(damage))])] };
   } catch (error) {
     if (!(error instanceof Diagnostic) || error.code !== 'E-RUN-073') throw error;
-    return { capture: 'none', notes: [`${error.message.slice(0, 1).toUpperCase()}${error.message.slice(1)}.`] };
+    return { capture: 'none', notes: [noteOf(error)] };
   }
+}
+
+function noteOf({ message }: Diagnostic): string {
+  return `${message.slice(0, 1).toUpperCase()}${message.slice(1)}.`;
 }
 
 /** An export has none, so that what was imported has none either. */
