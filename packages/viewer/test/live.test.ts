@@ -133,6 +133,20 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     expect(faults).toEqual([]);
   });
 
+  it('shows files as they come', async () => {
+    const capsule = runningCapsule();
+    const files = new Map([['out/one.txt', 'one']]);
+    const { page } = await watching(capsule, { files });
+    await page.getByRole('tab', { name: 'Files' }).click();
+    await page.locator('.leaf').getByText('one.txt').waitFor();
+    files.set('out/two.txt', 'two');
+    files.set('out/one.txt', 'one and more');
+    capsule.answered();
+    await page.locator('.leaf').getByText('two.txt').waitFor();
+    await page.locator('.block').getByText('one and more').waitFor();
+    expect(await page.locator('.leaf').count()).toBe(2);
+  });
+
   it('does not run any more as soon as its capsule is gone, and then shows what is wrong with its record', async () => {
     const capsule = runningCapsule();
     const noEnd = 'The trace has no end of the session: it was killed, or could not write it.';

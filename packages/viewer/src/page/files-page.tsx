@@ -28,7 +28,7 @@ export function FilesPage({ view, facts, source }: FilesProps): JSX.Element {
   const changes = useLoading(() => session.ask('changes', null), [view.restedCount.value]);
   const list = useLoading(
     async (): Promise<FileList> => (facts.hasFiles ? await source.files(facts.id) : { files: [], isCut: false }),
-    [facts.id, facts.hasFiles],
+    [facts.id, facts.hasFiles, view.slowCount.value],
   );
   if (changes.kind === 'loading' || list.kind === 'loading') return <p class="empty">Reading…</p>;
   const entries = entriesOf(
@@ -168,7 +168,7 @@ async function save(source: Source, id: string, path: string): Promise<void> {
 
 function FileText({ file, facts, source }: { readonly file: FileEntry } & Omit<FilesProps, 'view'>): JSX.Element {
   const kind = imageKind(file.path);
-  const text = useLoading(() => source.file(facts.id, file.path), [facts.id, file.path]);
+  const text = useLoading(() => source.file(facts.id, file.path), [facts.id, file.path, file.bytes, file.rows.length]);
   if (text.kind === 'loading') return <p class="note">Reading…</p>;
   if (text.kind === 'fault') return <p class="note">{text.why}</p>;
   if (kind !== null) return <Picture bytes={text.value} kind={kind} name={file.path} />;

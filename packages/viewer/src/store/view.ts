@@ -39,6 +39,8 @@ export class View {
   readonly listed: Signal<Span | null> = signal<Span | null>(null);
   /** Changes at most five times a second: for what is counted anew from all rows. */
   readonly restedCount: Signal<number> = signal(0);
+  /** The same every two seconds: for what the server is asked anew. */
+  readonly slowCount: Signal<number> = signal(0);
   /** The rows that the filters leave, in their order. */
   readonly shown: ReadonlySignal<Uint32Array>;
   /** The same, as often as `restedCount`. */
@@ -52,6 +54,7 @@ export class View {
       rested(this.range, restMs, (range) => void (this.listed.value = range)),
       rested(this.query, searchMs, (query) => void this.#search(query)),
       paced(session.count, 200, (count) => void (this.restedCount.value = count)),
+      paced(session.count, 2000, (count) => void (this.slowCount.value = count)),
       paced(this.shown, 200, (rows) => void (this.restedRows.value = rows)),
     ];
   }
