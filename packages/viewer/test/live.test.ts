@@ -147,6 +147,18 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     expect(await page.locator('.leaf').count()).toBe(2);
   });
 
+  it('can be answered and scrolled where the window is low', async () => {
+    const prompt = Array.from({ length: 40 }, (_, line) => `Line ${line} of the question.`).join('\n');
+    const { page } = await watching(runningCapsule(prompt));
+    await page.setViewportSize({ width: 720, height: 450 });
+    await page.locator('.answer').waitFor();
+    const button = await page.getByRole('button', { name: 'Answer', exact: true }).boundingBox();
+    expect((button?.y ?? 0) + (button?.height ?? 1000)).toBeLessThanOrEqual(450);
+    await page.locator('#tab-panel').hover({ position: { x: 20, y: 150 } });
+    const panel = await page.locator('#tab-panel').boundingBox();
+    expect([(panel?.height ?? 0) > 150, (panel?.y ?? 1000) < 300]).toEqual([true, true]);
+  });
+
   it('does not run any more as soon as its capsule is gone, and then shows what is wrong with its record', async () => {
     const capsule = runningCapsule();
     const noEnd = 'The trace has no end of the session: it was killed, or could not write it.';
