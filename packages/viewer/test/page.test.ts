@@ -335,6 +335,21 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     expect(await page.locator('.parting').innerText()).toBe(notes[0]);
   });
 
+  it('has links to its steps, which a page that is open goes to', async () => {
+    const { page } = await opened();
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.locator('.step').nth(3).click();
+    const name = await chosenName(page);
+    await page.getByRole('button', { name: 'Copy link' }).click();
+    await page.getByText('Copied, for the address of a page that is open').waitFor();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    await page.keyboard.press('Escape');
+    await page.locator('.step').nth(8).click();
+    await page.goto(link);
+    await expect.poll(() => chosenName(page)).toBe(name);
+    expect(link).toMatch(/#session=[\w-]+&s=evt_[0-9a-f]{32}$/);
+  });
+
   it('lies over or folds away what has no room', async () => {
     const { page } = await opened('', { width: 1024, height: 768 });
     expect(await page.locator('.side').isVisible()).toBe(false);

@@ -115,7 +115,7 @@ function Detail({
         </>
       )}
       {hasOutput && <Output row={detail.row} view={view} />}
-      {detail.eventId !== null && <CopyLink eventId={detail.eventId} />}
+      {detail.eventId !== null && <CopyLink eventId={detail.eventId} isServed={isServed} />}
       <TraceLine detail={detail} />
     </>
   );
@@ -165,12 +165,13 @@ function Parts({ output, isBare }: { readonly output: StepOutput; readonly isBar
   );
 }
 
-function CopyLink({ eventId }: { readonly eventId: string }): JSX.Element {
+function CopyLink({ eventId, isServed }: { readonly eventId: string; readonly isServed: boolean }): JSX.Element {
   const [said, setSaid] = useState('');
   const link = linkTo({ ...address.value, step: eventId });
   const copy = (): void => {
     navigator.clipboard.writeText(link).then(
-      () => setSaid('Copied'),
+      // A page that is opened anew has no token.
+      () => setSaid(isServed ? 'Copied, for the address of a page that is open' : 'Copied'),
       () => setSaid(link),
     );
   };
