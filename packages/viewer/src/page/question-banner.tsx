@@ -14,17 +14,20 @@ interface BannerProps {
   readonly taskText: string;
   readonly facts: SessionFacts;
   readonly source: Source;
+  /** Told what was written and not sent when the question has gone; '' once it was sent. */
+  readonly onUnsent: (text: string) => void;
 }
 
 /** Nobody answers what appeared under the finger: only what was there for this long is taken. */
 const settleMs = 300;
 
-export function QuestionBanner({ question, taskText, facts, source }: BannerProps): JSX.Element {
+export function QuestionBanner({ question, taskText, facts, source, onUnsent }: BannerProps): JSX.Element {
   const [text, setText] = useState('');
   const [said, setSaid] = useState('');
   const [isSending, setSending] = useState(false);
   const isSettled = useSettled();
-  const box = useRef<HTMLTextAreaElement>(null);
+  const draft = useRef('');
+  useEffect(() => () => onUnsent(draft.current), []);
 
   const send = async (): Promise<void> => {
     if (!isSettled || isSending) return;
@@ -34,7 +37,9 @@ export function QuestionBanner({ question, taskText, facts, source }: BannerProp
       const fault = await source.call(facts.id, 'tasks/answer', { id: question.taskId, wait: question.waitId, text });
       setSaid(fault === '' ? 'Answered.' : fault);
       // What waits is told by the capsule; an answer that it took is not sent twice.
-      if (fault !== '') setSending(false);
+      if (fault !== '') return setSending(false);
+      draft.current = '';
+      onUnsent('');
     } catch (error) {
       if (!(error instanceof SourceFault)) throw error;
       setSaid(error.message);
@@ -67,11 +72,10 @@ export function QuestionBanner({ question, taskText, facts, source }: BannerProp
           <label>
             <span class="off">Answer</span>
             <textarea
-              ref={box}
               rows={2}
               placeholder="Your answer"
               value={text}
-              onInput={({ currentTarget }) => setText(currentTarget.value)}
+              onInput={({ currentTarget }) => setText((draft.current = currentTarget.value))}
               onKeyDown={onKeyDown}
             />
           </label>

@@ -74,6 +74,7 @@ interface SessionPageProps extends Omit<LoaderProps, 'id'> {
 function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProps): JSX.Element {
   const isRailOpen = useSignal(false);
   const areKeysShown = useSignal(false);
+  const unsent = useSignal('');
   useAddress(view);
   useTitle(view);
   const { whole } = view.session;
@@ -110,7 +111,7 @@ function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProp
         onTasks={() => void (isRailOpen.value = true)}
         onKeys={() => void (areKeysShown.value = true)}
       />
-      <Notes view={view} facts={facts} />
+      <Notes view={view} facts={facts} unsent={unsent.value} />
       {question !== null && (
         <QuestionBanner
           key={question.waitId}
@@ -118,6 +119,7 @@ function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProp
           taskText={asking?.text ?? ''}
           facts={facts}
           source={source}
+          onUnsent={(text) => void (unsent.value = text)}
         />
       )}
       <div class={`body ${hasPanel ? '' : 'without-panel'}`}>
@@ -202,11 +204,20 @@ function useTitle({ session }: View): void {
 }
 
 /** One line each: what is not as usual with what is shown. */
-function Notes({ view, facts }: { readonly view: View; readonly facts: SessionFacts }): JSX.Element | null {
+function Notes({
+  view,
+  facts,
+  unsent,
+}: {
+  readonly view: View;
+  readonly facts: SessionFacts;
+  readonly unsent: string;
+}): JSX.Element | null {
   const { whole, lost, journal } = view.session;
   const tail = whole.value?.tailBytes ?? 0;
   const notes = [
     ...facts.notes,
+    ...(unsent === '' ? [] : [`The question does not wait any more. Your answer was not sent: ${unsent}`]),
     ...(lost.value === '' ? [] : [lost.value]),
     ...(tail > 0 && !facts.notes.some((note) => note.includes('middle of a line'))
       ? ['The trace ends in the middle of a line: what was cut off is not shown.']
