@@ -335,6 +335,28 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     expect(await page.locator('.parting').innerText()).toBe(notes[0]);
   });
 
+  it('takes keys wherever it is, and none behind the list of them', async () => {
+    const { page } = await opened('&tab=grants');
+    await page.keyboard.press('/');
+    await page.locator('#search:focus').waitFor();
+    expect(await tab(page)).toBe('Steps');
+    await page.keyboard.press('Escape');
+    await page.getByRole('tab', { name: 'Files' }).click();
+    await page.keyboard.press('e');
+    await page.locator('.failed-only[aria-pressed=true]').waitFor();
+    await page.keyboard.press('e');
+    await page.getByRole('tab', { name: 'Steps' }).click();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    expect(await page.locator('.step[aria-selected=true]').count()).toBe(1);
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.keyboard.press('2');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'detached' });
+    expect(await tab(page)).toBe('Steps');
+  });
+
   it('has links to its steps, which a page that is open goes to', async () => {
     const { page } = await opened();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);

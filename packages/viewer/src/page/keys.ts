@@ -31,6 +31,8 @@ export function listenToKeys({ view, toggleKeys, closeOver }: Actions): () => vo
   const onKey = (event: KeyboardEvent): void => {
     const { key, target } = event;
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    // Nothing moves behind it.
+    if (document.querySelector('dialog') !== null && key !== '?') return;
     if (target instanceof HTMLElement && target.matches('input, textarea, select')) {
       if (key === 'Escape') target.blur();
       return;
@@ -55,9 +57,15 @@ function actionOf(
   if (tab !== undefined) return () => void (view.tab.value = tab);
   switch (key) {
     case '/':
-      return () => document.getElementById('search')?.focus();
+      return () => {
+        view.tab.value = 'steps';
+        setTimeout(() => document.getElementById('search')?.focus());
+      };
     case 'e':
-      return () => void (view.onlyFailed.value = !view.onlyFailed.value);
+      return () => {
+        view.onlyFailed.value = view.tab.value !== 'steps' || !view.onlyFailed.value;
+        view.tab.value = 'steps';
+      };
     case '[':
       return () => nextTask(view, -1);
     case ']':
@@ -86,9 +94,9 @@ function actionOf(
   }
 }
 
-/** Nothing else has the keyboard. */
+/** Nothing else that goes up and down has the keyboard. */
 function isOnPage(): boolean {
-  return document.activeElement === null || document.activeElement === document.body;
+  return document.activeElement?.matches('body, [role=tab]') !== false;
 }
 
 function moveOf(key: string, view: View): (() => void) | null {
