@@ -135,6 +135,15 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     expect(faults).toEqual([]);
   });
 
+  it('has each turn once while its call runs', async () => {
+    const capsule = runningCapsule();
+    const { page } = await watching(capsule);
+    await page.locator('.live-turn b', { hasText: 'turn 2' }).waitFor();
+    capsule.told();
+    await page.locator('.live-turn b', { hasText: 'now' }).waitFor();
+    expect(await page.locator('.turn-head b').allTextContents()).toEqual(['turn 1', 'turn 2', 'now']);
+  });
+
   it('keeps an answer that somebody else was faster than', async () => {
     const capsule = runningCapsule();
     const { page, asked } = await watching(capsule);

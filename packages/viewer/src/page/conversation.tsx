@@ -59,6 +59,7 @@ function TaskConversation({ task, ...props }: ConversationProps & { readonly tas
   const chosen = useChosenPlace(view, talks, setFrom);
   const shown = talks.slice(from, from + turnsAtOnce);
   const rest = talks.length - from - shown.length;
+  const lastTurn = talks.findLast(({ row }) => columns.kindOf(row) === kinds.model)?.row ?? null;
   return (
     <>
       <Request task={task} view={view} />
@@ -75,10 +76,8 @@ function TaskConversation({ task, ...props }: ConversationProps & { readonly tas
           Show later, {count(rest)} are left
         </button>
       )}
-      {rest <= 0 && task.state === undefined && <LiveTurn task={task} view={view} />}
-      {rest <= 0 && (
-        <Result task={task} view={view} lastTurn={talks.findLast(({ kind }) => kind === 'turn')?.row ?? null} />
-      )}
+      {rest <= 0 && task.state === undefined && <LiveTurn task={task} view={view} lastTurn={lastTurn} />}
+      {rest <= 0 && <Result task={task} view={view} lastTurn={lastTurn} />}
     </>
   );
 }

@@ -9,14 +9,23 @@ import { now } from '../text/page-clock.ts';
 import { duration } from '../text/words.ts';
 import { theirs } from './theirs.tsx';
 
-export function LiveTurn({ task, view }: { readonly task: Task; readonly view: View }): JSX.Element | null {
+interface LiveTurnProps {
+  readonly task: Task;
+  readonly view: View;
+  /** The row of the last turn that the trace has: while its calls run, it stands above. */
+  readonly lastTurn: number | null;
+}
+
+export function LiveTurn({ task, view, lastTurn }: LiveTurnProps): JSX.Element | null {
   const live = view.session.live.value;
   const at = useNow(live?.isConnected === true);
   if (live === null || !live.isConnected || live.taskId !== task.id) return null;
+  const turn = `turn ${live.turn}`;
+  const isTold = live.turn === 0 || turn === view.session.columns.nameOf(lastTurn ?? -1);
   return (
     <article class="turn live-turn" aria-label="Right now">
       <p class="turn-head">
-        <b>{live.turn === 0 ? 'now' : `turn ${live.turn}`}</b> <span class="theirs">{theirs(live.model)}</span>
+        <b>{isTold ? 'now' : turn}</b> <span class="theirs">{theirs(live.model)}</span>
         <span class="turn-facts">{live.isThinking && live.text !== '' ? 'thinking' : 'running'}</span>
       </p>
       {live.retry !== '' && <p class="note">Asked again: {theirs(live.retry)}</p>}

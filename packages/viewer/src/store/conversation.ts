@@ -5,7 +5,7 @@ import { isCall, isPlanStep } from '../trace/kinds.ts';
 import type { Columns } from './columns.ts';
 
 export type Talk =
-  /** A turn of the model, and what it called. */
+  /** A turn of the model, and what it called; after a question, calls alone. */
   | { readonly kind: 'turn'; readonly row: number; readonly calls: readonly number[] }
   | { readonly kind: 'question' | 'child' | 'rule' | 'end'; readonly row: number };
 
@@ -35,8 +35,11 @@ export function conversationOf(task: number, firstRow: number, count: number, co
         talks.push(turn);
       }
       turn.calls.push(row);
-    } else if (kind === kinds.question) talks.push({ kind: 'question', row });
-    else if (kind === kinds.child) {
+    } else if (kind === kinds.question) {
+      talks.push({ kind: 'question', row });
+      // What is called after the answer stands behind it.
+      turn = null;
+    } else if (kind === kinds.child) {
       // Its end is shown with its beginning.
       if (columns.durationOf(row) === 0) talks.push({ kind: 'child', row });
     } else if (kind === kinds.taskStart) {

@@ -128,6 +128,25 @@ describe('the rows of a trace', () => {
     expect(summarize(Uint32Array.from(told.keys()), columns).byLane[0]).toBe(20);
   });
 
+  it('are a conversation in which what is called after a question stands behind it', () => {
+    const columns = new Columns();
+    const called = [
+      event('inference', 1, { turn: 1 }),
+      event('shell', 2, { command_name: 'ls' }),
+      event('task_input_required', 3, { prompt: 'Which?', outcome: 'answered' }),
+      event('tool_call', 4, { tool_name: 'svc-tool-request-input' }),
+      event('shell', 5, { command_name: 'wc' }),
+      event('inference', 6, { turn: 2 }),
+    ];
+    columns.put(new RowBlocks().block(called).rows);
+    expect(conversationOf(0, 0, called.length, columns)).toEqual([
+      { kind: 'turn', row: 0, calls: [1] },
+      { kind: 'question', row: 2 },
+      { kind: 'turn', row: 3, calls: [3, 4] },
+      { kind: 'turn', row: 5, calls: [] },
+    ]);
+  });
+
   it('are summed up', () => {
     const { columns } = read();
     const { byLane, slowest, failures } = summarize(Uint32Array.from(lines.keys()), columns);

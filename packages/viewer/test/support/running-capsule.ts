@@ -31,6 +31,8 @@ export interface RunningCapsule {
   readonly events: (response: ServerResponse) => void;
   /** The question was answered: what the capsule tells then. */
   answered(): void;
+  /** The trace has the turn whose call still runs. */
+  told(): void;
   /** It was killed, and the server has noticed. */
   gone(): void;
   ended(): void;
@@ -109,6 +111,10 @@ export function runningCapsule(prompt = 'Which of the two formats is meant?'): R
       trace.write(
         line('task_input_required', 2000, { task_id: taskId, prompt, outcome: 'answered', duration_ms: 900 }),
       );
+    },
+    told: () => {
+      const turn = { turn: 2, model: 'large-2', outcome: 'response', stop_reason: 'tool_call', duration_ms: 100 };
+      trace.write(line('inference', 1000, { task_id: taskId, ...turn, usage: null }));
     },
     gone: () => {
       events.write(frame('capsule-gone', {}));
