@@ -382,6 +382,32 @@ describe('the page of a file', () => {
     }
   });
 
+  it('is read as well where another program has written it anew', patience, async () => {
+    const { workspace, id } = await recorded();
+    const lines = readFileSync(tracePath(workspace, id), 'utf8').trimEnd().split('\n');
+    const anew = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const spaced = anew.map(
+      (event) =>
+        `{ ${Object.entries(event)
+          .map(([key, value]) => `"${key}": ${JSON.stringify(value)}`)
+          .join(', ')} }`,
+    );
+    const turned = anew.map(({ event_type: type, ...event }) => JSON.stringify({ ...event, event_type: type }));
+    for (const [name, texts] of [
+      ['spaced.jsonl', spaced],
+      ['turned.jsonl', turned],
+    ] as const) {
+      writeFileSync(join(workspace.folder, name), `${texts.join('\n')}\n`);
+      const view = await ViewProcess.start(workspace, [name]);
+      expect(await view.json(`/s/${view.line.session}`)).toMatchObject({ id, notes: [], live: false });
+      expect(await view.json('/sessions')).toMatchObject({
+        sessions: [
+          { session_id: id, status: 'ok', tasks: 1, task: 'Paint the shed.', started_at_ms: anew[0]?.['timestamp'] },
+        ],
+      });
+    }
+  });
+
   it('passes lines of ten megabytes on, and lines that are no events', patience, async () => {
     const { workspace } = await recorded();
     const long = `{"event_type":"tool_call","arguments":"${'x'.repeat(10_000_000)}"}\n`;

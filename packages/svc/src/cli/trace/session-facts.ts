@@ -33,7 +33,7 @@ export interface SessionFacts {
 }
 
 const longestTask = 200;
-const startShape = /"timestamp":(\d{1,16})/;
+const startShape = /"timestamp"\s*:\s*(\d{1,16})/;
 
 interface Counted {
   capsule: string | null;

@@ -21,7 +21,7 @@ export function eachEvent(
 ): number {
   let unread = 0;
   for (const { line, isWhole } of file.everyLine()) {
-    const [, type = ''] = /^\{"event_type":"([a-z_]+)"/.exec(line.toString('latin1', 0, 64)) ?? [];
+    const type = typeOfLine(line);
     if (isWhole) {
       if (types.has(type)) take(type, () => eventOf(line.toString('utf8')));
       continue;
@@ -32,6 +32,17 @@ export function eachEvent(
     else take(type, () => received);
   }
   return unread;
+}
+
+const typeShape = /^\{\s*"event_type"\s*:\s*"([a-z_]{1,64})"/;
+const mostParsed = 1024 * 1024;
+
+/** What a line of a trace tells of, whoever has written it; '' for one that does not say it. As `svc` writes it, its beginning does. */
+export function typeOfLine(line: Buffer): string {
+  const [, type] = typeShape.exec(line.toString('latin1', 0, 128)) ?? [];
+  if (type !== undefined) return type;
+  const { event_type: told } = line[0] === 0x7b && line.length <= mostParsed ? eventOf(line.toString('utf8')) : {};
+  return typeof told === 'string' ? told : '';
 }
 
 /** `W-RUN-173`: lines of a trace are missing in what is shown of it. `why` is a clause about them. */

@@ -25,7 +25,7 @@ export class TraceFileSession implements ViewedSession {
     const file = this.openTrace();
     try {
       const [, id = ''] =
-        /"session_id":"([^"]{1,100})"/.exec(file.readAt(0, longestFirstLine).toString('latin1')) ?? [];
+        /"session_id"\s*:\s*"([^"]{1,100})"/.exec(file.readAt(0, longestFirstLine).toString('latin1')) ?? [];
       this.id = isSessionId(id) ? id : namelessId;
     } finally {
       file.close();

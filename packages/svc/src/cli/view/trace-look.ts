@@ -3,6 +3,7 @@
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import type { LineFile } from '../../journal/line-file.ts';
+import { typeOfLine } from '../trace/trace-events.ts';
 import { notStoppedIn } from './recorded-scope.ts';
 
 export interface TraceLook {
@@ -26,7 +27,6 @@ const longestChange = 16 * 1024;
 const longestStart = 1024 * 1024;
 
 const lineFeed = 0x0a;
-const typeShape = /^\{"event_type":"([a-z_]{1,64})"/;
 
 /** One trace, which is looked through once, however often it is asked for and however long it grows. */
 export class TraceLooks {
@@ -91,10 +91,10 @@ class SeenLines {
   notStopped: readonly string[] = [];
   readonly changed = new Set<string>();
 
-  /** What a line says of itself at its beginning and its end; only one that tells of a file is parsed. */
+  /** What a line says of itself at its beginning and its end; only one that tells of a file is parsed, and one that another program wrote. */
   take(line: Buffer): void {
     this.count += 1;
-    const [, type = ''] = typeShape.exec(line.toString('latin1', 0, 96)) ?? [];
+    const type = typeOfLine(line);
     if (line[0] !== 0x7b || line.at(-1) !== 0x7d) {
       if (this.odd === 0) this.firstOdd = this.count;
       this.odd += 1;
