@@ -335,6 +335,17 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     expect(await page.locator('.parting').innerText()).toBe(notes[0]);
   });
 
+  it('says that its server is gone where it would list other sessions', async () => {
+    const server = await new StandInServer([made, other]).listen();
+    const { page, close } = await openPage(server.url(made.id));
+    onTestFinished(close);
+    await page.locator('.step').first().waitFor();
+    await server.close();
+    await page.getByRole('tab', { name: 'Compare' }).click();
+    await page.locator('.compare').getByText('The server of this page does not answer any more.').waitFor();
+    expect(await page.locator('.compare option').allTextContents()).toEqual(['choose a session']);
+  });
+
   it('takes keys wherever it is, and none behind the list of them', async () => {
     const { page } = await opened('&tab=grants');
     await page.keyboard.press('/');

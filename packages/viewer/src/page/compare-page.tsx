@@ -47,7 +47,9 @@ export function ComparePage({ view, facts, source, makeWorker }: CompareProps): 
             value={other.value ?? ''}
             onChange={({ currentTarget }) => void (other.value = currentTarget.value || null)}
           >
-            <option value="">{others.length === 0 ? 'no other session is here' : 'choose a session'}</option>
+            <option value="">
+              {others.length === 0 && sessions.kind === 'there' ? 'no other session is here' : 'choose a session'}
+            </option>
             {others.slice(0, 500).map((row) => (
               <option value={row.id}>{optionText(row)}</option>
             ))}
@@ -55,7 +57,9 @@ export function ComparePage({ view, facts, source, makeWorker }: CompareProps): 
         </label>
       </div>
       {other.value === null ? (
-        <p class="empty">Choose another session to see where the two part.</p>
+        <p class="empty">
+          {sessions.kind === 'fault' ? sessions.why : 'Choose another session to see where the two part.'}
+        </p>
       ) : (
         <Compared
           key={other.value}

@@ -109,6 +109,12 @@ describe('the row of a line', () => {
     ]);
   });
 
+  it('took no longer than a session can', () => {
+    const took = (duration: number): number =>
+      readLine(line({ event_type: 'shell', duration_ms: duration })).durationMs;
+    expect([took(86_400_000), took(1e13)]).toEqual([86_400_000, 0]);
+  });
+
   it('went wrong where a command ended with another code than 0', () => {
     const codes = [0, 2, null, 'x'].map((code) => readLine(line({ event_type: 'shell', exit_code: code })).flags);
     expect(codes).toEqual([0, flags.exited, 0, 0]);

@@ -37,6 +37,8 @@ export interface Row {
 
 /** No name that is granted is longer. Use is counted by names, so none of them is cut. */
 const longestName = 300;
+/** What took longer is not believed, as a clock that jumps so far is not. */
+export const longestStepMs: number = 366 * 86_400_000;
 /** Ids tell things apart: more of one is not looked at. */
 const longestId = 128;
 
@@ -54,7 +56,7 @@ export function readLine(line: string): Row {
     flags: event === null ? flags.failed : flagsOf(kind, said),
     at: countOrNull(said['timestamp']),
     startedAt: countOrNull(said['start_ms']),
-    durationMs: kind === kinds.taskEnd || kind === kinds.sessionEnd ? 0 : countIn(said['duration_ms']),
+    durationMs: kind === kinds.taskEnd || kind === kinds.sessionEnd ? 0 : countIn(said['duration_ms'], longestStepMs),
     taskId: textOrNull(said['task_id'], longestId),
     inputTokens: countIn(usage['input_tokens'], 4e9),
     outputTokens: countIn(usage['output_tokens'], 4e9),

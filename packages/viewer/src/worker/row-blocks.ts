@@ -5,11 +5,8 @@ import type { Block, Child, EndedTask, NewTask } from '../messages.ts';
 import { countIn, objectIn, textIn, textOrNull } from '../trace/checked.ts';
 import * as kinds from '../trace/kind-numbers.ts';
 import * as flags from '../trace/row-flags.ts';
-import { readLine, type Row, taskText } from '../trace/read-line.ts';
+import { longestStepMs, readLine, type Row, taskText } from '../trace/read-line.ts';
 import { startOfSession } from './session-start.ts';
-
-/** A clock that jumps further than this is not believed: a page that shows ten thousand years shows nothing. */
-const longestJumpMs = 366 * 86_400_000;
 
 /** Which task and kind the rows have that were read, for questions that come later. */
 export class KeptRows {
@@ -98,7 +95,7 @@ export class RowBlocks {
     if (at === null) return this.#last;
     this.#origin ??= at;
     const since = at - this.#origin;
-    if (Math.abs(since - this.#last) <= longestJumpMs) this.#last = since;
+    if (Math.abs(since - this.#last) <= longestStepMs) this.#last = since;
     return this.#last;
   }
 
@@ -173,7 +170,7 @@ function endOf(event: JsonObject, index: number, end: number): EndedTask {
     end,
     state: textIn(event['state'], 20),
     why: textIn(event['error'], 400),
-    durationMs: countIn(event['duration_ms']),
+    durationMs: countIn(event['duration_ms'], longestStepMs),
     turns: countIn(event['turns'], 1e9),
     input: countIn(usage['input_tokens'], 4e12),
     output: countIn(usage['output_tokens'], 4e12),
