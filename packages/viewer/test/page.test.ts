@@ -346,6 +346,14 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     expect(await page.locator('.compare option').allTextContents()).toEqual(['choose a session']);
   });
 
+  it('says in a narrow list of tasks which of them is not trusted', async () => {
+    const { page } = await opened('', { width: 1024, height: 768 });
+    const facts = page.locator('.task-facts', { has: page.locator('.warn') }).first();
+    const [around, word] = [await facts.boundingBox(), await facts.locator('.warn').boundingBox()];
+    expect(await facts.textContent()).toContain(' · untrusted · ');
+    expect(word?.y).toBe(around?.y);
+  });
+
   it('takes keys wherever it is, and none behind the list of them', async () => {
     const { page } = await opened('&tab=grants');
     await page.keyboard.press('/');

@@ -96,8 +96,8 @@ function TaskEntry({ task, view, top, onClose }: TaskEntryProps): JSX.Element {
         <span class="task-text">{theirs(task.text)}</span>
         <span class="task-facts">
           <span>{theirs(state)}</span>
-          {task.durationMs !== undefined && task.durationMs > 0 && <span> · {duration(task.durationMs)}</span>}
           {task.isUntrusted && <span class="warn"> · untrusted</span>}
+          {task.durationMs !== undefined && task.durationMs > 0 && <span> · {duration(task.durationMs)}</span>}
           {tokens > 0 && <span> · {count(tokens)} tokens</span>}
         </span>
       </button>
