@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import {
   chownSync,
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -15,6 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, it, type TestContext } from 'vitest';
 
@@ -320,6 +323,82 @@ describe.each(sealed)('--write in $name', (setup) => {
     expect(JSON.parse(start)).toMatchObject({
       effective_grants: { project_folder: { writable: true, masked: ['.env', 'sub/.env'] } },
     });
+  });
+});
+
+/** Installs this checkout's `svc` in the folder; the file that starts it. */
+function installIn(minute: FirstMinute): string {
+  const place = join(minute.folder, 'node_modules/svc');
+  const checkout = fileURLToPath(new URL('../../', import.meta.url));
+  for (const part of ['package.json', 'bin', 'dist']) {
+    cpSync(join(checkout, part), join(place, part), { recursive: true, filter: (path) => !path.endsWith('.cache') });
+  }
+  return join(place, 'bin/svc.cjs');
+}
+
+/** What of an installation is run: its code cache is made anew by a start. */
+function programsOf(minute: FirstMinute): readonly string[] {
+  const place = join(minute.folder, 'node_modules/svc');
+  return readdirSync(place, { recursive: true, encoding: 'utf8' })
+    .filter((path) => lstatSync(join(place, path)).isFile() && !path.endsWith('.cache'))
+    .map(
+      (path) =>
+        `${path} ${createHash('sha256')
+          .update(readFileSync(join(place, path)))
+          .digest('hex')}`,
+    )
+    .sort();
+}
+
+describe.each(sealed)('svc itself, installed in the folder of --write in $name', (setup) => {
+  it('stays as it is and where it is, whatever commands and tools do', async (context) => {
+    const minute = fresh(setup);
+    const installed = installIn(minute);
+    const before = programsOf(minute);
+    const h = 'node_modules/svc/dist/native/linux-x64';
+    await minute.plays(
+      ...[
+        `printf '#!/bin/sh\\ntouch ${minute.folder}/ESCAPED\\nexit 125\\n' > fake; chmod 755 fake`,
+        `cp fake ${h}/new; mv -f fake ${h}/svc-launch; cat fake > ${h}/svc-launch; rm -rf node_modules/svc/dist/late`,
+        `mv node_modules/svc aside; mv node_modules aside; mkdir -p ${h}; cp fake ${h}/svc-launch`,
+        'echo y > node_modules/beside; cat node_modules/beside',
+      ].map((command, turn) => calls('sh', { command }, `call_${turn}`)),
+      calls('svc-tool-editor', { command: 'write', path: 'project/node_modules/svc/dist/x', content: 'x' }, 'edit_0'),
+      calls('svc-tool-editor', { command: 'write', path: 'project/node_modules/other', content: 'x' }, 'edit_1'),
+    );
+    const { code, stdout, stderr } = await minute.svc(['--write', '--allow', 'chmod,cp,mv,rm,mkdir', 'do it'], {
+      installed,
+    });
+    context.skip(minute.asked.tools.length === 1, 'needs a host that holds commands');
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'Done.\n' });
+    expect(told(minute)[3]).toBe(output('y'));
+    expect(programsOf(minute)).toEqual(before);
+    expect(existsSync(join(minute.folder, 'ESCAPED'))).toBe(false);
+    expect(minute.results.slice(4)).toEqual([
+      'project/node_modules/svc/dist/x may not be accessed',
+      'created project/node_modules/other (1 bytes)',
+    ]);
+    expect(readdirSync(join(minute.folder, 'node_modules')).sort()).toEqual(['beside', 'other', 'svc']);
+  });
+});
+
+describe.each(scoped)('svc itself, installed in the folder of --write in $name', (setup) => {
+  it('keeps such a task from being begun, and no other', async (context) => {
+    const minute = fresh(setup);
+    const installed = installIn(minute);
+    await minute.plays();
+    const { code, stderr } = await minute.svc(['--write', 'do it'], { installed });
+    context.skip(code === 0, 'needs a host that holds commands');
+    expect(stderr).toContain(
+      `error[E-CAP-025]: svc itself cannot be kept from this task: ${minute.folder}/node_modules/svc lies in ${minute.folder}, where`,
+    );
+    expect(minute.model?.requests).toEqual([]);
+    const inside = await minute.svc(['--write', 'do it'], {
+      installed,
+      cwd: join(minute.folder, 'node_modules/svc/bin'),
+    });
+    expect(inside.stderr).toContain('error[E-CAP-025]: svc itself cannot be kept from this task: ');
+    expect(await minute.svc(['only read'], { installed })).toMatchObject({ code: 0, stdout: 'Done.\n' });
   });
 });
 

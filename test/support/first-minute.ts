@@ -26,6 +26,8 @@ export interface TaskOptions {
   /** Where it is run; the folder when absent. */
   readonly cwd?: string;
   readonly input?: string;
+  /** Another installation of `svc`, by the file that starts it. */
+  readonly installed?: string;
 }
 
 /** A fresh home, a folder beside it, and a local model server that `svc` finds by itself. */
@@ -76,10 +78,10 @@ export class FirstMinute {
   }
 
   /** Runs `svc` to its end, with nothing but `PATH` and its home. */
-  async svc(args: readonly string[], { env = {}, cwd, input }: TaskOptions = {}): Promise<TaskEnd> {
+  async svc(args: readonly string[], { env = {}, cwd, input, installed }: TaskOptions = {}): Promise<TaskEnd> {
     if (this.#uid !== null) giveAway(this.base, this.#uid);
     const user = this.#uid === null ? {} : { uid: this.#uid, gid: this.#uid };
-    const child = spawn(process.execPath, [program, ...args], {
+    const child = spawn(process.execPath, [installed ?? program, ...args], {
       cwd: cwd ?? this.folder,
       env: this.environment(env),
       stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],

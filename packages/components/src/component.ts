@@ -13,6 +13,8 @@ export interface Preopen {
   readonly masked?: readonly string[];
   /** More names that are refused where `masked` is present, in lower case. */
   readonly maskedNames?: readonly string[];
+  /** Where `masked` is present, files and directories that are not renamed, removed or replaced, as of `masked`. */
+  readonly fixed?: readonly string[];
 }
 
 /** What is seen of an outbound request. */

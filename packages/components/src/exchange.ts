@@ -27,6 +27,7 @@ export interface GivenDirectory {
   /** As of `Preopen`. */
   readonly masked?: readonly string[];
   readonly maskedNames?: readonly string[];
+  readonly fixed?: readonly string[];
 }
 
 /** What the process needs to make the instance. */

@@ -44,13 +44,19 @@ function write(...paths: readonly string[]): void {
 }
 
 function open(
-  over: { readonly writable?: boolean; readonly keepsGit?: boolean; readonly splits?: boolean } = {},
+  over: {
+    readonly writable?: boolean;
+    readonly keepsGit?: boolean;
+    readonly splits?: boolean;
+    readonly own?: readonly string[];
+  } = {},
 ): ProjectFolder {
   const clock = { now: () => nowMs };
   return openProjectFolder({
     path: shop,
     writable: false,
     keepsGit: false,
+    own: [],
     splits: false,
     clock,
     uid: process.geteuid?.() ?? 0,
@@ -271,6 +277,30 @@ describe('what git runs of a folder that may be written', () => {
     renameSync(join(shop, '.git'), join(shop, 'git'));
     symlinkSync('git', join(shop, '.git'));
     expect(refusal(() => open(keeping))).toMatch(/^E-CAP-024: .*: \/shop\/\.git is a link$/);
+  });
+});
+
+describe('what of the program itself lies in a folder that may be written', () => {
+  it('is kept with the way there, beside what git runs, each once and as its strictest', () => {
+    write('.git/hooks/svc/bin', 'lib/svc/bin');
+    const own = ['lib/svc', 'lib/svc/bin', '.git/hooks/svc', '../elsewhere'].map((path) => join(shop, path));
+    expect(open({ writable: true, keepsGit: true, own }).kept).toEqual([
+      { path: '.git', writable: true },
+      { path: '.git/config', writable: false },
+      { path: '.git/hooks', writable: false },
+      { path: 'lib', writable: true },
+      { path: 'lib/svc', writable: false },
+    ]);
+    expect(open({ keepsGit: true, own }).kept).toEqual([]);
+  });
+
+  it('is refused where nothing can be mounted, and where the folder is a part of it', () => {
+    expect(refusal(() => open({ writable: true, splits: true, own: [join(shop, 'lib/svc')] }))).toMatch(
+      /^E-CAP-025: .*: \/shop\/lib\/svc lies in \/shop, .* in class sealed$/,
+    );
+    for (const own of [[shop], [dirname(shop)]])
+      expect(refusal(() => open({ writable: true, own }))).toMatch(/^E-CAP-025: .*: \/shop is or lies in /);
+    expect(open({ own: [shop] }).kept).toEqual([]);
   });
 });
 

@@ -10,6 +10,7 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { keptGit } from './kept-git.ts';
+import { keptOwn, mergedPlaces, ownPlacesIn, writeInside } from './own-places.ts';
 import type { KeptPlace, MaskedPlace, ProjectFolder } from './launch/process-grants.ts';
 
 interface ProjectRequest {
@@ -18,6 +19,8 @@ interface ProjectRequest {
   readonly writable: boolean;
   /** Whether programs that may write leave what git runs as it is. */
   readonly keepsGit: boolean;
+  /** What of the program itself may lie in it, links resolved: programs that may write leave it as it is. */
+  readonly own: readonly string[];
   /** Whether masked places have to be left out by naming the others, as in `scoped`; mounts cover them elsewhere. */
   readonly splits: boolean;
   readonly clock: Pick<Clock, 'now'>;
@@ -45,7 +48,7 @@ interface ReadDirectory {
 
 /**
  * The folder at `path`, looked through once. Directories that have not changed since are not read again. Throws `E-CAP-023` for a folder
- * whose masked places cannot be kept from programs, `E-CAP-024` for one whose repository cannot be kept as it is, `E-IO-001` for one that cannot be read.
+ * whose masked places cannot be kept from programs, `E-CAP-024` for one whose repository cannot be kept as it is, `E-CAP-025` for one where the program itself cannot be, `E-IO-001` for one that cannot be read.
  */
 export function openProjectFolder(request: ProjectRequest): ProjectFolder {
   const folder = new WatchedFolder(request);
@@ -60,6 +63,7 @@ class WatchedFolder implements ProjectFolder {
   kept: readonly KeptPlace[] = [];
   parts: readonly string[] | null = null;
   readonly keepsGit: boolean;
+  readonly own: readonly KeptPlace[];
   readonly #splits: boolean;
   readonly #clock: ProjectRequest['clock'];
   readonly #uid: number;
@@ -67,10 +71,11 @@ class WatchedFolder implements ProjectFolder {
   readonly #identity: string;
   #known = new Map<string, ReadDirectory>();
 
-  constructor({ path, writable, keepsGit, splits, clock, uid }: ProjectRequest) {
+  constructor({ path, writable, keepsGit, own, splits, clock, uid }: ProjectRequest) {
     this.path = path;
     this.writable = writable;
     this.keepsGit = writable && keepsGit;
+    this.own = writable ? ownPartsOf(path, own, splits) : [];
     this.#splits = splits;
     this.#clock = clock;
     this.#uid = uid;
@@ -86,7 +91,7 @@ class WatchedFolder implements ProjectFolder {
     const masked = this.#maskedIn(known);
     if (masked.length > mostMasked) throw unmaskable(`${this.path} holds more than ${mostMasked} masked files`);
     this.masked = masked.map(({ path, isDirectory }) => ({ path: this.#text(path), isDirectory }));
-    this.kept = this.keepsGit ? keptGit(this.path, !this.#splits) : [];
+    this.kept = mergedPlaces([...(this.keepsGit ? keptGit(this.path, !this.#splits) : []), ...this.own]);
     this.parts = this.#splits && masked.length > 0 ? this.#partsBeside(masked, known) : null;
     if (this.parts !== null && this.writable) {
       const [first] = this.masked;
@@ -246,6 +251,25 @@ function below(path: string, name: string): string {
 
 function decoded(path: string): string | null {
   return decodeStrictUtf8(Buffer.from(path, 'latin1'));
+}
+
+/** As mounts keep it. `E-CAP-025` where nothing can be mounted, and for a folder that is a part of the program. */
+function ownPartsOf(path: string, own: readonly string[], splits: boolean): readonly KeptPlace[] {
+  const inside = writeInside(own, [path]);
+  if (inside !== null) throw openProgram(`${path} is or lies in ${inside.holder}`, 'go to a folder elsewhere');
+  const found = ownPlacesIn(own, [path]);
+  const [first] = found;
+  if (first !== undefined && splits) {
+    throw openProgram(
+      `${first} lies in ${path}, where it is only kept from a task that may write beside it in class sealed`,
+      'install svc elsewhere, or go to a folder that does not hold it; svc doctor says what the class depends on',
+    );
+  }
+  return keptOwn(path, found);
+}
+
+function openProgram(problem: string, hint: string): Diagnostic {
+  return new Diagnostic('E-CAP-025', `svc itself cannot be kept from this task: ${problem}`, { hint });
 }
 
 function unmaskable(problem: string): Diagnostic {

@@ -36,7 +36,7 @@ export const containmentCodes = {
   'E-CAP-020': {
     title: 'the containment class cannot hold a grant of the sandbox',
     explanation:
-      'Hosts of the network, and a part of a writable directory that may be read only, are held in class sealed alone. In another class the command would get more than was granted, so nothing is started.',
+      'Hosts of the network, and a part of a writable directory that is to be read only, as the installation of the sandbox itself is, are held in class sealed alone. In another class the command would get more than was granted, so nothing is started.',
   },
   'E-CAP-021': {
     title: 'the sandbox did not start a command',

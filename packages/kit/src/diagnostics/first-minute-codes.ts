@@ -28,6 +28,11 @@ export const firstMinuteCodes = {
     explanation:
       'Git runs the programs in .git/hooks and those that .git/config names, as you, with your next command. With --write a task may change the files of a folder, and these are kept as they are: in class sealed they are mounted read only. This host has a weaker class, or one of them is a link. --write-git lets the task change them too; then look at both before you use git there again.',
   },
+  'E-CAP-025': {
+    title: 'svc itself cannot be kept from a task that may write',
+    explanation:
+      'The folder holds the installation of svc, or the node that runs it, or is a part of it. svc goes on loading and starting files from there without containment, so a task that changed one would get out. With --write they are kept as they are: in class sealed they are mounted read only. This host has a weaker class, or all of the folder is svc. Install svc elsewhere, with npm install --global for one, or leave --write out.',
+  },
   'E-RUN-096': {
     title: 'a session has no manifest of its own',
     explanation:

@@ -309,6 +309,7 @@ describe('a project folder', () => {
       { path: 'api/.env.d', isDirectory: true },
     ],
     keepsGit: false,
+    own: [],
     kept: [],
     parts: null,
     look: () => {},

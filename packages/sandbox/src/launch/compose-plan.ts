@@ -1,6 +1,6 @@
 /** Composes the plan of a launch, its root and its rules for Landlock, from grants and from what the kernel can enforce. */
 
-import { join, dirname } from 'node:path';
+import { join } from 'node:path';
 import { connects, containedHome, egressPort } from '../contained-environment.ts';
 import {
   countsAlone,
@@ -10,6 +10,7 @@ import {
   sessionProcesses,
 } from '../limits/held-limits.ts';
 import type { CollectedFiles } from '../closure/file-collection.ts';
+import { waysBetween } from '../own-places.ts';
 import type { ComposedRoot } from './host-ability.ts';
 import {
   type KeptUsers,
@@ -353,10 +354,8 @@ function writableSteps(
  */
 function waysTo(kept: readonly string[], places: readonly string[]): readonly string[] {
   const ways = kept.flatMap((path) => {
-    const directories: string[] = [];
-    for (let way = dirname(path); places.some((place) => isBelow(way, place)); way = dirname(way))
-      directories.push(way);
-    return directories;
+    const place = places.find((each) => isBelow(path, each));
+    return place === undefined ? [] : waysBetween(place, path);
   });
   return [...new Set(ways)].sort();
 }

@@ -45,7 +45,9 @@ export interface ProjectFolder {
   readonly masked: readonly MaskedPlace[];
   /** Whether what git runs stays as it is for who may write. */
   readonly keepsGit: boolean;
-  /** What is kept for that, where mounts keep it; those above others first. */
+  /** What of the program itself lies in it, for who may write, and the directories on the way there; those above others first. */
+  readonly own: readonly KeptPlace[];
+  /** All that is kept, where mounts keep it; those above others first. */
   readonly kept: readonly KeptPlace[];
   /** Where nothing can be mounted over those: the places that may be read instead of the whole, absolute; null for the whole. */
   readonly parts: readonly string[] | null;

@@ -92,10 +92,17 @@ function explainedFiles(
     .map(([path, access]): ExplainedFile => {
       if (own.has(path)) return { path, access: 'own', why: 'own' };
       if (path === '/proc') return { path, access, why: 'own' };
-      return { path, access, why: lowered.granted.includes(path) ? 'granted' : 'needed' };
+      if (lowered.keptOwn.includes(path)) return { path, access, why: 'kept' };
+      return { path, access, why: isGranted(path, access, lowered) ? 'granted' : 'needed' };
     })
     .filter(({ path }) => path !== join(workdir, '.svc', 'home'))
     .sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+/** Directories on the way to what is kept are mounted too. */
+function isGranted(path: string, access: Access, { granted, grants }: LoweredRequest): boolean {
+  if (granted.includes(path)) return true;
+  return access.startsWith('write') && (grants.writes ?? []).some((place) => isBeneath(place, path));
 }
 
 type Access = ExplainedFile['access'];

@@ -26,7 +26,12 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const lower = (request: SandboxRequest) =>
-  lowerRequest(request, { cwd: at('project'), searchPath: `bin:${at('bin')}`, temporaryDirectory: tmpdir() });
+  lowerRequest(request, {
+    cwd: at('project'),
+    searchPath: `bin:${at('bin')}`,
+    temporaryDirectory: tmpdir(),
+    own: [at('lib/package'), at('bin/other')],
+  });
 const withGrants = (grants: Grants) => lower({ command: ['tool'], grants });
 
 /** The code and the message of what a request is refused with, the folder of the test cut out. */

@@ -12,6 +12,7 @@ import { formatDestination, type NetworkDestination, parseDestination } from '@s
 import { longestTimerMs } from '@svc/kit/units.ts';
 import { containedEnvironment, searchPathOutside } from '../contained-environment.ts';
 import { findProgram } from '../find-program.ts';
+import { ownPlacesIn, writeInside } from '../own-places.ts';
 import { leastGrants, type ProcessGrants, type ResourceLimits } from '../launch/process-grants.ts';
 import type { Surroundings } from './own-host.ts';
 import type { Grants, Limits, SandboxClass, SandboxRequest } from './requests.ts';
@@ -31,6 +32,8 @@ export interface LoweredRequest {
   readonly env: Readonly<Record<string, string>>;
   /** Paths that the request grants, where the rest of `grants` is what its programs need. */
   readonly granted: readonly string[];
+  /** What of the program itself lies in them, and stays as it is. */
+  readonly keptOwn: readonly string[];
   /** As they are granted, for a person. */
   readonly network: readonly string[];
   readonly timeMs: number | null;
@@ -55,6 +58,7 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
   const kept = reads.filter((path) => writes.some((place) => isBeneath(place, path)));
   refuseContradiction(writes, kept);
   refuseUnheld(wanted, kept, grants);
+  const own = keptOwnPlaces(wanted, writes, surroundings.own);
   const searchPath = searchPathOutside(surroundings.searchPath, grants.runWritten === true ? [] : writes);
   const env = environmentOf(grants.env ?? {});
   const program = programOf(name, env['PATH'] ?? searchPath, surroundings.cwd);
@@ -69,6 +73,7 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
     searchPath,
     env,
     granted: [...reads, ...writes],
+    keptOwn: own,
     network: network.map(formatDestination),
     timeMs,
     outputBytes,
@@ -79,7 +84,7 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
       reads: [...reads.filter((path) => !kept.includes(path)), ...(grants.run === undefined ? systemLinks : [])],
       trees: grants.run === undefined ? systemTrees : [],
       writes,
-      kept,
+      kept: [...kept, ...own],
       networkAllow: network,
       unixSockets: grants.unixSockets ?? false,
       limits: resourcesOf(grants.limits ?? {}),
@@ -150,6 +155,29 @@ function refuseUnheld(wanted: SandboxClass, [kept]: readonly string[], { network
       { hint: `${hint}, or grant no network` },
     );
   }
+}
+
+/**
+ * What of the program itself lies where the command may write: what contains the next command is started from there, so that a changed file would
+ * run without containment. Mounts keep it as it is, and nothing else does; in `advisory` no file is kept from a command, granted or not.
+ */
+function keptOwnPlaces(wanted: SandboxClass, writes: readonly string[], own: readonly string[]): readonly string[] {
+  if (wanted === 'advisory') return [];
+  const inside = writeInside(own, writes);
+  if (inside !== null) {
+    throw unusable(
+      `${quoted(inside.place)} was granted for writing, and is or lies in ${quoted(inside.holder)}, which contains the command`,
+      'grant a directory elsewhere',
+    );
+  }
+  const found = ownPlacesIn(own, writes);
+  const [first] = found;
+  if (first === undefined || wanted === 'sealed') return found;
+  throw new Diagnostic(
+    'E-CAP-020',
+    `${first} contains the command and lies in a directory that it may write, where class ${wanted} cannot keep it as it is`,
+    { hint: 'use class sealed, grant the writable parts one by one, or install it elsewhere' },
+  );
 }
 
 function environmentOf(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

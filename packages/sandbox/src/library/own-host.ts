@@ -12,6 +12,7 @@ import { architectureOf, findHelper } from '../host-containment.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
 import { type HostAbility, leastAbiForScoped } from '../launch/host-ability.ts';
 import { type OwnGroupFacts, ownGroupFacts, ownGroupId } from '../own-facts.ts';
+import { ownPlaces } from '../own-places.ts';
 import { probeHost } from '../probe-host.ts';
 import { strictestFilter } from '../seccomp/assemble.ts';
 import type { Architecture } from '../seccomp/allowed-calls.ts';
@@ -35,6 +36,8 @@ export interface Surroundings {
   readonly searchPath: string;
   /** For files of a moment, links resolved. */
   readonly temporaryDirectory: string;
+  /** The folder of this package and the program that runs it, links resolved. */
+  readonly own: readonly string[];
 }
 
 /** Throws `E-CAP-019` where the current directory is gone, or nothing can be written where temporary files go. */
@@ -49,8 +52,16 @@ export function ownSurroundings(): Surroundings {
       },
     );
   }
-  return { cwd: place, searchPath: env['PATH'] ?? '', temporaryDirectory: writableTemporary() };
+  return {
+    cwd: place,
+    searchPath: env['PATH'] ?? '',
+    temporaryDirectory: writableTemporary(),
+    own: (ownNow ??= ownPlaces(packageRoot())),
+  };
 }
+
+/** As this process was loaded: what comes to be there later is not it. */
+let ownNow: readonly string[] | null = null;
 
 function writableTemporary(): string {
   const path = tmpdir();

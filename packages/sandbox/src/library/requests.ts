@@ -12,7 +12,10 @@ export type SandboxClass = 'advisory' | 'scoped' | 'sealed';
 export interface Grants {
   /** Files and directories to read. One inside a path of `write` can be read only, in class `sealed`. */
   readonly read?: readonly string[];
-  /** Files and directories to read and to write. */
+  /**
+   * Files and directories to read and to write. This package, and the program that runs it, stay as they are where they lie in one: read only in class
+   * `sealed`, refused in `scoped`.
+   */
   readonly write?: readonly string[];
   /** May also run programs that lie in a path of `write`. */
   readonly runWritten?: boolean;
@@ -144,8 +147,8 @@ export interface ExplainedFile {
   readonly path: string;
   /** `run` and `write` include reading; `own` is a place of its own that is empty at first, which it can write. */
   readonly access: 'read' | 'run' | 'write' | 'write and run' | 'own';
-  /** `needed`: by its programs, or by every program. */
-  readonly why: 'granted' | 'needed' | 'own';
+  /** `needed`: by its programs, or by every program. `kept`: a part of this program in a place that was granted for writing, which stays as it is. */
+  readonly why: 'granted' | 'needed' | 'kept' | 'own';
 }
 
 export interface ExplainedLimit {

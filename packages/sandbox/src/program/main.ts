@@ -192,7 +192,9 @@ const words: Readonly<Record<ExplainedFile['access'], string>> = {
 /** What was granted and what is its own, each; what its programs need, counted by the directories at the top. */
 function fileLines(files: readonly ExplainedFile[]): readonly string[] {
   const [needed, others] = [true, false].map((isNeeded) => files.filter(({ why }) => (why === 'needed') === isNeeded));
-  const lines = (others ?? []).map(({ path, access }) => `${path}: ${words[access]}`);
+  const lines = (others ?? []).map(
+    ({ path, access, why }) => `${path}: ${words[access]}${why === 'kept' ? keptWord : ''}`,
+  );
   const few = (needed ?? []).length <= mostLines;
   if (few) return [...lines, ...(needed ?? []).map(({ path, access }) => `${path}: ${words[access]}, needed`)];
   const tops = new Map<string, number>();
@@ -202,6 +204,8 @@ function fileLines(files: readonly ExplainedFile[]): readonly string[] {
   }
   return [...lines, ...[...tops].map(([top, count]) => `${top}, ${count} needed (--json lists them)`)];
 }
+
+const keptWord = ', since it contains the command';
 
 const mostLines = 40;
 

@@ -41,13 +41,19 @@ export class GivenFolder implements GivenProject {
 
   /** Masked files may have other names, where a link is one of theirs. */
   preopens(writable: boolean, held: HeldDirectory[]): readonly Preopen[] {
-    const { path, masked } = this.#folder;
+    const { path, masked, own } = this.#folder;
     const directory = opened(path);
     held.push(directory);
-    const objects = masked.flatMap((each) => objectAt(join(path, each.path)));
+    const objectsOf = (places: readonly { readonly path: string }[]): readonly string[] =>
+      places.flatMap((each) => objectAt(join(path, each.path)));
+    // What svc is loaded from is nothing that a component has to see.
+    const objects = objectsOf([...masked, ...own.filter((each) => !each.writable)]);
     const isWritable = writable && this.#folder.writable;
     const place = { guestPath: `/${projectName}`, hostPath: directory.path, writable: isWritable };
-    return [{ ...place, masked: objects, ...(isWritable && this.#folder.keepsGit ? { maskedNames: ['.git'] } : {}) }];
+    const fixed = objectsOf(own);
+    return [
+      { ...place, masked: objects, fixed, ...(isWritable && this.#folder.keepsGit ? { maskedNames: ['.git'] } : {}) },
+    ];
   }
 }
 

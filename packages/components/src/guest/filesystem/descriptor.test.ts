@@ -58,13 +58,14 @@ function open(
     readonly hostPath?: string;
     readonly masked?: readonly string[];
     readonly maskedNames?: readonly string[];
+    readonly fixed?: readonly string[];
   } = {},
 ): Descriptor {
   const hostPath = options.hostPath ?? inside;
   const place =
     guard === 'descriptor-walk' ? openSync(hostPath, O_PATH | constants.O_DIRECTORY) : realpathSync(hostPath);
-  const { writable = true, masked, maskedNames = [] } = options;
-  const given = { guestPath: '/', place, writable, ...(masked === undefined ? {} : { masked, maskedNames }) };
+  const { writable = true, masked, maskedNames = [], fixed = [] } = options;
+  const given = { guestPath: '/', place, writable, ...(masked === undefined ? {} : { masked, maskedNames, fixed }) };
   const preopens = filesystem([given], room)['wasi:filesystem/preopens'] as unknown as Preopens;
   const [entry] = preopens.getDirectories();
   if (entry === undefined) throw new Error('no directory');
@@ -372,6 +373,22 @@ describe.each<FilesystemGuard>(['descriptor-walk', 'realpath-check'])('a masked 
     expect(refusal(() => root.createDirectoryAt('sub/.git'))).toBe('access');
     expect(refusal(() => root.renameAt('note', root, '.git'))).toBe('access');
     expect(content(root, 'sub/seen')).toBe('sub/seen');
+  });
+
+  it('keeps from it the place of what is not to be moved, and lets it into that', () => {
+    const root = open(guard, { masked: [], fixed: [objectAt('sub'), objectAt('sub/deep'), objectAt('note')] });
+    const changes = [
+      () => root.renameAt('sub', root, 'moved'),
+      () => root.renameAt('sub/deep', root, 'moved'),
+      () => root.removeDirectoryAt('sub/deep'),
+      () => root.unlinkFileAt('note'),
+      () => root.renameAt('conf/prod', root, 'note'),
+    ];
+    expect(changes.map(refusal)).toEqual(changes.map(() => 'access'));
+    expect(content(root, 'sub/seen')).toBe('sub/seen');
+    expect(refusal(() => root.createDirectoryAt('sub'))).toBe('exist');
+    root.renameAt('sub/seen', root, 'sub/deep/seen');
+    expect(content(root, 'sub/deep/seen')).toBe('sub/seen');
   });
 
   it('keeps masked files and directories from it under all their names', () => {

@@ -227,13 +227,13 @@ export class Descriptor extends HostObject {
   }
 
   removeDirectoryAt(path: string): void {
-    this.#change(path, (place) => rmdirSync(place));
+    this.#replace(path, (place) => rmdirSync(place));
   }
 
   renameAt(oldPath: string, target: Descriptor, newPath: string): void {
     this.#mustWrite();
     if (target.#mount !== this.#mount) refuse('cross-device');
-    this.#change(oldPath, (from) => target.#change(newPath, (to) => renameSync(from, to)));
+    this.#replace(oldPath, (from) => target.#replace(newPath, (to) => renameSync(from, to)));
   }
 
   symlinkAt(target: string, path: string): void {
@@ -244,7 +244,7 @@ export class Descriptor extends HostObject {
   }
 
   unlinkFileAt(path: string): void {
-    this.#change(path, (place) => unlinkSync(place));
+    this.#replace(path, (place) => unlinkSync(place));
   }
 
   isSameObject(other: Descriptor): boolean {
@@ -304,7 +304,17 @@ export class Descriptor extends HostObject {
   /** One change of the entry a path names. The entry itself is meant, never what a link there leads to. */
   #change(path: string, use: (place: string) => void): void {
     this.#mustWrite(path);
-    this.#at(path, 'never', ({ directory, name }) => use(directory.entry(name ?? refuse('invalid'))));
+    this.#at(path, 'never', ({ directory, name }) => {
+      use(directory.entry(name ?? refuse('invalid')));
+    });
+  }
+
+  /** A change after which what was there may be gone, or elsewhere. */
+  #replace(path: string, use: (place: string) => void): void {
+    this.#change(path, (place) => {
+      this.#mount.mask?.checkChange(place);
+      use(place);
+    });
   }
 
   #mustWrite(path?: string): void {

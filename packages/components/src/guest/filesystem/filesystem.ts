@@ -17,13 +17,13 @@ export function filesystem(
   onRefused: (path: string, code: string) => void = () => {},
 ): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
   const budget = new DescriptorBudget();
-  const roots = directories.map(({ guestPath, place, writable, masked, maskedNames }) => ({
+  const roots = directories.map(({ guestPath, place, writable, masked, maskedNames, fixed }) => ({
     guestPath,
     mount: {
       writable,
       budget,
       room,
-      mask: masked === undefined ? null : new Mask(masked, maskedNames),
+      mask: masked === undefined ? null : new Mask(masked, maskedNames, fixed),
       onRefused: (path: string, code: string) =>
         onRefused(guestPath === '/' ? path : `${guestPath.slice(1)}/${path}`, code),
     },

@@ -10,9 +10,11 @@ import { refuse } from './error-code.ts';
 export class Mask {
   readonly #objects: ReadonlySet<string>;
   readonly #names: ReadonlySet<string>;
+  readonly #fixed: ReadonlySet<string>;
 
-  /** `objects` are `<device>:<inode>` each; `names` are masked beside the usual ones, in any case. */
-  constructor(objects: readonly string[], names: readonly string[] = []) {
+  /** `objects` are `<device>:<inode>` each, like `fixed`, which stay where they are; `names` are masked beside the usual ones, in any case. */
+  constructor(objects: readonly string[], names: readonly string[] = [], fixed: readonly string[] = []) {
+    this.#fixed = new Set(fixed);
     this.#objects = new Set(objects);
     this.#names = new Set(names);
   }
@@ -26,11 +28,27 @@ export class Mask {
     if (this.#objects.size > 0) this.#check(lstatSync(path, { bigint: true }));
   }
 
+  /** Ends the call with `access` for an entry that is to be renamed, removed or replaced, and stays where it is. */
+  checkChange(entry: string): void {
+    if (this.#fixed.size === 0) return;
+    const found = lstatSync(entry, { bigint: true, throwIfNoEntry: false });
+    if (found !== undefined && this.#fixed.has(objectName(found))) refuse('access');
+  }
+
   checkFile(descriptor: number): void {
     if (this.#objects.size > 0) this.#check(fstatSync(descriptor, { bigint: true }));
   }
 
-  #check({ dev, ino }: { readonly dev: bigint; readonly ino: bigint }): void {
-    if (this.#objects.has(`${dev}:${ino}`)) refuse('access');
+  #check(found: ObjectNumbers): void {
+    if (this.#objects.has(objectName(found))) refuse('access');
   }
+}
+
+interface ObjectNumbers {
+  readonly dev: bigint;
+  readonly ino: bigint;
+}
+
+function objectName({ dev, ino }: ObjectNumbers): string {
+  return `${dev}:${ino}`;
 }

@@ -8,6 +8,7 @@ import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { parseCeiling } from '@svc/sandbox/floor.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
 import { hostContainment } from '@svc/sandbox/host-containment.ts';
+import { ownPlaces } from '@svc/sandbox/own-places.ts';
 import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { GivenFolder } from '../../capsule/given-project.ts';
@@ -38,7 +39,7 @@ interface OpenedTask {
 
 /**
  * Chooses the model, and decides what the task is granted on this host. Throws the Diagnostic of a folder that is not given to an agent
- * (`E-CAP-022`, `E-CAP-023`), or of a model that is not there (`E-MAN-004`). Writes nothing.
+ * (`E-CAP-022` to `E-CAP-025`), or of a model that is not there (`E-MAN-004`). Writes nothing.
  */
 export async function openTask(flags: TaskFlags, context: CommandContext): Promise<OpenedTask> {
   const { cwd, home, env } = context;
@@ -59,6 +60,7 @@ export async function openTask(flags: TaskFlags, context: CommandContext): Promi
     path,
     writable,
     keepsGit: flags.writeGit !== true,
+    own: writable ? ownPlaces(packageRoot) : [],
     splits: achieved === 'scoped',
     clock: systemClock,
     uid: facts.uid,
