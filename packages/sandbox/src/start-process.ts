@@ -80,7 +80,7 @@ async function openDescriptors(
   pipes: PipeStock | undefined,
   { stdin, output }: Pick<LaunchRequest, 'stdin' | 'output'>,
 ): Promise<ChildDescriptors> {
-  const input = stdin === 'null' ? 'ignore' : stdin === 'pipe' ? 'pipe' : 0;
+  const input = stdin === 'inherit' ? 0 : stdin === 'pipe' ? 'pipe' : 'ignore';
   if (output === 'inherit') return ownOutputs(input);
   const count = input === 'pipe' && pipes?.servesInputs === true ? 3 : 2;
   const readEnds = (await pipes?.take(count)) ?? null;

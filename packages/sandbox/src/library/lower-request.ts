@@ -12,6 +12,7 @@ import { formatDestination, type NetworkDestination, parseDestination } from '@s
 import { longestTimerMs } from '@svc/kit/units.ts';
 import { containedEnvironment, searchPathOutside } from '../contained-environment.ts';
 import { findProgram } from '../find-program.ts';
+import { checkRequest } from './check-request.ts';
 import { ownPlacesIn, writeInside } from '../own-places.ts';
 import { leastGrants, type ProcessGrants, type ResourceLimits } from '../launch/process-grants.ts';
 import type { Surroundings } from './own-host.ts';
@@ -50,6 +51,7 @@ const ownPlaces = ['/proc', '/dev'];
 
 /** Throws `E-CAP-019`, `E-CAP-001`, `E-CAP-020`, and `E-CAP-021` for a program that is not there. */
 export function lowerRequest(request: SandboxRequest, surroundings: Surroundings): LoweredRequest {
+  checkRequest(request);
   const { command, grants = {}, class: wanted = 'sealed' } = request;
   const [name = '', ...args] = command;
   if (name === '') throw unusable('a command is to be run, and none is named', 'name a program as the first word');
