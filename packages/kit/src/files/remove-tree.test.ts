@@ -36,6 +36,24 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a tree that is removed (skipped w
     expect([existsSync(tree), victims()]).toEqual([false, 3]);
   });
 
+  it('is gone for an ordinary user too where its owner may neither write nor look', async () => {
+    const tree = join(folder, 'tree');
+    mkdirSync(join(tree, 'go/pkg/mod', ...Array.from({ length: 40 }, () => 'd')), { recursive: true });
+    for (const path of ['go/pkg/file', 'go/pkg/mod/file']) writeFileSync(join(tree, path), 'x');
+    const nobody = 65_534;
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) execFileSync('chown', ['-R', `${nobody}:${nobody}`, folder]);
+    execFileSync('chmod', ['-R', 'a-w', join(tree, 'go')]);
+    execFileSync('chmod', ['000', join(tree, 'go/pkg/mod/d')]);
+    if (isRoot) process.seteuid?.(nobody);
+    try {
+      expect(await removeTree(tree)).toBe(true);
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+    }
+    expect(existsSync(tree)).toBe(false);
+  });
+
   it('is gone when it is deeper than any path', async () => {
     const tree = join(folder, 'tree');
     mkdirSync(tree);

@@ -1,9 +1,9 @@
 /** Removes a directory with all that is in it, while others who may write there try to lead the removal elsewhere. */
 
-import { closeSync, openSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
+import { chmodSync, closeSync, constants, openSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 
-import { listFlags } from './held-directory.ts';
+import { listFlags, O_PATH } from './held-directory.ts';
 import { temporaryName } from './temporary-name.ts';
 import { unlessErrno, unlessRefused, unlessRefusedLater } from './unless-refused.ts';
 
@@ -15,8 +15,9 @@ const mostEntries = 5_000_000;
 const entriesBetweenTurns = 500;
 
 /**
- * Every step starts at an open directory and follows no link, so nothing outside is touched whatever is put in place of what. Linux only. Returns
- * whether all is gone: not where the system refuses, as for directories that nobody may read, or where others go on writing.
+ * Every step starts at an open directory and follows no link, so nothing outside is touched whatever is put in place of what. Linux only. What
+ * is in directories of ours is removed whatever their modes say. Returns whether all is gone: not where the system refuses, as for directories of somebody
+ * else, or where others go on writing.
  */
 export async function removeTree(directory: string): Promise<boolean> {
   return await unlessRefusedLater(async () => {
@@ -59,9 +60,12 @@ class Removal {
     const entry = Buffer.concat([Buffer.from(`/proc/self/fd/${directory}/`), name]);
     if (isOver(() => unlinkSync(entry))) return;
     if (level >= mostLevels) {
+      // What is moved to another directory has to be writable itself.
+      openForChange(entry);
       if (isOver(() => renameSync(entry, `/proc/self/fd/${this.#root}/${temporaryName()}`))) this.#moved += 1;
       return;
     }
+    openForChange(entry);
     const child = openedOrNull(entry);
     if (child === null) return;
     try {
@@ -80,6 +84,17 @@ function isOver(operation: () => void): boolean {
     return true;
   };
   return unlessRefused(() => unlessErrno(['ENOENT'], done, true), false);
+}
+
+/** Lets its owner read and change a directory: Go writes its modules into such as nobody may change. Held, so that no link is followed meanwhile. */
+function openForChange(entry: Buffer): void {
+  const held = unlessRefused(() => openSync(entry, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW), null);
+  if (held === null) return;
+  try {
+    unlessRefused(() => chmodSync(`/proc/self/fd/${held}`, 0o700), undefined);
+  } finally {
+    closeSync(held);
+  }
 }
 
 /** Null for what is not a directory, or not to be read. */
