@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
 
 import { findProgram, malformedRequest, type ProgramLookup, refusalOfError } from './find-program.ts';
+import { UnfitPlan } from './launch/launch-plan.ts';
 import type { LaunchSheet, LaunchSheets, Startable } from './launch/launch-sheets.ts';
 import type { LaunchedProcess, Launcher, LaunchOutcome, LaunchRequest } from './launcher.ts';
 import type { LimitWatch } from './limits/session-limits.ts';
@@ -52,7 +53,10 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Cont
       if (problem !== null) return { kind: 'refused', reason: problem };
       const found = findStartable(request, options);
       if (found.kind === 'refused') return found;
-      return await start(sheets.sheetFor(found.startable), request, options);
+      const sheet = fittingSheet(sheets, found.startable);
+      return sheet instanceof UnfitPlan
+        ? { kind: 'refused', reason: sheet.message }
+        : await start(sheet, request, options);
     },
     prepare(request) {
       const found = findStartable(request, options);
@@ -60,6 +64,15 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Cont
       void options.pipes.fill();
     },
   };
+}
+
+function fittingSheet(sheets: LaunchSheets, startable: Startable): LaunchSheet | UnfitPlan {
+  try {
+    return sheets.sheetFor(startable);
+  } catch (error) {
+    if (error instanceof UnfitPlan) return error;
+    throw error;
+  }
 }
 
 type StartableLookup =

@@ -128,6 +128,44 @@ describe.each(['sealed', 'scoped', 'advisory'] as const)('a command in class %s'
   });
 });
 
+describe('what explain says', () => {
+  it('of a temporary directory of the host that is granted for reading is what the command has', async (context) => {
+    await needsClass(context, 'sealed');
+    const grants = { read: ['/tmp'] };
+    const { files } = await explain({ command: ['true'], grants });
+    expect(files.find(({ path }) => path === '/tmp')).toEqual({ path: '/tmp', access: 'read', why: 'granted' });
+    const { out } = await shell(
+      'echo x > /tmp/x; echo "$TMPDIR" | grep -c "^/tmp/svc-sandbox-"; mktemp | grep -c .',
+      grants,
+      {
+        cwd: undefined,
+      },
+    );
+    expect(out).toBe(realpathSync(tmpdir()) === '/tmp' ? '1\n1\n' : '0\n1\n');
+  });
+
+  it('of more than fits into a launch is what the launch says', async (context) => {
+    await needsClass(context, 'sealed');
+    const read = Array.from({ length: 1100 }, (_, number) => at('many', `${number}`));
+    mkdirSync(at('many'));
+    for (const path of read) writeFileSync(path, '');
+    for (const call of [explain, launch]) {
+      const failure: unknown = await call({ command: ['true'], grants: { read } }).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ code: 'E-CAP-021' });
+      expect(String(failure)).toMatch(
+        /was not started: what it is granted and what its programs need are \d+ places, and a launch has room for 1024: grant directories/,
+      );
+    }
+  });
+
+  it('of the largest limits is what holds', async (context) => {
+    await needsClass(context, 'sealed');
+    const most = Number.MAX_SAFE_INTEGER;
+    const limits = { memoryBytes: most, processes: 4_194_304, openFiles: most, fileBytes: most, cpuSeconds: most };
+    expect((await shell('echo ran', { limits })).out).toBe('ran\n');
+  });
+});
+
 describe('a sealed command', () => {
   it('cannot write what is granted for reading inside a place that it may write', async (context) => {
     await needsClass(context, 'sealed');

