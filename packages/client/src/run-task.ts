@@ -139,7 +139,8 @@ async function endedBefore(
     () => (isCome = true),
     () => (isCome = true),
   );
-  for (let failures = 0; !isCome;) {
+  let failures = 0;
+  for (;;) {
     try {
       const now = await look();
       if (terminal.has(now.state)) return now;
