@@ -6,9 +6,9 @@ import { dirname, relative } from 'node:path';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import type { KeptPlace } from './launch/process-grants.ts';
 
-/** What is loaded or started later without containment: the folder of the installed package, and the program that runs it. Links resolved. */
-export function ownPlaces(packageRoot: string): readonly string[] {
-  return [packageRoot, process.execPath].map((path) => realpathSync(path));
+/** What is loaded or started later without containment: the folder of the installed package, and the `node` that runs it. Links resolved. */
+export function ownPlaces(packageRoot: string, node: string): readonly string[] {
+  return [packageRoot, node].map((path) => realpathSync(path));
 }
 
 /** Those of the program's own places that lie in, or are, a directory or file that may be written. */

@@ -3,7 +3,7 @@
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { arch, cwd, env, getuid, platform } from 'node:process';
+import { arch, cwd, env, execPath, getuid, platform } from 'node:process';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
@@ -56,7 +56,7 @@ export function ownSurroundings(): Surroundings {
     cwd: place,
     searchPath: env['PATH'] ?? '',
     temporaryDirectory: writableTemporary(),
-    own: (ownNow ??= ownPlaces(packageRoot())),
+    own: (ownNow ??= ownPlaces(packageRoot(), execPath)),
   };
 }
 

@@ -60,7 +60,7 @@ export async function openTask(flags: TaskFlags, context: CommandContext): Promi
     path,
     writable,
     keepsGit: flags.writeGit !== true,
-    own: writable ? ownPlaces(packageRoot) : [],
+    own: writable ? ownPlaces(packageRoot, process.execPath) : [],
     splits: achieved === 'scoped',
     clock: systemClock,
     uid: facts.uid,
