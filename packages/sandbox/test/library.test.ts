@@ -137,11 +137,22 @@ describe('what explain says', () => {
     const { out } = await shell(
       'echo x > /tmp/x; echo "$TMPDIR" | grep -c "^/tmp/svc-sandbox-"; mktemp | grep -c .',
       grants,
-      {
-        cwd: undefined,
-      },
     );
     expect(out).toBe(realpathSync(tmpdir()) === '/tmp' ? '1\n1\n' : '0\n1\n');
+  });
+
+  it('of a program that lies where the command may write names the grant, as the launch does', async (context) => {
+    await needsClass(context, 'sealed');
+    mkdirSync(at('tools'));
+    writeFileSync(at('tools/own'), '#!/bin/sh\n', { mode: 0o755 });
+    const request = { command: ['true'], grants: { write: [at('tools')], run: [at('tools/own')] } };
+    const said = [
+      `${at('tools/own')} lies where the command may write, and runs only where that is granted too (runWritten)`,
+    ];
+    expect((await explain(request)).warnings).toEqual(expect.arrayContaining(said));
+    const launched = await launch(request);
+    await launched.output();
+    expect(launched.warnings).toEqual(expect.arrayContaining(said));
   });
 
   it('of more than fits into a launch is what the launch says', async (context) => {
@@ -151,10 +162,12 @@ describe('what explain says', () => {
     for (const path of read) writeFileSync(path, '');
     for (const call of [explain, launch]) {
       const failure: unknown = await call({ command: ['true'], grants: { read } }).catch((error: unknown) => error);
-      expect(failure).toMatchObject({ code: 'E-CAP-021' });
-      expect(String(failure)).toMatch(
-        /was not started: what it is granted and what its programs need are \d+ places, and a launch has room for 1024: grant directories/,
-      );
+      expect(failure).toMatchObject({
+        code: 'E-CAP-021',
+        message: expect.stringMatching(
+          /was not started: what it is granted and what its programs need are \d+ places, and a launch has room for 1024: grant directories/,
+        ),
+      });
     }
   });
 

@@ -11,6 +11,7 @@ import { grantedFiles } from '../launch/launch-sheets.ts';
 import type { LimitHold } from '../limits/held-limits.ts';
 import { environmentIn, grantsIn, type LoweredRequest, lowerRequest } from './lower-request.ts';
 import { containmentOf, ownSurroundings } from './own-host.ts';
+import { inWordsOfLibrary } from './launch.ts';
 import { StartRefusal } from './start-refusal.ts';
 import type { ExplainedFile, ExplainedLimit, Explanation, SandboxRequest, Grants, SandboxClass } from './requests.ts';
 
@@ -56,7 +57,7 @@ export async function explain(request: SandboxRequest): Promise<Explanation> {
     env: Object.keys(env).sort(),
     limits: explainedLimits(lowered, hold),
     notStopped: notStopped(lowered.class, request.grants ?? {}),
-    warnings: files.problems,
+    warnings: files.problems.map(inWordsOfLibrary),
   };
 }
 

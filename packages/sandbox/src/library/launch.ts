@@ -83,7 +83,7 @@ async function start({ request, lowered, place, session, refused }: Start): Prom
     stdin: launched.stdin,
     stdout,
     stderr,
-    warnings: problems,
+    warnings: problems.map(inWordsOfLibrary),
     ended,
     output: async (): Promise<Output> => {
       bound.lower(mostGathered);
@@ -134,13 +134,18 @@ class Ending {
   }
 }
 
+/** What the rest of the sandbox says in the words of a manifest, which users of the library do not have. */
+export function inWordsOfLibrary(sentence: string): string {
+  return sentence.replace('capabilities.network.allow', 'the grant').replace('workdir_exec', 'runWritten');
+}
+
 /** Destinations that the proxy refused, each once. */
 class NetworkRefusals {
   readonly #found = new Map<string, Refusal>();
 
   note({ destination, verdict, reason }: EgressDecision): void {
     if (verdict === 'allowed' || this.#found.size >= mostRefusals) return;
-    const said = (reason ?? '').replace('capabilities.network.allow', 'the grant');
+    const said = inWordsOfLibrary(reason ?? '');
     this.#found.set(`${destination}`, { kind: 'network', destination, reason: said });
   }
 
