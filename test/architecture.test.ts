@@ -73,7 +73,6 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   // Run in a browser, and draw or ask again by its clock.
   'viewer/src/page/draw-timeline.ts',
   'viewer/src/page/live-turn.tsx',
-  'viewer/src/worker/follow-events.ts',
   // What the library is told of the process that uses it: where it is, its user, its search path.
   'sandbox/src/library/own-host.ts',
   // What a program begins with: arguments, environment, streams and signals of `svc-registry`, `svc-referee` and `svc-sandbox`.

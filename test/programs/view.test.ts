@@ -133,6 +133,24 @@ describe('the page of recorded sessions', () => {
     expect((await view.ask(`/compare?a=${older}&b=ses_00000000000000000000000000000000`)).status).toBe(404);
   });
 
+  it(
+    'says of a damaged journal that it was not compared as a whole, and not that a step is missing',
+    patience,
+    async () => {
+      const { workspace, id } = await recorded();
+      expect((await svc(workspace, ['run', '--task', 'Paint the shed.'])).code).toBe(0);
+      const journal = join(folderOf(workspace, id), 'journal.jsonl');
+      writeFileSync(journal, readFileSync(journal, 'utf8').replace('deep/colour', 'deep/COLOUR'));
+      const view = await ViewProcess.start(workspace);
+      const { sessions } = (await view.json('/sessions')) as { sessions: { session_id: string }[] };
+      const newer = sessions.map(({ session_id: each }) => each).find((each) => each !== id) ?? '';
+      expect(await view.json(`/compare?a=${id}&b=${newer}`)).toMatchObject({
+        parting: null,
+        notes: [expect.stringMatching(/^A journal is damaged: a record .* What stands behind it was not compared\.$/)],
+      });
+    },
+  );
+
   it('has the sessions that others delegated to at addresses of their own', patience, async () => {
     const { workspace, id } = await recorded();
     const below = join(folderOf(workspace, id), 'children', 'painter-0001', '.svc', 'sessions');
@@ -489,7 +507,7 @@ describe('the page of a running session', () => {
     const { session_id: id } = running.line;
     const view = await ViewProcess.start(running.workspace, [id]);
     const streams = await Promise.all(
-      ['trace', 'journal', 'events'].map(async (what) => new ReadStream(await view.open(`/s/${id}/${what}`))),
+      ['trace', 'journal', 'events', 'now'].map(async (what) => new ReadStream(await view.open(`/s/${id}/${what}`))),
     );
     await Promise.all(streams.map(async (stream) => await stream.until('\n')));
     view.process.child.kill('SIGINT');
@@ -511,6 +529,7 @@ describe('the page of a running session', () => {
     const view = await ViewProcess.start(running.workspace, [id], { env });
     const events = new ReadStream(await view.open(`/s/${id}/events`));
     await events.until('event: snapshot\n');
+    const now = new ReadStream(await view.open(`/s/${id}/now`));
     const watching = new SvcProcess(running.workspace, ['watch', id], { env });
     onTestFinished(async () => {
       watching.child.kill('SIGKILL');
@@ -520,17 +539,28 @@ describe('the page of a running session', () => {
     expect((await view.call(id, 'message/send', message)).status).toBe(200);
     const asked = await events.until('event: question\n');
     const [, taskId = ''] = /"task_id":"(tsk_[0-9a-f]+)"/.exec(asked) ?? [];
+    await now.until('"question":{');
+    expect(JSON.parse(now.text.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({
+      question: { task: taskId, wait: 'q1', prompt: 'Which colour?' },
+      calls: [{ name: 'svc-tool-request-input', about: 'Which colour?', tail: '' }],
+      task: taskId,
+      turn: 1,
+    });
     const answer = await view.call(id, 'tasks/answer', { id: taskId, wait: 'q1', text: 'Blue.' });
     expect(JSON.parse(answer.text)).toMatchObject({ result: { id: taskId, status: { state: 'working' } } });
     await events.until('event: task_settled\n');
     await watching.printed(/Blue it is\./);
     await watching.printed(/\[completed\] session ended/);
     expect(events.text).toContain('"state":"completed","message":"session ended"');
+    await now.until('"question":null,"task":null,');
     // The answer that comes second comes too late, there as here.
     const late = await view.call(id, 'tasks/answer', { id: taskId, wait: 'q1', text: 'Red.' });
     expect(JSON.parse(late.text)).toMatchObject({ error: { code: -32_010 } });
     expect((await svc(running.workspace, ['answer', id, 'Red.'], { env })).stderr).toMatch(/^error\[E-RUN-093\]/);
-    expect(events.text + answer.text + late.text).not.toContain('token-of-the-listener');
+    await running.terminate();
+    await now.untilOver();
+    expect((await view.ask(`/s/${id}/now`)).status).toBe(410);
+    expect(events.text + now.text + answer.text + late.text).not.toContain('token-of-the-listener');
   });
 
   it('calls no other method, and nothing where it may only look', patience, async () => {

@@ -1,6 +1,8 @@
 /** What a page and its worker say to each other. */
 
-/** Rows as columns: `names` and `details` are for people, the rest is for drawing and counting. Times are milliseconds since the session began. */
+import type { LiveNow } from '@svc/protocol/viewed-session.ts';
+
+/** Rows as columns: names and details are for people, the rest is for drawing and counting. Times are milliseconds since the session began. */
 export interface RowBlock {
   readonly first: number;
   readonly kind: Uint8Array;
@@ -11,8 +13,12 @@ export interface RowBlock {
   readonly task: Int32Array;
   readonly input: Uint32Array;
   readonly output: Uint32Array;
+  /** The place of each name among all names, of which `names` are those that are new. */
+  readonly name: Uint32Array;
   readonly names: readonly string[];
-  readonly details: readonly string[];
+  /** All details in one text. */
+  readonly details: string;
+  readonly detailLengths: Uint16Array;
 }
 
 export interface NewTask {
@@ -100,41 +106,6 @@ export interface Block {
   readonly hasEvidence: boolean;
 }
 
-/** What a running capsule does right now. */
-export interface LiveNow {
-  readonly isConnected: boolean;
-  /** Null while nothing waits for an answer. */
-  readonly question: LiveQuestion | null;
-  readonly calls: readonly LiveCall[];
-  /** The task that runs; null for none. */
-  readonly taskId: string | null;
-  readonly turn: number;
-  /** The end of the text of the turn that is being written. */
-  readonly text: string;
-  readonly isThinking: boolean;
-  /** Why the driver asks the model again; '' when it does not. */
-  readonly retry: string;
-  readonly waitingTasks: number;
-  readonly model: string;
-}
-
-export interface LiveQuestion {
-  readonly taskId: string;
-  readonly waitId: string;
-  readonly prompt: string;
-}
-
-export interface LiveCall {
-  readonly key: string;
-  readonly taskId: string;
-  readonly name: string;
-  readonly about: string;
-  /** The end of what it has written so far. */
-  readonly tail: string;
-  /** Milliseconds of `performance.timeOrigin`'s clock when it was told of. */
-  readonly since: number;
-}
-
 export type FromWorker =
   | Block
   /** The trace is read to its end: what comes now is new. `tailBytes` belong to a line that never ended. */
@@ -143,10 +114,10 @@ export type FromWorker =
       readonly kind: 'journal';
       readonly version: number;
       readonly steps: number;
-      readonly capture: string;
       readonly manifest: string | null;
     }
-  | { readonly kind: 'live'; readonly now: LiveNow }
+  /** Null while nothing tells what the capsule does. */
+  | { readonly kind: 'live'; readonly now: LiveNow | null }
   /** Reading has ended before the end of the file. */
   | { readonly kind: 'lost'; readonly what: 'trace' | 'journal'; readonly why: string }
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
@@ -158,8 +129,6 @@ export type Place =
       readonly kind: 'server';
       /** Of the session, absolute, with `/` at its end. */ readonly base: string;
       readonly token: string;
-      readonly isLive: boolean;
-      readonly hasJournal: boolean;
     }
   | {
       readonly kind: 'held';
@@ -170,6 +139,8 @@ export type Place =
 
 export type ToWorker =
   | { readonly kind: 'open'; readonly place: Place }
+  /** What there is beside the trace of a session that a server has. */
+  | { readonly kind: 'more'; readonly hasJournal: boolean; readonly isLive: boolean }
   | { readonly kind: 'ask'; readonly id: number; readonly what: keyof Questions; readonly about: unknown };
 
 /** What a page may ask of its worker, and what it gets. */

@@ -29,12 +29,12 @@ describe.skipIf(chromiumPath === null)('what axe finds (skipped without Chromium
   afterAll(closeBrowser);
 
   it.each(looks)('is nothing on any tab, $scheme and $width wide', async (look) => {
-    const { trace, events } = runningCapsule();
+    const { trace, now } = runningCapsule();
     const server = await new StandInServer(
       [
         { ...made, files },
         other,
-        { id: 'ses_live', trace, events, rpc: () => ({ result: {} }) },
+        { id: 'ses_live', trace, now, rpc: () => ({ result: {} }) },
         { id: 'ses_empty', trace: '', row: { capsule: 'empty' } },
       ],
       parting,

@@ -24,8 +24,8 @@ async function watching(
     asked.push({ method, params });
     return { result: { status: { state: 'working' } } };
   };
-  const { trace, events } = capsule;
-  const server = await new StandInServer([{ id: 'ses_live', trace, events, rpc, ...more }]).listen();
+  const { trace, now } = capsule;
+  const server = await new StandInServer([{ id: 'ses_live', trace, now, rpc, ...more }]).listen();
   onTestFinished(() => server.close());
   const { page, faults, close } = await openPage(server.url('ses_live', '&tab=conversation'));
   onTestFinished(close);

@@ -15,10 +15,10 @@ interface AppProps {
 }
 
 export function App({ source, makeWorker }: AppProps): JSX.Element {
-  const { session } = address.value;
   if (source === null) return <NoToken />;
-  if (session === null) return <SessionsList source={source} />;
-  return <SessionLoader key={session} id={session} source={source} makeWorker={makeWorker} />;
+  const session = source.isServed ? address.value.session : source.id;
+  if (source.isServed && session === null) return <SessionsList source={source} />;
+  return <SessionLoader key={session} id={session ?? ''} source={source} makeWorker={makeWorker} />;
 }
 
 function NoToken(): JSX.Element {

@@ -1,14 +1,13 @@
 /** A session that a task asked for, within the conversation of that task: read when it is opened. */
 
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 
 import type { Child } from '../messages.ts';
-import { Session } from '../store/session.ts';
 import type { Source } from '../store/source.ts';
-import { View } from '../store/view.ts';
+import type { View } from '../store/view.ts';
 import { duration } from '../text/words.ts';
-import { useLoading } from './loading.ts';
+import { useOpened } from './opened-session.ts';
 import { theirs } from './theirs.tsx';
 import type { WorkerMaker } from './workers.ts';
 
@@ -57,20 +56,8 @@ function wordsOf(child: Child | undefined): string {
 }
 
 function Opened({ id, source, makeWorker, inner }: ChildProps & { readonly id: string }): JSX.Element {
-  const facts = useLoading(() => source.facts(id), [id]);
-  const [view, setView] = useState<View | null>(null);
-  useEffect(() => {
-    if (facts.kind !== 'there') return undefined;
-    const session = new Session(makeWorker(), source.place(facts.value));
-    const opened = new View(session);
-    setView(opened);
-    return () => {
-      opened.close();
-      session.close();
-    };
-  }, [facts.kind]);
+  const { view, facts } = useOpened(id, source, makeWorker);
   if (facts.kind === 'fault') return <p class="note">Its session is not here: {facts.why}</p>;
-  if (view === null) return <p class="note">Reading…</p>;
   return (
     <div class="nested">
       <p class="faint">

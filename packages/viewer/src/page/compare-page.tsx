@@ -1,123 +1,100 @@
 /** The tab Compare: two sessions side by side, where they part, and their sums. */
 
 import { useSignal } from '@preact/signals';
+import type { ListedSession, ViewedComparison, ViewedFacts, ViewedParting } from '@svc/protocol/viewed-session.ts';
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 
 import type { JournalStep } from '../messages.ts';
 import { align, type AlignedRow, partingRow } from '../store/alignment.ts';
 import { sumsOf } from '../store/session-sums.ts';
-import { Session } from '../store/session.ts';
-import type { Comparison, Parting, SessionFacts, SessionRow, Source } from '../store/source.ts';
+import type { Session } from '../store/session.ts';
+import type { ServedSource, Source } from '../store/source.ts';
 import type { View } from '../store/view.ts';
 import { duration, minute } from '../text/words.ts';
-import { type Loading, useLoading } from './loading.ts';
+import { useLoading } from './loading.ts';
+import { useOpened } from './opened-session.ts';
 import { TextBlock, theirs } from './theirs.tsx';
 import { type RowAttributes, VirtualList } from './virtual-list.tsx';
 import type { WorkerMaker } from './workers.ts';
 
 interface CompareProps {
   readonly view: View;
-  readonly facts: SessionFacts;
-  readonly source: Source;
+  readonly facts: ViewedFacts;
+  readonly source: ServedSource;
   readonly makeWorker: WorkerMaker;
 }
 
-export function ComparePage({ view, facts, source, makeWorker }: CompareProps): JSX.Element {
-  const sessions = useLoading(() => source.sessions(), [source]);
-  const other = useSignal<string | null>(null);
-  const held = useLoading(async () => (source.isServed ? null : await source.compare(facts.id, '')), [facts.id]);
-  const others = sessions.kind === 'there' ? sessions.value.filter(({ id }) => id !== facts.id) : [];
-  if (!source.isServed) {
-    if (held.kind !== 'there') return <p class="empty">{held.kind === 'fault' ? held.why : 'Reading…'}</p>;
-    return held.value === null ? (
-      <p class="empty">This file holds one session. svc view, with its server, compares two.</p>
-    ) : (
-      <section class="page" aria-label="Compare" tabIndex={0}>
-        <PartingPart comparison={held.value} />
-      </section>
-    );
-  }
+export function ComparePage({
+  source,
+  ...props
+}: Omit<CompareProps, 'source'> & { readonly source: Source }): JSX.Element {
+  return source.isServed ? (
+    <Compare source={source} {...props} />
+  ) : (
+    <p class="empty">This file holds one session. svc view, with its server, compares two.</p>
+  );
+}
+
+function Compare({ facts, source, ...props }: CompareProps): JSX.Element {
+  const sessions = useLoading(() => source.sessions(), []);
+  const other = useSignal('');
+  const others = sessions.kind === 'there' ? sessions.value.filter(({ session_id: id }) => id !== facts.id) : [];
   return (
     <section class="compare" aria-label="Compare">
       <div class="compare-head">
         <label>
           <span class="muted">Compare with</span>{' '}
-          <select
-            value={other.value ?? ''}
-            onChange={({ currentTarget }) => void (other.value = currentTarget.value || null)}
-          >
+          <select value={other.value} onChange={({ currentTarget }) => void (other.value = currentTarget.value)}>
             <option value="">
               {others.length === 0 && sessions.kind === 'there' ? 'no other session is here' : 'choose a session'}
             </option>
             {others.slice(0, 500).map((row) => (
-              <option value={row.id}>{optionText(row)}</option>
+              <option value={row.session_id}>{optionText(row)}</option>
             ))}
           </select>
         </label>
       </div>
-      {other.value === null ? (
+      {other.value === '' ? (
         <p class="empty">
           {sessions.kind === 'fault' ? sessions.why : 'Choose another session to see where the two part.'}
         </p>
       ) : (
-        <Compared
-          key={other.value}
-          id={other.value}
-          view={view}
-          facts={facts}
-          source={source}
-          makeWorker={makeWorker}
-        />
+        <Compared key={other.value} id={other.value} facts={facts} source={source} {...props} />
       )}
     </section>
   );
 }
 
 /** An option is one text: what could turn it around is left out. */
-function optionText({ capsule, startedAt, status, id, task }: SessionRow): string {
-  const text = `…${id.slice(-4)} · ${capsule} · ${startedAt === null ? '' : minute(startedAt)} · ${status} · ${task.slice(0, 60)}`;
+function optionText({ capsule, started_at_ms: at, status, session_id: id, task }: ListedSession): string {
+  const text = `…${id.slice(-4)} · ${capsule ?? ''} · ${at === null ? '' : minute(at)} · ${status} · ${(task ?? '').slice(0, 60)}`;
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '');
 }
 
+/** Reads the other session, as long as it is compared with. */
 function Compared({ id, view, facts, source, makeWorker }: CompareProps & { readonly id: string }): JSX.Element {
-  const comparison = useLoading(() => source.compare(facts.id, id), [id]);
-  const other = useOther(id, source, makeWorker);
+  const comparison = useLoading(() => source.compare(facts.id, id), []);
+  const other = useOpened(id, source, makeWorker);
   if (comparison.kind === 'loading') return <p class="empty">Comparing…</p>;
   return (
     <>
       {comparison.kind === 'fault' ? (
         <p class="note padded">{comparison.why}</p>
       ) : (
-        comparison.value !== null && <PartingPart comparison={comparison.value} />
+        <PartingPart comparison={comparison.value} />
       )}
-      {other.kind === 'fault' && <p class="note padded">{other.why}</p>}
-      {other.kind === 'there' && (
-        <SideBySide
-          view={view}
-          other={other.value}
-          parting={comparison.kind === 'there' ? (comparison.value?.parting ?? null) : null}
-        />
-      )}
+      {other.facts.kind === 'fault' && <p class="note padded">{other.facts.why}</p>}
+      <SideBySide
+        a={view.session}
+        b={other.view.session}
+        parting={comparison.kind === 'there' ? comparison.value.parting : null}
+      />
     </>
   );
 }
 
-/** Reads the other session, as long as it is compared with. */
-function useOther(id: string, source: Source, makeWorker: WorkerMaker): Loading<Session> {
-  const facts = useLoading(() => source.facts(id), [id]);
-  const [session, setSession] = useState<Session | null>(null);
-  useEffect(() => {
-    if (facts.kind !== 'there') return undefined;
-    const opened = new Session(makeWorker(), source.place({ ...facts.value, isLive: false }));
-    setSession(opened);
-    return () => opened.close();
-  }, [facts.kind]);
-  if (facts.kind === 'fault') return facts;
-  return session === null ? { kind: 'loading' } : { kind: 'there', value: session };
-}
-
-function PartingPart({ comparison: { parting, notes } }: { readonly comparison: Comparison }): JSX.Element {
+function PartingPart({ comparison: { parting, notes = [] } }: { readonly comparison: ViewedComparison }): JSX.Element {
   const doubts = notes.map((note) => <p class="note">{theirs(note)}</p>);
   if (parting === null)
     return notes.length > 0 ? (
@@ -134,10 +111,10 @@ function PartingPart({ comparison: { parting, notes } }: { readonly comparison: 
       {difference !== null && (
         <div class="two">
           <Side title="This session">
-            <TextBlock text={{ kind: 'text', text: difference.a, more: 0 }} kind="del" />
+            <TextBlock text={{ kind: 'text', text: difference.a ?? '', more: 0 }} kind="del" />
           </Side>
           <Side title="The other">
-            <TextBlock text={{ kind: 'text', text: difference.b, more: 0 }} kind="add" />
+            <TextBlock text={{ kind: 'text', text: difference.b ?? '', more: 0 }} kind="add" />
           </Side>
         </div>
       )}
@@ -154,13 +131,14 @@ function Side({ title, children }: { readonly title: string; readonly children: 
   );
 }
 
-function whereOf({ steps, task, turn }: Parting): string {
+function whereOf({ steps, task, turn }: ViewedParting): string {
   const step = steps.a ?? steps.b;
   if (step !== null) return `at step ${step}${turn === null ? '' : `, turn ${turn}`}`;
   return task === null ? 'somewhere' : `at task ${task}`;
 }
 
-function whatOf({ kind, part, message, name, difference, steps }: Parting): string {
+function whatOf({ kind, part, message, name, difference, steps }: ViewedParting): string {
+  const [called, which] = [name ?? 'it', part ?? 'part'];
   const place = difference === null || difference.path === '' ? '' : ` at ${difference.path}`;
   switch (kind) {
     case 'task':
@@ -168,28 +146,27 @@ function whatOf({ kind, part, message, name, difference, steps }: Parting): stri
     case 'end':
       return 'The task came to another end.';
     case 'missing':
-      return `Only ${steps.a === null ? 'the other session' : 'this session'} has this step: ${name}.`;
+      return `Only ${steps.a === null ? 'the other session' : 'this session'} has this step: ${called}.`;
     case 'answer':
       return `The model was asked the same and answered something else${place}.`;
     case 'request':
       return message === null
-        ? `The model was asked with another ${part}${place}.`
-        : `Message ${message.number} of the request, of ${message.role}, is not the same${place}.`;
+        ? `The model was asked with another ${which}${place}.`
+        : `Message ${message.number} of the request, of ${message.role ?? 'nobody'}, is not the same${place}.`;
     default:
-      return `${name} was called with another ${part}${place}.`;
+      return `${called} was called with another ${which}${place}.`;
   }
 }
 
 function SideBySide({
-  view,
-  other,
+  a: session,
+  b: other,
   parting,
 }: {
-  readonly view: View;
-  readonly other: Session;
-  readonly parting: Parting | null;
+  readonly a: Session;
+  readonly b: Session;
+  readonly parting: ViewedParting | null;
 }): JSX.Element {
-  const { session } = view;
   const mine = useLoading(() => session.ask('steps', null), [session.journal.value?.steps]);
   const its = useLoading(() => other.ask('steps', null), [other.journal.value?.steps]);
   const active = useSignal(-1);

@@ -2,7 +2,6 @@
 
 import { busyLanes } from '../store/busy-lanes.ts';
 import type { View } from '../store/view.ts';
-import { now } from '../text/page-clock.ts';
 import { axisTime } from '../text/words.ts';
 import { lanes, laneOfKind, wentWrong } from '../trace/kinds.ts';
 import { isPlain } from '../text/odd-characters.ts';
@@ -10,6 +9,7 @@ import { theme } from './theme.ts';
 
 export const [labelWidth, laneHeight, laneTop] = [112, 20, 20];
 const laneColours = ['--model', '--tool', '--command', '--child', '--wait'];
+const colourNames = [...laneColours, '--bad', '--line', '--faint', '--on-bar', '--text'];
 const axisPixels = 104;
 
 /** A canvas with room for this many device pixels, and its context in pixels of the page. */
@@ -31,69 +31,33 @@ function prepared(
   return { g, width, height };
 }
 
-let colours = new Map<string, string>();
+let colours: readonly string[] = [];
 let coloursOf: unknown = null;
 
-/** The value of a colour of the page, read once a theme: of an element, since a variable may depend on the theme itself. */
+/** A colour of the page, read once a theme: of an element, since a variable may depend on the theme itself. */
 function colour(name: string): string {
   if (coloursOf !== theme.value) {
     coloursOf = theme.value;
-    colours = new Map();
+    const probe = document.createElement('i');
+    document.body.append(probe);
+    for (const each of colourNames) {
+      const shade = document.createElement('i');
+      shade.style.color = `var(${each})`;
+      probe.append(shade);
+    }
+    colours = [...probe.children].map((shade) => getComputedStyle(shade).color);
+    probe.remove();
   }
-  const known = colours.get(name);
-  if (known !== undefined) return known;
-  const probe = document.createElement('i');
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const value = getComputedStyle(probe).color;
-  probe.remove();
-  colours.set(name, value);
-  return value;
+  return colours[colourNames.indexOf(name)] ?? '';
 }
 
-/** The strip is drawn once for as many rows, and copied while the brush moves. */
-const strips = new WeakMap<
-  HTMLCanvasElement,
-  { readonly key: string; readonly picture: HTMLCanvasElement; readonly drawnAt: number }
->();
-const stripMs = 250;
-
-export function drawStrip(canvas: HTMLCanvasElement, view: View): void {
+/** Of the whole session. */
+export function drawStrip(canvas: HTMLCanvasElement, { session }: View): void {
   const made = prepared(canvas);
   if (made === null) return;
   const { g, width, height } = made;
-  const { columns, count } = view.session;
-  const key = `${canvas.width} ${count.value} ${theme.value}`;
-  const known = strips.get(canvas);
-  const isFresh =
-    known !== undefined &&
-    (known.key === key || (known.key.split(' ')[0] === String(canvas.width) && now() - known.drawnAt < stripMs));
-  const picture = isFresh ? known.picture : document.createElement('canvas');
-  if (!isFresh) {
-    picture.width = canvas.width;
-    picture.height = canvas.height;
-    const p = picture.getContext('2d');
-    p?.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
-    if (p !== null) paintStrip(p, view, width - labelWidth, height);
-    strips.set(canvas, { key, picture, drawnAt: now() });
-    if (view.session.whole.value === null) setTimeout(() => drawStrip(canvas, view), stripMs * 1.1);
-  }
-  g.drawImage(picture, 0, 0, width, height);
-  const { value: range } = view.range;
-  if (range === null || columns.end === 0) return;
-  const scale = (width - labelWidth) / columns.end;
-  const [left, right] = [labelWidth + range[0] * scale, labelWidth + range[1] * scale];
-  g.fillStyle = colour('--veil');
-  g.fillRect(labelWidth, 0, left - labelWidth, height);
-  g.fillRect(right, 0, width - right, height);
-  g.fillStyle = colour('--accent');
-  g.fillRect(Math.floor(left) - 1, 0, 2, height);
-  g.fillRect(Math.ceil(right) - 1, 0, 2, height);
-}
-
-function paintStrip(g: CanvasRenderingContext2D, { session }: View, plot: number, height: number): void {
   const { columns, count } = session;
-  const pixels = Math.floor(plot);
+  const pixels = Math.floor(width - labelWidth);
   const { busy, failed } = busyLanes(columns, count.value, {
     from: 0,
     to: columns.end,
@@ -102,12 +66,13 @@ function paintStrip(g: CanvasRenderingContext2D, { session }: View, plot: number
     hidden: new Set(),
     barPixels: Infinity,
   });
-  const each = (height - 10) / lanes.length;
-  paintBusy(g, busy, { pixels, top: 3, each, gap: 1 });
+  paintBusy(g, busy, { pixels, top: 3, each: (height - 10) / lanes.length, gap: 1 });
+  paintFailed(g, failed, height - 4);
+}
+
+function paintFailed(g: CanvasRenderingContext2D, failed: Uint16Array, top: number): void {
   g.fillStyle = colour('--bad');
-  for (let column = 0; column < pixels; column += 1) {
-    if ((failed[column] ?? 0) > 0) g.fillRect(labelWidth + column, height - 4, 1.5, 3);
-  }
+  for (const [column, count] of failed.entries()) if (count > 0) g.fillRect(labelWidth + column, top, 1.5, 3);
 }
 
 function paintBusy(
@@ -161,9 +126,7 @@ export function drawLanes(canvas: HTMLCanvasElement, view: View): void {
     g.fill();
     if (wide > 30) paintName(g, columns.nameOf(row), { x: x + 5, y: y + (laneHeight - 6) / 2, room: wide - 10 });
   }
-  g.fillStyle = colour('--bad');
-  for (let column = 0; column < pixels; column += 1)
-    if ((failed[column] ?? 0) > 0) g.fillRect(labelWidth + column, height - 5, 1.5, 4);
+  paintFailed(g, failed, height - 4);
   paintSelected(g, view, { from, to, scale, height });
 }
 

@@ -1,12 +1,13 @@
 /** The tab Files: what the session left and changed, as a tree; and of the chosen file its changes and its text. */
 
 import { useSignal } from '@preact/signals';
+import type { ViewedFacts, ViewedFiles } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
 import type { FileChanges } from '../messages.ts';
 import { type FileEntry, resultPath, treeOf, type TreeLine } from '../store/file-tree.ts';
-import type { FileList, SessionFacts, Source } from '../store/source.ts';
+import type { Source } from '../store/source.ts';
 import type { View } from '../store/view.ts';
 import { counted, duration, size } from '../text/words.ts';
 import { useLoading } from './loading.ts';
@@ -16,7 +17,7 @@ import { Changes, Diff, TextBlock, theirs } from './theirs.tsx';
 
 interface FilesProps {
   readonly view: View;
-  readonly facts: SessionFacts;
+  readonly facts: ViewedFacts;
   readonly source: Source;
 }
 
@@ -27,12 +28,13 @@ export function FilesPage({ view, facts, source }: FilesProps): JSX.Element {
   const chosen = useSignal<string | null>(null);
   const changes = useLoading(() => session.ask('changes', null), [view.restedCount.value]);
   const list = useLoading(
-    async (): Promise<FileList> => (facts.hasFiles ? await source.files(facts.id) : { files: [], isCut: false }),
-    [facts.id, facts.hasFiles, view.slowCount.value],
+    async (): Promise<ViewedFiles> =>
+      facts.has.files ? await source.files(facts.id) : { files: [], truncated: false },
+    [facts.id, facts.has.files, view.slowCount.value],
   );
   if (changes.kind === 'loading' || list.kind === 'loading') return <p class="empty">Reading…</p>;
   const entries = entriesOf(
-    list.kind === 'there' ? list.value : { files: [], isCut: false },
+    list.kind === 'there' ? list.value : { files: [], truncated: false },
     changes.kind === 'there' ? changes.value : [],
   );
   const fault = list.kind === 'fault' ? list.why : '';
@@ -62,7 +64,7 @@ export function FilesPage({ view, facts, source }: FilesProps): JSX.Element {
         {tree.length > mostLines && (
           <p class="note">{counted(tree.length - mostLines, 'more line', 'more lines')} are not shown.</p>
         )}
-        {list.kind === 'there' && list.value.isCut && (
+        {list.kind === 'there' && list.value.truncated && (
           <p class="note">There are more files than the server tells of.</p>
         )}
         {fault !== '' && <p class="note">{fault}</p>}
@@ -72,7 +74,7 @@ export function FilesPage({ view, facts, source }: FilesProps): JSX.Element {
   );
 }
 
-function entriesOf({ files }: FileList, changes: readonly FileChanges[]): readonly FileEntry[] {
+function entriesOf({ files }: ViewedFiles, changes: readonly FileChanges[]): readonly FileEntry[] {
   const entries = new Map<string, FileEntry>();
   for (const { path, bytes } of files) entries.set(path, { path, bytes, added: 0, removed: 0, rows: [] });
   for (const { path, added, removed, rows } of changes) {

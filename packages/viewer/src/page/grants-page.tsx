@@ -1,11 +1,11 @@
 /** The tab Grants: what was asked for, what was granted, what of it was used or refused, and what nothing stops. */
 
+import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { ComponentChildren, JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 
 import type { SessionStart, ShownText } from '../messages.ts';
 import { type GrantRow, grantRows, manifestLine, Uses } from '../store/grant-rows.ts';
-import type { SessionFacts } from '../store/source.ts';
 import type { View } from '../store/view.ts';
 import { count, counted, size } from '../text/words.ts';
 import { type Loading, useLoading } from './loading.ts';
@@ -13,7 +13,7 @@ import { Theirs, theirs } from './theirs.tsx';
 
 interface GrantsProps {
   readonly view: View;
-  readonly facts: SessionFacts;
+  readonly facts: ViewedFacts;
 }
 
 export function GrantsPage({ view, facts }: GrantsProps): JSX.Element {

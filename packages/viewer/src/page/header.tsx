@@ -1,9 +1,9 @@
 /** The head of the page: which capsule, how it is contained, and the sums of its session. */
 
+import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 
 import { failedLabel, type Sum, sumsOf } from '../store/session-sums.ts';
-import type { SessionFacts } from '../store/source.ts';
 import type { View } from '../store/view.ts';
 import * as kinds from '../trace/kind-numbers.ts';
 import { goTo } from './address.ts';
@@ -12,7 +12,7 @@ import { theme, toggleTheme } from './theme.ts';
 
 interface HeaderProps {
   readonly view: View;
-  readonly facts: SessionFacts;
+  readonly facts: ViewedFacts;
   readonly hasList: boolean;
   readonly onTasks: () => void;
   readonly onKeys: () => void;
@@ -87,11 +87,10 @@ function SumItem({ sum: { label, value, show, rank }, view }: { readonly sum: Su
 }
 
 /** Whether more is to come, and how it came to its end. */
-function State({ view, facts }: { readonly view: View; readonly facts: SessionFacts }): JSX.Element | null {
+function State({ view, facts }: { readonly view: View; readonly facts: ViewedFacts }): JSX.Element | null {
   const { live, whole, lost, count, columns } = view.session;
   if (lost.value !== '') return <span class="chip bad">incomplete</span>;
-  if (live.value?.isConnected === true || (facts.isLive && whole.value === null))
-    return <span class="chip live">running</span>;
+  if (live.value !== null || (facts.live && whole.value === null)) return <span class="chip live">running</span>;
   if (whole.value === null) return <span class="chip reading">reading</span>;
   const last = count.value - 1;
   if (last < 0) return null;

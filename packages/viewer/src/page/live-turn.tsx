@@ -18,19 +18,19 @@ interface LiveTurnProps {
 
 export function LiveTurn({ task, view, lastTurn }: LiveTurnProps): JSX.Element | null {
   const live = view.session.live.value;
-  const at = useNow(live?.isConnected === true);
-  if (live === null || !live.isConnected || live.taskId !== task.id) return null;
+  const at = useNow(live !== null);
+  if (live === null || live.task !== task.id) return null;
   const turn = `turn ${live.turn}`;
   const isTold = live.turn === 0 || turn === view.session.columns.nameOf(lastTurn ?? -1);
   return (
     <article class="turn live-turn" aria-label="Right now">
       <p class="turn-head">
         <b>{isTold ? 'now' : turn}</b> <span class="theirs">{theirs(live.model)}</span>
-        <span class="turn-facts">{live.isThinking && live.text !== '' ? 'thinking' : 'running'}</span>
+        <span class="turn-facts">{live.thinking && live.text !== '' ? 'thinking' : 'running'}</span>
       </p>
       {live.retry !== '' && <p class="note">Asked again: {theirs(live.retry)}</p>}
       {live.text !== '' && (
-        <pre class={`block prose ${live.isThinking ? 'thinking' : ''}`} dir="auto">
+        <pre class={`block prose ${live.thinking ? 'thinking' : ''}`} dir="auto">
           {theirs(live.text)}
         </pre>
       )}
@@ -43,7 +43,7 @@ export function LiveTurn({ task, view, lastTurn }: LiveTurnProps): JSX.Element |
                 <span class="call-name theirs mono">
                   {theirs(call.name)} <span class="muted">{theirs(call.about)}</span>
                 </span>
-                <span class="call-facts">{duration(Math.max(0, at - call.since))}</span>
+                <span class="call-facts">{duration(call.ms + Math.max(0, at - live.at))}</span>
               </div>
               {call.tail !== '' && (
                 <pre class="block tail" dir="auto">

@@ -1,18 +1,18 @@
 /** The banner of a question that waits: the exact text, and a box for the answer. */
 
+import type { LiveNow, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import type { LiveQuestion } from '../messages.ts';
-import type { SessionFacts, Source } from '../store/source.ts';
+import type { Source } from '../store/source.ts';
 import { mixesScripts } from '../text/odd-characters.ts';
 import { SourceFault } from '../worker/byte-sources.ts';
 import { TextBlock, theirs } from './theirs.tsx';
 
 interface BannerProps {
-  readonly question: LiveQuestion;
+  readonly question: NonNullable<LiveNow['question']>;
   readonly taskText: string;
-  readonly facts: SessionFacts;
+  readonly facts: ViewedFacts;
   readonly source: Source;
   /** Told what was written and not sent when the question has gone; '' once it was sent. */
   readonly onUnsent: (text: string) => void;
@@ -30,11 +30,11 @@ export function QuestionBanner({ question, taskText, facts, source, onUnsent }: 
   useEffect(() => () => onUnsent(draft.current), []);
 
   const send = async (): Promise<void> => {
-    if (!isSettled || isSending) return;
+    if (!isSettled || isSending || !source.isServed) return;
     setSending(true);
     setSaid('Sending…');
     try {
-      const fault = await source.call(facts.id, 'tasks/answer', { id: question.taskId, wait: question.waitId, text });
+      const fault = await source.call(facts.id, 'tasks/answer', { id: question.task, wait: question.wait, text });
       setSaid(fault === '' ? 'Answered.' : fault);
       // What waits is told by the capsule; an answer that it took is not sent twice.
       if (fault !== '') return setSending(false);
@@ -65,7 +65,7 @@ export function QuestionBanner({ question, taskText, facts, source, onUnsent }: 
           <p class="note warn">Words in it mix letters of several writings that look alike.</p>
         )}
       </div>
-      {facts.isReadOnly ? (
+      {facts.readOnly ? (
         <p class="note">This page may only read. svc answer, in a terminal, answers it.</p>
       ) : (
         <div class="answer">

@@ -1,12 +1,12 @@
 /** The page of one session: reads it as long as it is looked at, and puts its parts together. */
 
 import { useSignal } from '@preact/signals';
+import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 
-import { Session } from '../store/session.ts';
-import type { SessionFacts, Source } from '../store/source.ts';
-import { type Tab, View } from '../store/view.ts';
+import type { Source } from '../store/source.ts';
+import type { Tab, View } from '../store/view.ts';
 import { counted } from '../text/words.ts';
 import { address, arrival, goTo, stayAt } from './address.ts';
 import { ComparePage } from './compare-page.tsx';
@@ -16,6 +16,7 @@ import { GrantsPage } from './grants-page.tsx';
 import { Header } from './header.tsx';
 import { keyList, listenToKeys } from './keys.ts';
 import { useLoading } from './loading.ts';
+import { useOpened } from './opened-session.ts';
 import { QuestionBanner } from './question-banner.tsx';
 import { SidePanel } from './side-panel.tsx';
 import { Steps } from './steps.tsx';
@@ -31,24 +32,19 @@ interface LoaderProps {
   readonly makeWorker: WorkerMaker;
 }
 
+/** Until the server has told them. */
+const unknownFacts: Omit<ViewedFacts, 'id'> = {
+  live: false,
+  readOnly: true,
+  capture: 'none',
+  has: { trace: true, journal: false, files: false },
+  notes: [],
+  notStopped: [],
+};
+
 /** Opens a session, and shows why where it cannot be. */
 export function SessionLoader({ id, source, makeWorker }: LoaderProps): JSX.Element {
-  const facts = useLoading(() => source.facts(id), [id]);
-  const [view, setView] = useState<View | null>(null);
-  // It starts while the server is asked what there is to read.
-  const worker = useMemo(makeWorker, [id]);
-  useEffect(() => {
-    if (facts.kind === 'fault') worker.terminate();
-    if (facts.kind !== 'there') return undefined;
-    const session = new Session(worker, source.place(facts.value));
-    const opened = new View(session);
-    opened.tab.value = address.value.tab;
-    setView(opened);
-    return () => {
-      opened.close();
-      session.close();
-    };
-  }, [facts.kind]);
+  const { view, facts } = useOpened(id, source, makeWorker, address.peek().tab);
   if (facts.kind === 'fault') {
     return (
       <main class="lone">
@@ -62,13 +58,13 @@ export function SessionLoader({ id, source, makeWorker }: LoaderProps): JSX.Elem
       </main>
     );
   }
-  if (facts.kind === 'loading' || view === null) return <main class="lone quiet-lone">Opening the session…</main>;
-  return <SessionPage view={view} facts={facts.value} source={source} makeWorker={makeWorker} />;
+  const known = facts.kind === 'there' ? facts.value : { id, ...unknownFacts };
+  return <SessionPage view={view} facts={known} source={source} makeWorker={makeWorker} />;
 }
 
 interface SessionPageProps extends Omit<LoaderProps, 'id'> {
   readonly view: View;
-  readonly facts: SessionFacts;
+  readonly facts: ViewedFacts;
 }
 
 function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProps): JSX.Element {
@@ -80,10 +76,10 @@ function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProp
   const { whole } = view.session;
   // What is wrong with the record of a session that runs is known at its end.
   const last = useLoading(
-    async () => (first.isLive && whole.value !== null ? await source.facts(first.id) : first),
-    [whole.value],
+    async () => (first.live && whole.value !== null ? await source.facts(first.id) : first),
+    [first, whole.value],
   );
-  const facts = last.kind === 'there' ? { ...last.value, isLive: first.isLive } : first;
+  const facts = last.kind === 'there' ? { ...last.value, live: first.live } : first;
   useEffect(
     () =>
       listenToKeys({
@@ -101,7 +97,7 @@ function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProp
   const question = view.session.live.value?.question ?? null;
   // The sums of a session say nothing about its grants, files and other sessions.
   const hasPanel = view.selected.value !== -1 || view.tab.value === 'steps' || view.tab.value === 'conversation';
-  const asking = view.session.tasks.value.find(({ id }) => id === question?.taskId);
+  const asking = view.session.tasks.value.find(({ id }) => id === question?.task);
   return (
     <>
       <Header
@@ -114,7 +110,7 @@ function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProp
       <Notes view={view} facts={facts} unsent={unsent.value} />
       {question !== null && (
         <QuestionBanner
-          key={question.waitId}
+          key={question.wait}
           question={question}
           taskText={asking?.text ?? ''}
           facts={facts}
@@ -197,7 +193,7 @@ function useAddress(view: View): void {
 function useTitle({ session }: View): void {
   const { start, live, lost } = session;
   const name = start.value?.capsule.replaceAll(/[\p{C}]/gu, '') ?? '';
-  const mark = live.value?.question === undefined || live.value.question === null ? '' : '(?) ';
+  const mark = live.value?.question == null ? '' : '(?) ';
   useEffect(() => {
     document.title = `${mark}${name === '' ? 'Session' : name} · svc${lost.value === '' ? '' : ' · incomplete'}`;
   }, [name, mark, lost.value]);
@@ -210,7 +206,7 @@ function Notes({
   unsent,
 }: {
   readonly view: View;
-  readonly facts: SessionFacts;
+  readonly facts: ViewedFacts;
   readonly unsent: string;
 }): JSX.Element | null {
   const { whole, lost, journal } = view.session;

@@ -1,10 +1,11 @@
 /** The list of sessions as a page: newest first, one leads to its session. */
 
 import { useSignal } from '@preact/signals';
+import type { ListedSession } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 
-import type { SessionRow, Source } from '../store/source.ts';
+import type { ServedSource } from '../store/source.ts';
 import { count, counted, minute } from '../text/words.ts';
 import { goTo } from './address.ts';
 import { Logo, ThemeButton } from './header.tsx';
@@ -15,7 +16,7 @@ import { type RowAttributes, VirtualList } from './virtual-list.tsx';
 const againMs = 4000;
 const failures: ReadonlySet<string> = new Set(['failed', 'trapped', 'crashed']);
 
-export function SessionsList({ source }: { readonly source: Source }): JSX.Element {
+export function SessionsList({ source }: { readonly source: ServedSource }): JSX.Element {
   const round = useSignal(0);
   const query = useSignal('');
   const onlyFailed = useSignal(false);
@@ -32,8 +33,8 @@ export function SessionsList({ source }: { readonly source: Source }): JSX.Eleme
   }, [hasFailed]);
   useEffect(() => void (document.title = 'Sessions · svc'), []);
   const rows = loading.kind === 'there' ? filtered(loading.value, query.value, onlyFailed.value) : [];
-  const open = (row: SessionRow | undefined): void => {
-    if (row !== undefined) goTo({ session: row.id, tab: 'steps', step: null });
+  const open = (row: ListedSession | undefined): void => {
+    if (row !== undefined) goTo({ session: row.session_id, tab: 'steps', step: null });
   };
   return (
     <>
@@ -89,9 +90,9 @@ export function SessionsList({ source }: { readonly source: Source }): JSX.Eleme
 }
 
 interface RowProps {
-  readonly row: SessionRow | undefined;
+  readonly row: ListedSession | undefined;
   readonly attributes: RowAttributes;
-  readonly onOpen: (row: SessionRow | undefined) => void;
+  readonly onOpen: (row: ListedSession | undefined) => void;
 }
 
 function Row({ row, attributes, onOpen }: RowProps): JSX.Element {
@@ -108,16 +109,16 @@ function Row({ row, attributes, onOpen }: RowProps): JSX.Element {
         {theirs(row?.task || '–')}
       </span>
       <span role="gridcell" class="muted">
-        {row?.startedAt == null ? '–' : minute(row.startedAt)}
+        {row?.started_at_ms == null ? '–' : minute(row.started_at_ms)}
       </span>
       <span role="gridcell" class="num">
-        {row?.tasks == null ? '–' : count(row.tasks)}
+        {count(row?.tasks ?? 0)}
       </span>
       <span role="gridcell" class="num">
-        {row?.tokens == null ? '–' : count(row.tokens)}
+        {count(row?.tokens ?? 0)}
       </span>
-      <span role="gridcell" class="mono muted" title={row?.id}>
-        …{theirs((row?.id ?? '').slice(-4))}
+      <span role="gridcell" class="mono muted" title={row?.session_id}>
+        …{theirs((row?.session_id ?? '').slice(-4))}
       </span>
     </div>
   );
@@ -130,16 +131,17 @@ export function dotOf(status: string): string {
   return status === 'canceled' ? 'canceled' : 'completed';
 }
 
-function filtered(rows: readonly SessionRow[], query: string, isFailed: boolean): readonly SessionRow[] {
+function filtered(rows: readonly ListedSession[], query: string, isFailed: boolean): readonly ListedSession[] {
   const words = query.trim().toLowerCase();
   return rows.filter(
     (row) =>
       (!isFailed || failures.has(row.status)) &&
-      (words === '' || `${row.capsule} ${row.task} ${row.id} ${row.status}`.toLowerCase().includes(words)),
+      (words === '' ||
+        `${row.capsule ?? ''} ${row.task ?? ''} ${row.session_id} ${row.status}`.toLowerCase().includes(words)),
   );
 }
 
-function emptyText(loading: Loading<readonly SessionRow[]>): string {
+function emptyText(loading: Loading<readonly ListedSession[]>): string {
   if (loading.kind === 'loading') return 'Looking for sessions…';
   if (loading.kind === 'fault') return loading.why;
   return loading.value.length === 0

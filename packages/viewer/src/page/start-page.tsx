@@ -3,7 +3,7 @@
 import { render } from 'preact';
 
 import { HeldSource, ServedSource } from '../store/source.ts';
-import { address, takeAddress } from './address.ts';
+import { takeAddress } from './address.ts';
 import { App } from './app.tsx';
 import { followSystem } from './theme.ts';
 import { makeWorkers } from './workers.ts';
@@ -15,9 +15,7 @@ export function startPage(): void {
   const makeWorker = makeWorkers(document.querySelector('script[type="module"]')?.textContent ?? '');
   followSystem();
   if (textOf('svc-facts') !== null) {
-    const held = new HeldSource(textOf);
-    address.value = { ...address.value, session: held.id || 'session' };
-    render(<App source={held} makeWorker={makeWorker} />, app);
+    render(<App source={new HeldSource(textOf)} makeWorker={makeWorker} />, app);
     return;
   }
   const source = token === null ? null : new ServedSource(new URL('/', location.href).href, token);

@@ -25,7 +25,7 @@ export function Steps({ view }: { readonly view: View }): JSX.Element {
       count={rows.length}
       rowHeight={28}
       active={active}
-      isGrowing={session.live.value?.isConnected === true}
+      isGrowing={session.live.value !== null}
       onMove={(index) => void (view.selected.value = rows[index] ?? -1)}
       onOpen={() => void (view.isPanelOpen.value = true)}
       layout="step-columns"

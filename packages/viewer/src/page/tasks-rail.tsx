@@ -109,9 +109,9 @@ function TaskEntry({ task, view, top, onClose }: TaskEntryProps): JSX.Element {
 export function stateOf(task: Task, { session }: View): string {
   if (task.state !== undefined) return task.state;
   const live = session.live.value;
-  if (live?.isConnected !== true) return session.whole.value === null ? 'running' : 'not ended';
-  if (live.question?.taskId === task.id) return 'waits for you';
-  return live.taskId === task.id ? 'running' : 'waiting';
+  if (live === null) return session.whole.value === null ? 'running' : 'not ended';
+  if (live.question?.task === task.id) return 'waits for you';
+  return live.task === task.id ? 'running' : 'waiting';
 }
 
 function ChildEntry({

@@ -1,5 +1,6 @@
 /** The timeline: the whole session as a strip with a brush, and below it the lanes of the part that the brush holds. */
 
+import type { ReadonlySignal } from '@preact/signals';
 import type { JSX, TargetedPointerEvent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
@@ -20,18 +21,15 @@ export function Timeline({ view }: { readonly view: View }): JSX.Element {
   useEffect(() => {
     const [over, under] = [strip.current, main.current];
     if (over === null || under === null) return undefined;
-    let frame = 0;
-    const draw = (): void => {
-      frame = 0;
-      drawStrip(over, view);
-      drawLanes(under, view);
-    };
-    const soon = (): void => {
-      if (frame === 0) frame = requestAnimationFrame(draw);
-    };
-    const stops = [session.count, range, hidden, onlyTask, selected, theme].map((each) => each.subscribe(soon));
-    const observer = new ResizeObserver(soon);
-    observer.observe(under);
+    const stopStrip = redrawn(over, () => drawStrip(over, view), [view.restedCount, theme]);
+    const stopLanes = redrawn(under, () => drawLanes(under, view), [
+      session.count,
+      range,
+      hidden,
+      onlyTask,
+      selected,
+      theme,
+    ]);
     const onWheel = (event: WheelEvent): void => {
       event.preventDefault();
       const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
@@ -42,10 +40,9 @@ export function Timeline({ view }: { readonly view: View }): JSX.Element {
     };
     under.addEventListener('wheel', onWheel, { passive: false });
     return () => {
-      for (const stop of stops) stop();
-      observer.disconnect();
+      stopStrip();
+      stopLanes();
       under.removeEventListener('wheel', onWheel);
-      cancelAnimationFrame(frame);
     };
   }, [view]);
 
@@ -61,6 +58,7 @@ export function Timeline({ view }: { readonly view: View }): JSX.Element {
         onPointerDown={(event) => brush(event, view)}
         onDblClick={() => void (range.value = null)}
       />
+      <Brush view={view} />
       <canvas class="lanes-canvas" ref={main} aria-hidden="true" onPointerDown={(event) => drag(event, view)} />
       <div class="lane-labels" role="group" aria-label="Lanes" style={{ top: `${40 + laneTop}px` }}>
         {lanes.map((name, lane) => (
@@ -77,6 +75,40 @@ export function Timeline({ view }: { readonly view: View }): JSX.Element {
       </div>
       <ZoomKeys view={view} />
     </section>
+  );
+}
+
+/** Draws within a frame of each change, of these or of the size of the canvas. Returns what ends it. */
+function redrawn(
+  canvas: HTMLCanvasElement,
+  draw: () => void,
+  changing: readonly ReadonlySignal<unknown>[],
+): () => void {
+  let frame = 0;
+  const soon = (): void => {
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      draw();
+    });
+  };
+  const stops = changing.map((each) => each.subscribe(soon));
+  const observer = new ResizeObserver(soon);
+  observer.observe(canvas);
+  return () => {
+    for (const stop of stops) stop();
+    observer.disconnect();
+    cancelAnimationFrame(frame);
+  };
+}
+
+/** What the brush holds; all beside it lies under a veil. */
+function Brush({ view: { range, restedCount, session } }: { readonly view: View }): JSX.Element | null {
+  if (range.value === null || restedCount.value === 0) return null;
+  const [from, to] = range.value.map((time) => (100 * time) / session.columns.end) as [number, number];
+  return (
+    <div class="brush">
+      <i style={{ left: `${from}%`, width: `${to - from}%` }} />
+    </div>
   );
 }
 

@@ -31,13 +31,15 @@ export class Columns {
   readonly task: Column<Int32Array> = new Column((length) => new Int32Array(length));
   readonly input: Column<Uint32Array> = new Column((length) => new Uint32Array(length));
   readonly output: Column<Uint32Array> = new Column((length) => new Uint32Array(length));
+  readonly name: Column<Uint32Array> = new Column((length) => new Uint32Array(length));
+  /** Each name once. */
   readonly names: string[] = [];
   readonly details: string[] = [];
   /** When the last row ended. */
   end = 0;
 
   put(rows: RowBlock): void {
-    const { first, start, duration } = rows;
+    const { first, start, duration, detailLengths } = rows;
     this.kind.put(rows.kind, first);
     this.flags.put(rows.flags, first);
     this.start.put(start, first);
@@ -45,11 +47,13 @@ export class Columns {
     this.task.put(rows.task, first);
     this.input.put(rows.input, first);
     this.output.put(rows.output, first);
-    for (const [index, name] of rows.names.entries()) {
-      this.names.push(name);
-      this.details.push(rows.details[index] ?? '');
-      const end = (start[index] ?? 0) + (duration[index] ?? 0);
-      if (end > this.end) this.end = end;
+    this.name.put(rows.name, first);
+    for (const name of rows.names) this.names.push(name);
+    let at = 0;
+    for (const [index, length] of detailLengths.entries()) {
+      this.details.push(rows.details.slice(at, at + length));
+      at += length;
+      this.end = Math.max(this.end, (start[index] ?? 0) + (duration[index] ?? 0));
     }
   }
 
@@ -82,7 +86,7 @@ export class Columns {
   }
 
   nameOf(row: number): string {
-    return this.names[row] ?? '';
+    return this.names[this.name.data[row] ?? 0] ?? '';
   }
 
   detailOf(row: number): string {

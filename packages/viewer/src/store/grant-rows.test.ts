@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { RowBlocks } from '../worker/row-blocks.ts';
+import { blockOf } from '../../test/support/block-of.ts';
 import { Columns } from './columns.ts';
 import { grantRows, Uses } from './grant-rows.ts';
 import { summarize } from './summary.ts';
@@ -29,7 +29,7 @@ describe('the grants of a session', () => {
       connected('[::1]', 443, 6),
     ];
     const columns = new Columns();
-    const block = new RowBlocks().block(told);
+    const block = blockOf(told);
     columns.put(block.rows);
     const [row] = block.start === null ? [] : grantRows(block.start, new Uses(columns, told.length));
     expect([row?.use?.used, row?.use?.name]).toEqual([used, name]);
@@ -53,7 +53,7 @@ describe('the grants of a session', () => {
       event('tool_call', 6, { tool_name: 'submit-plan' }),
     ];
     const columns = new Columns();
-    const block = new RowBlocks().block(told);
+    const block = blockOf(told);
     columns.put(block.rows);
     const rows = block.start === null ? [] : grantRows(block.start, new Uses(columns, told.length));
     expect(rows.map(({ what, use }) => [what, use?.used, use?.failed, use?.refused])).toEqual([
@@ -81,7 +81,7 @@ describe('the grants of a session', () => {
       event('egress', 8, { ...host, task_id: undefined, allowed: true }),
     ];
     const columns = new Columns();
-    const block = new RowBlocks().block(told);
+    const block = blockOf(told);
     columns.put(block.rows);
     const uses = new Uses(columns, told.length);
     expect(uses.refusals.map(({ name, count }) => [name, count])).toEqual([

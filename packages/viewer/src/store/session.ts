@@ -2,18 +2,19 @@
 
 import { signal, type Signal } from '@preact/signals';
 
+import type { LiveNow, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type {
   Block,
   Child,
   EndedTask,
   FromWorker,
-  LiveNow,
   NewTask,
   Place,
   Questions,
   SessionStart,
   ToWorker,
 } from '../messages.ts';
+import { now } from '../text/page-clock.ts';
 import { isModel, wentWrong } from '../trace/kinds.ts';
 import { Columns } from './columns.ts';
 
@@ -29,7 +30,6 @@ export interface Sums {
 export interface JournalState {
   readonly version: number;
   readonly steps: number;
-  readonly capture: string;
   readonly manifest: string | null;
 }
 
@@ -58,7 +58,10 @@ export class Session {
   /** The end of the trace is read; null until then. */
   readonly whole: Signal<{ readonly bytes: number; readonly tailBytes: number } | null> = signal(null);
   readonly journal: Signal<JournalState | null> = signal(null);
-  readonly live: Signal<LiveNow | null> = signal<LiveNow | null>(null);
+  /** What the capsule does, and when that was told; null where nothing tells it. */
+  readonly live: Signal<(LiveNow & { readonly at: number }) | null> = signal<
+    (LiveNow & { readonly at: number }) | null
+  >(null);
   /** Why reading has ended early; '' while it has not. */
   readonly lost: Signal<string> = signal('');
   readonly #worker: WorkerPort;
@@ -69,6 +72,11 @@ export class Session {
     this.#worker = worker;
     worker.onmessage = ({ data }): void => this.#take(data);
     worker.postMessage({ kind: 'open', place });
+  }
+
+  /** Reads on where there is more than a trace. */
+  more({ has, live }: ViewedFacts): void {
+    this.#worker.postMessage({ kind: 'more', hasJournal: has.journal, isLive: live });
   }
 
   /** Rejects where the session was closed meanwhile, and for what cannot be read. */
@@ -107,7 +115,7 @@ export class Session {
         this.journal.value = message;
         return;
       case 'live':
-        this.live.value = message.now;
+        this.live.value = message.now === null ? null : { ...message.now, at: now() };
         return;
       case 'lost':
         this.lost.value = message.why;
@@ -136,7 +144,7 @@ export class Session {
     }
     if (children.length > 0) this.children.value = withChildren(this.children.value, children);
     this.#sum(rows);
-    this.count.value = rows.first + rows.names.length;
+    this.count.value = rows.first + rows.kind.length;
   }
 
   #sum({ kind, flags, input, output }: Block['rows']): void {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import type { JournalStep } from '../messages.ts';
-import { RowBlocks } from '../worker/row-blocks.ts';
+import { blockOf } from '../../test/support/block-of.ts';
+import type { Block, JournalStep } from '../messages.ts';
 import { align, partingRow } from './alignment.ts';
 import { busyLanes } from './busy-lanes.ts';
 import { Columns } from './columns.ts';
@@ -62,9 +62,9 @@ const lines = [
   }),
 ];
 
-function read(): { readonly columns: Columns; readonly block: ReturnType<RowBlocks['block']> } {
+function read(): { readonly columns: Columns; readonly block: Block } {
   const columns = new Columns();
-  const block = new RowBlocks().block(lines);
+  const block = blockOf(lines);
   columns.put(block.rows);
   return { columns, block };
 }
@@ -88,8 +88,7 @@ describe('the rows of a trace', () => {
   });
 
   it('keep their order where a clock goes backwards or far ahead', () => {
-    const blocks = new RowBlocks();
-    const { rows } = blocks.block([event('a', 1000), event('b', -5000), event('c', 9e14), event('d', 2000)]);
+    const { rows } = blockOf([event('a', 1000), event('b', -5000), event('c', 9e14), event('d', 2000)]);
     expect([...rows.start]).toEqual([0, 0, 0, 1000]);
   });
 
@@ -115,7 +114,7 @@ describe('the rows of a trace', () => {
       event('inference', 3, { turn: 0, hook_name: 'svc-hook-x', ...asked }),
       event('shell', 4, { turn: 1, command_name: 'b' }),
     ];
-    const { rows } = new RowBlocks().block(told);
+    const { rows } = blockOf(told);
     columns.put(rows);
     expect(conversationOf(0, 1, told.length, columns)).toEqual([{ kind: 'turn', row: 1, calls: [2, 4] }]);
     expect([...told.keys()].map((row) => [columns.nameOf(row), columns.inputOf(row)])).toEqual([
@@ -138,7 +137,7 @@ describe('the rows of a trace', () => {
       event('shell', 5, { command_name: 'wc' }),
       event('inference', 6, { turn: 2 }),
     ];
-    columns.put(new RowBlocks().block(called).rows);
+    columns.put(blockOf(called).rows);
     expect(conversationOf(0, 0, called.length, columns)).toEqual([
       { kind: 'turn', row: 0, calls: [1] },
       { kind: 'question', row: 2 },
@@ -221,7 +220,7 @@ describe('the grants of a session', () => {
       event('session_end', 13, { status: 'ok', grant_evidence: { commands: {} } }),
     ];
     const columns = new Columns();
-    const block = new RowBlocks().block(told);
+    const block = blockOf(told);
     columns.put(block.rows);
     const uses = new Uses(columns, told.length);
     const rows = block.start === null ? [] : grantRows(block.start, uses, block.hasEvidence);
@@ -253,7 +252,7 @@ describe('the grants of a session', () => {
       new_flag: true,
     };
     const granting = JSON.stringify({ ...start, effective_grants: flags });
-    const { start: begun } = new RowBlocks().block([granting]);
+    const { start: begun } = blockOf([granting]);
     const rows = begun === null ? [] : grantRows(begun, new Uses(new Columns(), 0));
     expect(rows.slice(0, 4).map(({ kind, what, asked }) => [kind, what, asked])).toEqual([
       ['Programs', 'those that the agent writes may run', ['filesystem', 'workdir_exec']],
@@ -281,7 +280,7 @@ describe('the lanes of the timeline', () => {
   const ten = Array.from({ length: 10 }, (_, index) =>
     event('shell', (index + 1) * 1000, { command_name: 'ls', duration_ms: 500 }),
   );
-  columns.put(new RowBlocks().block([event('task_received', 0), ...ten]).rows);
+  columns.put(blockOf([event('task_received', 0), ...ten]).rows);
   const window = { from: 0, to: 10_000, pixels: 10, task: -1, hidden: new Set<number>(), barPixels: Infinity };
 
   it('have a share for each column', () => {
@@ -303,7 +302,7 @@ describe('the lanes of the timeline', () => {
   it('take no longer for steps that all last the whole session', () => {
     const long = new Columns();
     const rows = Array.from({ length: 20_000 }, () => event('shell', 1e9, { command_name: 'ls', duration_ms: 1e9 }));
-    long.put(new RowBlocks().block([event('task_received', 0), ...rows]).rows);
+    long.put(blockOf([event('task_received', 0), ...rows]).rows);
     const { busy, bars } = busyLanes(long, 20_001, { ...window, to: 1e9, pixels: 1000, barPixels: 3 });
     expect([bars.length, Math.round(busy[2500] ?? 0)]).toEqual([2000, 18_000]);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { RowBlocks } from '../worker/row-blocks.ts';
+import { blockOf } from '../../test/support/block-of.ts';
 import { Columns } from './columns.ts';
 import { summarize } from './summary.ts';
 
@@ -19,7 +19,7 @@ describe('the sums of a session', () => {
       event('tool_call', 5010, { tool_name: 'submit-plan', duration_ms: 1000 }),
       event('tool_call', 6000, { tool_name: 'svc-tool-editor', duration_ms: 500 }),
     ];
-    columns.put(new RowBlocks().block(rows).rows);
+    columns.put(blockOf(rows).rows);
     const { byLane, slowest } = summarize(Uint32Array.from(rows.keys()), columns);
     expect(byLane).toEqual([0, 200 + 900 + 800 + 500, 0, 0, 2800]);
     expect(slowest.map(({ row, took }) => [row, took])).toEqual([
@@ -41,7 +41,7 @@ describe('the sums of a session', () => {
       event('plan_step', 5000, { step_id: 'c', kind: 'capsule', name: 'c', duration_ms: 1000 }),
       event('tool_call', 5010, { tool_name: 'submit-plan', duration_ms: 3000 }),
     ];
-    columns.put(new RowBlocks().block(rows).rows);
+    columns.put(blockOf(rows).rows);
     const { byLane, slowest } = summarize(Uint32Array.from(rows.keys()), columns);
     expect(byLane).toEqual([0, 800 + 300, 900, 1000, 0]);
     expect(slowest.map(({ row }) => row)).toEqual([3, 0, 1, 5]);
@@ -59,7 +59,7 @@ describe('the sums of a session', () => {
       event('background_command', 25_200, { ...of, state: 'ended', exit_code: 0, duration_ms: 15_000 }),
       event('background_command', 30_100, { ...of, state: 'stopped', exit_code: null, duration_ms: 30_000 }),
     ];
-    columns.put(new RowBlocks().block(rows).rows);
+    columns.put(blockOf(rows).rows);
     expect(summarize(Uint32Array.from(rows.keys()), columns).byLane[2]).toBe(10_000 + 10_000 + 5000 + 20_000);
   });
 });

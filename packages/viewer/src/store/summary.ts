@@ -17,7 +17,7 @@ export interface Summary {
 const most = 5;
 
 export function summarize(rows: Uint32Array, columns: Columns): Summary {
-  const { kind, flags, duration, names } = columns;
+  const { kind, flags, duration } = columns;
   const byLane = lanes.map(() => 0);
   const slowest: Summary['slowest'][number][] = [];
   const failures = new Map<string, { count: number; readonly row: number }>();
@@ -27,7 +27,7 @@ export function summarize(rows: Uint32Array, columns: Columns): Summary {
     const took = (duration.data[row] ?? 0) - inner(row);
     const lane = laneOfKind[kind.data[row] ?? 255] ?? -1;
     if (!isAgain(row) && ((flags.data[row] ?? 0) & wentWrong) !== 0) {
-      const name = names[row] ?? '';
+      const name = columns.nameOf(row);
       const known = failures.get(name);
       if (known === undefined) failures.set(name, { count: 1, row });
       else known.count += 1;

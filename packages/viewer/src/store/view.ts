@@ -14,11 +14,12 @@ export type Span = readonly [from: number, to: number];
 /** The list of steps follows the brush when it has rested for this long: until then, only the timeline is drawn. */
 const restMs = 120;
 const searchMs = 200;
+const sumsMs = 400;
 
-/** The view of one session. The owner closes it. */
+/** The view of one session, which is closed with it. The owner closes it. */
 export class View {
   readonly session: Session;
-  readonly tab: Signal<Tab> = signal<Tab>('steps');
+  readonly tab: Signal<Tab>;
   /** -1 for none. */
   readonly selected: Signal<number> = signal(-1);
   /** The side panel lies over a narrow page: only where it was asked for. */
@@ -37,7 +38,7 @@ export class View {
   readonly range: Signal<Span | null> = signal<Span | null>(null);
   /** The part of time whose steps are listed. */
   readonly listed: Signal<Span | null> = signal<Span | null>(null);
-  /** Changes at most five times a second: for what is counted anew from all rows. */
+  /** Changes seldom: for what is counted anew from all rows. */
   readonly restedCount: Signal<number> = signal(0);
   /** The same every two seconds: for what the server is asked anew. */
   readonly slowCount: Signal<number> = signal(0);
@@ -47,20 +48,22 @@ export class View {
   readonly restedRows: Signal<Uint32Array> = signal(new Uint32Array(0));
   readonly #stops: (() => void)[];
 
-  constructor(session: Session) {
+  constructor(session: Session, tab: Tab = 'steps') {
     this.session = session;
+    this.tab = signal(tab);
     this.shown = computed(() => this.#shown());
     this.#stops = [
       rested(this.range, restMs, (range) => void (this.listed.value = range)),
       rested(this.query, searchMs, (query) => void this.#search(query)),
-      paced(session.count, 200, (count) => void (this.restedCount.value = count)),
+      paced(session.count, sumsMs, (count) => void (this.restedCount.value = count)),
       paced(session.count, 2000, (count) => void (this.slowCount.value = count)),
-      paced(this.shown, 200, (rows) => void (this.restedRows.value = rows)),
+      paced(this.shown, sumsMs, (rows) => void (this.restedRows.value = rows)),
     ];
   }
 
   close(): void {
     for (const stop of this.#stops) stop();
+    this.session.close();
   }
 
   select(row: number): void {
@@ -127,15 +130,17 @@ export class View {
     const name = this.onlyName.value;
     if (name === '' && task === -1 && !isFailed && hidden.size === 0 && span === null && words === '')
       return everything(count);
-    const { kind, flags, task: tasks, start, duration, names, details } = this.session.columns;
+    const { columns } = this.session;
+    const { kind, flags, task: tasks, start, duration, name: named, details } = columns;
+    const onlyName = columns.names.indexOf(name);
     const rows = new Uint32Array(count);
     let length = 0;
     for (let row = 0; row < count; row += 1) {
       if (task !== -1 && tasks.data[row] !== task) continue;
       if (
         name !== '' &&
-        names[row] !== name &&
-        !(kind.data[row] === kinds.egress && names[row]?.startsWith(`${name}:`))
+        named.data[row] !== onlyName &&
+        !(kind.data[row] === kinds.egress && columns.nameOf(row).startsWith(`${name}:`))
       )
         continue;
       if (isFailed && ((flags.data[row] ?? 0) & wentWrong) === 0) continue;
@@ -143,7 +148,8 @@ export class View {
       if (lane !== -1 && hidden.has(lane)) continue;
       const begun = start.data[row] ?? 0;
       if (span !== null && (begun > span[1] || begun + (duration.data[row] ?? 0) < span[0])) continue;
-      if (words !== '' && !found.has(row) && !`${names[row]} ${details[row]}`.toLowerCase().includes(words)) continue;
+      if (words !== '' && !found.has(row) && !`${columns.nameOf(row)} ${details[row]}`.toLowerCase().includes(words))
+        continue;
       rows[length] = row;
       length += 1;
     }

@@ -28,6 +28,7 @@ export function axisTime(ms: number, step: number): string {
 /** `1,204`, from ten thousand on `12.3 k`, `4.5 M`. */
 export function count(value: number): string {
   // What `toLocaleString` would say, in a twentieth of its time: it is said of every answer of a model.
+  if (Math.abs(value) < 1000) return `${value}`;
   if (Math.abs(value) < 10_000) return `${value}`.replace(/(\d)(?=\d{3}(?:\.|$))/, '$1,');
   if (value < 999_500) return `${(value / 1e3).toFixed(value < 99_950 ? 1 : 0)} k`;
   if (value < 999_500_000) return `${(value / 1e6).toFixed(1)} M`;

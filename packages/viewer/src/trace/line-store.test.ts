@@ -10,10 +10,12 @@ describe('a store of lines', () => {
     const whole = bytes(text);
     for (let cut = 0; cut <= whole.length; cut += 1) {
       const store = new LineStore();
-      store.push(whole.slice(0, cut));
-      const first = store.take();
-      store.push(whole.slice(cut));
-      expect([...first, ...store.take()]).toEqual(['eins', 'zwölf', '', '三つ']);
+      expect([...store.push(whole.slice(0, cut)), ...store.push(whole.slice(cut))]).toEqual([
+        'eins',
+        'zwölf',
+        '',
+        '三つ',
+      ]);
       expect([0, 1, 2, 3, 4, -1].map((line) => store.line(line))).toEqual(['eins', 'zwölf', '', '三つ', '', '']);
       expect([store.count, store.bytes, store.tailBytes]).toEqual([4, 29, 9]);
     }
@@ -21,10 +23,7 @@ describe('a store of lines', () => {
 
   it('finds a line among many pieces', () => {
     const store = new LineStore();
-    for (let piece = 0; piece < 50; piece += 1) {
-      store.push(bytes(`${piece} a\n${piece} b\n`));
-      store.take();
-    }
+    for (let piece = 0; piece < 50; piece += 1) store.push(bytes(`${piece} a\n${piece} b\n`));
     expect([store.line(0), store.line(51), store.line(99)]).toEqual(['0 a', '25 b', '49 b']);
     expect([...store.blocks()].slice(24, 26)).toEqual([
       { first: 48, lines: ['24 a', '24 b'] },
@@ -34,13 +33,10 @@ describe('a store of lines', () => {
 
   it('passes over the rest of a line that is too long', () => {
     const store = new LineStore(100);
-    store.push(bytes('x'.repeat(80)));
-    expect(store.take()).toEqual([]);
-    store.push(bytes('y'.repeat(80)));
-    expect(store.take()).toEqual(['x'.repeat(80)]);
-    store.push(bytes('z'.repeat(80)));
-    store.push(bytes('z\nnext\n'));
-    expect(store.take()).toEqual(['next']);
+    expect(store.push(bytes('x'.repeat(80)))).toEqual([]);
+    expect(store.push(bytes('y'.repeat(80)))).toEqual(['x'.repeat(80)]);
+    expect(store.push(bytes('z'.repeat(80)))).toEqual([]);
+    expect(store.push(bytes('z\nnext\n'))).toEqual(['next']);
     expect(store.tailBytes).toBe(0);
   });
 });

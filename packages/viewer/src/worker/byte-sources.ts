@@ -1,5 +1,6 @@
 /** Opens the bytes that a session is read from: streams of the server of the page, or what an exported page holds. */
 
+import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { Place } from '../messages.ts';
 
 /** A stream that could not be opened, and why. */
@@ -42,8 +43,7 @@ export async function ask(url: string, asked: RequestInit): Promise<Response> {
 /** Whether the session lives: it may have ended and live again. */
 export async function isLive(place: Served): Promise<boolean> {
   const answer = await ask(place.base.slice(0, -1), { headers: headersOf(place) });
-  const facts: unknown = answer.ok ? await answer.json() : null;
-  return typeof facts === 'object' && facts !== null && 'live' in facts && facts.live === true;
+  return answer.ok && ((await answer.json()) as ViewedFacts).live;
 }
 
 export type Served = Extract<Place, { readonly kind: 'server' }>;

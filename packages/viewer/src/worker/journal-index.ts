@@ -29,7 +29,6 @@ export class JournalIndex {
   readonly #answers = new Map<string, string[]>();
   /** Null until the first record. */
   version: number | null = null;
-  capture = '';
   manifest: string | null = null;
 
   get stepCount(): number {
@@ -89,7 +88,6 @@ export class JournalIndex {
 
   #open(record: JsonObject): void {
     this.version ??= typeof record['version'] === 'number' ? record['version'] : -1;
-    this.capture = textIn(record['capture'], 20);
   }
 
   #record(record: JsonObject): void {

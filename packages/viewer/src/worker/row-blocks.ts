@@ -8,86 +8,97 @@ import * as flags from '../trace/row-flags.ts';
 import { longestStepMs, readLine, type Row, taskText } from '../trace/read-line.ts';
 import { startOfSession } from './session-start.ts';
 
-/** Which task and kind the rows have that were read, for questions that come later. */
-export class KeptRows {
-  #kind = new Uint8Array(1 << 14);
-  #task = new Int32Array(1 << 14);
-  count = 0;
-
-  push(kind: number, task: number): void {
-    if (this.count === this.#kind.length) {
-      const [kinds, tasks] = [new Uint8Array(this.count * 2), new Int32Array(this.count * 2)];
-      kinds.set(this.#kind);
-      tasks.set(this.#task);
-      [this.#kind, this.#task] = [kinds, tasks];
-    }
-    this.#kind[this.count] = kind;
-    this.#task[this.count] = task;
-    this.count += 1;
-  }
-
-  kindOf(row: number): number {
-    return this.#kind[row] ?? -1;
-  }
-
-  taskOf(row: number): number {
-    return this.#task[row] ?? -1;
-  }
-}
-
 interface Fresh {
+  readonly kind: number[];
+  readonly flags: number[];
+  readonly start: number[];
+  readonly duration: number[];
+  readonly task: number[];
+  readonly input: number[];
+  readonly output: number[];
+  readonly name: number[];
+  readonly names: string[];
+  readonly details: string[];
   readonly tasks: NewTask[];
   readonly ends: EndedTask[];
   readonly children: Child[];
-  start: Block['start'];
+  sessionStart: Block['start'];
   hasEvidence: boolean;
+}
+
+function nothingFresh(): Fresh {
+  const lists = { kind: [], flags: [], start: [], duration: [], task: [], input: [], output: [], name: [] };
+  const others = { names: [], details: [], tasks: [], ends: [], children: [] };
+  return { ...lists, ...others, sessionStart: null, hasEvidence: false };
 }
 
 /** Reads the lines of one trace in their order. */
 export class RowBlocks {
-  readonly rows = new KeptRows();
+  /** Of all rows that were read, for questions that come later. */
+  readonly kinds: number[] = [];
+  readonly tasks: number[] = [];
   readonly taskIds: string[] = [];
   readonly #tasks = new Map<string, number>();
+  readonly #names = new Map<string, number>();
   /** When delegations began, by their ids. */
   readonly #delegated = new Map<string, number>();
   #origin: number | null = null;
   #last = 0;
   #hasStart = false;
+  #fresh = nothingFresh();
 
-  block(lines: readonly string[]): Block {
-    const first = this.rows.count;
-    const { length } = lines;
-    const rows = {
-      first,
-      kind: new Uint8Array(length),
-      flags: new Uint8Array(length),
-      start: new Float64Array(length),
-      duration: new Float64Array(length),
-      task: new Int32Array(length),
-      input: new Uint32Array(length),
-      output: new Uint32Array(length),
-      names: Array.from<string>({ length }),
-      details: Array.from<string>({ length }),
-    };
-    const fresh: Fresh = { tasks: [], ends: [], children: [], start: null, hasEvidence: false };
-    for (let index = 0; index < length; index += 1) {
-      const row = readLine(lines[index] ?? '');
+  add(lines: readonly string[]): void {
+    const fresh = this.#fresh;
+    for (const line of lines) {
+      const row = readLine(line);
       const at = this.#timeOf(row.at);
       const duration = row.durationMs || this.#delegationMs(row, at);
-      const task = this.#taskOf(row, first + index, fresh);
-      rows.kind[index] = row.kind;
-      rows.flags[index] = row.flags;
-      rows.start[index] = this.#startOf(row, at, duration);
-      rows.duration[index] = duration;
-      rows.task[index] = task;
-      rows.input[index] = row.inputTokens;
-      rows.output[index] = row.outputTokens;
-      rows.names[index] = row.name;
-      rows.details[index] = row.detail;
-      this.rows.push(row.kind, task);
-      this.#note(row, { task, row: first + index, at }, fresh);
+      const task = this.#taskOf(row, fresh);
+      fresh.kind.push(row.kind);
+      fresh.flags.push(row.flags);
+      fresh.start.push(this.#startOf(row, at, duration));
+      fresh.duration.push(duration);
+      fresh.task.push(task);
+      fresh.input.push(row.inputTokens);
+      fresh.output.push(row.outputTokens);
+      fresh.name.push(this.#nameOf(row.name, fresh));
+      fresh.details.push(row.detail);
+      this.#note(row, { task, row: this.kinds.length, at }, fresh);
+      this.kinds.push(row.kind);
+      this.tasks.push(task);
     }
-    return { kind: 'rows', rows, ...fresh };
+  }
+
+  /** The rows since the last call; null for none. */
+  take(): Block | null {
+    const { sessionStart, hasEvidence, tasks, ends, children, names, details, ...lists } = this.#fresh;
+    const { length } = details;
+    if (length === 0) return null;
+    this.#fresh = nothingFresh();
+    const rows = {
+      first: this.kinds.length - length,
+      kind: new Uint8Array(lists.kind),
+      flags: new Uint8Array(lists.flags),
+      start: new Float64Array(lists.start),
+      duration: new Float64Array(lists.duration),
+      task: new Int32Array(lists.task),
+      input: new Uint32Array(lists.input),
+      output: new Uint32Array(lists.output),
+      name: new Uint32Array(lists.name),
+      names,
+      details: details.join(''),
+      detailLengths: new Uint16Array(details.map((detail) => detail.length)),
+    };
+    return { kind: 'rows', rows, tasks, ends, children, start: sessionStart, hasEvidence };
+  }
+
+  #nameOf(name: string, fresh: Fresh): number {
+    const known = this.#names.get(name);
+    if (known !== undefined) return known;
+    const number = this.#names.size;
+    this.#names.set(name, number);
+    fresh.names.push(name);
+    return number;
   }
 
   /** Milliseconds since the session began; of a time that is missing or not to be believed, that of the row before. */
@@ -116,7 +127,7 @@ export class RowBlocks {
     return Math.max(0, at - begun);
   }
 
-  #taskOf({ taskId, event, flags: bits }: Row, row: number, fresh: Fresh): number {
+  #taskOf({ taskId, event, flags: bits }: Row, fresh: Fresh): number {
     if (taskId === null) return -1;
     const known = this.#tasks.get(taskId);
     if (known !== undefined) return known;
@@ -126,7 +137,7 @@ export class RowBlocks {
     fresh.tasks.push({
       index,
       id: taskId,
-      firstRow: row,
+      firstRow: this.kinds.length,
       text: (event === null ? '' : taskText(event)) || taskId,
       origin: textIn(event?.['origin'], 20) || 'user',
       isUntrusted: (bits & flags.untrusted) !== 0,
@@ -158,7 +169,7 @@ export class RowBlocks {
     if (kind === kinds.sessionEnd && asJsonObject(event['grant_evidence']) !== null) fresh.hasEvidence = true;
     if (kind === kinds.sessionStart && !this.#hasStart) {
       this.#hasStart = true;
-      fresh.start = startOfSession(event);
+      fresh.sessionStart = startOfSession(event);
     }
   }
 }

@@ -4,30 +4,23 @@ import type { FileChanges, FromWorker, Place, Questions, StepDetail, StepOutput 
 import { holdsText, objectIn, objectsIn, parseLine } from '../trace/checked.ts';
 import { changeOf } from '../trace/file-edit.ts';
 import * as kinds from '../trace/kind-numbers.ts';
+import { now } from '../text/page-clock.ts';
 import { changedLines, lineDiff } from '../trace/line-diff.ts';
 import { LineStore } from '../trace/line-store.ts';
 import { type Bodies, heldBodies, servedBodies, shown, shownText } from './bodies.ts';
-import {
-  BrokenStream,
-  headersOf,
-  heldBytes,
-  isLive,
-  nextPiece,
-  type Served,
-  servedBytes,
-  SourceFault,
-} from './byte-sources.ts';
-import { followEvents } from './follow-events.ts';
+import { BrokenStream, heldBytes, isLive, nextPiece, type Served, servedBytes, SourceFault } from './byte-sources.ts';
+import { followNow } from './follow-now.ts';
 import { JournalIndex } from './journal-index.ts';
 import { RowBlocks } from './row-blocks.ts';
 import { detailOf } from './step-detail.ts';
 import { placeOf } from './step-places.ts';
 
-/** A small first block is painted early, larger ones cost less: the page draws each. */
-const [firstBlockBytes, blockBytes] = [128 * 1024, 4 * 1024 * 1024];
-/** What trickles in from a running session is told of after a moment; so much in that moment is a file that is read. */
-const [trickleMs, trickleBytes] = [25, 256 * 1024];
+/** A small first block is painted early. The page draws each: later ones are large, and some time apart. What trickles in is told of after a moment. */
+const [firstBytes, blockBytes] = [128 * 1024, 4 * 1024 * 1024];
+const [blockMs, trickleMs, trickleBytes] = [250, 25, 256 * 1024];
 const mostFound = 100_000;
+/** Lines that are searched before others have their turn. */
+const searchedAtOnce = 8192;
 const mostRetries = 1000;
 /** How long a session that was followed is looked for after its end. */
 const [mostLooks, betweenLooksMs] = [60, 2000];
@@ -43,6 +36,8 @@ export class SessionReader {
   readonly #journalLines = new LineStore();
   readonly #journal = new JournalIndex();
   #bodies: Bodies = heldBodies(() => Promise.resolve(new Map()));
+  #place: Served | null = null;
+  #trace: Promise<void> = Promise.resolve();
   /** A later search ends an earlier one. */
   #searches = 0;
 
@@ -51,8 +46,11 @@ export class SessionReader {
   }
 
   async open(place: Place): Promise<void> {
-    if (place.kind === 'held') await this.#openHeld(place);
-    else await this.#openServed(place);
+    if (place.kind === 'held') return await this.#openHeld(place);
+    this.#place = place;
+    this.#bodies = servedBodies(place);
+    this.#trace = this.#telling('trace', async () => await this.#readTrace(place));
+    await this.#trace;
   }
 
   async ask(what: keyof Questions, about: unknown): Promise<unknown> {
@@ -63,37 +61,49 @@ export class SessionReader {
     let texts: Promise<ReadonlyMap<string, string>> | null = null;
     this.#bodies = heldBodies(() => (texts ??= textsIn(bodies)));
     const readTrace = async (): Promise<void> => {
-      await this.#pump(heldBytes(trace), this.#lines, () => this.#tellRows());
+      await this.#pumpTrace(heldBytes(trace));
       this.#tellWhole();
     };
     const readJournal = async (): Promise<void> => {
-      if (journal !== null) await this.#pump(heldBytes(journal), this.#journalLines, () => this.#tellJournal());
+      if (journal !== null) await this.#pumpJournal(heldBytes(journal));
     };
     await Promise.all([this.#telling('trace', readTrace), this.#telling('journal', readJournal)]);
   }
 
-  async #openServed(place: Served): Promise<void> {
-    this.#bodies = servedBodies(place.base, headersOf(place));
-    const trace = async (): Promise<void> => {
-      await this.#follow(place, 'trace', this.#lines, () => this.#tellRows());
-      this.#tellWhole();
-      await this.#followAgain(place);
-    };
+  /** Reads what a server has beside the trace that was opened. */
+  async more({ hasJournal, isLive: lives }: { readonly hasJournal: boolean; readonly isLive: boolean }): Promise<void> {
+    const place = this.#place;
+    if (place === null) return;
     const journal = async (): Promise<void> => {
-      if (place.hasJournal) await this.#follow(place, 'journal', this.#journalLines, () => this.#tellJournal());
+      if (hasJournal)
+        await this.#follow(place, 'journal', this.#journalLines, async (stream) => await this.#pumpJournal(stream));
     };
     const live = async (): Promise<void> => {
-      if (place.isLive) await followEvents(place, (now) => this.#post({ kind: 'live', now }));
+      if (lives) await followNow(place, (now) => this.#post({ kind: 'live', now }));
     };
-    await Promise.all([this.#telling('trace', trace), this.#telling('journal', journal), live()]);
+    const again = async (): Promise<void> => {
+      await this.#trace;
+      if (lives) await this.#followAgain(place);
+    };
+    await Promise.all([this.#telling('journal', journal), live(), this.#telling('trace', again)]);
+  }
+
+  async #readTrace(place: Served): Promise<void> {
+    await this.#follow(place, 'trace', this.#lines, async (stream) => await this.#pumpTrace(stream));
+    this.#tellWhole();
   }
 
   /** A connection that breaks off is opened again where it was; one that ends is over. */
-  async #follow(place: Served, what: 'trace' | 'journal', lines: LineStore, tell: () => void): Promise<void> {
+  async #follow(
+    place: Served,
+    what: 'trace' | 'journal',
+    lines: LineStore,
+    pump: (stream: ReadableStream<Uint8Array>) => Promise<void>,
+  ): Promise<void> {
     for (let tries = 0; ; tries += 1) {
       const stream = await servedBytes(place, what, lines.bytes);
       try {
-        await this.#pump(stream, lines, tell);
+        await pump(stream);
         return;
       } catch (error) {
         if (!(error instanceof BrokenStream) || tries >= mostRetries) throw error;
@@ -104,12 +114,11 @@ export class SessionReader {
 
   /** A capsule that dies may be resumed a moment later: its session goes on in the same files. */
   async #followAgain(place: Served): Promise<void> {
-    for (let looks = 0; place.isLive && looks < mostLooks; looks += 1) {
+    for (let looks = 0; looks < mostLooks; looks += 1) {
       await new Promise((resolve) => setTimeout(resolve, betweenLooksMs));
       if (!(await isLive(place))) continue;
       looks = 0;
-      await this.#follow(place, 'trace', this.#lines, () => this.#tellRows());
-      this.#tellWhole();
+      await this.#readTrace(place);
     }
   }
 
@@ -123,28 +132,45 @@ export class SessionReader {
     }
   }
 
-  /** Hands on whole blocks, and what has come after a moment in which nothing did. */
-  async #pump(stream: ReadableStream<Uint8Array>, lines: LineStore, tell: () => void): Promise<void> {
+  async #pumpTrace(stream: ReadableStream<Uint8Array>): Promise<void> {
+    await this.#pump(stream, {
+      read: (piece) => this.#blocks.add(this.#lines.push(piece)),
+      tell: () => this.#tellRows(),
+    });
+  }
+
+  async #pumpJournal(stream: ReadableStream<Uint8Array>): Promise<void> {
+    await this.#pump(stream, {
+      read: (piece) => this.#journal.take(this.#journalLines.push(piece)),
+      tell: () => this.#tellJournal(),
+    });
+  }
+
+  /** Reads each piece as it comes, and tells of many at once. */
+  async #pump(
+    stream: ReadableStream<Uint8Array>,
+    { read, tell }: { readonly read: (piece: Uint8Array) => void; readonly tell: () => void },
+  ): Promise<void> {
     const reader = stream.getReader();
-    let pending = 0;
-    let timer: ReturnType<typeof setTimeout> | null = null;
+    let [bytes, pending, told] = [0, 0, now()];
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const hand = (): void => {
-      if (timer !== null) clearTimeout(timer);
-      timer = null;
-      pending = 0;
+      clearTimeout(timer);
+      timer = undefined;
+      [pending, told] = [0, now()];
       tell();
     };
     try {
       for (let piece = await nextPiece(reader); piece !== null; piece = await nextPiece(reader)) {
-        lines.push(piece);
+        read(piece);
+        const isFirst = bytes < firstBytes;
+        bytes += piece.length;
         pending += piece.length;
-        if (pending >= (lines.count === 0 ? firstBlockBytes : blockBytes)) hand();
+        if ((isFirst && bytes >= firstBytes) || (pending >= blockBytes && now() - told >= blockMs)) hand();
+        else if (pending <= trickleBytes) timer ??= setTimeout(hand, trickleMs);
         else {
-          if (timer !== null && pending > trickleBytes) {
-            clearTimeout(timer);
-            timer = null;
-          }
-          timer ??= setTimeout(hand, trickleMs);
+          clearTimeout(timer);
+          timer = setTimeout(hand, blockMs);
         }
       }
     } finally {
@@ -153,13 +179,13 @@ export class SessionReader {
   }
 
   #tellRows(): void {
-    const lines = this.#lines.take();
-    if (lines.length === 0) return;
-    const block = this.#blocks.block(lines);
-    const { kind, flags, start, duration, task, input, output } = block.rows;
+    const block = this.#blocks.take();
+    if (block === null) return;
+    const { kind, flags, start, duration, task, input, output, name, detailLengths } = block.rows;
+    const columns = [kind, flags, start, duration, task, input, output, name, detailLengths];
     this.#post(
       block,
-      [kind, flags, start, duration, task, input, output].map(({ buffer }) => buffer as ArrayBuffer),
+      columns.map(({ buffer }) => buffer as ArrayBuffer),
     );
   }
 
@@ -168,9 +194,8 @@ export class SessionReader {
   }
 
   #tellJournal(): void {
-    this.#journal.take(this.#journalLines.take());
-    const { version, stepCount: steps, capture, manifest } = this.#journal;
-    if (version !== null) this.#post({ kind: 'journal', version, steps, capture, manifest });
+    const { version, stepCount: steps, manifest } = this.#journal;
+    if (version !== null) this.#post({ kind: 'journal', version, steps, manifest });
   }
 
   readonly #answers: Answers = {
@@ -178,11 +203,11 @@ export class SessionReader {
     output: (row: number) => this.#output(row),
     find: (eventId: string) => this.#find(eventId),
     search: (words: string) => this.#search(words),
-    body: async (sha256: string) => shown(await this.#bodies.get(sha256)),
+    body: async (sha256: string) => shown(await this.#bodies(sha256)),
     result: async (task: number) => {
       const hash = this.#journal.resultOf(this.#blocks.taskIds[task] ?? '');
       if (hash === undefined || hash === null) return { kind: 'none', why: this.#whyNoText() };
-      return shown(await this.#bodies.get(hash));
+      return shown(await this.#bodies(hash));
     },
     changes: () => this.#changes(),
     steps: () => this.#journal.steps(),
@@ -198,38 +223,36 @@ export class SessionReader {
 
   /** With the number that `svc trace show` and `svc logs` have for its step. */
   #detail(row: number): StepDetail {
-    const { rows, taskIds } = this.#blocks;
     const detail = detailOf(this.#lines.line(row), row);
-    const step = this.#journal.step(placeOf(row, rows, this.#lines, taskIds) ?? '');
+    const step = this.#journal.step(placeOf(row, this.#blocks, this.#lines) ?? '');
     return step === undefined ? detail : { ...detail, facts: [['Step', `#${step.number}`], ...detail.facts] };
   }
 
   async #output(row: number): Promise<StepOutput> {
-    const { rows, taskIds } = this.#blocks;
-    if (rows.kindOf(row) === kinds.question) return await this.#answer(row);
-    const place = placeOf(row, rows, this.#lines, taskIds);
+    if (this.#blocks.kinds[row] === kinds.question) return await this.#answer(row);
+    const place = placeOf(row, this.#blocks, this.#lines);
     if (place === null) return { parts: [] };
     const step = this.#journal.step(place);
     const nothing = (why: string): StepOutput => ({ parts: [{ kind: 'output', text: { kind: 'none', why } }] });
     if (step === undefined) return nothing(this.#whyNoText());
     if (step.value === null) return nothing('Nothing came back: it was canceled.');
-    const body = await this.#bodies.get(step.value);
+    const body = await this.#bodies(step.value);
     return body.kind === 'none' ? nothing(body.why) : { parts: partsOf(body.text) };
   }
 
   /** The n-th question of a task that was answered has the n-th answer. */
   async #answer(row: number): Promise<StepOutput> {
-    const { rows, taskIds } = this.#blocks;
-    const task = rows.taskOf(row);
+    const { kinds: kindOf, tasks: taskOf, taskIds } = this.#blocks;
+    const task = taskOf[row] ?? -1;
     if (parseLine(this.#lines.line(row))?.['outcome'] !== 'answered') return { parts: [] };
     let before = 0;
     for (let at = row - 1; at >= 0; at -= 1) {
-      if (rows.kindOf(at) !== kinds.question || rows.taskOf(at) !== task) continue;
+      if (kindOf[at] !== kinds.question || taskOf[at] !== task) continue;
       if (parseLine(this.#lines.line(at))?.['outcome'] === 'answered') before += 1;
     }
     const hash = this.#journal.answersOf(taskIds[task] ?? '')[before];
     if (hash === undefined) return { parts: [{ kind: 'answer', text: { kind: 'none', why: this.#whyNoText() } }] };
-    return { parts: [{ kind: 'answer', text: shown(await this.#bodies.get(hash)) }] };
+    return { parts: [{ kind: 'answer', text: shown(await this.#bodies(hash)) }] };
   }
 
   #find(eventId: string): number {
@@ -246,6 +269,7 @@ export class SessionReader {
     this.#searches += 1;
     const mine = this.#searches;
     const found: number[] = [];
+    let others = searchedAtOnce;
     const written = JSON.stringify(words).slice(1, -1);
     for (const { first, lines } of this.#lines.blocks()) {
       for (const [index, line] of lines.entries()) {
@@ -254,6 +278,8 @@ export class SessionReader {
         if (event === null || holdsText(event, words)) found.push(first + index);
       }
       // Others are answered in between.
+      if (first < others) continue;
+      others = first + searchedAtOnce;
       await new Promise((resolve) => setTimeout(resolve));
       if (mine !== this.#searches) return [];
     }
@@ -262,18 +288,19 @@ export class SessionReader {
 
   #changes(): readonly FileChanges[] {
     const files = new Map<string, { readonly path: string; added: number; removed: number; readonly rows: number[] }>();
-    const { rows } = this.#blocks;
-    for (let row = 0; row < rows.count; row += 1) {
-      const kind = rows.kindOf(row);
-      if (kind !== kinds.tool && kind !== kinds.planStep) continue;
-      const change = changeOf(parseLine(this.#lines.line(row)) ?? {});
-      if (change === null) continue;
-      const { added, removed } = changedLines(lineDiff(change.before, change.after));
-      const known = files.get(change.path) ?? { path: change.path, added: 0, removed: 0, rows: [] };
-      files.set(change.path, known);
-      known.added += added;
-      known.removed += removed;
-      if (known.rows.length < 1000) known.rows.push(row);
+    for (const { first, lines } of this.#lines.blocks()) {
+      for (const [index, line] of lines.entries()) {
+        const kind = this.#blocks.kinds[first + index];
+        if (kind !== kinds.tool && kind !== kinds.planStep) continue;
+        const change = changeOf(parseLine(line) ?? {});
+        if (change === null) continue;
+        const { added, removed } = changedLines(lineDiff(change.before, change.after));
+        const known = files.get(change.path) ?? { path: change.path, added: 0, removed: 0, rows: [] };
+        files.set(change.path, known);
+        known.added += added;
+        known.removed += removed;
+        if (known.rows.length < 1000) known.rows.push(first + index);
+      }
     }
     return [...files.values()];
   }
@@ -299,8 +326,7 @@ async function textsIn(base64: string | null): Promise<ReadonlyMap<string, strin
   const lines = new LineStore();
   const reader = heldBytes(base64).getReader();
   for (let piece = await nextPiece(reader); piece !== null; piece = await nextPiece(reader)) {
-    lines.push(piece);
-    for (const line of lines.take()) {
+    for (const line of lines.push(piece)) {
       const { sha256, text } = parseLine(line) ?? {};
       if (typeof sha256 === 'string' && typeof text === 'string') texts.set(sha256, text);
     }

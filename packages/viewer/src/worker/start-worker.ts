@@ -12,6 +12,10 @@ export function startWorker(): void {
       void reader.open(data.place);
       return;
     }
+    if (data.kind === 'more') {
+      void reader.more(data);
+      return;
+    }
     const { id, what, about } = data;
     reader.ask(what, about).then(
       (value) => post({ kind: 'answer', id, value }),

@@ -2,6 +2,8 @@
 
 import type { ServerResponse } from 'node:http';
 
+import type { LiveNow } from '@svc/protocol/viewed-session.ts';
+
 const taskId = 'tsk_00000000000000000000000000000001';
 const start = 1_795_350_260_734;
 
@@ -28,7 +30,7 @@ class OpenStream {
 
 export interface RunningCapsule {
   readonly trace: (response: ServerResponse) => void;
-  readonly events: (response: ServerResponse) => void;
+  readonly now: (response: ServerResponse) => void;
   /** The question was answered: what the capsule tells then. */
   answered(): void;
   /** The trace has the turn whose call still runs. */
@@ -39,8 +41,19 @@ export interface RunningCapsule {
 }
 
 export function runningCapsule(prompt = 'Which of the two formats is meant?'): RunningCapsule {
-  const [trace, events] = [new OpenStream(), new OpenStream()];
-  const frame = (event: string, data: object): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+  const [trace, now] = [new OpenStream(), new OpenStream()];
+  let hasEnded = false;
+  const idle = {
+    question: null,
+    calls: [],
+    task: null,
+    turn: 0,
+    text: '',
+    thinking: false,
+    retry: '',
+    model: 'large-2',
+  };
+  const told = (now: LiveNow): string => `${JSON.stringify(now)}\n`;
   return {
     trace: (response) => {
       trace.open(response);
@@ -64,50 +77,18 @@ export function runningCapsule(prompt = 'Which of the two formats is meant?'): R
           }),
       );
     },
-    events: (response) => {
-      events.open(response);
-      response.write(
-        frame('connection-ack', { role: 'observer', conversation_mode: 'stateless' }) +
-          frame('snapshot', {
-            session_id: 'ses_live',
-            name: 'painter',
-            version: '1.0.0',
-            model: 'large-2',
-            containment: 'sealed',
-            methods: ['tasks/answer'],
-            usage: { input_tokens: 100, output_tokens: 20 },
-            tasks: [
-              { task_id: taskId, context_id: 'ctx_1', state: 'working', text: 'Paint the shed.', question: null },
-            ],
-            tasks_left_out: 0,
-          }) +
-          frame('waiting_for_model', { task_id: taskId, turn: 2 }) +
-          `id: 1\n${frame('text', { id: taskId, text: 'I ask which one.', final: false })}` +
-          frame('call_start', {
-            task_id: taskId,
-            turn: 2,
-            call_id: 'call_1',
-            tool_name: 'svc-tool-request-input',
-            arguments: { prompt },
-          }) +
-          frame('question', { task_id: taskId, wait_id: 'q1', prompt }),
-      );
+    now: (response) => {
+      if (hasEnded) {
+        response.writeHead(410).end();
+        return;
+      }
+      now.open(response);
+      const question = { task: taskId, wait: 'q1', prompt };
+      const call = { key: 'call_1', name: 'svc-tool-request-input', about: prompt, tail: '', ms: 5 };
+      response.write(told({ ...idle, question, calls: [call], task: taskId, turn: 2, text: 'I ask which one.' }));
     },
     answered: () => {
-      events.write(
-        frame('question_settled', { task_id: taskId, wait_id: 'q1', end: 'answered' }) +
-          frame('call_end', {
-            task_id: taskId,
-            turn: 2,
-            call_id: 'call_1',
-            tool_name: 'svc-tool-request-input',
-            exit_code: null,
-            is_error: false,
-            denied: false,
-            duration_ms: 5,
-            step: 3,
-          }),
-      );
+      now.write(told({ ...idle, task: taskId, turn: 2 }));
       trace.write(
         line('task_input_required', 2000, { task_id: taskId, prompt, outcome: 'answered', duration_ms: 900 }),
       );
@@ -117,21 +98,12 @@ export function runningCapsule(prompt = 'Which of the two formats is meant?'): R
       trace.write(line('inference', 1000, { task_id: taskId, ...turn, usage: null }));
     },
     gone: () => {
-      events.write(frame('capsule-gone', {}));
+      now.write('null\n');
       trace.end();
     },
     ended: () => {
-      events.write(
-        frame('task_settled', {
-          task_id: taskId,
-          state: 'completed',
-          reason: null,
-          turns: 2,
-          usage: { input_tokens: 200, output_tokens: 40 },
-          duration_ms: 2998,
-        }) + frame('capsule-closed', {}),
-      );
-      events.end();
+      hasEnded = true;
+      now.end();
       trace.write(
         line('task_end', 3000, {
           task_id: taskId,

@@ -16,8 +16,8 @@ export interface StandInSession {
   readonly journal?: string | Buffer;
   readonly bodies?: ReadonlyMap<string, string>;
   readonly files?: ReadonlyMap<string, string | Buffer>;
-  /** Frames of the capsule. */
-  readonly events?: (response: ServerResponse) => void;
+  /** Answers with lines of what the capsule does. */
+  readonly now?: (response: ServerResponse) => void;
   /** What the capsule answers to a request. */
   readonly rpc?: (request: {
     readonly method: string;
@@ -129,7 +129,7 @@ async function serveSession(
     case '':
       json(response, {
         id: session.id,
-        live: session.events !== undefined,
+        live: session.now !== undefined,
         readOnly: session.rpc === undefined,
         capture: session.journal === undefined ? 'none' : 'content',
         has: { trace: true, journal: session.journal !== undefined, files: session.files !== undefined },
@@ -169,13 +169,9 @@ async function serveSession(
       else response.writeHead(200, { 'content-type': 'text/plain' }).end(content);
       return;
     }
-    case 'events':
-      if (session.events === undefined) {
-        refuse(response, 410, 'The session has ended.');
-        return;
-      }
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      session.events(response);
+    case 'now':
+      if (session.now === undefined) refuse(response, 410, 'The session has ended.');
+      else session.now(response);
       return;
     case 'rpc': {
       let body = '';

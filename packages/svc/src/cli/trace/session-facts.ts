@@ -33,6 +33,8 @@ export interface SessionFacts {
 }
 
 const longestTask = 200;
+/** Of a name, a version or a status, which anybody may have written. */
+const longestName = 200;
 const startShape = /"timestamp"\s*:\s*(\d{1,16})/;
 
 interface Counted {
@@ -143,13 +145,14 @@ export function factsOfTrace(id: string, file: LineFile): SessionFacts {
 function countEvent(event: TracedEvent, type: string, counted: Counted): void {
   if (type === 'session_start') {
     const { name, version } = (event['capsule'] ?? {}) as { name?: unknown; version?: unknown };
-    counted.capsule = typeof name === 'string' ? name : null;
-    counted.version = typeof version === 'string' ? version : null;
+    counted.capsule = typeof name === 'string' ? name.slice(0, longestName) : null;
+    counted.version = typeof version === 'string' ? version.slice(0, longestName) : null;
     const { project_folder: project } = (event['effective_grants'] ?? {}) as { project_folder?: { path?: unknown } };
     counted.folder = typeof project?.path === 'string' ? project.path : null;
   }
   if (type === 'task_received' && typeof event['text'] === 'string') counted.task = event['text'].slice(0, longestTask);
-  if (type === 'session_end') counted.status = typeof event['status'] === 'string' ? event['status'] : null;
+  if (type === 'session_end')
+    counted.status = typeof event['status'] === 'string' ? event['status'].slice(0, longestName) : null;
   const usage = event['usage'] as { input_tokens?: unknown; output_tokens?: unknown } | null | undefined;
   if (type === 'inference') counted.tokens += countOf(usage?.input_tokens) + countOf(usage?.output_tokens);
 }

@@ -2,6 +2,7 @@
 
 import { busy, HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { inOwnTurns } from '@svc/kit/own-turn.ts';
+import type { ViewedComparison } from '@svc/protocol/viewed-session.ts';
 import { comparing, type Comparison } from '../trace/diff.ts';
 import type { ViewedSession } from './viewed-session.ts';
 
@@ -14,7 +15,7 @@ export class Comparisons {
   #isRunning = false;
 
   /** 503 while another one runs, after which a page asks again; 404 `E-RUN-071` where one of the two has no journal. */
-  async of(a: ViewedSession, b: ViewedSession): Promise<ComparisonAnswer> {
+  async of(a: ViewedSession, b: ViewedSession): Promise<ComparisonAnswer & ViewedComparison> {
     if (this.#isRunning) throw busy();
     this.#isRunning = true;
     try {
@@ -34,7 +35,9 @@ async function compared(a: ViewedSession, b: ViewedSession): Promise<ComparisonA
       const { comparison, damage } = await inOwnTurns(steps);
       if (damage === null) return comparison;
       const note = `A journal is damaged: a record ${damage.why}. What stands behind it was not compared.`;
-      return { ...comparison, notes: [note] };
+      // A step that one of them lacks may stand behind the damage.
+      const isSure = comparison.parting?.kind !== 'missing';
+      return { ...comparison, parting: isSure ? comparison.parting : null, notes: [note] };
     } finally {
       second.close();
     }

@@ -25,8 +25,10 @@ const longestFrame = 32 * 1024 * 1024;
 /** Between two looks whether the capsule is there again. */
 const lookMs = 250;
 const looksEachBeat = 40;
+/** The event of a stream whose capsule is not there. */
+export const capsuleGone = 'capsule-gone';
 /** What a page is told until the capsule is there again; each also tells a reader that is still there from one that is not. */
-const waiting = 'event: capsule-gone\ndata: {}\n\n';
+const waiting = `event: ${capsuleGone}\ndata: {}\n\n`;
 
 interface RelayOptions {
   readonly context: CommandContext;
@@ -35,6 +37,12 @@ interface RelayOptions {
   /** How long a capsule that is gone is waited for. */
   readonly resumeMs: number;
 }
+
+/** What frames are put into. */
+type Reader = Pick<OpenBody, 'gone'> & {
+  /** Resolves once there is room for more; false when the reader has gone. */
+  put(bytes: Uint8Array | string): Promise<boolean>;
+};
 
 /** One page that listens. Nothing is kept for a page that is slow: the capsule drops what it does not take, and says so. */
 export class EventRelay {
@@ -69,7 +77,7 @@ export class EventRelay {
   }
 
   /** Puts frames until the capsule closes its stream, is gone for longer than it is waited for, or the page is gone. */
-  async pass(body: OpenBody): Promise<void> {
+  async pass(body: Reader): Promise<void> {
     body.gone.addEventListener('abort', () => this.#stop.abort(), { once: true });
     try {
       for (let isAgain = false; !body.gone.aborted; isAgain = true) {
@@ -85,7 +93,7 @@ export class EventRelay {
   }
 
   /** `broken` when the connection ended without the word of the capsule that nothing more comes. */
-  async #passOne(body: OpenBody, isAgain: boolean): Promise<'over' | 'broken'> {
+  async #passOne(body: Reader, isAgain: boolean): Promise<'over' | 'broken'> {
     const frames = new WholeFrames(longestFrame);
     try {
       for await (const piece of this.#stream.pieces) {
@@ -131,7 +139,7 @@ export class EventRelay {
   }
 
   /** From the beginning of what the capsule holds, since ids begin again with each task. Null when it does not come back, or the page has gone. */
-  async #reconnected(body: OpenBody): Promise<OpenConnection | null> {
+  async #reconnected(body: Reader): Promise<OpenConnection | null> {
     const looks = Math.ceil(this.#options.resumeMs / lookMs);
     for (let look = 0; look < looks && !body.gone.aborted; look += 1) {
       if (look % looksEachBeat === 0 && !(await body.put(waiting))) return null;

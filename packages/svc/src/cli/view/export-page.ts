@@ -13,13 +13,14 @@ import { removeLeftovers } from '@svc/kit/files/scratch-folder.ts';
 import { temporaryPrefix } from '@svc/kit/files/temporary-name.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import type { HeldFacts, ViewedFile } from '@svc/protocol/viewed-session.ts';
 import type { JournalReader } from '../../journal/journal-reader.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import { ExportSize } from '../trace/export-limits.ts';
 import { thisUser } from '../trace/recorded-sessions.ts';
 import { BareJournal } from './bare-journal.ts';
 import { dataEnd, dataElement, dataStart, exportedParts, type PageTexts } from './page-document.ts';
-import { filesOf, openViewedFile, type ViewedFile } from './session-files.ts';
+import { filesOf, openViewedFile } from './session-files.ts';
 import { SessionLooks, viewedFacts, type ViewedSession } from './viewed-session.ts';
 import { WholeLines } from './whole-lines.ts';
 
@@ -91,7 +92,7 @@ async function* documentOf(
 async function exportedFacts(
   session: ViewedSession,
   { looks, hasFiles }: { readonly looks: SessionLooks; readonly hasFiles: boolean },
-): Promise<object> {
+): Promise<HeldFacts> {
   const facts = await viewedFacts(session, { looks, readOnly: true });
   const notes = facts.live ? ['The session was running when this was exported.', ...facts.notes] : facts.notes;
   return { ...facts, live: false, has: { ...facts.has, files: hasFiles }, notes, row: session.row() };

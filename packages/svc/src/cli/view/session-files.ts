@@ -5,21 +5,10 @@ import { type Dir, fstatSync, opendirSync } from 'node:fs';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { release } from '@svc/kit/files/read-up-to.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { ViewedFile, ViewedFiles } from '@svc/protocol/viewed-session.ts';
 import { ExportRoot, type OpenedFile } from '../../resources/export-root.ts';
 import { mostFiles } from './trace-look.ts';
 import type { SessionLooks, ViewedSession } from './viewed-session.ts';
-
-export interface ViewedFile {
-  /** In the workdir. */
-  readonly path: string;
-  readonly bytes: number;
-}
-
-export interface ViewedFiles {
-  readonly files: readonly ViewedFile[];
-  /** There are more. */
-  readonly truncated: boolean;
-}
 
 const outFolder = 'out';
 const deepest = 16;

@@ -17,6 +17,7 @@ import { passCall } from './capsule-relay.ts';
 import { Comparisons } from './comparisons.ts';
 import { EventRelay } from './event-relay.ts';
 import { type Followed, followJournal, followTrace } from './follow.ts';
+import { tellNow } from './live-relay.ts';
 import { type PageTexts, pagePolicy, servedDocument } from './page-document.ts';
 import { filesOf, openViewedFile } from './session-files.ts';
 import type { ViewedSessions } from './viewed-sessions.ts';
@@ -123,8 +124,20 @@ class SessionAnswers {
         return this.#follow(session.openTrace(), { session, query, follow: followTrace });
       case 'journal':
         return this.#follow(session.openJournal(), { session, query, follow: followJournal });
-      case 'events':
-        return await this.#events(session, singleHeader(headers['last-event-id']));
+      case 'events': {
+        const relay = await this.#relay(session, singleHeader(headers['last-event-id']));
+        return this.#stream('text/event-stream', {
+          make: async (body) => await relay.pass(body),
+          end: () => relay.close(),
+        });
+      }
+      case 'now': {
+        const relay = await this.#relay(session, undefined);
+        return this.#stream('application/x-ndjson', {
+          make: async (body) => await tellNow(relay, body),
+          end: () => relay.close(),
+        });
+      }
       case 'files':
         return jsonReply(await filesOf(session, this.#looks));
       case 'body/':
@@ -182,13 +195,9 @@ class SessionAnswers {
     });
   }
 
-  async #events(session: ViewedSession, lastEventId: string | undefined): Promise<Reply> {
+  async #relay(session: ViewedSession, lastEventId: string | undefined): Promise<EventRelay> {
     const { context, readOnly, resumeMs } = this.#options;
-    const relay = await EventRelay.open({ context, session, readOnly, resumeMs }, lastEventId);
-    return this.#stream('text/event-stream', {
-      make: async (body) => await relay.pass(body),
-      end: () => relay.close(),
-    });
+    return await EventRelay.open({ context, session, readOnly, resumeMs }, lastEventId);
   }
 
   /** `end` is called once, however it ends. */

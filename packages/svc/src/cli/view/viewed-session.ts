@@ -10,6 +10,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import { isJournalHeld } from '../../capsule/journal-holder.ts';
 import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
 import { damaged, JournalReader } from '../../journal/journal-reader.ts';
@@ -46,18 +47,6 @@ export interface ViewedSession {
   workdir(): string | null;
   /** What is said of it beside its row, one plain line each. */
   notes(): readonly string[];
-}
-
-/** What a page is told of a session (docs/viewer.md "What the page asks"). */
-export interface ViewedFacts {
-  readonly id: string;
-  readonly live: boolean;
-  readonly readOnly: boolean;
-  readonly capture: 'content' | 'meta' | 'none';
-  readonly has: { readonly trace: boolean; readonly journal: boolean; readonly files: boolean };
-  readonly notes: readonly string[];
-  /** As the report of the scope has it, of what the trace says was granted. */
-  readonly notStopped: readonly string[];
 }
 
 /** What `use` makes of the journal of a session, which is open while it runs; null without a journal. */
@@ -126,6 +115,7 @@ async function damageOf(reader: JournalReader): Promise<Damage | null> {
   return scan.damage;
 }
 
+/** What a page is told of a session (docs/viewer.md "What the page asks"). */
 export async function viewedFacts(
   session: ViewedSession,
   { looks, readOnly }: { readonly looks: SessionLooks; readonly readOnly: boolean },

@@ -1,0 +1,90 @@
+/** What `svc view` answers to its page, as docs/viewer.md "What the page asks" has it. Both are of one version: what is typed here is looked at by the server alone. */
+
+/** A row of the list of sessions, as `svc sessions --json` writes it. */
+export interface ListedSession {
+  readonly session_id: string;
+  readonly capsule: string | null;
+  /** Unix milliseconds; null where nothing says it. */
+  readonly started_at_ms: number | null;
+  readonly status: string;
+  readonly tasks: number;
+  readonly tokens: number;
+  /** How its first task begins. */
+  readonly task: string | null;
+}
+
+/** What there is of a session, and what is not as usual with it. */
+export interface ViewedFacts {
+  readonly id: string;
+  readonly live: boolean;
+  readonly readOnly: boolean;
+  readonly capture: 'content' | 'meta' | 'none';
+  readonly has: { readonly trace: boolean; readonly journal: boolean; readonly files: boolean };
+  readonly notes: readonly string[];
+  /** As the report of the scope has it, of what the trace says was granted. */
+  readonly notStopped: readonly string[];
+}
+
+/** What an exported page holds of its session beside its record. */
+export interface HeldFacts extends ViewedFacts {
+  readonly row: ListedSession;
+}
+
+export interface ViewedFile {
+  /** In the workdir. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export interface ViewedFiles {
+  readonly files: readonly ViewedFile[];
+  /** There are more. */
+  readonly truncated: boolean;
+}
+
+/** As `svc trace diff --json` has it. */
+export interface ViewedComparison {
+  /** Where two sessions part; null where they are the same but for ids and times, as far as the notes leave that certain. */
+  readonly parting: ViewedParting | null;
+  /** What kept them from being compared as a whole. */
+  readonly notes?: readonly string[];
+}
+
+export interface ViewedParting {
+  readonly kind: string;
+  readonly steps: { readonly a: number | null; readonly b: number | null };
+  readonly name: string | null;
+  readonly turn: number | null;
+  readonly task: number | null;
+  readonly part: string | null;
+  readonly message: { readonly number: number; readonly role: string | null } | null;
+  readonly difference: { readonly path: string; readonly a: string | null; readonly b: string | null } | null;
+}
+
+/** What a running capsule does right now. Each text has a bound. */
+export interface LiveNow {
+  /** Null while nothing waits for an answer. */
+  readonly question: { readonly task: string; readonly wait: string; readonly prompt: string } | null;
+  readonly calls: readonly LiveCall[];
+  /** The task that runs; null for none. */
+  readonly task: string | null;
+  readonly turn: number;
+  /** The end of the text of the turn that is being written. */
+  readonly text: string;
+  readonly thinking: boolean;
+  /** Why the driver asks the model again; '' when it does not. */
+  readonly retry: string;
+  readonly model: string;
+}
+
+/** A call that has not come back. */
+export interface LiveCall {
+  readonly key: string;
+  readonly name: string;
+  /** How its arguments begin. */
+  readonly about: string;
+  /** The end of what it has written so far. */
+  readonly tail: string;
+  /** Milliseconds since it began. */
+  readonly ms: number;
+}

@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+
+import { LiveState } from './live-state.ts';
+
+describe('what runs right now', () => {
+  const frame = (
+    event: string,
+    data: object,
+    id?: string,
+  ): { readonly event: string; readonly data: string; readonly id: string | undefined } => ({
+    event,
+    data: JSON.stringify(data),
+    id,
+  });
+  const task = { task_id: 't' };
+
+  it('is a call with the end of its output, until it comes back', () => {
+    const state = new LiveState();
+    state.take(frame('snapshot', { tasks: [{ task_id: 't', state: 'working', question: null }], model: 'm' }), 1);
+    state.take(
+      frame('call_start', { ...task, turn: 2, call_id: 'c', tool_name: 'make', arguments: { args: ['-j'] } }),
+      2,
+    );
+    state.take(
+      frame('output', { ...task, turn: 2, call_id: 'c', tool_name: 'make', text: 'x'.repeat(3000), left_out: 0 }),
+      3,
+    );
+    const [call] = state.now(12)?.calls ?? [];
+    expect([call?.name, call?.about, call?.tail.length, call?.ms]).toEqual(['make', '{"args":["-j"]}', 2048, 10]);
+    state.take(frame('call_end', { ...task, turn: 2, call_id: 'c', tool_name: 'make' }), 4);
+    expect(state.now(12)?.calls).toEqual([]);
+  });
+
+  it('is a question until it is settled, also where the connection began later', () => {
+    const state = new LiveState();
+    state.take(
+      frame('snapshot', {
+        tasks: [{ task_id: 't', state: 'input-required', question: { wait_id: 'q', prompt: 'Which?' } }],
+      }),
+      1,
+    );
+    expect(state.now(12)?.question).toEqual({ task: 't', wait: 'q', prompt: 'Which?' });
+    state.take(frame('question_settled', { ...task, wait_id: 'other', end: 'answered' }), 2);
+    expect(state.now(12)?.question?.wait).toBe('q');
+    state.take(frame('question_settled', { ...task, wait_id: 'q', end: 'answered' }), 3);
+    expect(state.now(12)?.question).toBe(null);
+  });
+
+  it('keeps a bounded end of a text', () => {
+    const state = new LiveState();
+    for (let piece = 0; piece < 100; piece += 1)
+      state.take(frame('text', { id: 't', text: 'y'.repeat(1000), final: false }, String(piece)), 1);
+    expect(state.now(1)?.text.length).toBe(16_384);
+  });
+
+  it.each([
+    ['of more values than a frame has', `{"task_id":"t","call_id":"c","arguments":[${'0,'.repeat(40_000)}0]}`],
+    ['that nests too deep', `{"task_id":"t","call_id":"c","arguments":${'['.repeat(600)}${']'.repeat(600)}}`],
+    ['that is too long', `{"task_id":"t","call_id":"c","arguments":"${'a'.repeat(256 * 1024)}"}`],
+    ['that is no object', '["t"]'],
+    ['that is cut', '{"task_id":"t"'],
+    ['of a task with a longer id than any', `{"task_id":"${'t'.repeat(1025)}"}`],
+    ['of no task', '{"call_id":"c"}'],
+  ])('is nothing new after an event %s', (_which, data) => {
+    const state = new LiveState();
+    state.take({ event: 'call_start', data, id: undefined }, 1);
+    expect(state.now(12)?.calls).toEqual([]);
+  });
+
+  it('is of tasks with an id, and of whole turns', () => {
+    const state = new LiveState();
+    const tasks = [{ task_id: 7 }, { state: 'submitted' }, { task_id: 't', state: 'working' }];
+    state.take(frame('snapshot', { tasks: [...tasks, { task_id: 'u', state: 'submitted' }] }), 1);
+    state.take(frame('waiting_for_model', { ...task, turn: 1.5 }), 1);
+    state.take(frame('text', { id: 'i'.repeat(257), text: 'no' }), 1);
+    expect(state.now(1)).toMatchObject({ task: 't', turn: 0, text: '' });
+  });
+
+  it('is unknown while the capsule is gone', () => {
+    const state = new LiveState();
+    state.take(frame('snapshot', { tasks: [{ task_id: 't', state: 'working', question: null }], model: 'm' }), 1);
+    state.take(frame('capsule-gone', {}), 2);
+    expect(state.now(2)).toBe(null);
+    state.take(frame('snapshot', { tasks: [], model: 'm' }), 3);
+    expect(state.now(3)).toMatchObject({ task: null, model: 'm' });
+  });
+});

@@ -1,0 +1,37 @@
+/** Follows what a running capsule does right now, as the server of the page tells it. */
+
+import type { LiveNow } from '@svc/protocol/viewed-session.ts';
+import { ask, BrokenStream, headersOf, nextPiece, type Served, SourceFault } from './byte-sources.ts';
+
+const mostTries = 10_000;
+
+/** Tells null while nothing is known. Ends when the capsule has; a connection that breaks off is opened again. */
+export async function followNow(place: Served, tell: (now: LiveNow | null) => void): Promise<void> {
+  for (let tries = 0; tries < mostTries; tries += 1) {
+    const isOver = await connect(place, tell);
+    tell(null);
+    if (isOver) return;
+    await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 250 * 2 ** Math.min(tries, 5))));
+  }
+}
+
+/** Whether there is nothing more to come. */
+async function connect(place: Served, tell: (now: LiveNow | null) => void): Promise<boolean> {
+  try {
+    const answer = await ask(`${place.base}now`, { headers: headersOf(place) });
+    if (answer.status === 410 || answer.status === 401 || answer.status === 404) return true;
+    if (!answer.ok || answer.body === null) return false;
+    const reader = answer.body.getReader();
+    const decoder = new TextDecoder();
+    let rest = '';
+    for (let piece = await nextPiece(reader); piece !== null; piece = await nextPiece(reader)) {
+      const lines = (rest + decoder.decode(piece, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      const last = lines.at(-1);
+      if (last !== undefined) tell(JSON.parse(last) as LiveNow | null);
+    }
+  } catch (error) {
+    if (!(error instanceof BrokenStream || error instanceof SourceFault)) throw error;
+  }
+  return false;
+}
