@@ -282,15 +282,9 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
 
   it('shows what the files became, and a picture only after a click', async () => {
     const { page, faults, foreign } = await opened('&tab=files');
-    expect(await page.locator('.leaf-name').allTextContents()).toEqual([
-      'out/result.txt',
-      'format.md',
-      'picture.png',
-      'body.ts',
-      'header.ts',
-      'frames.ts',
-      'parse.test.ts',
-    ]);
+    await expect
+      .poll(() => page.locator('.leaf-name').allTextContents())
+      .toEqual(['out/result.txt', 'format.md', 'picture.png', 'body.ts', 'header.ts', 'frames.ts', 'parse.test.ts']);
     await page.getByText('The last header is kept.').waitFor();
     await page.locator('.leaf', { hasText: 'frames.ts' }).click();
     await page.getByRole('heading', { name: '10 changes, the last first' }).waitFor();
