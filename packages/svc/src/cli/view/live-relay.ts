@@ -15,11 +15,12 @@ export async function tellNow(relay: EventRelay, body: OpenBody): Promise<void> 
   const frames = new FrameReader();
   let timer: NodeJS.Timeout | null = null;
   let hasChanged = false;
+  let isOver = false;
   const tell = async (): Promise<void> => {
     hasChanged = false;
     await body.put(`${JSON.stringify(state.now(systemClock.monotonicMs()))}\n`);
     timer = null;
-    if (hasChanged) soon();
+    if (hasChanged && !isOver) soon();
   };
   const soon = (): void => {
     hasChanged = true;
@@ -36,6 +37,8 @@ export async function tellNow(relay: EventRelay, body: OpenBody): Promise<void> 
       },
     });
   } finally {
+    // A reader that was slow may have kept a line waiting until now: nothing is written behind the end.
+    isOver = true;
     if (timer !== null) clearTimeout(timer);
   }
 }
