@@ -20,7 +20,7 @@ export type ClientErrorCode =
   | 'bad-answer'
   /** The card does not list it. */
   | 'not-served'
-  /** The token is none that can be sent; nothing was. */
+  /** The token cannot be sent in a header, so nothing was sent. */
   | 'bad-token'
   /** The card is not that of the capsule that is expected. */
   | 'another-capsule'

@@ -5,7 +5,7 @@ import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
-import type { Source } from '../store/source.ts';
+import { type Source, unknownFacts } from '../store/source.ts';
 import type { Tab, View } from '../store/view.ts';
 import { counted } from '../text/words.ts';
 import { address, arrival, goTo, stayAt } from './address.ts';
@@ -32,16 +32,6 @@ interface LoaderProps {
   readonly makeWorker: WorkerMaker;
 }
 
-/** Until the server has told them. */
-const unknownFacts: Omit<ViewedFacts, 'id'> = {
-  live: false,
-  readOnly: true,
-  capture: 'none',
-  has: { trace: true, journal: false, files: false },
-  notes: [],
-  notStopped: [],
-};
-
 /** Opens a session, and shows why where it cannot be. */
 export function SessionLoader({ id, source, makeWorker }: LoaderProps): JSX.Element {
   const { view, facts } = useOpened(id, source, makeWorker, address.peek().tab);
@@ -58,7 +48,7 @@ export function SessionLoader({ id, source, makeWorker }: LoaderProps): JSX.Elem
       </main>
     );
   }
-  const known = facts.kind === 'there' ? facts.value : { id, ...unknownFacts };
+  const known = facts.kind === 'there' ? facts.value : { ...unknownFacts, id };
   return <SessionPage view={view} facts={known} source={source} makeWorker={makeWorker} />;
 }
 

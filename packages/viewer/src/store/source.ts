@@ -94,8 +94,8 @@ function pathOf(id: string): string {
 /** What stands in the document of an exported page, by the ids of its elements. */
 export type HeldTexts = (id: string) => string | null;
 
-/** The trace is shown all the same. */
-const damagedFacts: ViewedFacts = {
+/** Where nothing is told of a session, or not yet: its trace is shown all the same. */
+export const unknownFacts: ViewedFacts = {
   id: 'session',
   live: false,
   readOnly: true,
@@ -112,7 +112,7 @@ export class HeldSource {
 
   constructor(held: HeldTexts) {
     this.#held = held;
-    this.#facts = { ...damagedFacts, ...heldFacts(held('svc-facts') ?? '') };
+    this.#facts = { ...unknownFacts, ...heldFacts(held('svc-facts') ?? '') };
   }
 
   /** The id of the one session that is held. */
