@@ -52,7 +52,7 @@ export function notServed(path: string): HttpRefusal {
 }
 
 export function tooSlow(message: string): HttpRefusal {
-  return new HttpRefusal(408, 'body_too_slow', message);
+  return kitRefusal('body_too_slow', message);
 }
 
 export function diskFull(): HttpRefusal {

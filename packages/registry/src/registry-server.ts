@@ -41,6 +41,8 @@ export interface RegistryOptions {
   /** Tells staging areas of several servers apart, together with the address. */
   readonly hostname: string;
   readonly slowest?: SlowestPace;
+  /** For any body but that of a publish; 30 s when absent. */
+  readonly wholeBodyMs?: number;
   /** `keyId` names the key of the file that the request showed. */
   readonly onAnswered?: (answered: Answered, keyId: string | null) => void;
   /** Called with what the operator can act on: a store that fails, a damaged record. Each damaged record is reported once. */
@@ -74,7 +76,7 @@ export class RegistryServer {
 
   /** `E-REG-021` when the file of the keys cannot be used. */
   constructor(options: RegistryOptions) {
-    const { key, keysFile = null, anonymousRead = false, onFault, onAnswered } = options;
+    const { key, keysFile = null, anonymousRead = false, wholeBodyMs, onFault, onAnswered } = options;
     this.#options = options;
     this.#access = new Access({ key, keysFile, anonymousRead, onFault });
     this.#records = new ArtifactRecords(options.store);
@@ -92,8 +94,9 @@ export class RegistryServer {
       token: null,
       admit: (request) => this.#access.admit(request),
       onBug: options.onBug,
-      // A publish may take its time as long as its body keeps coming; nothing else reads one.
+      // A publish may take its time as long as its body keeps coming.
       requestTimeoutMs: 0,
+      ...(wholeBodyMs === undefined ? {} : { wholeBodyMs }),
       // What a foreign page could do by another name of this address, it cannot do without the key.
       anyHost: true,
       ...(onAnswered === undefined
@@ -233,7 +236,7 @@ export class RegistryServer {
     const tag = { etag: encodeEntityTag(sha256) };
     const known = headers['if-none-match'];
     if (known !== undefined && namesTag(known, tag.etag)) return emptyReply(304, tag);
-    return { kind: 'bytes', status: 200, headers: tag, contentType: 'application/json', bytes: json };
+    return { kind: 'bytes', status: 200, headers: tag, contentType: 'application/json', bytes: json, isShared: true };
   }
 
   /** Turns a store that fails into an answer, and keeps the work in sight until it is done. */

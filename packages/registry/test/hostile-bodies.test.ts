@@ -196,6 +196,18 @@ describe('a sender that does not keep its word leaves nothing', () => {
   });
 });
 
+it('a body that is taken whole is not waited for without an end', async () => {
+  const kit = await RegistryKit.open({ wholeBodyMs: 50 });
+  const socket = connect(kit.port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  const target = `/v1/signatures/${'a'.repeat(64)}`;
+  socket.write(`POST ${target} HTTP/1.1\r\nHost: localhost\r\n${authorized}\r\nContent-Length: 100\r\n\r\n{`);
+  const answer = await received(socket, '"body_too_slow"');
+  expect(answer).toContain('HTTP/1.1 408 Request Timeout');
+  expect(answer).toContain('The request body did not arrive within 0.05 seconds.');
+  expect(kit.bugs).toEqual([]);
+});
+
 it('a body nobody asked for is not waited for', async () => {
   const kit = await RegistryKit.open();
   const headers = [authorized, 'Content-Length: 100000'];

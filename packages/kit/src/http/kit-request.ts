@@ -17,6 +17,8 @@ interface WholeBody {
   readonly maxBytes: number;
   /** Of all bodies that are held at the same time, from their first bytes until `letGo`. */
   readonly budget: ByteBudget;
+  /** For all of it to arrive; null where the server bounds the request by itself. */
+  readonly mostMs: number | null;
   /** Called when the first of it is taken: from then on it is held, however the request ends. */
   readonly onCounted: () => void;
   readonly take: TakeBody;
@@ -28,7 +30,7 @@ interface WholeBody {
  */
 export interface KitRequest extends IncomingMessage {
   /**
-   * Hands over the body once it has ended well, or a refusal as soon as it exceeds `maxBytes` or the budget; nothing beyond the limit is kept.
+   * Hands over the body once it has ended well, or a refusal as soon as it exceeds `maxBytes`, `mostMs` or the budget; nothing beyond the limit is kept.
    * Nothing is handed over when the body never ends well. The caller lets go of it then.
    */
   readWhole(whole: WholeBody): void;
@@ -47,9 +49,12 @@ export function kitRequestClass(): KitRequestClass {
     #bytes = 0;
     /** Where what was taken of the budget goes back to; null while nothing was. */
     #budget: ByteBudget | null = null;
+    #timer: NodeJS.Timeout | undefined;
 
     readWhole(whole: WholeBody): void {
       this.#whole = whole;
+      const { mostMs } = whole;
+      if (mostMs !== null) this.#timer = setTimeout(() => this.#handOver(whole, tooSlow(mostMs)), mostMs).unref();
       // Of a request that had to wait, some or all of the body is in the stream already.
       if (this.readableLength > 0) this.#takeArrived();
       if (this.complete && this.#whole !== null) this.#finish(whole);
@@ -115,6 +120,7 @@ export function kitRequestClass(): KitRequestClass {
 
     /** The connection keeps its last request until the next one comes: the body must not stay with it. */
     #handOver({ take }: WholeBody, body: Buffer | HttpRefusal): void {
+      clearTimeout(this.#timer);
       this.#whole = null;
       this.#body = nothing;
       take(body);
@@ -159,6 +165,10 @@ export async function* readStreamed(
     throw error instanceof HttpRefusal ? error : new BodyAborted();
   }
   if (!request.complete) throw new BodyAborted();
+}
+
+function tooSlow(mostMs: number): HttpRefusal {
+  return kitRefusal('body_too_slow', `The request body did not arrive within ${mostMs / 1000} seconds.`);
 }
 
 function tooLarge(maxBytes: number): HttpRefusal {

@@ -20,6 +20,8 @@ const statuses = {
   page_refused: 403,
   not_found: 404,
   method_not_allowed: 405,
+  /** A body that is taken whole, where the server leaves the time of others to who reads them. */
+  body_too_slow: 408,
   body_too_large: 413,
   expectation_failed: 417,
   /** A name that is not loopback, asked of a loopback listener (DNS rebinding). */

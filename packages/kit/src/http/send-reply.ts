@@ -9,14 +9,13 @@ import { briefAnswer } from './byte-budget.ts';
 import { emptyComment, probeHalfClosed } from './half-closed.ts';
 import { type Reply, type ReplyHeaders, type StreamReply, sendFile } from './reply.ts';
 
-/** A client that takes nothing for this long loses its connection. */
-const stalledClientMs = 60_000;
-
 type Sendable = Exclude<Reply, StreamReply>;
 
 export interface SendOptions {
   /** The connection closes after the reply. */
   readonly last: boolean;
+  /** A client that takes nothing of a long reply for this long loses its connection. */
+  readonly stalledMs: number;
   /** Told of an error of a source that is neither the system's nor the client's doing. */
   readonly onBug: (error: unknown) => void;
 }
@@ -54,23 +53,31 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
       return;
     case 'json':
       response.writeHead(reply.status, headOf(reply, options.last));
-      if (heldBytes(reply) > 0) dropStalled(response);
+      if (isLong(reply)) dropStalled(response, options);
       response.end(reply.text);
       return;
     case 'bytes':
       if (reply.onDone !== undefined) whenOver(response, reply.onDone);
       response.writeHead(reply.status, headOf(reply, options.last));
-      if (reply.bytes.byteLength > briefAnswer) dropStalled(response);
+      if (isLong(reply)) dropStalled(response, options);
       response.end(reply.bytes);
   }
 }
 
 /**
- * The bytes that a reply holds in memory until its client has taken it; 0 for a short reply, for files, and for streams: who makes one counts what
- * it holds.
+ * The bytes that a reply holds in memory until its client has taken it; 0 for a short reply, for files, for streams and where `onDone` is told: who
+ * makes one of those counts what it holds.
  */
 export function heldBytes(reply: Reply): number {
-  return reply.kind === 'json' && reply.text.length > briefAnswer ? reply.text.length : 0;
+  let bytes = 0;
+  if (reply.kind === 'json') bytes = reply.text.length;
+  else if (reply.kind === 'bytes' && reply.isShared !== true && reply.onDone === undefined) bytes = reply.bytes.length;
+  return bytes > briefAnswer ? bytes : 0;
+}
+
+/** Whether a client that does not read the reply holds more than the buffers of its connection. */
+function isLong(reply: Sendable): boolean {
+  return heldBytes(reply) > 0 || (reply.kind === 'bytes' && reply.bytes.length > briefAnswer);
 }
 
 /** Nothing is begun for a client that has gone while its answer was made. */
@@ -92,14 +99,15 @@ function whenOver(response: ServerResponse, tell: (isTaken: boolean) => void): v
   else response.once('close', () => tell(response.writableFinished && !connection.destroyed));
 }
 
-function pipeFrom(response: ServerResponse, reply: ReadableReply, { last, onBug }: SendOptions): void {
+function pipeFrom(response: ServerResponse, reply: ReadableReply, options: SendOptions): void {
+  const { last, onBug } = options;
   response.writeHead(reply.status, headOf(reply, last));
   if (response.req.method === 'HEAD') {
     reply.source.destroy();
     response.end();
     return;
   }
-  dropStalled(response);
+  dropStalled(response, options);
   // The first of a stream of events may be long in coming.
   if (reply.length === null) response.flushHeaders();
   if (reply.contentType.startsWith('text/event-stream')) {
@@ -115,14 +123,15 @@ function pipeFrom(response: ServerResponse, reply: ReadableReply, { last, onBug 
   else pipeline(reply.source, exactly(reply.length), response, done);
 }
 
-function sendPart(response: ServerResponse, reply: FileReply, { last, onBug }: SendOptions): void {
+function sendPart(response: ServerResponse, reply: FileReply, options: SendOptions): void {
+  const { last, onBug } = options;
   response.writeHead(reply.status, headOf(reply, last));
   if (response.req.method === 'HEAD') {
     closeQuietly(reply.file);
     response.end();
     return;
   }
-  dropStalled(response);
+  dropStalled(response, options);
   sendFile(response, reply).catch((error: unknown) => {
     if (!isCoded(error)) onBug(error);
   });
@@ -172,6 +181,7 @@ export function sendOverBody(response: ServerResponse, reply: Reply, options: Se
   if (reply.kind === 'bytes' && reply.onDone !== undefined) whenOver(response, reply.onDone);
   // Complete for the client by its length; the response stays open so that the connection does.
   response.writeHead(reply.status, headOf(reply, true));
+  if (isLong(reply)) dropStalled(response, options);
   if (reply.kind === 'json') response.write(reply.text);
   else if (reply.kind === 'bytes') response.write(reply.bytes);
   else response.flushHeaders();
@@ -218,6 +228,6 @@ function pushHeaders(head: string[], headers: ReplyHeaders): void {
   for (const name of Object.keys(headers)) head.push(name, headers[name] ?? '');
 }
 
-function dropStalled(response: ServerResponse): void {
-  response.setTimeout(stalledClientMs, () => response.destroy());
+function dropStalled(response: ServerResponse, { stalledMs }: SendOptions): void {
+  response.setTimeout(stalledMs, () => response.destroy());
 }

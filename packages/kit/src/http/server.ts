@@ -41,8 +41,10 @@ export interface HttpServerOptions {
   readonly onBug: (error: unknown) => void;
   /** Whether responses carry `Date`; true when absent. */
   readonly sendDate?: boolean;
-  /** For the whole request to arrive; 30 s when absent. With 0 a body may take its time: who reads one bounds it. */
+  /** For the whole request to arrive; 30 s when absent. With 0 a body that is streamed may take its time: who reads one bounds it. */
   readonly requestTimeoutMs?: number;
+  /** For a body that is taken whole to arrive, where `requestTimeoutMs` is 0; 30 s when absent. */
+  readonly wholeBodyMs?: number;
   /**
    * Answers to every name on a loopback address too, as behind a proxy, and to pages of every origin; only where each route that tells or
    * does anything asks for a token, or where `admit` looks at both.
@@ -52,6 +54,8 @@ export interface HttpServerOptions {
   readonly admit?: (request: IncomingMessage) => HttpRefusal | undefined;
   /** Told of each request that was refused for the token that it shows: its `Authorization`, as sent; not of one that shows none. */
   readonly onWrongToken?: (authorization: string) => void;
+  /** A client that takes nothing of a long answer for this long loses its connection; 60 s when absent. */
+  readonly stalledMs?: number;
   /** How many connections there may be at once; half as many as the process may have files open when absent. */
   readonly mostConnections?: number;
   /** What answers above 64 KiB may hold, where handlers count some of them too; one of its own when absent. */
@@ -82,6 +86,8 @@ const timeLimits = {
   connectionsCheckingInterval: 5_000,
 } as const;
 
+const stalledClientMs = 60_000;
+
 const maxHeaderBytes = 16 * 1024;
 
 /** Of all bodies that are read whole, until they are answered; each may have 64 KiB beside that. */
@@ -110,6 +116,7 @@ export class HttpServer {
   readonly #reply: SendOptions;
   readonly #lastReply: SendOptions;
   readonly #bodies = new ByteBudget(bodiesBytes);
+  readonly #wholeBodyMs: number | null;
   readonly #answers: ByteBudget;
   /** Connections on which a request was answered over its unread body: what follows there is not looked at. */
   readonly #ending = new Set<Socket>();
@@ -132,12 +139,15 @@ export class HttpServer {
     this.#renderRefusal = options.renderRefusal ?? (({ reply }) => reply);
     this.#onAnswered = options.onAnswered;
     this.#answers = options.answers ?? answerBudget();
-    this.#reply = { last: false, onBug: options.onBug };
-    this.#lastReply = { last: true, onBug: options.onBug };
+    const { requestTimeoutMs = timeLimits.requestTimeout, wholeBodyMs = timeLimits.requestTimeout } = options;
+    this.#wholeBodyMs = requestTimeoutMs === 0 ? wholeBodyMs : null;
+    const { onBug, stalledMs = stalledClientMs } = options;
+    this.#reply = { last: false, stalledMs, onBug };
+    this.#lastReply = { last: true, stalledMs, onBug };
     this.#server = createServer({
       IncomingMessage: kitRequestClass(),
       ...timeLimits,
-      requestTimeout: options.requestTimeoutMs ?? timeLimits.requestTimeout,
+      requestTimeout: requestTimeoutMs,
       maxHeaderSize: maxHeaderBytes,
       insecureHTTPParser: false,
     });
@@ -327,7 +337,13 @@ export class HttpServer {
         void response.once('close', () => {
           if (!isHandedOver) request.letGo();
         });
-      request.readWhole({ maxBytes: route.maxBytes, budget: this.#bodies, onCounted, take });
+      request.readWhole({
+        maxBytes: route.maxBytes,
+        budget: this.#bodies,
+        mostMs: this.#wholeBodyMs,
+        onCounted,
+        take,
+      });
     } else {
       this.#answer(exchange, route.handle, { method, path, query, headers, body: noBody, release: () => {} });
     }

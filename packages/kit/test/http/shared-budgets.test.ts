@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
+import { ByteBudget } from '../../src/http/byte-budget.ts';
 import { busy } from '../../src/http/refusal.ts';
 import { jsonReply } from '../../src/http/reply.ts';
 import { HttpServer } from '../../src/http/server.ts';
@@ -12,6 +13,12 @@ import { ask } from './raw-client.ts';
 
 const mebibyte = 1024 * 1024;
 const token = 'a-token-of-the-listener';
+const bytesReply = {
+  kind: 'bytes',
+  status: 200,
+  contentType: 'text/plain',
+  bytes: Buffer.alloc(60 * mebibyte, 'x'),
+} as const;
 let server: HttpServer;
 let port = 0;
 let taken: number[];
@@ -80,6 +87,14 @@ beforeEach(async () => {
         },
       },
       { method: 'GET', path: '/large', open: true, body: 'unread', handle: () => jsonReply('x'.repeat(60 * mebibyte)) },
+      {
+        method: 'GET',
+        path: '/bytes',
+        open: true,
+        body: 'unread',
+        handle: () => ({ ...bytesReply, bytes: Buffer.alloc(60 * mebibyte, 'x') }),
+      },
+      { method: 'GET', path: '/shared', open: true, body: 'unread', handle: () => ({ ...bytesReply, isShared: true }) },
       { method: 'GET', path: '/huge', open: true, body: 'unread', handle: () => jsonReply('x'.repeat(200 * mebibyte)) },
       {
         method: 'GET',
@@ -187,6 +202,43 @@ describe('what is done with many bodies at once', () => {
 });
 
 describe('what many clients do not read', () => {
+  it('counts as bytes too, but not where all are given the same', async () => {
+    const asked = async (path: string): Promise<void> => {
+      const client = new Client();
+      await client.send(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+      await once(client.socket, 'readable');
+    };
+    for (let round = 0; round < 3; round += 1) await asked('/shared');
+    for (let round = 0; round < 2; round += 1) await asked('/bytes');
+    expect((await ask(port, 'GET /bytes HTTP/1.1')).status).toBe(503);
+    expect((await ask(port, 'GET /shared HTTP/1.1')).status).toBe(200);
+  });
+
+  it.each([
+    ['in whole', '', ''],
+    ['whose answer was begun before its body came', 'Content-Length: 1\r\n', 'x'],
+  ])('is let go of once they take nothing of it, for a request %s', async (_, header, body) => {
+    const impatient = new HttpServer({
+      token: null,
+      stalledMs: 200,
+      answers: new ByteBudget(15 * mebibyte),
+      onBug: (error) => {
+        throw error;
+      },
+      routes: [{ method: 'GET', path: '/', body: 'unread', handle: () => jsonReply('x'.repeat(10 * mebibyte)) }],
+    });
+    onTestFinished(() => impatient.close(0));
+    const bound = await impatient.bind({ address: '127.0.0.1', port: 0 });
+    if (bound.kind !== 'bound') throw new Error('the server did not bind');
+    ({ port } = bound);
+    const client = new Client();
+    await client.send(`GET / HTTP/1.1\r\nHost: localhost\r\n${header}\r\n`);
+    await once(client.socket, 'readable');
+    if (body !== '') await client.send(body);
+    expect((await ask(port, 'GET / HTTP/1.1')).status).toBe(503);
+    await expect.poll(async () => (await ask(port, 'GET / HTTP/1.1')).status, { timeout: 10_000 }).toBe(200);
+  });
+
   it('is held up to 128 MiB; what is more is answered 503, and what is read makes room', async () => {
     const unread = [new Client(), new Client()];
     for (const client of unread) {

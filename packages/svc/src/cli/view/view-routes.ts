@@ -50,6 +50,7 @@ export function viewRoutes(options: RoutesOptions): readonly Route[] {
     status: 200,
     contentType: 'text/html; charset=utf-8',
     bytes: document,
+    isShared: true,
     headers,
   };
   return [
