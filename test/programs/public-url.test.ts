@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { exchange, parseResponse } from '../../packages/kit/test/http/raw-client.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { says, script } from '../support/scripted-turns.ts';
 import { staysUp } from '../support/streamed-capsule.ts';
@@ -95,5 +96,39 @@ describe('the address that a card names', () => {
     expect(closed).toEqual({ addresses: [], warned: false });
     workspace?.remove();
     expect((await started('', { env: { SVC_PUBLIC_URL: '' } })).addresses).toEqual(['http://localhost:<port>/a2a']);
+  });
+});
+
+describe('a web page that has its own name lead to a listener on all addresses', () => {
+  const pageName = 'page.example.com';
+  const asPage = async (port: number, name: string, headers: readonly string[] = []): Promise<string> => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tasks/get', params: { id: 'none' } });
+    const origin = `http://${name}:${port}`;
+    const head = ['POST / HTTP/1.1', `Host: ${name}:${port}`, `Origin: ${origin}`, 'Content-Type: application/json'];
+    const lines = [...head, 'Connection: close', `Content-Length: ${body.length}`, ...headers, '', ''];
+    const { status, body: text } = parseResponse(await exchange({ port, bytes: [lines.join('\r\n'), body] }));
+    return `${status} ${(JSON.parse(text) as { error?: unknown }).error === 'page_refused' ? 'page_refused' : ''}`;
+  };
+  const portOf = async (env: Record<string, string>): Promise<number> => {
+    const { process, line } = await startCapsule(capsule(), toAll, { env });
+    running = process;
+    return Number(line.url.split(':').at(-1));
+  };
+
+  it('is refused, whatever token it shows; a page of an address or of the public name is not, nor a program', async () => {
+    const port = await portOf({ SVC_PUBLIC_URL: 'https://agents.example.com' });
+    expect(await asPage(port, pageName)).toBe('403 page_refused');
+    expect(await asPage(port, pageName, ['Authorization: Bearer any'])).toBe('403 page_refused');
+    expect(await asPage(port, '127.0.0.1')).toBe('200 ');
+    expect(await asPage(port, 'localhost')).toBe('200 ');
+    expect(await asPage(port, 'agents.example.com')).toBe('200 ');
+    const asked = [`GET /.well-known/agent-card.json HTTP/1.1\r\nHost: ${pageName}\r\nConnection: close\r\n\r\n`];
+    expect(parseResponse(await exchange({ port, bytes: asked })).status).toBe(200);
+  });
+
+  it('is let in with the token of the listener, which only who has it can show', async () => {
+    const port = await portOf(token);
+    expect(await asPage(port, pageName)).toBe('401 ');
+    expect(await asPage(port, pageName, [`Authorization: Bearer ${token.SVC_LISTENER_TOKEN}`])).toBe('200 ');
   });
 });

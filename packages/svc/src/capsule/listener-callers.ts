@@ -20,16 +20,20 @@ export async function callersOf(
   { onWarning }: Pick<RunObserver, 'onWarning'>,
 ): Promise<TokenCallers> {
   const place = tokenPlace(home, process.getuid?.());
-  const isPrivate = isLoopbackAddress(bind) || isLoopbackHost(bind);
   return new TokenCallers({
     listenerToken,
-    isGuarded: !isPrivate && listenerToken === null && (await hasTokens(place)),
+    isGuarded: !isPrivate(bind) && listenerToken === null && (await hasTokens(place)),
     capsule: loaded.manifest.name,
     place,
     clock: systemClock,
     onToken: (token) => redactor.register(token),
     onProblem: onWarning,
   });
+}
+
+/** Whether a listener at this address is for this machine alone. */
+export function isPrivate(bind: string): boolean {
+  return isLoopbackAddress(bind) || isLoopbackHost(bind);
 }
 
 async function hasTokens(place: TokenPlace): Promise<boolean> {

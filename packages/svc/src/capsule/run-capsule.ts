@@ -20,7 +20,7 @@ import type { Sender } from '../session/task.ts';
 import { mintSessionId, type SessionId, type TaskId } from '@svc/protocol/ids.ts';
 import { servedDoors } from '@svc/artifacts/manifest/door-names.ts';
 import { bindListener, type BoundListener } from './bind-listener.ts';
-import { callersOf } from './listener-callers.ts';
+import { callersOf, isPrivate } from './listener-callers.ts';
 import { openSession, type OpenSession } from './open-session.ts';
 import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
@@ -91,7 +91,9 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
   const admits = (headers: IncomingHttpHeaders): boolean | Promise<boolean> => callers.admits(headers);
   const answers = answerBudget();
   const routes = capsuleRoutes(door, { serve, answers });
-  const server = new HttpServer({ routes, token: null, admits, answers, onBug: raise });
+  const isOpen = !callers.asksForToken && !isPrivate(request.bind);
+  const pages = isOpen ? { admit: (await import('./pages-of-names.ts')).refusePagesOfNames(request.env) } : {};
+  const server = new HttpServer({ routes, token: null, ...pages, admits, answers, onBug: raise });
   try {
     const listener = await bindListener(server, {
       bind: request.bind,
