@@ -52,6 +52,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'kit/http/byte-queue.ts': { timer: 'around' },
   'kit/http/open-body.ts': { timer: 'around' },
   'kit/http/half-closed.ts': { timer: 'around' },
+  'kit/http/kit-request.ts': { timer: 'around' },
   'kit/http/send-reply.ts': { timer: 'around' },
   'kit/http/server.ts': { duration: 'around', timer: 'around' },
   'kit/net/request-run.ts': { timer: 'effect', race: 'effect' },
@@ -107,7 +108,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'svc/resources/peer-handles.ts': { chance: 'effect' },
   // The size of a workdir is looked at meanwhile; what came of it is asked of the gate.
   'svc/session/agent-loop.ts': { clock: 'ids and times', duration: 'durations', timer: 'effect' },
-  'svc/session/compaction.ts': { duration: 'durations' },
+  'svc/session/compacted-context.ts': { duration: 'durations' },
   'svc/session/gate.ts': { duration: 'durations', timer: 'gate' },
   'svc/session/input-wait.ts': { duration: 'durations' },
   'svc/session/live-events.ts': { duration: 'around' },

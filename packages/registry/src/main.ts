@@ -8,7 +8,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { renderDiagnostic } from '@svc/kit/diagnostics/render.ts';
 import type { BindAddress, BindOutcome } from '@svc/kit/http/listen.ts';
-import type { Answered } from '@svc/kit/http/server.ts';
+import type { Answered } from '@svc/kit/http/server-options.ts';
 import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { homeDirectory } from '@svc/kit/files/home-directory.ts';
 import { renderAddress, readSettings, type Settings, type SettingSources } from './settings.ts';

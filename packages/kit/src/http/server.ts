@@ -1,10 +1,8 @@
 /** The HTTP server under a capsule, the referee and the registry. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Secret } from '../diagnostics/secret.ts';
 import {
   announcesBody,
   hygieneRefusal,
@@ -28,57 +26,9 @@ import { refuseMalformed, refuseTunnel } from './malformed.ts';
 import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
 import { type Handler, type RequestHead, type Route, type RouteMatch, RouteTable } from './route.ts';
+import type { HttpServerOptions } from './server-options.ts';
 import { heldBytes, type SendOptions, sendOverBody, sendReply } from './send-reply.ts';
 import { systemClock } from '../system-clock.ts';
-
-export interface HttpServerOptions {
-  readonly routes: readonly Route[];
-  /** Asked of every request that is not for an open route, unknown paths included; null asks for none. */
-  readonly token: Secret | null;
-  /** Decides in the place of `token`, by the headers that the handler is given too. */
-  readonly admits?: (headers: RequestHead['headers']) => boolean | Promise<boolean>;
-  /** Told of anything a handler threw that is no refusal; the client got `500`. */
-  readonly onBug: (error: unknown) => void;
-  /** Whether responses carry `Date`; true when absent. */
-  readonly sendDate?: boolean;
-  /** For the whole request to arrive; 30 s when absent. With 0 a body that is streamed may take its time: who reads one bounds it. */
-  readonly requestTimeoutMs?: number;
-  /** For a body that is taken whole to arrive, where `requestTimeoutMs` is 0; 30 s when absent. */
-  readonly wholeBodyMs?: number;
-  /**
-   * Answers to every name on a loopback address too, as behind a proxy, and to pages of every origin; only where each route that tells or
-   * does anything asks for a token, or where `admit` looks at both.
-   */
-  readonly anyHost?: boolean;
-  /** Asked of every request once its form is known to be sound, before its token and its body are looked at; what it gives is the answer. */
-  readonly admit?: (request: IncomingMessage) => HttpRefusal | undefined;
-  /** Told of each request that was refused for the token that it shows: its `Authorization`, as sent; not of one that shows none. */
-  readonly onWrongToken?: (authorization: string) => void;
-  /** A client that takes nothing of a long answer for this long loses its connection; 60 s when absent. */
-  readonly stalledMs?: number;
-  /** How many connections there may be at once; half as many as the process may have files open when absent. */
-  readonly mostConnections?: number;
-  /** What answers above 64 KiB may hold, where handlers count some of them too; one of its own when absent. */
-  readonly answers?: ByteBudget;
-  /** Told of each connection before anything comes on it. */
-  readonly onConnection?: (connection: Socket) => void;
-  /** The answer of a refusal, the server's own included; `{ "error": code, "message": text }` when absent. */
-  readonly renderRefusal?: (refusal: HttpRefusal) => Reply;
-  /** Told of every request that came as far as a handler or a refusal, once its answer is written or its connection gone; `headers` as handlers see them. */
-  readonly onAnswered?: (answered: Answered, headers: IncomingHttpHeaders) => void;
-}
-
-/** How a request ended. */
-export interface Answered {
-  readonly method: string;
-  /** As sent, query included. */
-  readonly target: string;
-  /** Null when the client was gone before there was an answer. */
-  readonly status: number | null;
-  /** Written to the connection for it, the head included. */
-  readonly sentBytes: number;
-  readonly ms: number;
-}
 
 const timeLimits = {
   headersTimeout: 10_000,

@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { HttpRefusal } from '../../src/http/refusal.ts';
 import { emptyReply, jsonReply } from '../../src/http/reply.ts';
 import type { Route } from '../../src/http/route.ts';
-import { HttpServer, type HttpServerOptions } from '../../src/http/server.ts';
+import { HttpServer } from '../../src/http/server.ts';
+import type { HttpServerOptions } from '../../src/http/server-options.ts';
 
 export const mebibyte = 1024 * 1024;
 

@@ -6,7 +6,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/diagnostics/secret.ts';
 import { type OpenBody, openReply } from '../../src/http/open-body.ts';
 import { kitRefusal } from '../../src/http/refusal.ts';
-import { HttpServer, type HttpServerOptions } from '../../src/http/server.ts';
+import { HttpServer } from '../../src/http/server.ts';
+import type { HttpServerOptions } from '../../src/http/server-options.ts';
 
 const opened: { readonly server: HttpServer; readonly sockets: Socket[] }[] = [];
 afterEach(async () => {

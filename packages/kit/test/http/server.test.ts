@@ -4,7 +4,8 @@ import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { Secret } from '../../src/diagnostics/secret.ts';
-import { HttpServer, type Answered } from '../../src/http/server.ts';
+import { HttpServer } from '../../src/http/server.ts';
+import type { Answered } from '../../src/http/server-options.ts';
 import { Kit, mebibyte } from './kit.ts';
 import { ask, exchange, parseResponse, received, type RawResponse } from './raw-client.ts';
 

@@ -17,14 +17,8 @@ import type { Attempt } from './attempt.ts';
 import { CallLines } from './call-lines.ts';
 import type { Gate } from './gate.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
-import {
-  compactIfNear,
-  type Compaction,
-  type ContextLimit,
-  ContextWindow,
-  conversationLength,
-  longestConversation,
-} from './compaction.ts';
+import type { Compaction } from './compacted-context.ts';
+import { type ContextLimit, ContextWindow, conversationLength, longestConversation } from './context-window.ts';
 import type { SpendMeter } from '../inference/spend-meter.ts';
 import type { TaskFailure } from './task.ts';
 import type { InputAnswer } from '../tools/tool.ts';
@@ -153,7 +147,11 @@ class AgentLoop {
 
   async #compact(): Promise<Compaction> {
     const { task } = this.#attempt;
-    const compaction = await compactIfNear(this.#request(), this.#window, {
+    const request = this.#request();
+    const overflow = this.#window.overflow(request);
+    if (overflow === null) return { kind: 'none' };
+    const { compact } = await import('./compacted-context.ts');
+    const compaction = await compact(request.messages, overflow, {
       ...this.#deps,
       record: (event) => this.#deps.activity.emit({ kind: 'noted', task, event }),
     });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { Message } from '../inference/driver.ts';
-import { contextProblem } from './compaction.ts';
+import { contextProblem } from './compacted-context.ts';
 
 const user: Message = { role: 'user', content: [{ type: 'text', text: 'Go on.' }] };
 const reply: Message = { role: 'assistant', content: [{ type: 'text', text: 'Yes.' }] };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { InferenceRequest, Message } from '../inference/driver.ts';
-import { ContextWindow } from './compaction.ts';
+import { ContextWindow } from './context-window.ts';
 
 function message(characters: number): Message {
   return { role: 'user', content: [{ type: 'text', text: 'x'.repeat(characters) }] };
