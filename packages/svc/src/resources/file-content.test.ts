@@ -177,3 +177,17 @@ describe('held memory', () => {
     expect(memory.take(mebibyte) === taken).toBe(false);
   });
 });
+
+describe('what readers have asked for and not taken', () => {
+  it.each([
+    ['files', { bytes: Number.MAX_SAFE_INTEGER, files: 2 }],
+    ['bytes', { bytes: 20 * 1024 * 1024, files: 100 }],
+  ])('fills no more than so many %s, and makes room once it is taken', async (_, limits) => {
+    contents = new FileContents(new Spool(join(base, 'spool'), limits));
+    const large = 9 * 1024 * 1024;
+    const held = [await contents.read(opened(large)), await contents.read(opened(large))];
+    await expect(contents.read(opened(large))).rejects.toMatchObject({ code: 'EDQUOT' });
+    for (const content of held) expect((await bytesOf(content)).length).toBe(large);
+    expect(await served(opened(large))).toBe(`o${large}`);
+  });
+});

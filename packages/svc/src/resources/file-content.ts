@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { closeSync } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 
+import { ByteBudget } from '@svc/kit/http/byte-budget.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { fill, release, writeAll } from '@svc/kit/files/read-up-to.ts';
@@ -64,7 +65,7 @@ export class FileContents {
 
   async #spoolOff(file: OpenedFile): Promise<FileContent> {
     try {
-      const spooled = await this.#spool.create();
+      const spooled = await this.#spool.create(file.size);
       try {
         const hashed = await hashFile(file, (slice) => writeAll(spooled.fd, slice));
         return { ...hashed, body: spooled };
@@ -169,17 +170,53 @@ export class HeldMemory {
   }
 }
 
-/** Makes nameless files in a directory that only `svc` writes to. */
+interface SpoolLimits {
+  /** Of all spool files that are open. A file of any size is spooled where there is no other. */
+  readonly bytes: number;
+  /** Each is a descriptor beside that of its connection. */
+  readonly files: number;
+}
+
+const spoolLimits: SpoolLimits = { bytes: 1024 * 1024 * 1024, files: 256 };
+
+/** What readers have asked for and not taken lies in as many files, or is as large, as it may: their disk is that of the trace. */
+class SpoolFull extends Error {
+  readonly code = 'EDQUOT';
+}
+
+/** Makes nameless files in a directory that only `svc` writes to: 256 at once, of 1 GiB together, unless told otherwise. */
 export class Spool {
   readonly #directory: string;
+  readonly #bytes: ByteBudget;
+  readonly #mostFiles: number;
+  #open = 0;
   #made = 0;
 
-  constructor(directory: string) {
+  constructor(directory: string, { bytes, files } = spoolLimits) {
     this.#directory = directory;
+    this.#bytes = new ByteBudget(bytes);
+    this.#mostFiles = files;
   }
 
-  /** A new, empty file for this process alone: its name is gone already, its bytes go when it is closed. */
-  async create(): Promise<FileHandle> {
+  /** A new, empty file for this process alone: its name is gone already, its bytes go when it is closed. Rejects with the system's errors. */
+  async create(bytes: number): Promise<FileHandle> {
+    if (this.#open === this.#mostFiles || !this.#bytes.take(bytes)) throw new SpoolFull('too much lies in spool files');
+    this.#open += 1;
+    const giveBack = (): void => {
+      this.#open -= 1;
+      this.#bytes.giveBack(bytes);
+    };
+    try {
+      const file = await this.#nameless();
+      file.once('close', giveBack);
+      return file;
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+  }
+
+  async #nameless(): Promise<FileHandle> {
     for (;;) {
       this.#made += 1;
       const path = `${this.#directory}/spool-${this.#made}`;
