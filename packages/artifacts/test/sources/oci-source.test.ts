@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { locate, type StorePlaces } from '../../src/store/locate.ts';
@@ -301,6 +302,20 @@ describe('the login for an OCI registry', () => {
     const refused = await refusalOf(source().fetch(echo, 'linux-x86_64'));
     expect(refused).toMatchObject({ code: 'E-IO-003', hint: expect.stringContaining(`docker login ${registry.host}`) });
     expect(JSON.stringify(refused)).not.toContain('secret');
+  });
+
+  it('holds no connection that asked for it where it cannot be had', async () => {
+    const gone = new Promise((resolve) => {
+      registry.fault = (request, response) => {
+        request.socket.once('close', resolve);
+        response.writeHead(401, { 'www-authenticate': 'Basic realm="registry"' }).write('{');
+        return true;
+      };
+    });
+    const noLogin = { ...access(null, 600_000), login: () => Promise.reject(new Diagnostic('E-REG-006', 'no helper')) };
+    const asked = new OciSource(ociAddress(`oci://${registry.host}/acme`), noLogin).fetch(echo, 'linux-x86_64');
+    expect(await refusalOf(asked)).toMatchObject({ code: 'E-REG-006' });
+    await gone;
   });
 
   it('is changed for a token for just this repository and this action', async () => {

@@ -266,7 +266,10 @@ export class OciRepository {
     const url = typeof where === 'string' ? new URL(`${this.#base}${where}`) : where;
     const answer = await this.#send(url, asked, this.#shown.get(actions) ?? null);
     if (answer.status !== 401) return answer;
-    const shown = await this.#answerTo(answer, actions);
+    const shown = await this.#answerTo(answer, actions).catch((error: unknown) => {
+      answer.discard();
+      throw error;
+    });
     if (shown === null) return answer;
     answer.discard();
     this.#shown.set(actions, shown);
