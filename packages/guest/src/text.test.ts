@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { anyCharacter } from '../../../test/support/any-character.ts';
 import { PairKeeper, wellFormed, withWellFormedText } from './text.ts';
 
 describe('text for the host', () => {
@@ -23,7 +24,7 @@ describe('pieces of text', () => {
   it('are well-formed however the text is cut', () => {
     const anyCut = fc.array(fc.nat({ max: 20 }), { maxLength: 6 });
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 20 }), anyCut, (text, at) => {
+      fc.property(fc.string({ unit: anyCharacter, maxLength: 20 }), anyCut, (text, at) => {
         const bounds = [0, ...at.filter((cut) => cut < text.length).sort((a, b) => a - b), text.length];
         const keeper = new PairKeeper();
         const shown = bounds.slice(0, -1).map((start, index) => keeper.push(text.slice(start, bounds[index + 1])));

@@ -5,6 +5,7 @@ import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { anyCharacter } from '../../../test/support/any-character.ts';
 import { encodeConnectionFrame, encodeNumberedFrame, heartbeat, maxEventId } from './frames.ts';
 import type { NumberedFrame } from './frames.ts';
 import type { ContextId, TaskId } from './ids.ts';
@@ -40,7 +41,7 @@ function noFrame(bytes: Buffer | string): Written {
   return { bytes: Buffer.from(bytes), frames: [] };
 }
 
-const text = fc.string({ unit: 'binary', maxLength: 40 });
+const text = fc.string({ unit: anyCharacter, maxLength: 40 });
 const line = text.map((each) => each.replaceAll(/[\r\n]/g, ''));
 const task = fc.stringMatching(/^tsk_[0-9a-f]{32}$/).map((each) => each as TaskId);
 const context = text.map((each) => each as ContextId);

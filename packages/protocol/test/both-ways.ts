@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 
 import type { ContextId, DelegationId, SessionId, TaskId } from '@svc/protocol/ids.ts';
+import { anyCharacter } from '../../../test/support/any-character.ts';
 
-export const text: fc.Arbitrary<string> = fc.string({ unit: 'binary', maxLength: 30 });
+export const text: fc.Arbitrary<string> = fc.string({ unit: anyCharacter, maxLength: 30 });
 export const optional: fc.Arbitrary<string | null> = fc.option(text);
 export const count: fc.Arbitrary<number> = fc.maxSafeNat();
 export const hex = (length: number): fc.Arbitrary<string> => fc.stringMatching(new RegExp(`^[0-9a-f]{${length}}$`));

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 
+import { anyCharacter } from '../../../test/support/any-character.ts';
 import { RegistryKit, bareArchive } from './registry-kit.ts';
 
 const lower = 'abcdefghijklmnopqrstuvwxyz';
@@ -21,7 +22,7 @@ function isVersion(text: string): boolean {
 
 const word = (letters: string): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom(...letters.split('')), minLength: 1, maxLength: 12 });
-const anything = fc.string({ unit: 'binary', maxLength: 12 });
+const anything = fc.string({ unit: anyCharacter, maxLength: 12 });
 const names = fc.oneof(word(`${lower}-`), word(`ab-_./%`), anything);
 const versions = fc.oneof(word(`0123.+-rcRC`), word('01.%/ @\\'), anything);
 

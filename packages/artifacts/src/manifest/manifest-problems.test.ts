@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { anyCharacter } from '../../../../test/support/any-character.ts';
 import { parseArtifactManifest } from './artifact-manifest.ts';
 import { loadCapsuleManifest } from './load.ts';
 
@@ -205,7 +206,7 @@ describe('any text at all', () => {
   it('is a manifest or a list of coded problems with places, never another error', () => {
     const structured = anyValue.map((value) => stringify(value));
     fc.assert(
-      fc.property(fc.oneof(structured, fc.string(), fc.string({ unit: 'binary' }), yamlLike()), (text) => {
+      fc.property(fc.oneof(structured, fc.string(), fc.string({ unit: anyCharacter }), yamlLike()), (text) => {
         for (const { code, location } of problemsOf(text)) {
           expect(code).toMatch(/^[EW]-[A-Z]{3}-\d{3}$/);
           expect(location?.line).toBeGreaterThan(0);

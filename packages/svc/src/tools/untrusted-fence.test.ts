@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { anyCharacter } from '../../../../test/support/any-character.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';
 
 /** A reader that forgives case, blanks, dashes, invisible characters, accents and wide forms. */
@@ -70,7 +71,7 @@ describe('the untrusted fence', () => {
       fc.constantFrom('<', '</', '＜', '/', '\\', '>', '-', '_', ' ', '\n', '\u200B', '\u2060', '\u00AD', '\u0301'),
       fc.constantFrom('untrusted', 'UNTRUSTED', 'un', 'trusted', 'ｕntrusted', 'content', 'Con', 'tent', 'source='),
       fc.constantFrom('<untrusted-content', '</untrusted-content>', '<[broken]', 'untrusted-content>'),
-      fc.string({ unit: 'binary', maxLength: 3 }),
+      fc.string({ unit: anyCharacter, maxLength: 3 }),
     );
     const content = fc.array(fragment, { maxLength: 30 }).map((parts) => parts.join(''));
     fc.assert(
@@ -82,7 +83,7 @@ describe('the untrusted fence', () => {
   });
 
   it('gives back the content when what it added is taken away', () => {
-    const content = fc.string({ unit: 'binary', maxLength: 200 }).filter((text) => !text.includes('[broken]'));
+    const content = fc.string({ unit: anyCharacter, maxLength: 200 }).filter((text) => !text.includes('[broken]'));
     fc.assert(
       fc.property(content, (text) => {
         const inner = fenceUntrusted('tool:x', text).split('\n').slice(1, -1).join('\n');

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { anyCharacter } from '../../../../../test/support/any-character.ts';
 import { type Key, type Modifiers, type KeyName, press } from './key.ts';
 import { KeyReader } from './key-reader.ts';
 
@@ -241,7 +242,7 @@ describe('keys', () => {
       '[[A',
     ),
     fc.constantFrom('a', 'go', '\r', '\r\n', '日本', '👩‍🚀', '\uD83D', '\uDE00', '\u0085'),
-    fc.string({ unit: 'binary', maxLength: 4 }),
+    fc.string({ unit: anyCharacter, maxLength: 4 }),
   );
 
   it('are the same however what the terminal sends is cut', () => {

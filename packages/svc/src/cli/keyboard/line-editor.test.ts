@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { anyCharacter } from '../../../../../test/support/any-character.ts';
 import { inert } from '../terminal/inert-text.ts';
 import { widthOf } from '../terminal/terminal-kind.ts';
 import { type Key, type KeyName, type Letter, type Modifiers, press } from './key.ts';
@@ -283,7 +284,7 @@ describe('whatever is pressed', () => {
       '\uD83D',
     ),
     fc.string({ unit: 'grapheme', maxLength: 5 }),
-    fc.string({ unit: 'binary', maxLength: 5 }),
+    fc.string({ unit: anyCharacter, maxLength: 5 }),
   );
   const keys = fc.oneof(
     { weight: 3, arbitrary: texts.map((text): Key => ({ kind: 'text', text })) },

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { anyCharacter } from '../../../../../test/support/any-character.ts';
 import { cutText } from './plan-report.ts';
 
 describe('a text that is cut', () => {
@@ -28,7 +29,7 @@ describe('a text that is cut', () => {
 
   it('is the longest beginning in whole characters that fits', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.nat(40), (text, maxBytes) => {
+      fc.property(fc.string({ unit: anyCharacter }), fc.nat(40), (text, maxBytes) => {
         let fitting = '';
         for (const character of text) {
           if (Buffer.byteLength(fitting + character) > maxBytes) break;
