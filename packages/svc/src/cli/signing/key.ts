@@ -10,8 +10,8 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
 import type { CommandContext } from '../command-context.ts';
 import { exactLine, jsonLine, say } from '../terminal/shown.ts';
-import { cardKeyCommand } from './card-key-command.ts';
 import { keyPassword } from './make-signature.ts';
+import { makeCardKey } from '../../capsule/card-key.ts';
 
 interface NewOptions {
   readonly out: string;
@@ -71,4 +71,22 @@ function write(path: string, pem: string, mode: number): void {
     }
     throw ioFault(error, `cannot write ${path}`);
   }
+}
+
+/** Makes the key of a user who has none, and says by what its signatures are verified (docs/cli.md "svc key"). */
+function cardKeyCommand(context: CommandContext): Command {
+  return new Command('card')
+    .description('Make the key that agent cards are signed with, unless there is one, and show its public half.')
+    .option('--json', 'write one JSON object')
+    .action((options: { readonly json?: boolean }) => {
+      const { key, isNew } = makeCardKey(context.home);
+      const { path, kid, publicJwk: jwk } = key;
+      if (options.json === true) {
+        context.stdout.write(jsonLine({ kid, path, is_new: isNew, jwk }));
+        return;
+      }
+      const about = isNew ? 'made: capsules that start from now on sign their agent cards with it' : 'there already';
+      context.stderr.write(say`${path}: ${about}\nClients verify the cards with its public half:\n`);
+      context.stdout.write(jsonLine(jwk));
+    });
 }
