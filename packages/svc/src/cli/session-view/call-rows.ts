@@ -3,7 +3,6 @@
 import { isShell } from '../../tools/shell-command.ts';
 import type { ShownResult } from './session-event.ts';
 import { cutOf, type CutOutput, isNotice } from './cut-output.ts';
-import { lineChanges, type LineChanges } from './line-changes.ts';
 import { exact } from '../terminal/shown.ts';
 import { inertLine } from '../terminal/inert-text.ts';
 import { widthOf, cutToWidth, cellsOf } from '../terminal/terminal-kind.ts';
@@ -192,4 +191,29 @@ const emptySection = /^std(?:out|err): \(empty\)$/;
 function outputLines(content: string): string[] {
   const lines = linesOf(content.replace(answered, ''));
   return lines.filter((line) => !emptySection.test(line) && line !== 'stdout:' && line !== 'stderr:');
+}
+
+interface LineChanges {
+  readonly added: number;
+  readonly removed: number;
+  /** `- ` and `+ ` before each line; none of a text that is new as a whole. */
+  readonly lines: readonly string[];
+}
+
+/** The lines between the start and the end that both texts share. An empty `before` is a text that was not there. */
+function lineChanges(before: string, after: string): LineChanges {
+  const [old, now] = [fileLines(before), fileLines(after)];
+  if (before === '') return { added: now.length, removed: 0, lines: [] };
+  let start = 0;
+  while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
+  let end = 0;
+  while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end += 1;
+  const removed = old.slice(start, old.length - end);
+  const added = now.slice(start, now.length - end);
+  const lines = [...removed.map((line) => `- ${line}`), ...added.map((line) => `+ ${line}`)];
+  return { added: added.length, removed: removed.length, lines };
+}
+
+function fileLines(text: string): string[] {
+  return text === '' ? [] : linesOf(text);
 }
