@@ -1,7 +1,7 @@
 /** What all doors of a capsule share: its tasks, who asks, and how many streams are open. */
 
 import type { ByteBudget } from '@svc/kit/http/byte-budget.ts';
-import { kitRefusal } from '@svc/kit/http/refusal.ts';
+import { kitRefusal, HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { StreamReply } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import type { AgentCard } from '@svc/protocol/agent-card.ts';
@@ -13,7 +13,6 @@ import { TaskRecords } from '../../session/task-records.ts';
 import type { Callers } from '../callers.ts';
 import { Heartbeats } from '../event-streams.ts';
 import { DoorStream, type DoorStreamOptions } from './door-stream.ts';
-import { OpenStreams } from './open-streams.ts';
 import type { RequestSpans } from '../../telemetry/request-spans.ts';
 import type { TraceEvent } from '../../trace/events.ts';
 import type { CardKey } from './a2a/card-signature.ts';
@@ -176,4 +175,30 @@ export class DoorCore {
 function filesSince({ publicUrl, outside }: DoorFacts, sinceMs: number): readonly KeptFile[] {
   const paths = outside?.filesSince(sinceMs) ?? [];
   return paths.map((path) => ({ url: `${publicUrl}/resources/files/${encodeResourcePath(path)}`, filename: path }));
+}
+
+/** Of one principal, over all doors together. */
+const mostStreams = 256;
+
+/** The open streams of all doors of a session. */
+class OpenStreams {
+  readonly #counts = new Map<string, number>();
+
+  /** Takes a place for a stream; the function gives it back, once. Throws the refusal 429 where the principal has none left. */
+  take(principal: string): () => void {
+    const open = this.#counts.get(principal) ?? 0;
+    if (open >= mostStreams) {
+      const message = `There are ${mostStreams} open streams of this client; close one and ask again.`;
+      throw new HttpRefusal(429, 'too_many_streams', message, { 'retry-after': '5' });
+    }
+    this.#counts.set(principal, open + 1);
+    let isBack = false;
+    return () => {
+      if (isBack) return;
+      isBack = true;
+      const left = (this.#counts.get(principal) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(principal);
+      else this.#counts.set(principal, left);
+    };
+  }
 }

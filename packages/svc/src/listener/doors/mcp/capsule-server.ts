@@ -9,13 +9,13 @@ import type { DoorCore } from '../door-core.ts';
 import type { Principal } from '../principal.ts';
 import { type CallAnswer, callTool } from './call-tool.ts';
 import { callPatience, jsonBytes, ownRoom, readPatience, type Room } from './answer-room.ts';
-import { type AskedState, type Caller, type Context } from './caller.ts';
+import type { AskedState, Caller, Context } from './caller.ts';
 import { capsuleTool, type IntroducedCapsule, servedCapabilities } from './capsule-tool.ts';
 import { FewAtOnce } from './few-at-once.ts';
 import { afterCursor, listResources, readResource } from './file-resources.ts';
 import { namedTask, taskMethods } from './task-handle.ts';
 import { type TracedConnection, traceRequests } from './traced-requests.ts';
-import { sayUnknownByRevision } from './unknown-resource.ts';
+import { asJsonObject } from '@svc/protocol/json-object.ts';
 
 /** What a capsule is to all of its clients. */
 export interface ServedCapsule {
@@ -142,3 +142,28 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
 const unchecked = {
   '~standard': { version: 1, vendor: 'svc', validate: (value: unknown) => ({ value }) },
 } as const;
+
+/** Of the revisions before 2026, which the library answers as the later ones have it: `-32602`. */
+const resourceNotFound = -32_002;
+const invalidParams = -32_602;
+
+/** Before a server is connected to the transport. What the library sends for its `ResourceNotFoundError` is known by its data, which is the address alone. */
+function sayUnknownByRevision(transport: Sdk.Transport, version: () => string | undefined): void {
+  const send = transport.send.bind(transport);
+  transport.send = async (message, options) => {
+    if ('error' in message && isOfBefore(version()) && isUnknown(message.error)) {
+      await send({ ...message, error: { ...message.error, code: resourceNotFound } }, options);
+    } else {
+      await send(message, options);
+    }
+  };
+}
+
+function isOfBefore(version: string | undefined): boolean {
+  return version !== undefined && version < '2026';
+}
+
+function isUnknown({ code, data }: { readonly code: number; readonly data?: unknown }): boolean {
+  const keys = Object.keys(asJsonObject(data) ?? {});
+  return code === invalidParams && keys.length === 1 && keys[0] === 'uri';
+}
