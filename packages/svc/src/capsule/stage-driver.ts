@@ -6,7 +6,6 @@ import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Component, ExchangeSign } from '@svc/components/component.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { lateDriver } from '../inference/late-driver.ts';
 import type { Driver } from '../inference/driver.ts';
 import { timedDriver } from '../inference/timed-driver.ts';
 import type { ProgramService } from '../inference/cli/cli-driver.ts';
@@ -121,4 +120,25 @@ function openComponent(
     onExchange,
     ...credential,
   });
+}
+
+/** Loads the driver with its first question. `held` is what it would close: it is closed also where nobody ever asks. */
+function lateDriver(label: string, held: { readonly close: () => Promise<void> }, load: () => Promise<Driver>): Driver {
+  let loading: Promise<Driver> | null = null;
+  return {
+    label,
+    openTask: () => {
+      let opening: Promise<ReturnType<Driver['openTask']>> | null = null;
+      return {
+        infer: async (...asked) => {
+          opening ??= (loading ??= load()).then((driver) => driver.openTask());
+          return await (await opening).infer(...asked);
+        },
+        close: async () => {
+          await (await opening)?.close();
+        },
+      };
+    },
+    close: async () => await ((await loading) ?? held).close(),
+  };
 }

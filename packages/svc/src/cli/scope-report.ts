@@ -1,17 +1,21 @@
 /** Tells what a launch would be granted, as a report for people and as JSON. */
 
 import { arch, platform } from 'node:process';
+import { delimiter, isAbsolute } from 'node:path';
 
 import { notStopped } from './not-stopped.ts';
-import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { flagKeys } from '@svc/artifacts/grants/flag-grants.ts';
 import type { PreopenLine, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
-import { commandProblems } from '../capsule/command-problems.ts';
 import { scopeOfLaunch, type ScopeRequest } from '../capsule/scope-of-launch.ts';
+import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
+import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';
+import { findProgram } from '@svc/sandbox/find-program.ts';
+import { type CommandQuestion, searchPath } from '../capsule/launch-warnings.ts';
 
 /** A field and its value, a line for each text. */
 type Field = readonly [name: string, lines: readonly string[]];
@@ -153,4 +157,22 @@ export async function explainScope(request: ScopeRequest): Promise<ScopeExplanat
   const warnings = [...launch.warnings, ...problems];
   const redact = (text: string): string => redactor.redact(text);
   return { scope, json: JSON.stringify(redactedTexts(scope, redact)), refusals, warnings, redact };
+}
+
+/**
+ * `W-RUN-003` for what listed commands need and the host does not have. Reads all files that they need, which takes too long for a
+ * launch; there the call that fails tells of it.
+ */
+function commandProblems(question: CommandQuestion): readonly Diagnostic[] {
+  const names = question.loaded.manifest.capabilities.shell?.allow ?? [];
+  if (names.length === 0) return [];
+  const path = searchPath(question);
+  const programs = names.map((name) => findProgram(name, path));
+  const { problems } = neededFiles(
+    programs.flatMap((program) => (program.kind === 'found' ? [program.path] : [])),
+    systemFiles,
+    path.split(delimiter).filter(isAbsolute),
+  );
+  const location = question.loaded.locate(['capabilities', 'shell', 'allow'], 'key');
+  return problems.map((problem) => new Diagnostic('W-RUN-003', `capabilities.shell.allow: ${problem}`, { location }));
 }
