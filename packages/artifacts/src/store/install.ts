@@ -6,18 +6,20 @@ import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import { type ArtifactRef, type ReleaseRef, spell } from './artifact-ref.ts';
 import type { ArtifactOrigin, FetchedArchive, FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
-import { type Location, type StorePlaces, targetRoot, type WantedArtifact } from './locate.ts';
+import { locate, type Location, type StorePlaces, targetRoot, type WantedArtifact } from './locate.ts';
 import { fetchedFrom, type LockedArtifact, readLock, upsertLock } from './lockfile.ts';
 import { commandWith, usualManifest } from './lock-faults.ts';
 import { inspectStored } from './open-stored.ts';
+import type { StoredArchive } from './store-layout.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import {
+  admissionOf,
   admissionWarnings,
-  findRef,
   foundIn,
   inParallel,
   listed,
   lockedAs,
+  openBundled,
   refuse,
   resolveArtifacts,
   resolveEach,
@@ -123,6 +125,29 @@ export async function bringRef(
     await putArchive({ root: targetRoot(request), chunks, platform, from: path, expected: ref, sha256, signatures });
   }
   return { ...ref, platform, sha256, bytes, origin, admission, from, runtime: artifact?.manifest.runtime ?? null };
+}
+
+interface FoundRef {
+  readonly origin: Location['origin'];
+  readonly stored: StoredArchive;
+  readonly artifact: FoundArtifact | null;
+  readonly admission: Location['admission'];
+  readonly from: string | undefined;
+}
+
+/** What a reference names, found as `locate` does. A capsule is no artifact that another uses, and is null. */
+export async function findRef(ref: WantedArtifact, places: StorePlaces): Promise<FoundRef> {
+  const location = await locate(ref, places);
+  const { stored, artifact } = await inspectStored(location, location.stored.platform ?? '');
+  const { origin, from } = location;
+  const { admission } = admissionOf(location, stored);
+  return {
+    origin,
+    stored,
+    artifact: artifact !== null && origin === 'bundled' ? await openBundled(location) : artifact,
+    admission,
+    from,
+  };
 }
 
 /** Tells what the registry in use advises against, and throws what it has blocked, all at once. */

@@ -6,15 +6,14 @@ import { basename } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveLimits } from './archive-entry.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
-import { refuseBlocked } from './blocked-copies.ts';
 import type { ArtifactSource, FetchedArchive } from './installed-artifact.ts';
 import { storedVersions } from './list-stored.ts';
 import type { LocalPlace, Location, StorePlaces } from './locate.ts';
 import { fetchedFrom, type LockedArtifact, readLock } from './lockfile.ts';
-import { variantPaths } from './store-layout.ts';
+import { blockedReason, variantPaths } from './store-layout.ts';
 import { holdToLock, receive, type Receipt } from './store-put.ts';
 import { trustPlacesOf } from './trust/admit-stored.ts';
-import { judgeState, strictRules } from './version-state-rules.ts';
+import { blockedFault, judgeState, strictRules } from './version-state-rules.ts';
 
 /**
  * Asks the sources for what is in none of `local`, and takes what the first of them gives into the store at `root`. Throws `E-REG-001` naming
@@ -63,6 +62,18 @@ async function askSources(
     }
   }
   throw foundNowhere(ref, places.platform, local, sources);
+}
+
+/** Throws `E-REG-010` where a store has a copy that is known to be blocked. */
+function refuseBlocked(root: string, ref: ArtifactRef, platforms: readonly (string | null)[]): void {
+  for (const platform of platforms) {
+    const reason = blockedReason(root, ref, platform);
+    if (reason === undefined) continue;
+    const { message } = blockedFault(ref, { by: 'the registry that an install asked', reason });
+    throw new Diagnostic('E-REG-010', message, {
+      hint: `choose another version: svc info ${ref.name} lists them; if it was restored, run svc install`,
+    });
+  }
 }
 
 /** What is known of an archive before it is brought. */

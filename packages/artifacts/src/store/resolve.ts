@@ -13,7 +13,7 @@ import {
   type InstalledArtifact,
   skillFile,
 } from './installed-artifact.ts';
-import { locate, type Location, type StorePlaces, type WantedArtifact } from './locate.ts';
+import { locate, type Location, type StorePlaces } from './locate.ts';
 import { createLock, fetchedFrom, type LockedArtifact, readLock, recordsAll } from './lockfile.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArchivedFiles } from './open-stored.ts';
@@ -34,14 +34,6 @@ interface ResolveRequest extends StorePlaces {
 type Resolution =
   | { readonly kind: 'installed'; readonly artifact: InstalledArtifact }
   | { readonly kind: 'failed'; readonly entry: ArtifactEntry; readonly fault: Diagnostic | DiagnosticList };
-
-interface FoundRef {
-  readonly origin: Location['origin'];
-  readonly stored: StoredArchive;
-  readonly artifact: FoundArtifact | null;
-  readonly admission: Location['admission'];
-  readonly from: string | undefined;
-}
 
 /** So many downloads share the line at once: each has its 30 seconds, however many there are (D3 "Limits"). */
 const mostAtOnce = 4;
@@ -147,22 +139,6 @@ export function admissionOf({ stored, admission }: Location, opened: StoredArchi
   });
 }
 
-/** What a reference names, found as `locate` does. A capsule is no artifact that another uses, and is null. */
-export async function findRef(ref: WantedArtifact, places: StorePlaces): Promise<FoundRef> {
-  const location = await locate(ref, places);
-  const { inspectStored } = await import('./open-stored.ts');
-  const { stored, artifact } = await inspectStored(location, location.stored.platform ?? '');
-  const { origin, from } = location;
-  const { admission } = admissionOf(location, stored);
-  return {
-    origin,
-    stored,
-    artifact: artifact !== null && origin === 'bundled' ? await openBundled(location) : artifact,
-    admission,
-    from,
-  };
-}
-
 /** The lock that a run is held to, made where there is none yet; null for a run that needs no artifact. */
 async function lockOfRun(
   manifestDir: string,
@@ -185,7 +161,7 @@ export function refuse(faults: readonly Diagnostic[]): void {
  * The artifact of the package at a place. It lies on the start path of `svc run`: its manifest is read from beside the archive,
  * nothing is unpacked and nothing hashed, the package being trusted as far as the program itself. What `read` gives is checked.
  */
-async function openBundled({ origin, stored }: Location): Promise<FoundArtifact> {
+export async function openBundled({ origin, stored }: Location): Promise<FoundArtifact> {
   const directory = dirname(stored.path);
   const compiledDir = join(directory, 'compiled');
   const open = async (): Promise<ArchivedFiles> => await openArchived(stored);

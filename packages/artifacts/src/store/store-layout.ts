@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isArtifactName, isExactVersion } from '../manifest/names.ts';
-import { readTextIfThere } from '@svc/kit/files/read-text.ts';
+import { readSmallText, readTextIfThere } from '@svc/kit/files/read-text.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 
 /** One archive of a store; `platform` is null for the generic file of its version. */
@@ -79,4 +79,16 @@ export function encodeHashFile(sha256: string, file: string): string {
 /** The hash in such a file, or in one that holds it alone. */
 function decodeHashFile(text: string): string | null {
   return /^([0-9a-f]{64})(?:\s|$)/.exec(text)?.[1] ?? null;
+}
+
+/** What takes the place of the hash of an archive whose version is known to be blocked: without a hash it is not there, and this says why. */
+export function encodeBlockedMark(reason: string | null): string {
+  return `blocked ${JSON.stringify(reason)}\n`;
+}
+
+/** The reason that such a mark gives, null where nobody gave one; undefined where there is no mark. */
+export function blockedReason(root: string, ref: ArtifactRef, platform: string | null): string | null | undefined {
+  const reading = readSmallText(variantPaths(root, ref, platform).hash);
+  const [, reason] = reading.kind === 'text' ? (/^blocked (null|".*")\n$/.exec(reading.text) ?? []) : [];
+  return reason === undefined ? undefined : (JSON.parse(reason) as string | null);
 }

@@ -1,14 +1,27 @@
-/** Asks the registry in use what has become of the versions that an install finds on this machine. */
+/** Asks the registry in use what has become of the versions that an install finds on this machine, and marks the copies of those that are blocked. */
+
+import { rm } from 'node:fs/promises';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { withGuard } from '@svc/kit/files/file-guard.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import type { PublishedVersion, StateOfVersion } from '@svc/protocol/version-states.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
-import { isBlocked, markBlocked, unmarkBlocked } from './blocked-copies.ts';
 import type { ArtifactSource } from './installed-artifact.ts';
 import type { StorePlaces } from './locate.ts';
 import { inParallel } from './resolve.ts';
-import { bundledRoot, readVariant, type StoredArchive, storeRoot } from './store-layout.ts';
+import {
+  blockedReason,
+  bundledRoot,
+  encodeBlockedMark,
+  hashFileOf,
+  readVariant,
+  type StoredArchive,
+  storeRoot,
+  variantPaths,
+} from './store-layout.ts';
 import { judgeState, strictRules } from './version-state-rules.ts';
 
 const askedAtOnce = 4;
@@ -64,7 +77,7 @@ function versionHere({ name, version, source, from }: AskedEntry, places: StoreP
   const platforms = [places.platform, null];
   const copies = stores.flatMap((root) => platforms.flatMap((platform) => readVariant(root, ref, platform) ?? []));
   // What is fetched is judged on its way; a mark may have to go.
-  const isMarked = stores.some((root) => isBlocked(root, ref, platforms));
+  const isMarked = stores.some((root) => markedPlatforms(root, ref, platforms).length > 0);
   return copies.length > 0 || isMarked ? { ref, copies } : null;
 }
 
@@ -118,4 +131,31 @@ async function holdCopies(
 
 function unknownStates(fault: Diagnostic): Diagnostic {
   return new Diagnostic('W-REG-007', `whether versions were yanked or blocked is not known: ${fault.message}`);
+}
+
+/** Has a copy count as absent, and as blocked where it would be fetched anew. */
+async function markBlocked({ path }: StoredArchive, reason: string | null): Promise<void> {
+  await withGuard(path, async () => {
+    await replaceFile(hashFileOf(path), [Buffer.from(encodeBlockedMark(reason))]);
+  });
+}
+
+/** Takes such marks away, so that the version is fetched anew. */
+async function unmarkBlocked(root: string, ref: ArtifactRef, platforms: readonly (string | null)[]): Promise<void> {
+  for (const platform of markedPlatforms(root, ref, platforms)) {
+    const { hash } = variantPaths(root, ref, platform);
+    try {
+      await rm(hash, { force: true });
+    } catch (error) {
+      throw ioFault(error, `cannot remove ${hash}`);
+    }
+  }
+}
+
+function markedPlatforms(
+  root: string,
+  ref: ArtifactRef,
+  platforms: readonly (string | null)[],
+): readonly (string | null)[] {
+  return platforms.filter((platform) => blockedReason(root, ref, platform) !== undefined);
 }

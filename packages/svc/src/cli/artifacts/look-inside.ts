@@ -11,7 +11,7 @@ import { largestComponent } from '@svc/artifacts/store/archive-entry.ts';
 import { type ArtifactKind, componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces, WantedArtifact } from '@svc/artifacts/store/locate.ts';
-import { findRef } from '@svc/artifacts/store/resolve.ts';
+import { findRef } from '@svc/artifacts/store/install.ts';
 import type { StoredArchive } from '@svc/artifacts/store/store-layout.ts';
 import { signaturesOfSources } from '@svc/artifacts/store/trust/admit-stored.ts';
 import { inspectSignatures } from '@svc/artifacts/store/trust/inspect-signatures.ts';

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { loadTrustPolicy, ruleFor } from '@svc/artifacts/manifest/trust-policy.ts';
 import { spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { placesOfChange } from '@svc/artifacts/store/change-artifacts.ts';
-import type { InstalledRef } from '@svc/artifacts/store/install.ts';
+import { findRef, type InstalledRef } from '@svc/artifacts/store/install.ts';
 import { lockPath } from '@svc/artifacts/store/lockfile.ts';
-import { admissionWarnings, findRef } from '@svc/artifacts/store/resolve.ts';
+import { admissionWarnings } from '@svc/artifacts/store/resolve.ts';
 import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import type { OpenedProject, PlannedChange } from './project-change.ts';
 
