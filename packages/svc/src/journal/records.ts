@@ -25,6 +25,9 @@ const sender = { principal: z.string().optional(), traceparent: z.string().optio
 /** It came before the session could act on the record before it. */
 const together = z.literal(true).optional();
 
+/** The looks that had begun before this, that nothing else of the file had gone past, and that settle after it, if at all. */
+const past = z.array(place).optional();
+
 /** A Diagnostic of `svc`. */
 const fault = z.object({ code: z.string(), message: z.string() });
 
@@ -107,6 +110,7 @@ export const recordSchemas = {
     conversation: z.string().optional(),
     by: z.enum(['start', 'message', 'work-end', 'child-end']),
     together,
+    past,
   }),
   'task-end': z.object({
     at,
@@ -125,6 +129,7 @@ export const recordSchemas = {
     what: z.enum(['input', 'call', 'complete', 'record']),
     value: sha256,
     chunks: sha256.optional(),
+    past,
   }),
   /** What the component of an effect was answered by its imports during one call. */
   io: z.object({
@@ -149,6 +154,7 @@ export const recordSchemas = {
     error: z.literal(true).optional(),
     /** Names of what the answer called. */
     calls: z.array(z.string()).optional(),
+    past,
   }),
   /** What came by itself, in the order in which the session met it. */
   in: z.object({
@@ -166,9 +172,16 @@ export const recordSchemas = {
     text: sha256.optional(),
     fault: fault.optional(),
     together,
+    past,
   }),
   /** A look at the session's own surroundings: it found what is not usual, or others overtook it. `found` is one that took no time. */
-  look: z.object({ e: place, value: sha256.nullable(), fault: fault.optional(), found: z.literal(true).optional() }),
+  look: z.object({
+    e: place,
+    value: sha256.nullable(),
+    fault: fault.optional(),
+    found: z.literal(true).optional(),
+    past,
+  }),
   /** Where steps and bodies since the index before it stand, so that a reader finds them from the end of the file. */
   index: z.object({
     /** The byte of the index before it; first of all, so that a reader that passes it reads no more. */

@@ -34,6 +34,7 @@ export function redactedRecord(record: RecordOf<RecordKind>, redact: (text: stri
 }
 
 function redactedValue(key: string, value: unknown, redact: (text: string) => string): unknown {
+  if (key === 'past') return (value as readonly string[]).map((place) => redactedValue('e', place, redact));
   const kept = typeof value === 'string' ? (ownStart[key]?.exec(value)?.[0] ?? '') : '';
   return typeof value === 'string' && kept !== ''
     ? kept + redact(value.slice(kept.length))

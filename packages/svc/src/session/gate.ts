@@ -74,20 +74,25 @@ export type Arrival =
 /** The time that hooks get after a stop has run out: what they had not been told yet, they are not told. */
 export const hooksTimeOver = { what: 'timer', name: 'hooks/stop' } as const satisfies Arrival;
 
+/** The looks that this went past: they had begun before it, nothing that is recorded had gone past them yet, and they settle later, if at all. */
+interface Overtaking {
+  readonly past?: readonly string[];
+}
+
 /** What went through a gate, in the order in which the session met it. Places are as the gate numbers them. */
 export type Crossing =
   | ({ readonly kind: 'start' } & Effect)
-  | {
+  | ({
       readonly kind: 'ask';
       readonly place: string;
       readonly what: AskKind;
       readonly value: unknown;
       readonly chunks: readonly Chunk[];
-    }
-  | { readonly kind: 'noted'; readonly place: string; readonly event: TraceEvent }
+    } & Overtaking)
+  | ({ readonly kind: 'noted'; readonly place: string; readonly event: TraceEvent } & Overtaking)
   /** What the component of an effect was answered during one call, before its end. */
   | ({ readonly kind: 'imports'; readonly place: string } & ImportLog)
-  | {
+  | ({
       readonly kind: 'end';
       readonly place: string;
       /** Undefined when it was lost: nobody waited for it any more. */
@@ -96,13 +101,13 @@ export type Crossing =
       /** Since the last `ask`. */
       readonly chunks: readonly Chunk[];
       readonly durationMs: number;
-    }
+    } & Overtaking)
   /** A look at the session's own surroundings that something overtook, or that found what is not as usual. */
-  | ({ readonly kind: 'settled'; readonly place: string } & Finding)
+  | ({ readonly kind: 'settled'; readonly place: string } & Finding & Overtaking)
   /** The same for a look that was over at once, and is therefore found again where it is asked for. */
   | ({ readonly kind: 'found'; readonly place: string } & Finding)
   /** `together` when it came before the session could act on what had come just before. */
-  | ({ readonly kind: 'arrived'; readonly together: boolean } & Arrival);
+  | ({ readonly kind: 'arrived'; readonly together: boolean } & Arrival & Overtaking);
 
 /** What a look at the session's own surroundings came to. Null and no fault is what it nearly always comes to, and what is not recorded. */
 export interface Finding {
@@ -198,6 +203,8 @@ export class RecordingGate implements Gate {
   #crossed = 0;
   /** Something has arrived, and the session has not acted on it yet. */
   #isUnmet = false;
+  /** Looks that have not settled and that nothing recorded has gone past. */
+  readonly #open = new Set<string>();
 
   constructor(record: Recorder, clock: Pick<Clock, 'after' | 'monotonicMs'>) {
     this.#record = record;
@@ -217,7 +224,7 @@ export class RecordingGate implements Gate {
     const takeChunks = (): readonly Chunk[] => chunks.splice(0);
     const end = (value: unknown, lost: boolean): void => {
       const durationMs = elapsedMs(this.#clock, startedMs);
-      this.#record({ kind: 'end', place, value, lost, chunks: takeChunks(), durationMs });
+      this.#record({ kind: 'end', place, value, lost, chunks: takeChunks(), durationMs, ...this.#overtaking() });
     };
     try {
       const value = await live({
@@ -227,12 +234,12 @@ export class RecordingGate implements Gate {
         },
         ask: (what, asked) =>
           this.#delivered(() => {
-            this.#record({ kind: 'ask', place, what, value: asked, chunks: takeChunks() });
+            this.#record({ kind: 'ask', place, what, value: asked, chunks: takeChunks(), ...this.#overtaking() });
             return inside.ask(what, asked);
           }),
         note: (event) => {
           this.#crossed += 1;
-          this.#record({ kind: 'noted', place, event });
+          this.#record({ kind: 'noted', place, event, ...this.#overtaking() });
           return inside.note(event);
         },
         imports: { kind: 'recorded', keep: (log) => this.#record({ kind: 'imports', place, ...log }) },
@@ -254,10 +261,13 @@ export class RecordingGate implements Gate {
     const numbered = this.#places.next(place);
     const before = this.#crossed;
     const tell = (finding: Finding): void => {
+      this.#open.delete(numbered);
       // The delivery at hand is one of those that were counted.
       const isOvertaken = this.#crossed - 1 !== before;
-      if (isOvertaken || isUnusual(finding)) this.#record({ kind: 'settled', place: numbered, ...finding });
+      if (isOvertaken || isUnusual(finding))
+        this.#record({ kind: 'settled', place: numbered, ...finding, ...this.#overtaking() });
     };
+    this.#open.add(numbered);
     try {
       const value = await look();
       return await this.#delivered(() => {
@@ -290,7 +300,7 @@ export class RecordingGate implements Gate {
 
   arrive<T>(arrival: Arrival, apply: () => T): T {
     this.#crossed += 1;
-    this.#record({ kind: 'arrived', together: this.#isUnmet, ...arrival });
+    this.#record({ kind: 'arrived', together: this.#isUnmet, ...arrival, ...this.#overtaking() });
     // Runs before whatever `apply` has the session go on with.
     if (!this.#isUnmet) queueMicrotask(() => (this.#isUnmet = false));
     this.#isUnmet = true;
@@ -304,6 +314,14 @@ export class RecordingGate implements Gate {
 
   stepOf(place: string): number | null {
     return this.#steps.of(place);
+  }
+
+  /** Of the crossing that is recorded now. A session that is killed before they settle would have them settle first when it is run again. */
+  #overtaking(): Overtaking {
+    if (this.#open.size === 0) return {};
+    const past = [...this.#open];
+    this.#open.clear();
+    return { past };
   }
 
   /** What `deliver` comes to, in a turn of the event loop that no other delivery has a part in. */

@@ -58,18 +58,20 @@ export class JournalLines {
       case 'ask': {
         const { place, what, value, chunks } = crossing;
         const hashes = { value: yield* this.json(value), ...(yield* this.#chunks(chunks)) };
-        return journal.append({ k: 'ask', e: place, what, ...hashes });
+        return journal.append({ k: 'ask', e: place, what, ...hashes, ...overtakingOf(crossing) });
       }
-      case 'noted':
-        return journal.append({ k: 'ask', e: crossing.place, what: 'record', value: yield* this.json(crossing.event) });
+      case 'noted': {
+        const value = yield* this.json(crossing.event);
+        return journal.append({ k: 'ask', e: crossing.place, what: 'record', value, ...overtakingOf(crossing) });
+      }
       case 'imports':
         return yield* this.#imports(crossing);
       case 'end':
         return yield* this.#end(crossing, at);
       case 'settled':
       case 'found': {
-        const { kind, place, value, fault } = crossing;
-        const found = kind === 'found' ? { found: true as const } : {};
+        const { place, value, fault } = crossing;
+        const found = crossing.kind === 'found' ? { found: true as const } : overtakingOf(crossing);
         const held = value === null || value === undefined ? null : yield* this.json(value);
         return journal.append({ k: 'look', e: place, value: held, ...faultOf(fault), ...found });
       }
@@ -149,8 +151,9 @@ export class JournalLines {
     return sha256;
   }
 
-  *#end({ place, value, lost, chunks, durationMs }: Crossed<'end'>, at: number): Steps<void> {
-    const common = { k: 'end', at, e: place, ms: durationMs } as const;
+  *#end(crossing: Crossed<'end'>, at: number): Steps<void> {
+    const { place, value, lost, chunks, durationMs } = crossing;
+    const common = { k: 'end', at, e: place, ms: durationMs, ...overtakingOf(crossing) } as const;
     const shown = yield* this.#chunks(chunks);
     if (lost) return this.#journal.append({ ...common, value: null, lost: 'canceled', ...shown });
     this.#journal.append({ ...common, value: yield* this.json(value), ...shown, ...summaryOf(value, this.#redact) });
@@ -158,7 +161,7 @@ export class JournalLines {
 
   *#arrived(arrived: Crossed<'arrived'>, at: number): Steps<void> {
     const journal = this.#journal;
-    const together = arrived.together ? { together: true as const } : {};
+    const along = { ...(arrived.together ? { together: true as const } : {}), ...overtakingOf(arrived) };
     switch (arrived.what) {
       case 'task': {
         const { id, contextId: ctx, conversation, origin, trust, lane, sender, text } = arrived.task;
@@ -183,13 +186,13 @@ export class JournalLines {
           ...senderOf(sender),
           ...(conversation === conversationOf(sender, ctx) ? {} : { conversation }),
           by,
-          ...together,
+          ...along,
         });
       }
       case 'answer': {
         const { what, taskId: task, questionId: question, sender, text } = arrived;
         const answer = { k: 'in', at, what, task, question, text: yield* journal.body(text) } as const;
-        return journal.append({ ...answer, ...(sender === null ? {} : senderOf(sender)), ...together });
+        return journal.append({ ...answer, ...(sender === null ? {} : senderOf(sender)), ...along });
       }
       case 'cancel':
         return journal.append({
@@ -198,18 +201,18 @@ export class JournalLines {
           what: arrived.what,
           task: arrived.taskId,
           ...principalOf(arrived),
-          ...together,
+          ...along,
         });
       case 'stop':
-        return journal.append({ k: 'in', at, what: arrived.what, ...principalOf(arrived), ...together });
+        return journal.append({ k: 'in', at, what: arrived.what, ...principalOf(arrived), ...along });
       case 'shut-down':
-        return journal.append({ k: 'in', at, what: arrived.what, ...together });
+        return journal.append({ k: 'in', at, what: arrived.what, ...along });
       case 'trap':
-        return journal.append({ k: 'in', at, what: arrived.what, ...faultOf(arrived.reason), ...together });
+        return journal.append({ k: 'in', at, what: arrived.what, ...faultOf(arrived.reason), ...along });
       case 'timer':
-        return journal.append({ k: 'in', at, what: arrived.what, name: arrived.name, ...together });
+        return journal.append({ k: 'in', at, what: arrived.what, name: arrived.name, ...along });
       case 'note':
-        return journal.append({ k: 'in', at, what: arrived.what, text: yield* this.json(arrived.event), ...together });
+        return journal.append({ k: 'in', at, what: arrived.what, text: yield* this.json(arrived.event), ...along });
     }
   }
 
@@ -271,6 +274,10 @@ function senderOf(sender: Sender | null): { key: string | null; principal?: stri
 
 function principalOf({ principal }: { readonly principal: string | null }): { principal?: string } {
   return principal === null ? {} : { principal };
+}
+
+function overtakingOf({ past }: { readonly past?: readonly string[] }): { past?: string[] } {
+  return past === undefined ? {} : { past: [...past] };
 }
 
 function faultOf(fault: Diagnostic | null): { fault?: { code: string; message: string } } {

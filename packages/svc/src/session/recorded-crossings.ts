@@ -165,13 +165,15 @@ class RecordingReader {
       }
       case 'ask': {
         const { e: place, what, value, chunks } = record;
-        if (what === 'record') return { kind: 'noted', place, event: this.#json(value) as TraceEvent };
+        if (what === 'record')
+          return { kind: 'noted', place, event: this.#json(value) as TraceEvent, ...overtakingOf(record) };
         return {
           kind: 'ask',
           place,
           what: what satisfies AskKind,
           value: this.#json(value),
           chunks: this.#chunks(chunks),
+          ...overtakingOf(record),
         };
       }
       case 'io': {
@@ -189,12 +191,14 @@ class RecordingReader {
           lost: lost !== undefined,
           chunks: this.#chunks(chunks),
           durationMs: ms,
+          ...overtakingOf(record),
         };
       }
       case 'look': {
         const { e: place, value, fault, found } = record;
         const finding = { value: value === null ? null : this.#json(value), fault: faultOf(fault) };
-        return { kind: found === true ? 'found' : 'settled', place, ...finding };
+        if (found === true) return { kind: 'found', place, ...finding };
+        return { kind: 'settled', place, ...finding, ...overtakingOf(record) };
       }
       case 'task': {
         const { id, ctx, origin, trust, lane, text, by } = record;
@@ -204,7 +208,8 @@ class RecordingReader {
         const ids = { id: id as TaskId, contextId, conversation };
         const task = { ...ids, origin, trust, lane, sender, text: this.#text(text) };
         const together = record.together === true;
-        return { kind: 'arrived', together, what: 'task', task, isDelivered: by === 'work-end' };
+        const isDelivered = by === 'work-end';
+        return { kind: 'arrived', together, what: 'task', task, isDelivered, ...overtakingOf(record) };
       }
       case 'in':
         return this.#arrival(record);
@@ -221,7 +226,7 @@ class RecordingReader {
   #arrival(record: JournalRecord<'in'>): Crossing {
     const { what, task = '', question = '', text = '', name = '' } = record;
     const taskId = task as TaskId;
-    const common = { kind: 'arrived', together: record.together === true } as const;
+    const common = { kind: 'arrived', together: record.together === true, ...overtakingOf(record) } as const;
     switch (what) {
       case 'answer':
         return { ...common, what, taskId, questionId: question, sender: senderOf(record), text: this.#text(text) };
@@ -319,6 +324,10 @@ class RecordingReader {
 function senderOf({ principal, key, traceparent }: JournalRecord<'task' | 'in'>): Sender | null {
   if (principal === undefined) return null;
   return { principal, tags: { idempotencyKey: key ?? undefined, traceparent } };
+}
+
+function overtakingOf({ past }: { readonly past?: readonly string[] | undefined }): { past?: readonly string[] } {
+  return past === undefined ? {} : { past };
 }
 
 function faultOf(fault: { readonly code: string; readonly message: string } | undefined): Diagnostic | null {

@@ -51,6 +51,8 @@ export class ReplayGate implements Gate {
   readonly #starts = new Map<string, Extract<Crossing, { kind: 'start' }>>();
   readonly #found = new Map<string, Extract<Crossing, { kind: 'found' }>>();
   readonly #settledPlaces = new Set<string>();
+  /** Looks that something went past and that the session has not begun yet. */
+  readonly #passed = new Set<string>();
   readonly #deliveries: Delivery[] = [];
   readonly #effects = new Map<string, WaitingEffect>();
   readonly #looks = new Map<string, WaitingLook>();
@@ -105,6 +107,7 @@ export class ReplayGate implements Gate {
       case 'end':
       case 'arrived':
     }
+    for (const place of crossing.past ?? []) this.#passed.add(place);
     this.#deliveries.push(crossing);
   }
 
@@ -164,8 +167,10 @@ export class ReplayGate implements Gate {
 
   settle(place: string): Promise<null> {
     const numbered = this.#places.next(place);
+    // One that something went past waits for its record, which a session that was killed may not have written.
+    const isRecorded = this.#passed.delete(numbered) || this.#settledPlaces.has(numbered);
     return new Promise<null>((resolve, reject) => {
-      if (this.#settledPlaces.has(numbered)) this.#looks.set(numbered, { resolve, reject });
+      if (isRecorded) this.#looks.set(numbered, { resolve, reject });
       else this.#usual.push({ resolve, reject });
     });
   }
@@ -253,7 +258,7 @@ export class ReplayGate implements Gate {
   #usedUp(): void {
     setImmediate(() => {
       // Of several, what was begun last: an asynchronous hook may wait since long before.
-      const place = this.#beyond ?? [...this.#effects.keys()].at(-1) ?? null;
+      const place = this.#beyond ?? [...this.#effects.keys()].at(-1) ?? [...this.#looks.keys()].at(-1) ?? null;
       if (this.#isWhole) this.#over({ kind: 'cut-off', place });
       else this.#overUnlessLeft({ kind: 'cut-off', place });
     });
@@ -269,7 +274,9 @@ export class ReplayGate implements Gate {
     const [start] = this.#starts.values();
     if (start !== undefined) return { place: start.place, port: start.port, problem: 'was not asked for again' };
     const [found] = this.#found.keys();
-    if (found !== undefined) return { place: found, port: 'look', problem: 'was not looked at again' };
+    const [passed] = this.#passed;
+    const look = found ?? passed;
+    if (look !== undefined) return { place: look, port: 'look', problem: 'was not looked at again' };
     return this.#stray;
   }
 

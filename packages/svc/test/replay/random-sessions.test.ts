@@ -61,6 +61,17 @@ describe('a session of plans, cancels, questions, hooks and messages at random',
     expect(end).toEqual({ kind: 'cut-off', place: start?.kind === 'start' ? start.place : '' });
   });
 
+  it(`is met again as far as it goes where it was killed at any moment, ${sessions} times over`, longRun, async () => {
+    for (let round = 0; round < sessions; round += 1) {
+      const { crossings } = await journalRandomSession();
+      for (let cut = 0; cut < 8; cut += 1) {
+        const kept = crossings.slice(0, Math.floor(Math.random() * crossings.length));
+        const { end } = await replaySession(kept, false);
+        expect(end, shown(kept)).toMatchObject({ kind: 'cut-off' });
+      }
+    }
+  });
+
   it(
     `parts where something is changed or put in before the place where it was cut off, ${changes} times over`,
     longRun,
