@@ -150,6 +150,30 @@ describe('a recorded session', () => {
     });
   });
 
+  it('compares what stands behind a line of its trace that is too long to be read, and says so', async () => {
+    const workspace = await recorded({ manifest: shell, script: script(runs('echo hi'), says('Done.')) });
+    const trace = join(sessionFolder(workspace), 'trace.jsonl');
+    const long = readFileSync(trace, 'utf8').replace(
+      '"command_name":"sh"',
+      (key) => `"x":"${'x'.repeat(17 * mebibyte)}",${key}`,
+    );
+    writeFileSync(trace, long);
+    const session = sessionFolder(workspace).split('/').at(-1);
+    const warning =
+      `warning[W-RUN-173]: the trace of ${session} has a line of more than 16 MiB, and only its event_type is compared\n` +
+      'hint: look into its trace.jsonl, which holds all lines as they were written\n';
+    expect(await replay(workspace)).toMatchObject({
+      code: 0,
+      stdout: `${JSON.stringify({ session, steps: 3, outcome: 'same', unread_lines: 1 })}\n`,
+      stderr: expect.stringContaining(warning),
+    });
+    writeFileSync(trace, long.replace('"state":"completed"', '"state":"failed"'));
+    const { code, stderr } = await replay(workspace);
+    expect(code).toBe(1);
+    expect(stderr).toContain('at /state: recorded "failed", now "completed"');
+    expect(stderr).toContain(warning);
+  });
+
   it('holds texts of megabytes in their place among what comes at the same time, also at its end', async () => {
     const capsule = await started({ manifest: queue, script: script(says('One.'), says('Two.'), says('Three.')) });
     for (const text of ['ü'.repeat(3.9 * mebibyte), 'short', 'ü'.repeat(3.8 * mebibyte)]) {

@@ -14,8 +14,9 @@ import { render } from './render-failure.ts';
 import { RunView } from './session-view/run-view.ts';
 import { jsonLine, say } from './terminal/shown.ts';
 import { type OpenJournal, thisUser, traceFile, withJournal } from './trace/recorded-sessions.ts';
+import { linesNotCompared } from './trace/trace-events.ts';
 import { judgedEnd } from './replay-verdict.ts';
-import { firstTraceDifference, type TraceDifference } from './trace-difference.ts';
+import { firstTraceDifference, type TraceDifference, type TraceLine } from './trace-difference.ts';
 
 interface ReplayOptions {
   readonly manifest: string;
@@ -35,7 +36,8 @@ export async function replay(wanted: string | true, options: ReplayOptions, cont
     if (recording.damage !== null) throw damaged(recording.damage);
     if (options.components === true) checkCalls(journal, replayed, context);
     const end = judgedEnd(replayed);
-    const found = traceDifference(journal, replayed, end);
+    const { difference: found, unread } = traceDifference(journal, replayed, end);
+    if (unread > 0) context.stderr.write(render([linesNotCompared(journal.session, unread)], context));
     const steps = recording.crossings.filter(({ kind }) => kind === 'start').length;
     if (options.json === true) {
       context.stdout.write(
@@ -44,6 +46,7 @@ export async function replay(wanted: string | true, options: ReplayOptions, cont
           steps,
           ...(options.components === true ? { components: replayed.calls } : {}),
           ...verdictOf(recording, end, found),
+          ...(unread > 0 ? { unread_lines: unread } : {}),
         }),
       );
     } else if (end.kind === 'same' && found === null) {
@@ -152,18 +155,28 @@ function shownValue(value: unknown): string {
   return shortened(text, longestValue);
 }
 
-/** What the trace of the session says otherwise; null where it says the same, and where there is none, as beside an export. */
-function traceDifference({ directory }: OpenJournal, { traced }: Replayed, end: ReplayEnd): TraceDifference | null {
-  if (end.kind === 'parted') return null;
-  const fd = openOwn(directory, traceFile, thisUser());
-  if (fd === null) return null;
+/**
+ * What the trace of the session says otherwise; null where it says the same, and where there is none, as beside an export. `unread` is how many of
+ * the lines that were looked at were too long to be read.
+ */
+function traceDifference(
+  { directory }: OpenJournal,
+  { traced }: Replayed,
+  end: ReplayEnd,
+): { readonly difference: TraceDifference | null; readonly unread: number } {
+  const fd = end.kind === 'parted' ? null : openOwn(directory, traceFile, thisUser());
+  if (fd === null) return { difference: null, unread: 0 };
   const file = new LineFile(fd);
+  let unread = 0;
+  function* lines(): Generator<TraceLine> {
+    for (const each of file.everyLine()) {
+      if (!each.isWhole) unread += 1;
+      yield each;
+    }
+  }
   try {
-    return firstTraceDifference(
-      Array.from(file.lines(0), ({ line }) => line.toString('utf8')),
-      traced,
-      end.kind === 'cut-off',
-    );
+    const difference = firstTraceDifference(lines(), traced, end.kind === 'cut-off');
+    return { difference, unread };
   } finally {
     file.close();
   }

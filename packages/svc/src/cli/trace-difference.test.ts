@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { TraceEvent } from '../trace/events.ts';
-import { firstTraceDifference } from './trace-difference.ts';
+import { firstTraceDifference, type TraceLine } from './trace-difference.ts';
 
 const own = { event_id: 'evt_1', parent_id: null, session_id: 'ses_1', timestamp: 7 };
 const task = { task_id: 'tsk_1', turn: 1 };
@@ -23,11 +23,12 @@ const call = {
   skill_name: 's',
 } as const;
 
+function traced(line: object): TraceLine {
+  return { line: Buffer.from(JSON.stringify({ ...line, ...own })), isWhole: true };
+}
+
 function differenceOf(lines: readonly object[], replayed: readonly TraceEvent[]): unknown {
-  return firstTraceDifference(
-    lines.map((line) => JSON.stringify({ ...line, ...own })),
-    replayed,
-  );
+  return firstTraceDifference(lines.map(traced), replayed);
 }
 
 describe('the trace of a session and that of its replay', () => {
@@ -58,7 +59,7 @@ describe('the trace of a session and that of its replay', () => {
   it('are the same as far as both go where the recording was cut off', () => {
     const [first, second] = replayed;
     if (first === undefined || second === undefined) throw new Error('there are two');
-    const lines = [inference, call].map((line) => JSON.stringify({ ...line, ...own }));
+    const lines = [inference, call].map(traced);
     expect(firstTraceDifference(lines, [first], true)).toBeNull();
     expect(firstTraceDifference(lines.slice(0, 1), replayed, true)).toBeNull();
     expect(firstTraceDifference(lines, [first])).toEqual({ line: 2, difference: null });

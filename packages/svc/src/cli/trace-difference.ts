@@ -3,6 +3,7 @@
 import { recordedJson } from '../journal/recorded-json.ts';
 import { type Difference, differenceSince } from '../session/asked-again.ts';
 import type { TraceEvent } from '../trace/events.ts';
+import { typeOfLine } from './trace/trace-events.ts';
 
 /** The first line of a trace that a replay does not repeat. */
 export interface TraceDifference {
@@ -10,6 +11,12 @@ export interface TraceDifference {
   readonly line: number;
   /** Null where one of the two has no such line. */
   readonly difference: Difference | null;
+}
+
+/** A line of a trace; of one that is longer than any that is read only the beginning. */
+export interface TraceLine {
+  readonly line: Buffer;
+  readonly isWhole: boolean;
 }
 
 /** Written by what a replay has no part of, or before and after all it repeats. */
@@ -33,19 +40,20 @@ const neverSame = [
 
 /**
  * The first line that differs but for ids and times; null when there is none. Of a session whose recording was cut off, either may have lines that
- * follow those of the other: its journal and its trace do not end at the same moment.
+ * follow those of the other: its journal and its trace do not end at the same moment. Of a line that is not whole, what it tells of is compared.
  */
 export function firstTraceDifference(
-  lines: readonly string[],
+  lines: Iterable<TraceLine>,
   replayed: readonly TraceEvent[],
   isCutOff = false,
 ): TraceDifference | null {
   const again = replayed.filter((event) => !notRepeated.test(event.event_type)).map(comparable);
-  let met = 0;
-  for (const [index, line] of lines.entries()) {
-    const json = recordedJson(line);
+  let [met, number] = [0, 0];
+  for (const { line, isWhole } of lines) {
+    number += 1;
+    const json = isWhole ? recordedJson(line.toString('utf8')) : beginningOf(line);
     // Not of a session: none writes a line that is nested so deep.
-    if (json.kind === 'too-deep') return { line: index + 1, difference: null };
+    if (json.kind === 'too-deep') return { line: number, difference: null };
     const recorded = json.kind === 'json' ? json.value : null;
     const isRepeated =
       typeof recorded === 'object' &&
@@ -55,14 +63,18 @@ export function firstTraceDifference(
     if (!isRepeated) continue;
     const now = again[met];
     met += 1;
-    if (now === undefined) return isCutOff ? null : { line: index + 1, difference: null };
-    const difference = differenceSince(comparable(recorded), now);
-    if (difference !== null) return { line: index + 1, difference };
+    if (now === undefined) return isCutOff ? null : { line: number, difference: null };
+    const difference = differenceSince(comparable(recorded), isWhole ? now : { event_type: now['event_type'] });
+    if (difference !== null) return { line: number, difference };
   }
-  return isCutOff || met === again.length ? null : { line: lines.length + 1, difference: null };
+  return isCutOff || met === again.length ? null : { line: number + 1, difference: null };
 }
 
-function comparable(event: object): object {
+function beginningOf(line: Buffer): ReturnType<typeof recordedJson> {
+  return { kind: 'json', value: { event_type: typeOfLine(line) } };
+}
+
+function comparable(event: object): Readonly<Record<string, unknown>> {
   const copy: Record<string, unknown> = { ...event };
   for (const key of neverSame) delete copy[key];
   return copy;

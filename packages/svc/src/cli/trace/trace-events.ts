@@ -47,8 +47,17 @@ export function typeOfLine(line: Buffer): string {
 
 /** `W-RUN-173`: lines of a trace are missing in what is shown of it. `why` is a clause about them. */
 export function linesLeftOut(session: string, count: number, why = 'of more than 16 MiB'): Diagnostic {
-  const [lines, them] = count === 1 ? ['a line', 'it'] : [`${count} lines`, 'them'];
-  const message = `the trace of ${session} has ${lines} ${why}, and what follows from ${them} is left out`;
+  return leftOut(session, count, `${why}, and what follows from ${count === 1 ? 'it' : 'them'} is left out`);
+}
+
+/** `W-RUN-173`: lines of a trace are not compared with those of a replay. */
+export function linesNotCompared(session: string, count: number): Diagnostic {
+  const whose = count === 1 ? 'its' : 'their';
+  return leftOut(session, count, `of more than 16 MiB, and only ${whose} event_type is compared`);
+}
+
+function leftOut(session: string, count: number, clause: string): Diagnostic {
+  const message = `the trace of ${session} has ${count === 1 ? 'a line' : `${count} lines`} ${clause}`;
   return new Diagnostic('W-RUN-173', message, {
     hint: 'look into its trace.jsonl, which holds all lines as they were written',
   });
