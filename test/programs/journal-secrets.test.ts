@@ -226,3 +226,43 @@ capabilities: { spawn: { allow: [worker] }, env: { allow: [SERVICE_TOKEN] }, she
     expect(written).not.toContain(canary);
   });
 });
+
+describe('a key or a token that is too short to be a secret', () => {
+  const texts = async (env: Readonly<Record<string, string>>): Promise<{ stderr: string; journal: string }> => {
+    const workspace = scriptCapsule({ script: script(says('I ran the test.')) });
+    workspaces.push(workspace);
+    const text = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    workspace.write('svc.yaml', text.replace('model: scripted', 'model: scripted\n  api_key: ${KEY}'));
+    const { code, stderr } = await svc(workspace, ['run', '--task', 'Run it.'], { env });
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    const sessions = join(workspace.folder, '.svc', 'sessions');
+    const [session = ''] = readdirSync(sessions);
+    return { stderr, journal: readFileSync(join(sessions, session, 'journal.jsonl'), 'utf8') };
+  };
+
+  it('is warned of, with what becomes of texts that hold it by chance', async () => {
+    const { stderr, journal } = await texts({ KEY: 'test', SVC_LISTENER_TOKEN: 'a-token' });
+    const hint = 'of at least 8 characters; one that nobody checks may be any text\n';
+    const effect = 'traces and journals have [secret] wherever a text has the same letters by chance\n';
+    expect(stderr).toContain(
+      `warning[W-RUN-174]: the key of the model's provider has only 4 characters: ${effect}hint: give a key ${hint}`,
+    );
+    expect(stderr).toContain(
+      `warning[W-RUN-174]: SVC_LISTENER_TOKEN has only 7 characters: ${effect}hint: give a token ${hint}`,
+    );
+    expect(journal).toContain('I ran the [secret].');
+  });
+
+  it('is left in all texts where it is shorter than a word, which the warning says', async () => {
+    const { stderr, journal } = await texts({ KEY: 'ran' });
+    expect(stderr).toContain(
+      "warning[W-RUN-174]: the key of the model's provider has only 3 characters: it is not taken out of traces and journals\n",
+    );
+    expect(journal).toContain('I ran the test.');
+  });
+
+  it('is neither where it has eight characters', async () => {
+    const { stderr } = await texts({ KEY: 'test-key', SVC_LISTENER_TOKEN: 'a-token-' });
+    expect(stderr).not.toContain('W-RUN-174');
+  });
+});

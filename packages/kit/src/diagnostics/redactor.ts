@@ -4,7 +4,8 @@ import type { Secret } from './secret.ts';
 import type { SpelledSecrets } from './spelled-secrets.ts';
 
 const mark = '[secret]';
-const shortestSecret = 4;
+/** What is shorter stays in all texts. */
+export const shortestRedacted = 4;
 
 /** Takes the known secrets out of text that is to be printed or kept. */
 export class Redactor {
@@ -18,7 +19,7 @@ export class Redactor {
    */
   register(secret: Secret): void {
     const value = secret.reveal();
-    if (value.length < shortestSecret || this.#values.includes(value)) return;
+    if (value.length < shortestRedacted || this.#values.includes(value)) return;
     this.#values = [...this.#values, value].toSorted((a, b) => b.length - a.length);
     this.#spelled?.add(value);
   }

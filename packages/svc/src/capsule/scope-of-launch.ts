@@ -31,7 +31,7 @@ import {
   type LaunchDelegation,
 } from './launch-surroundings.ts';
 import type { GivenProject, RunRequest } from './running-capsule.ts';
-import { listenerTokenOf, sessionRedactor } from './session-secrets.ts';
+import { listenerTokenOf, sessionRedactor, shortSecrets } from './session-secrets.ts';
 import { asksForTelemetry } from './telemetry-variables.ts';
 
 /** What of a request decides the scope of a session: neither its task nor its port, and of its workdir where it lies. */
@@ -138,6 +138,7 @@ export async function scopeOfLaunch(
       workspace.warnings,
       warnings,
       unavailableParts(loaded),
+      await shortSecrets({ apiKey: loaded.apiKey ?? null, listenerToken }),
       unheld.grants,
       absentCommands({ loaded, env, source, isAdhoc: text !== undefined }),
       request.adhoc?.warnings ?? [],

@@ -1,11 +1,12 @@
 /** Knows the secrets of a session, which no record and no report may hold (docs/journal.md "Secrets"). */
 
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 
-interface KnownSecrets {
+export interface KnownSecrets {
   /** Of the provider. */
   readonly apiKey: Secret | null;
   readonly listenerToken: Secret | null;
@@ -42,6 +43,16 @@ export function listenerTokenOf(env: Environment): Secret | null {
 const secretName = /KEY|TOKEN|SECRET|PASSWORD/i;
 /** Of the value of such a variable: `true`, `1` or `enabled` would be taken out of every text. */
 export const shortestGranted = 8;
+
+/** `W-RUN-174` for what a session is given for itself and anybody could guess, or a text hold by chance: its key, its token. */
+export async function shortSecrets(
+  given: Pick<KnownSecrets, 'apiKey' | 'listenerToken'>,
+): Promise<readonly Diagnostic[]> {
+  const isShort = [given.apiKey, given.listenerToken].some(
+    (secret) => secret !== null && secret.reveal().length < shortestGranted,
+  );
+  return isShort ? (await import('./short-secrets.ts')).shortSecretWarnings(given, shortestGranted) : [];
+}
 
 /** A value of several lines is one in each of them too. */
 function grantedSecrets({ envAllow }: KnownSecrets['grants'], env: Environment): readonly Secret[] {
