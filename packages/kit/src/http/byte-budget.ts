@@ -14,27 +14,54 @@ export function answerBudget(): ByteBudget {
   return new ByteBudget(answersBytes);
 }
 
-/** Bytes that many may hold together, and no more. What is held alone may be of any size. */
+/** Why a budget has no room: it is full, or who asks would have more than their share. */
+export type Shortage = 'full' | 'share';
+
+/**
+ * Bytes that many may hold together, and no more. What is held alone may be of any size. A holder with a name, who has some already, gets more only as long as
+ * half of what the others leave stays free: so there is room for the next one, however many others take all they get.
+ */
 export class ByteBudget {
   readonly #maxBytes: number;
   /** Called whenever some are given back; of a queue for room, if there is one. */
   onGivenBack: (() => void) | null = null;
   #taken = 0;
+  readonly #held = new Map<string, number>();
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  /** False, and nothing taken, when it would be too much. */
-  take(bytes: number): boolean {
-    if (this.#taken > 0 && this.#taken + bytes > this.#maxBytes) return false;
+  /** False, and nothing taken, when it would be too much. `holder` is null for those who have no share of their own. */
+  take(bytes: number, holder: string | null = null): boolean {
+    if (this.shortageOf(bytes, holder) !== null) return false;
     this.#taken += bytes;
+    if (holder !== null) this.#held.set(holder, this.#heldBy(holder) + bytes);
     return true;
   }
 
-  giveBack(bytes: number): void {
+  /** What keeps `take` from giving so much now; null for nothing. */
+  shortageOf(bytes: number, holder: string | null): Shortage | null {
+    if (this.#taken === 0) return null;
+    if (this.#taken + bytes > this.#maxBytes) return 'full';
+    const own = holder === null ? 0 : this.#heldBy(holder);
+    const left = this.#maxBytes - (this.#taken - own);
+    return own > 0 && own + bytes > left / 2 ? 'share' : null;
+  }
+
+  /** Of the holder that they were given to. */
+  giveBack(bytes: number, holder: string | null = null): void {
     this.#taken -= bytes;
+    if (holder !== null) {
+      const own = this.#heldBy(holder) - bytes;
+      if (own === 0) this.#held.delete(holder);
+      else this.#held.set(holder, own);
+    }
     this.onGivenBack?.();
+  }
+
+  #heldBy(holder: string): number {
+    return this.#held.get(holder) ?? 0;
   }
 }
 

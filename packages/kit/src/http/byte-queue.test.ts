@@ -41,4 +41,45 @@ describe('a queue for room in a budget', () => {
     expect(await last).toBe(true);
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
   });
+
+  it('leaves room for others, whatever a holder takes', () => {
+    const budget = new ByteBudget(128);
+    const taken = (holder: string, bytes: number): number => {
+      let count = 0;
+      while (budget.take(bytes, holder)) count += bytes;
+      return count;
+    };
+    expect(['a', 'b', 'c', 'd', 'e'].map((holder) => taken(holder, 1))).toEqual([64, 32, 16, 8, 4]);
+    budget.giveBack(64, 'a');
+    expect(taken('b', 1)).toBe(18);
+    expect(budget.take(40, 'f')).toBe(true);
+    expect([budget.take(20), budget.take(9)]).toEqual([false, true]);
+  });
+
+  it('gives who has nothing an answer of any length that fits, and the next ones within their share', () => {
+    const budget = new ByteBudget(128);
+    expect([budget.take(200, 'a'), budget.take(1, 'b')]).toEqual([true, false]);
+    budget.giveBack(200, 'a');
+    expect([budget.take(1, 'b'), budget.take(100, 'a'), budget.take(1, 'a'), budget.take(5, 'b')]).toEqual([
+      true,
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  it('keeps nobody waiting behind one who waits for what its own holder has', async () => {
+    const budget = new ByteBudget(128);
+    const queue = new ByteQueue(budget);
+    budget.take(60, 'a');
+    const order: string[] = [];
+    const waits = Array.from({ length: 32 }, () => queue.take(30, patient, 'a').then(() => order.push('a')));
+    expect(await queue.take(1, patient, 'a')).toBe(false);
+    expect(await queue.take(20, patient, 'b')).toBe(true);
+    expect(await queue.take(20, patient)).toBe(true);
+    const full = queue.take(40, patient, 'c').then(() => order.push('c'));
+    budget.giveBack(60, 'a');
+    await Promise.all([waits[0], full]);
+    expect(order).toEqual(['a', 'c']);
+  });
 });

@@ -2,7 +2,7 @@
 
 import type { ByteBudget } from './byte-budget.ts';
 
-/** How long one waits for room, and behind how many others. */
+/** How long one waits for room, and behind how many others of the same holder. */
 export interface Patience {
   readonly withinMs: number;
   readonly mostBefore: number;
@@ -10,6 +10,7 @@ export interface Patience {
 
 interface Waiting {
   readonly bytes: number;
+  readonly holder: string | null;
   readonly onRoom: () => void;
 }
 
@@ -23,10 +24,14 @@ export class ByteQueue {
     budget.onGivenBack = () => this.#letIn();
   }
 
-  /** Takes them as soon as there is room, in the order of asking; false when none comes within that time, or too many wait already. */
-  async take(bytes: number, { withinMs, mostBefore }: Patience): Promise<boolean> {
-    if (this.#waiting.size === 0 && this.#budget.take(bytes)) return true;
-    if (this.#waiting.size > mostBefore) return false;
+  /**
+   * Takes them as soon as there is room, in the order of asking; false when none comes within that time, or too many of the holder wait already. Who waits
+   * for what its own holder has keeps no other waiting.
+   */
+  async take(bytes: number, { withinMs, mostBefore }: Patience, holder: string | null = null): Promise<boolean> {
+    const before = this.#waitingOf(holder);
+    if (before === 0 && !this.#isRoomAwaited() && this.#budget.take(bytes, holder)) return true;
+    if (before > mostBefore) return false;
     return await new Promise((resolve) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(waiting);
@@ -36,6 +41,7 @@ export class ByteQueue {
       }, withinMs);
       const waiting = {
         bytes,
+        holder,
         onRoom: (): void => {
           clearTimeout(timer);
           resolve(true);
@@ -45,13 +51,34 @@ export class ByteQueue {
     });
   }
 
-  giveBack(bytes: number): void {
-    this.#budget.giveBack(bytes);
+  giveBack(bytes: number, holder: string | null = null): void {
+    this.#budget.giveBack(bytes, holder);
+  }
+
+  #waitingOf(holder: string | null): number {
+    let waiting = 0;
+    for (const each of this.#waiting) if (each.holder === holder) waiting += 1;
+    return waiting;
+  }
+
+  /** Whether one of those who wait does so because the budget is full: the next ones wait behind. */
+  #isRoomAwaited(): boolean {
+    for (const { bytes, holder } of this.#waiting) if (this.#budget.shortageOf(bytes, holder) === 'full') return true;
+    return false;
   }
 
   #letIn(): void {
+    const atTheirShare = new Set<string | null>();
     for (const waiting of this.#waiting) {
-      if (!this.#budget.take(waiting.bytes)) return;
+      const { bytes, holder } = waiting;
+      if (atTheirShare.has(holder)) continue;
+      const shortage = this.#budget.shortageOf(bytes, holder);
+      if (shortage === 'full') return;
+      if (shortage === 'share') {
+        atTheirShare.add(holder);
+        continue;
+      }
+      this.#budget.take(bytes, holder);
       this.#waiting.delete(waiting);
       waiting.onRoom();
     }

@@ -60,7 +60,7 @@ export class HttpServer {
   readonly #onBug: (error: unknown) => void;
   readonly #sendDate: boolean;
   readonly #anyHost: boolean;
-  readonly #options: Pick<HttpServerOptions, 'admit' | 'onWrongToken'>;
+  readonly #options: Pick<HttpServerOptions, 'admit' | 'onWrongToken' | 'holderOf'>;
   readonly #renderRefusal: (refusal: HttpRefusal) => Reply;
   readonly #onAnswered: HttpServerOptions['onAnswered'];
   readonly #reply: SendOptions;
@@ -349,8 +349,9 @@ export class HttpServer {
   #mayHold(response: ServerResponse, reply: Reply): boolean {
     const bytes = heldBytes(reply);
     if (bytes === 0) return true;
-    if (!this.#answers.take(bytes)) return false;
-    response.once('close', () => this.#answers.giveBack(bytes));
+    const holder = this.#options.holderOf?.(response.req.headers) ?? null;
+    if (!this.#answers.take(bytes, holder)) return false;
+    response.once('close', () => this.#answers.giveBack(bytes, holder));
     return true;
   }
 }

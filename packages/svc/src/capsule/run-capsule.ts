@@ -13,6 +13,7 @@ import { answerBudget } from '@svc/kit/http/byte-budget.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
 import type { TokenCallers } from '../listener/callers.ts';
 import type { DoorFacts } from '../listener/doors/door-core.ts';
+import { shareOf } from '../listener/doors/principal.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
 import { recordRedaction } from '../resources/handle-id.ts';
 import type { SessionOutcome } from '../session/session.ts';
@@ -91,9 +92,10 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
   const admits = (headers: IncomingHttpHeaders): boolean | Promise<boolean> => callers.admits(headers);
   const answers = answerBudget();
   const routes = capsuleRoutes(door, { serve, answers });
+  const holderOf = (headers: IncomingHttpHeaders): string | null => shareOf(callers.principalOf({ headers }));
   const isOpen = !callers.asksForToken && !isPrivate(request.bind);
   const pages = isOpen ? { admit: (await import('./pages-of-names.ts')).refusePagesOfNames(request.env) } : {};
-  const server = new HttpServer({ routes, token: null, ...pages, admits, answers, onBug: raise });
+  const server = new HttpServer({ routes, token: null, ...pages, admits, answers, holderOf, onBug: raise });
   try {
     const listener = await bindListener(server, {
       bind: request.bind,

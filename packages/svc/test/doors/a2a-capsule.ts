@@ -14,6 +14,7 @@ import type { DoorName } from '@svc/artifacts/manifest/door-names.ts';
 import type { TokenCallers } from '../../src/listener/callers.ts';
 import { capsuleRoutes } from '../../src/listener/capsule-listener.ts';
 import type { DoorFacts, DoorOutside } from '../../src/listener/doors/door-core.ts';
+import { shareOf } from '../../src/listener/doors/principal.ts';
 import type { RequestSpans } from '../../src/telemetry/request-spans.ts';
 import type { TraceEvent } from '../../src/trace/events.ts';
 import { SessionFixture, type FixtureOptions } from '../../../../test/support/session-fixture.ts';
@@ -147,7 +148,12 @@ export class A2aCapsule {
       routes: capsuleRoutes(Promise.resolve(door), { serve, answers }),
       answers,
       token: token === undefined ? null : new Secret(token),
-      ...(callers === undefined ? {} : { admits: (headers) => callers.admits(headers) }),
+      ...(callers === undefined
+        ? {}
+        : {
+            admits: (headers) => callers.admits(headers),
+            holderOf: (headers) => shareOf(callers.principalOf({ headers })),
+          }),
       onBug: (bug) => bugs.push(bug),
     });
     const bound = await server.bind({ address: '127.0.0.1', port: 0 });

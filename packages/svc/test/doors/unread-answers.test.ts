@@ -8,6 +8,7 @@ import type { Reply } from '@svc/kit/http/reply.ts';
 import { type A2aCapsule, type Json, useA2aCapsules, userMessage } from './a2a-capsule.ts';
 import { connectMcp, revisions } from './mcp-client.ts';
 import { Speaker } from './speaker.ts';
+import { TokenHome } from './token-home.ts';
 import { says } from '../../../../test/support/fake-driver.ts';
 
 const open = useA2aCapsules();
@@ -216,4 +217,42 @@ describe('streams of A2A that begin with a long task and are not read', () => {
     while (taken.bytes < 12 * mebibyte) await once(slow, 'data');
     expect(slow.destroyed).toBe(false);
   }, 60_000);
+});
+
+describe('a door token whose client reads nothing', () => {
+  const shown = (request: McpRequest, token: string): McpRequest => ({
+    ...request,
+    headers: { ...request.headers, authorization: `Bearer ${token}` },
+  });
+
+  it('has half of the room for files in answers of MCP, and others are served at once', async () => {
+    const home = new TokenHome();
+    const [ann, bob] = [await home.add('ann'), await home.add('bob')];
+    const file = new LargeFile();
+    const capsule = await open({ serve: ['mcp'], resources: () => file.reply(), callers: home.callers() });
+    await Promise.all(Array.from({ length: 9 }, () => deafClient(capsule, shown(reading, ann))));
+    await expect.poll(() => file.read, { timeout: 20_000 }).toBe(4);
+    for (const token of [bob, 'operator-token']) {
+      const { result } = await messageOf(capsule, shown(reading, token));
+      expect(result.contents[0].blob.length).toBe(13_981_016);
+    }
+    expect(file.read).toBe(6);
+  }, 60_000);
+
+  it('has half of the room for other answers, and others are served at once', async () => {
+    const home = new TokenHome();
+    const [ann, bob] = [await home.add('ann'), await home.add('bob')];
+    const reply = (): Reply => ({ kind: 'json', status: 200, text: JSON.stringify('x'.repeat(15 * mebibyte)) });
+    const capsule = await open({ resources: reply, callers: home.callers() });
+    const head = (token: string): string =>
+      `GET /resources/files/x HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`;
+    for (let asked = 0; asked < 4; asked += 1) await once(await deaf(capsule.port, head(ann)), 'readable');
+    const status = async (token: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${token}` };
+      const response = await fetch(`${capsule.url}/resources/files/x`, { headers });
+      await response.arrayBuffer();
+      return response.status;
+    };
+    expect([await status(ann), await status(bob), await status('operator-token')]).toEqual([503, 200, 200]);
+  });
 });

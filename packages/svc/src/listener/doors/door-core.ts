@@ -17,7 +17,7 @@ import type { RequestSpans } from '../../telemetry/request-spans.ts';
 import type { TraceEvent } from '../../trace/events.ts';
 import type { CardKey } from './a2a/card-signature.ts';
 import type { PushHost } from './push/push-rule.ts';
-import type { Principal } from './principal.ts';
+import { type Principal, shareOf } from './principal.ts';
 
 /** An artifact that tells a model how something is done. */
 export interface OfferedSkill {
@@ -155,7 +155,8 @@ export class DoorCore {
           this.#heartbeats.leave(gone);
           opening.onGone(gone);
         };
-        const stream = new DoorStream(response, { ...around, headers: opening.headers, answers: this.answers, onGone });
+        const [{ headers }, { answers }, holder] = [opening, this, shareOf(principal)];
+        const stream = new DoorStream(response, { ...around, headers, answers, holder, onGone });
         this.#open.add(stream);
         this.#heartbeats.join(stream);
         opening.onOpen(stream);

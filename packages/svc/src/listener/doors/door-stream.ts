@@ -29,6 +29,8 @@ export interface DoorStreamOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** What all long answers of the server may hold. */
   readonly answers: ByteBudget;
+  /** Whose share of them the stream takes from; null for who has none. */
+  readonly holder: string | null;
   /** Called once, when the stream is over for whatever reason. */
   readonly onGone: (stream: DoorStream) => void;
 }
@@ -147,13 +149,13 @@ export class DoorStream implements FanOutSink {
   /** Counts what is long as one of the answers that are not taken yet; false where there is no room. */
   #reserve(bytes: number): boolean {
     if (bytes <= briefAnswer) return true;
-    if (!this.#options.answers.take(bytes)) return false;
+    if (!this.#options.answers.take(bytes, this.#options.holder)) return false;
     this.#held += bytes;
     return true;
   }
 
   #giveBack(): void {
-    if (this.#held > 0) this.#options.answers.giveBack(this.#held);
+    if (this.#held > 0) this.#options.answers.giveBack(this.#held, this.#options.holder);
     this.#held = 0;
   }
 

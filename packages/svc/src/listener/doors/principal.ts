@@ -26,6 +26,11 @@ export function onlyPrincipal(name: string): PrincipalOf {
   return () => principal;
 }
 
+/** As whom it has a share of what all clients together may hold; null for who runs the capsule, and has what there is. */
+export function shareOf(principal: Principal): string | null {
+  return principal.seesAll ? null : principal.name;
+}
+
 /** Whether the principal gave the task. */
 export function isOwn(principal: Principal, { sender }: Pick<Task, 'sender'>): boolean {
   return sender?.principal === principal.name;

@@ -6,11 +6,14 @@ import type { ByteQueue, Patience } from '@svc/kit/http/byte-queue.ts';
 /** Room for one answer: the library makes it of one piece, so it is asked for before. */
 export class AnswerRoom {
   readonly #answers: ByteQueue;
+  readonly #holder: string | null;
   #taken = 0;
   #isOver = false;
 
-  constructor(answers: ByteQueue) {
+  /** `holder` is whose share of them it takes from; null for who has none. */
+  constructor(answers: ByteQueue, holder: string | null) {
     this.#answers = answers;
+    this.#holder = holder;
   }
 
   /** Nobody waits for the answer any more. */
@@ -26,13 +29,13 @@ export class AnswerRoom {
     if (this.#isOver) return false;
     const more = (bytes > briefAnswer ? bytes : 0) - this.#taken;
     if (more <= 0) {
-      this.#answers.giveBack(-more);
+      this.#answers.giveBack(-more, this.#holder);
       this.#taken += more;
       return true;
     }
-    if (!(await this.#answers.take(more, patience))) return false;
+    if (!(await this.#answers.take(more, patience, this.#holder))) return false;
     if (this.#isOver) {
-      this.#answers.giveBack(more);
+      this.#answers.giveBack(more, this.#holder);
       return false;
     }
     this.#taken += more;
@@ -43,7 +46,7 @@ export class AnswerRoom {
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#answers.giveBack(this.#taken);
+    this.#answers.giveBack(this.#taken, this.#holder);
   }
 }
 

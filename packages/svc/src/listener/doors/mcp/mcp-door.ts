@@ -12,7 +12,7 @@ import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { demand, mcpScopes } from '../../scopes.ts';
 import type { DoorCore } from '../door-core.ts';
-import type { Principal } from '../principal.ts';
+import { type Principal, shareOf } from '../principal.ts';
 import { answerSecs, createClientServer, type ServedCapsule } from './capsule-server.ts';
 import { AnswerRoom } from './answer-room.ts';
 import type { AskedState } from './caller.ts';
@@ -100,7 +100,7 @@ export class McpDoor {
     const principal = this.#core.principalOf(head);
     if (message !== null) demandFor(message, principal);
     const leave = this.#core.place(principal);
-    const room = new AnswerRoom(this.#answers);
+    const room = new AnswerRoom(this.#answers, shareOf(principal));
     const giveBack = (): void => {
       room.end();
       leave();
