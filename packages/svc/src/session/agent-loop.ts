@@ -19,6 +19,7 @@ import type { Gate } from './gate.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import type { Compaction } from './compacted-context.ts';
 import { type ContextLimit, ContextWindow, conversationLength, longestConversation } from './context-window.ts';
+import { mostRetriesTraced } from './shown-chunks.ts';
 import type { SpendMeter } from '../inference/spend-meter.ts';
 import type { TaskFailure } from './task.ts';
 import type { InputAnswer } from '../tools/tool.ts';
@@ -51,8 +52,6 @@ export interface AgentLoopDeps {
   readonly turnsUsed: number;
 }
 
-/** A driver decides itself how often it asks. */
-const mostRetriesTraced = 16;
 /** How often the workdir is measured while a call runs, at most. */
 const measureEveryMs = 1_000;
 

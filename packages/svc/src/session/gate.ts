@@ -6,6 +6,7 @@ import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
+import { ShownChunks } from './shown-chunks.ts';
 import type { Sender, Task } from './task.ts';
 
 /** What an effect reaches. `child` is another capsule. */
@@ -220,21 +221,20 @@ export class RecordingGate implements Gate {
     const startedMs = this.#clock.monotonicMs();
     this.#steps.add(effect.place);
     this.#record({ kind: 'start', ...effect, place });
-    let chunks: Chunk[] = [];
-    const takeChunks = (): readonly Chunk[] => chunks.splice(0);
+    const shown = new ShownChunks();
     const end = (value: unknown, lost: boolean): void => {
       const durationMs = elapsedMs(this.#clock, startedMs);
-      this.#record({ kind: 'end', place, value, lost, chunks: takeChunks(), durationMs, ...this.#overtaking() });
+      this.#record({ kind: 'end', place, value, lost, chunks: shown.take(), durationMs, ...this.#overtaking() });
     };
     try {
       const value = await live({
         chunk: (kind, text) => {
-          chunks.push([kind, text]);
+          shown.add(kind, text);
           inside.chunk(kind, text);
         },
         ask: (what, asked) =>
           this.#delivered(() => {
-            this.#record({ kind: 'ask', place, what, value: asked, chunks: takeChunks(), ...this.#overtaking() });
+            this.#record({ kind: 'ask', place, what, value: asked, chunks: shown.take(), ...this.#overtaking() });
             return inside.ask(what, asked);
           }),
         note: (event) => {
