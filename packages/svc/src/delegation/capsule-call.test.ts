@@ -1,9 +1,13 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 
 import { expect, it, onTestFinished } from 'vitest';
 
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { callCapsule, type CapsuleAnswer } from './capsule-call.ts';
+import type { DelegationId } from '@svc/protocol/ids.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { callCapsule, type CapsuleAnswer, deliverTask } from './capsule-call.ts';
 
 /** A call to a server that answers the first bytes of each connection with these, and leaves it open; and what it was sent. */
 async function called(bytes: string, timeoutMs = 20_000): Promise<{ answer: CapsuleAnswer; sent: string }> {
@@ -65,4 +69,34 @@ it('a call that fails of no network is not said to be one of the network', async
     kind: 'none',
     reason: 'Invalid character in header content ["x-odd"]',
   });
+});
+
+it('a task whose answer was lost is sent again with the key of its delegation, and so is no other task', async () => {
+  const tasks = new Map<string, string>();
+  const server = createHttpServer(async (request, response) => {
+    const key = String(request.headers['idempotency-key']);
+    request.resume();
+    await once(request, 'end');
+    const isFirst = tasks.size === 0;
+    const id = tasks.get(key) ?? `tsk_${tasks.size + 1}`;
+    tasks.set(key, id);
+    if (isFirst) response.destroy();
+    else response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { id, status: { state: 'working' } } }));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const delivered = await deliverTask({
+    door: { endpoint: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`), token: null },
+    delegationId: 'del_00000000000000000000000000000001' as DelegationId,
+    task: 'Count the files.',
+    trust: 'untrusted',
+    traceparent: null,
+    withinMs: 20_000,
+    isOver: () => false,
+    clock: systemClock,
+    signal: new AbortController().signal,
+  });
+  expect(delivered).toEqual({ kind: 'delivered', taskId: 'tsk_1' });
+  expect([...tasks]).toEqual([['del_00000000000000000000000000000001', 'tsk_1']]);
 });

@@ -7,6 +7,7 @@ import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import { ownConnection } from '@svc/kit/net/connections.ts';
 import { type Clock, pause } from '@svc/kit/clock.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
+import type { DelegationId } from '@svc/protocol/ids.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';
 import { encodeMessageTags } from '@svc/protocol/message-tags.ts';
 import { encodeTaskOrigin, type Trust } from '@svc/protocol/task-origin.ts';
@@ -68,6 +69,8 @@ const longestPauseMs = 1000;
 
 interface TaskDelivery {
   readonly door: CapsuleEndpoint;
+  /** Of one delegation: what is sent again with it is the same task. */
+  readonly delegationId: DelegationId;
   readonly task: string;
   /** The trust of the delegating task. */
   readonly trust: Trust;
@@ -90,15 +93,18 @@ type TaskDelivered =
   /** `reason` is a clause for a person. */
   | { readonly kind: 'undelivered'; readonly reason: string };
 
-/** Sends a child its first user message, again and again while nobody answers; a refusal holds. Rejects with the signal's reason. */
+/**
+ * Sends a child its first user message, again and again while nobody answers; a refusal holds. A child that took it and whose answer was lost does not
+ * take it for another (docs/protocol.md "Sending again"). Rejects with the signal's reason.
+ */
 export async function deliverTask(delivery: TaskDelivery): Promise<TaskDelivered> {
-  const { door, task, trust, traceparent, isOver, clock, signal } = delivery;
+  const { door, delegationId, task, trust, traceparent, isOver, clock, signal } = delivery;
   const boundMs = Math.min(delivery.withinMs, deliveryBoundMs);
   const lateMs = clock.monotonicMs() + boundMs;
   const params = encodeMessage({ messageId: 'delegated-task', role: 'user', text: task });
   const headers = {
     ...encodeTaskOrigin({ kind: 'peer', trust }),
-    ...encodeMessageTags({ traceparent: traceparent ?? undefined }),
+    ...encodeMessageTags({ idempotencyKey: delegationId, traceparent: traceparent ?? undefined }),
   };
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     const timeoutMs = Math.max(1, Math.ceil(lateMs - clock.monotonicMs()));

@@ -122,6 +122,7 @@ export class Delegations {
       const traceparent = telemetry?.traceparent(facts.taskId, facts.id) ?? null;
       const delivered = await deliverTask({
         door,
+        delegationId: facts.id,
         task,
         trust,
         traceparent,

@@ -61,7 +61,8 @@ async function giveTask(
   const { clock, deadlineMs: withinMs } = deps;
   const traceparent = deps.telemetry?.traceparent(call.taskId, delegationId) ?? null;
   const isOver = (): boolean => program.isOver;
-  return await deliverTask({ door, task, trust, traceparent, withinMs, isOver, clock, signal: call.signal });
+  const delivery = { door, delegationId, task, trust, traceparent, withinMs, isOver, clock };
+  return await deliverTask({ ...delivery, signal: call.signal });
 }
 
 /** Asks the session to stop before its process is asked to; a child that does not listen any more is just ended. */
