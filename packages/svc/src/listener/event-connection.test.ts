@@ -1,31 +1,48 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { afterEach, expect, it } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 
+import type { TaskId } from '@svc/protocol/ids.ts';
+import { FrameStore } from '../session/frame-store.ts';
+import { WrittenFrame } from '../session/replay-buffer.ts';
 import { EventConnection } from './event-connection.ts';
 
 const server = createServer();
+const clients: Socket[] = [];
 
 afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy();
   server.close();
   await once(server, 'close');
 });
 
-it('a connection that has ended is cut when its reader takes nothing for a minute', async () => {
+/** A connection whose reader reads nothing until it is resumed. */
+async function stalled(): Promise<{
+  readonly client: Socket;
+  readonly socket: Socket;
+  readonly connection: EventConnection;
+  readonly gone: readonly EventConnection[];
+}> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
   client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
   const [, response] = (await once(server, 'request')) as [unknown, ConstructorParameters<typeof EventConnection>[0]];
-  const socket = response.socket as Socket;
   const gone: EventConnection[] = [];
-  const connection = new EventConnection(response, {
-    closesOnFinal: false,
-    readers: () => 1,
-    onGone: (one) => gone.push(one),
-  });
-  const bytes = Buffer.alloc(32 * 1024 * 1024, 'x');
+  const options = { closesOnFinal: false, readers: () => 1, onGone: (one: EventConnection) => void gone.push(one) };
+  const connection = new EventConnection(response, options);
+  clients.push(client);
+  return { client, socket: response.socket as Socket, connection, gone };
+}
+
+const bytes = Buffer.alloc(32 * 1024 * 1024, 'x');
+
+it('a connection that has ended is cut when its reader takes nothing for a minute', async () => {
+  const { socket, connection, gone } = await stalled();
   connection.deliver({ frames: [], bytes });
   expect(socket.timeout ?? 0).toBe(0);
   connection.close();
@@ -34,5 +51,39 @@ it('a connection that has ended is cut when its reader takes nothing for a minut
   expect([socket.timeout, socket.destroyed]).toEqual([60_000, false]);
   socket.emit('timeout');
   expect(socket.destroyed).toBe(true);
-  client.destroy();
+});
+
+/** A frame of 32 MiB in a file, which has it as long as the frame is held. */
+function storedFrame(): WrittenFrame {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-frames-'));
+  const store = new FrameStore(folder);
+  onTestFinished(() => {
+    store.close();
+    rmSync(folder, { recursive: true });
+  });
+  const text = 'x'.repeat(32 * 1024 * 1024);
+  return new WrittenFrame(1n, { event: 'text', taskId: 'tsk_1' as TaskId, text, final: false }, store);
+}
+
+it('a reader that takes nothing for a minute is cut while a file waits for it, and the file is given back', async () => {
+  const { socket, connection, gone } = await stalled();
+  const frame = storedFrame();
+  connection.replay({ gap: null, frames: [frame] });
+  frame.letGo();
+  expect([socket.timeout, socket.destroyed, frame.read(0, 2)?.toString()]).toEqual([60_000, false, 'id']);
+  socket.emit('timeout');
+  await vi.waitFor(() => expect(gone).toEqual([connection]), { timeout: 20_000 });
+  expect([socket.destroyed, frame.read(0, 2)]).toEqual([true, null]);
+});
+
+it('a reader that has caught up, or waits for nothing in a file, may take as long as it likes', async () => {
+  const { client, socket, connection } = await stalled();
+  connection.replay({ gap: null, frames: [storedFrame()] });
+  expect(socket.timeout).toBe(60_000);
+  client.resume();
+  await vi.waitFor(() => expect(socket.timeout).toBe(0), { timeout: 20_000 });
+  client.pause();
+  connection.deliver({ frames: [], bytes });
+  expect([socket.timeout, socket.listenerCount('timeout')]).toEqual([0, 1]);
+  expect(socket.writableLength).toBeGreaterThan(0);
 });

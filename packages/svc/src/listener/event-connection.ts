@@ -22,6 +22,9 @@ const atOnceTogether = 64 * 1024 * 1024;
 /** How long a connection that has ended may take to take what was written to it before it is cut. */
 const lingerMs = 60_000;
 
+/** How long a reader may take nothing while a file waits for it. */
+const longestFileWaitMs = 60_000;
+
 export interface EventConnectionOptions {
   /** `message/stream` closes once a live final status is written; `stream/watch` does not. */
   readonly closesOnFinal: boolean;
@@ -37,7 +40,7 @@ export interface EventConnectionOptions {
  * One open event stream: an unchunked response whose body ends with the connection (D1 "`message/stream` and `stream/watch`").
  * While its reader keeps up it holds nothing. A reader that stalls costs a queue of 128 live frames, which all readers share,
  * beside at most 1 MiB that is on its way to it, less where there are more than 64 readers, and the frames of its replay, long ones of which
- * are in a file.
+ * are in a file: for as long as one waits for it, a reader that takes nothing for a minute is cut (docs/protocol.md "Readers that fall behind").
  */
 export class EventConnection implements FrameSink {
   readonly #socket: Socket;
@@ -49,6 +52,8 @@ export class EventConnection implements FrameSink {
   #isEnding = false;
   #isToldGone = false;
   #open = true;
+  #isTimed = false;
+  readonly #cut = (): void => void this.#socket.destroy();
 
   /** The response is first in line on its connection, so its socket is there. */
   constructor(response: ServerResponse, options: EventConnectionOptions) {
@@ -162,7 +167,18 @@ export class EventConnection implements FrameSink {
     this.#waitForReader();
   }
 
+  /** What the reader takes of a write that is under way counts, too: the socket's own timer looks at that. */
+  #timeReader(): void {
+    const backlog = this.#backlog;
+    const isAwaited = backlog?.frames.some((frame, at) => at >= backlog.next && frame.isStored) === true;
+    if (isAwaited === this.#isTimed) return;
+    this.#isTimed = isAwaited;
+    if (isAwaited) this.#socket.setTimeout(longestFileWaitMs, this.#cut);
+    else if (!this.#isEnding) this.#socket.setTimeout(0, this.#cut);
+  }
+
   #waitForReader(): void {
+    this.#timeReader();
     // With nothing on its way no `drain` would come.
     if (this.#socket.writableLength === 0) setImmediate(() => this.#catchUp());
     else this.#socket.once('drain', () => this.#catchUp());
@@ -177,6 +193,7 @@ export class EventConnection implements FrameSink {
     }
     const missed = this.#missed?.drain() ?? [];
     this.#missed = null;
+    this.#timeReader();
     if (this.#open && missed.length > 0) this.#sendLive(missed);
     if (this.#isEnding && this.#open && this.#missed === null) this.#finish();
   }
