@@ -75,6 +75,14 @@ describe('a file that comes with a message', () => {
     expect(capsule.fixture.session.board.live()).toEqual([]);
   });
 
+  it('ends the session where neither it nor the end of its task can be written', async () => {
+    const capsule = await open({ turns: [says('ok')], traceFailsAt: 'task_canceled' });
+    capsule.outside.takesInput = false;
+    const answer = await capsule.answer('SendMessage', userMessage('', { parts: [{ raw: base64('x') }] }));
+    expect(answer['error']).toMatchObject({ code: -32603 });
+    expect(await capsule.fixture.session.run()).toMatchObject({ status: 'trapped' });
+  });
+
   it.each([
     [{ raw: 7 }, 'message.parts[0].raw'],
     [{ raw: 'a b' }, 'message.parts[0].raw'],

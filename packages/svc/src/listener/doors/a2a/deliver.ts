@@ -1,5 +1,6 @@
 /** Hands messages of A2A to the session: each starts a task, or answers the one that it names. */
 
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isLong } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
@@ -52,7 +53,11 @@ export function deliver(delivered: Delivered, core: DoorCore, ahead?: TaskSource
 /** In the turn in which the task was accepted, before it begins. One whose files cannot be there is canceled. */
 function saveFiles({ files }: ReceivedA2aMessage, task: Task, { facts, session }: DoorCore): void {
   if (files.every(({ name, bytes }) => facts.outside?.saveInput(name, bytes) === true)) return;
-  void session.board.cancel(task);
+  session.board.cancel(task).catch((error: unknown) => {
+    if (!(error instanceof Diagnostic)) throw error;
+    // The trace cannot be written: the session cannot go on (D1 "Task states" 2).
+    session.trap(error);
+  });
   throw new A2aFault('INTERNAL', 'Internal error: a file that came with the message could not be kept');
 }
 
