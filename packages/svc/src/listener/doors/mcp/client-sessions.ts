@@ -13,6 +13,8 @@ const mostSessions = 256;
 const mostOfToken = 64;
 const idleMs = 30 * 60 * 1000;
 
+type Place = Pick<ClientSession, 'principal'>;
+
 interface ClientSession {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly client: ClientServer;
@@ -38,6 +40,8 @@ export class ClientSessions {
   readonly #capsule: ServedCapsule;
   readonly #clock: Pick<Clock, 'monotonicMs' | 'randomBytes'>;
   readonly #sessions = new Map<string, ClientSession>();
+  /** Of the clients that are about to have one more. */
+  readonly #places = new Set<Place>();
 
   constructor(capsule: ServedCapsule, clock: Pick<Clock, 'monotonicMs' | 'randomBytes'>) {
     this.#capsule = capsule;
@@ -54,7 +58,7 @@ export class ClientSessions {
     const session = this.#sessions.get(id);
     if (session?.principal === principal) return await this.#handOn(session, request, message);
     // Its token was changed: what it calls would be done, and no answer would be for it.
-    if (session?.principal.name === principal.name) await this.#closeUnused((unused) => unused === session);
+    if (session?.principal.name === principal.name) await closed(this.#takeUnused((unused) => unused === session));
     // The client begins anew then.
     return notServed(404, -32_001, 'Session not found');
   }
@@ -70,12 +74,26 @@ export class ClientSessions {
   }
 
   async #begin(request: Request, message: JsonObject, principal: Principal): Promise<Answered> {
-    await this.#makeRoom(principal);
+    const place = { principal };
+    try {
+      return await this.#beginAt(place, request, message);
+    } finally {
+      this.#places.delete(place);
+    }
+  }
+
+  /** The place is given up once the session is there. */
+  async #beginAt(place: Place, request: Request, message: JsonObject): Promise<Answered> {
+    await this.#reserve(place);
+    const { principal } = place;
     const { sdk } = this.#capsule;
     const client = createClientServer(this.#capsule, () => principal);
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => Buffer.from(this.#clock.randomBytes(16)).toString('hex'),
-      onsessioninitialized: (id) => void this.#sessions.set(id, session),
+      onsessioninitialized: (id) => {
+        this.#places.delete(place);
+        this.#sessions.set(id, session);
+      },
       onsessionclosed: (id) => void this.#sessions.delete(id),
     });
     const session = { transport, client, principal, usedMs: this.#clock.monotonicMs(), streams: 0 };
@@ -96,27 +114,44 @@ export class ClientSessions {
     return { response, opened };
   }
 
-  async #makeRoom({ name, seesAll }: Principal): Promise<void> {
+  /** The place is taken before anything is waited for, so that those who ask at the same time find it taken. */
+  async #reserve(place: Place): Promise<void> {
+    const unused: ClientSession[] = [];
+    try {
+      for (const session of this.#roomFor(place)) unused.push(session);
+      this.#places.add(place);
+    } finally {
+      await closed(unused);
+    }
+  }
+
+  /** The sessions that make room, which are not known any more. Throws the refusal 429 where that is not enough. */
+  *#roomFor({ principal: { name, seesAll } }: Place): Generator<ClientSession> {
     const before = this.#clock.monotonicMs() - idleMs;
-    await this.#closeUnused(({ usedMs }) => usedMs <= before);
-    const isTheirs = ({ principal }: ClientSession): boolean => principal.name === name;
-    const theirs = (): number => [...this.#sessions.values()].filter(isTheirs).length;
-    if (!seesAll) await this.#closeUnused((session) => isTheirs(session) && theirs() >= mostOfToken);
+    yield* this.#takeUnused(({ usedMs }) => usedMs <= before);
+    const isTheirs = ({ principal }: Place): boolean => principal.name === name;
+    const all = (): Place[] => [...this.#sessions.values(), ...this.#places];
+    const theirs = (): number => all().filter(isTheirs).length;
+    if (!seesAll) yield* this.#takeUnused((session) => isTheirs(session) && theirs() >= mostOfToken);
     if (!seesAll && theirs() >= mostOfToken) throw full(`${mostOfToken} sessions of this client`);
-    await this.#closeUnused(() => this.#sessions.size >= mostSessions);
-    if (this.#sessions.size >= mostSessions) throw full(`${mostSessions} sessions`);
+    yield* this.#takeUnused(() => all().length >= mostSessions);
+    if (all().length >= mostSessions) throw full(`${mostSessions} sessions`);
   }
 
   /** Those that nobody uses and that are to go, the one that was longest not in use first; each is asked about when its turn comes. */
-  async #closeUnused(isToGo: (session: ClientSession) => boolean): Promise<void> {
+  *#takeUnused(isToGo: (session: ClientSession) => boolean): Generator<ClientSession> {
     const unused = [...this.#sessions].filter(([, { streams, client }]) => streams === 0 && client.calls() === 0);
     unused.sort(([, left], [, right]) => left.usedMs - right.usedMs);
     for (const [id, session] of unused) {
       if (!isToGo(session)) continue;
       this.#sessions.delete(id);
-      await session.transport.close();
+      yield session;
     }
   }
+}
+
+async function closed(sessions: Iterable<ClientSession>): Promise<void> {
+  for (const { transport } of [...sessions]) await transport.close();
 }
 
 function full(what: string): HttpRefusal {
