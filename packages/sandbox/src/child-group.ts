@@ -34,8 +34,9 @@ export function killOne(pid: number): void {
 
 /**
  * The launched process over a group leader. What the leader leaves running in its group gets `drainMs` after the leader's
- * exit to finish writing and is then killed; outputs that a process outside the group still holds are closed after
- * `drainMs` more. So `ended` settles within twice `drainMs` of the exit, whatever was left behind.
+ * exit to finish writing and is then killed; what the group wrote is then taken, whether or not somebody reads it, and outputs that a
+ * process outside the group still holds are closed after `drainMs` more. So `ended` settles within twice `drainMs` of the exit,
+ * whatever was left behind, and nothing of the group's output is lost.
  */
 export function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedProcess {
   const { child, pid, stdin, stdout, stderr } = leader;
@@ -46,11 +47,13 @@ export function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedPr
   const kill = (signal: NodeJS.Signals): void => {
     if (!over) signalGroup(pid, signal);
   };
+  const outputs = [new KeptOutput(stdout), new KeptOutput(stderr)] as const;
   let drain: NodeJS.Timeout | undefined;
   child.once('exit', () => {
     stdin?.destroy();
     drain = setTimeout(() => {
       kill('SIGKILL');
+      for (const output of outputs) output.takeRest();
       drain = setTimeout(() => {
         stdout.destroy();
         stderr.destroy();
@@ -64,7 +67,7 @@ export function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedPr
     live.delete(pid);
     return end;
   });
-  return { pid, stdin, stdout: keptOutput(stdout), stderr: keptOutput(stderr), ended, kill };
+  return { pid, stdin, stdout: outputs[0], stderr: outputs[1], ended, kill };
 }
 
 function endOf(child: ChildProcess): Promise<LaunchEnd> {
@@ -91,21 +94,41 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
+/** The largest pipe that the system gives to a program without privileges, and so all that a group can have left in one. */
+const largestPipe = 1024 * 1024;
+
 /**
  * The same bytes, kept until somebody reads them. Of a child that has exited, Node throws away what nobody has begun to read, and a
  * launch may settle after a short program is over. An output that is closed by force just ends.
  */
-export function keptOutput(output: Readable): Readable {
-  const kept = new Readable({
-    read: () => output.resume(),
-    destroy: (error, done) => {
-      output.destroy();
-      done(error);
-    },
-  });
-  output.on('data', (chunk: Buffer) => {
-    if (!kept.push(chunk)) output.pause();
-  });
-  output.once('close', () => kept.push(null));
-  return kept;
+export class KeptOutput extends Readable {
+  readonly #output: Readable;
+  /** Bytes that are taken though the reader waits. */
+  #ahead = 0;
+
+  constructor(output: Readable) {
+    super();
+    this.#output = output;
+    output.on('data', (chunk: Buffer) => {
+      if (this.push(chunk)) return;
+      this.#ahead -= chunk.length;
+      if (this.#ahead <= 0) output.pause();
+    });
+    output.once('close', () => this.push(null));
+  }
+
+  /** Takes what a group that is over has left in the output, also while the reader waits. */
+  takeRest(): void {
+    this.#ahead = largestPipe;
+    this.#output.resume();
+  }
+
+  override _read(): void {
+    this.#output.resume();
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#output.destroy();
+    done(error);
+  }
 }

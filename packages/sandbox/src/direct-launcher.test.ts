@@ -45,12 +45,12 @@ function request(command: string, args: readonly string[] = [], over: Partial<La
   return { command, args, env: { PATH }, stdin: 'null', ...over };
 }
 
-function launcher(drainMs = 200): Launcher {
-  return createDirectLauncher({ cwd: folder, pipes, drainMs });
+function launcher(drainMs = 200, stock: PipeStock | null = pipes): Launcher {
+  return createDirectLauncher({ cwd: folder, drainMs, ...(stock === null ? {} : { pipes: stock }) });
 }
 
-async function started(asked: LaunchRequest, drainMs?: number): Promise<LaunchedProcess> {
-  const outcome = await launcher(drainMs).launch(asked);
+async function started(asked: LaunchRequest, drainMs?: number, stock?: PipeStock | null): Promise<LaunchedProcess> {
+  const outcome = await launcher(drainMs, stock).launch(asked);
   if (outcome.kind === 'refused') throw new Error(outcome.reason);
   return outcome.process;
 }
@@ -195,6 +195,31 @@ describe('the standard streams', () => {
     expect(existsSync(join(folder, 'finished'))).toBe(false);
     expect((await textOf(launched.stdout)).length).toBe(1_000_000);
     expect(await launched.ended).toEqual({ kind: 'exited', exitCode: 0 });
+  });
+
+  it.for(['pipes', 'sockets'])(
+    'that are %s keep what was written before the end for a reader that comes after it',
+    async (kind) => {
+      const launched = await started(
+        request('head', ['-c', '120000', '/dev/zero']),
+        50,
+        kind === 'pipes' ? pipes : null,
+      );
+      launched.stderr.resume();
+      expect(await launched.ended).toEqual({ kind: 'exited', exitCode: 0 });
+      expect((await textOf(launched.stdout)).length).toBe(120_000);
+    },
+  );
+
+  it('keep no more than a pipe holds of what a process outside the group goes on to write', async () => {
+    const launched = await started(request('sh', ['-c', 'setsid sh -c "echo \\$\\$ >&2; exec yes" & sleep 0.2']), 100);
+    const outside = textOf(launched.stderr);
+    await launched.ended;
+    const pid = Number(await outside);
+    const { length } = await textOf(launched.stdout);
+    expect(length).toBeGreaterThan(100_000);
+    expect(length).toBeLessThan(2 * 1024 ** 2);
+    if (isRunning(pid)) process.kill(pid, 'SIGKILL');
   });
 
   it('end a writer whose reader has gone', async () => {

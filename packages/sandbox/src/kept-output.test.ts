@@ -3,18 +3,18 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 
-import { keptOutput } from './child-group.ts';
+import { KeptOutput } from './child-group.ts';
 
 it('the output of a child that is over is there for who reads it later', async () => {
   const child = spawn('sh', ['-c', 'echo said'], { stdio: ['ignore', 'pipe', 'ignore'] });
-  const kept = keptOutput(child.stdout);
+  const kept = new KeptOutput(child.stdout);
   await once(child, 'close');
   expect(await text(kept)).toBe('said\n');
 });
 
 it('an output that is closed by force ends', async () => {
   const child = spawn('sh', ['-c', 'echo said; exec sleep 1000'], { stdio: ['ignore', 'pipe', 'ignore'] });
-  const kept = keptOutput(child.stdout);
+  const kept = new KeptOutput(child.stdout);
   await once(child.stdout, 'data');
   child.stdout.destroy();
   expect(await text(kept)).toBe('said\n');
@@ -24,7 +24,7 @@ it('an output that is closed by force ends', async () => {
 
 it('a reader that closes its end closes the output', async () => {
   const child = spawn('yes', { stdio: ['ignore', 'pipe', 'ignore'] });
-  const kept = keptOutput(child.stdout);
+  const kept = new KeptOutput(child.stdout);
   await once(kept, 'readable');
   kept.destroy();
   // It would go on for ever with a reader.
