@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { diagnosticOf } from '../diagnostics/diagnostic.ts';
 import { proxyFor } from './proxy.ts';
 
 const registry = new URL('https://registry.example.com/v1');
@@ -24,6 +25,18 @@ describe('the proxy for an address', () => {
   it.each(['socks5://secret@proxy:1080', 'https://proxy', 'http://', '::'])('cannot be %s', (text) => {
     expect(() => proxyFor(registry, { ALL_PROXY: text })).toThrow('ALL_PROXY is no proxy that svc can use');
   });
+
+  it.each(['http://bob:100%@proxy', 'http://b%ff@proxy', '%zz:secret@proxy'])(
+    'cannot have a user or password as in %s, which it says without repeating them',
+    (text) => {
+      const found = diagnosticOf(() => proxyFor(registry, { HTTPS_PROXY: text }));
+      expect(found).toMatchObject({
+        code: 'E-REG-006',
+        message: 'HTTPS_PROXY is no proxy that svc can use: its user or password has a % that stands for no character',
+        hint: 'write %25 for a % that is part of the user or the password',
+      });
+    },
+  );
 
   it.each([
     ['*', true],

@@ -20,7 +20,8 @@ const loopback = /^(localhost|.*\.localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /**
  * The proxy that the environment names for an address: `HTTPS_PROXY`, else `ALL_PROXY`, in either case, unless `NO_PROXY` has the host. Null
- * for none, and for `http`: such an address is this machine's. `E-REG-006` for a proxy that is no `http` address.
+ * for none, and for `http`: such an address is this machine's. `E-REG-006` for a proxy that is no `http` address, or whose user or password cannot be
+ * read.
  */
 export function proxyFor(url: URL, env: Environment): Proxy | null {
   if (url.protocol !== 'https:' || loopback.test(url.hostname) || isExempt(url, valueOf(env, 'NO_PROXY'))) return null;
@@ -45,12 +46,25 @@ function parseProxy(text: string, name: string): Proxy {
     });
   }
   const { username, password } = proxy;
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const credentials = `${unescaped(username, name)}:${unescaped(password, name)}`;
   return {
     host: proxy.hostname.replaceAll(/^\[|\]$/g, ''),
     port: proxy.port === '' ? 80 : Number(proxy.port),
     authorization: username === '' ? null : `Basic ${Buffer.from(credentials).toString('base64')}`,
   };
+}
+
+function unescaped(text: string, name: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    throw new Diagnostic(
+      'E-REG-006',
+      `${name} is no proxy that svc can use: its user or password has a % that stands for no character`,
+      { hint: 'write %25 for a % that is part of the user or the password' },
+    );
+  }
 }
 
 /** An entry is a host and all below it, with or without a dot in front, and may have a port; `*` is everything. */
