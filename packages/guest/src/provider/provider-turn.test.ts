@@ -53,6 +53,13 @@ describe('a turn at a provider', () => {
     expect(ports.open).toBe(0);
   });
 
+  it('shows nothing of an attempt that broke off in the middle of a character', () => {
+    const half = { pieces: [...events({ choices: [{ delta: { content: '\ud83d' } }] }), broken] };
+    const { said, ports } = run(half, good);
+    expect(said).toBe('ok');
+    expect(ports.emitted).toEqual(['ok']);
+  });
+
   it.each([
     ['{"error":{"message":"invalid api key","type":"auth"}}', 'provider answered 401: invalid api key'],
     ['{"error":{"type":"authentication_error"}}', 'provider answered 401: authentication_error'],

@@ -36,9 +36,14 @@ export interface ProviderTurn {
  * a stream that ends before the provider said why it stopped is one, never a short success (ADR 0015).
  */
 export function runProviderTurn(turn: ProviderTurn, ports: DriverPorts): DriverResponse {
-  const sink = new CountingSink(ports);
+  // Each attempt has its own: half a character of one that broke off belongs to no other.
+  let sink = new CountingSink(ports);
+  const attemptAnew = (): DriverResponse => {
+    sink = new CountingSink(ports);
+    return attempt(turn, sink, ports);
+  };
   try {
-    return withRetries(() => attempt(turn, sink, ports), {
+    return withRetries(attemptAnew, {
       maxRetries: turn.maxRetries,
       mayRetry: () => sink.emitted === 0,
       wait: (milliseconds, attempt) => {
