@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 /** Launches `true` by a script in the helper's place. */
-async function launchBy(script: string, startMs: number): Promise<LaunchOutcome> {
+async function launchBy(script: string, startMs: number, privateDirectory = folder): Promise<LaunchOutcome> {
   const helper = join(folder, 'helper');
   writeFileSync(helper, `#!/bin/sh\ncd ${folder}\n${script}\n`, { mode: 0o755 });
   const sheets = new LaunchSheets({
@@ -28,7 +28,7 @@ async function launchBy(script: string, startMs: number): Promise<LaunchOutcome>
     cgroups: { joins: [], room: null },
     users: null,
     workdir: folder,
-    privateDirectory: folder,
+    privateDirectory,
     filter: Buffer.from('filter'),
     filesOf: (programs) => ({ read: [], execute: programs, links: [], problems: [] }),
     countProcesses: () => 0,
@@ -74,5 +74,12 @@ describe('a helper', () => {
     const outcome = await launchBy('exec 4>&-; sleep 2.2; exit 3', 2000);
     if (outcome.kind === 'refused') throw new Error(outcome.reason);
     expect(await outcome.process.ended).toEqual({ kind: 'exited', exitCode: 3 });
+  });
+});
+
+it('a launch whose plan cannot be written is refused', async () => {
+  expect(await launchBy('exit 3', 60_000, join(folder, 'gone'))).toEqual({
+    kind: 'refused',
+    reason: `it could not be contained: what contains it could not be written to ${join(folder, 'gone')}: no such file or directory`,
   });
 });

@@ -8,7 +8,7 @@ import { getSystemErrorName } from 'node:util';
 
 import { findProgram, malformedRequest, type ProgramLookup, refusalOfError } from './find-program.ts';
 import { UnfitPlan } from './launch/launch-plan.ts';
-import type { LaunchSheet, LaunchSheets, Startable } from './launch/launch-sheets.ts';
+import { type LaunchSheet, type LaunchSheets, type Startable, UnwrittenSheet } from './launch/launch-sheets.ts';
 import type { LaunchedProcess, Launcher, LaunchOutcome, LaunchRequest } from './launcher.ts';
 import type { LimitWatch } from './limits/session-limits.ts';
 import type { PipeStock } from './pipe-stock.ts';
@@ -54,9 +54,7 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Cont
       const found = findStartable(request, options);
       if (found.kind === 'refused') return found;
       const sheet = fittingSheet(sheets, found.startable);
-      return sheet instanceof UnfitPlan
-        ? { kind: 'refused', reason: sheet.message }
-        : await start(sheet, request, options);
+      return sheet instanceof Error ? { kind: 'refused', reason: sheet.message } : await start(sheet, request, options);
     },
     prepare(request) {
       const found = findStartable(request, options);
@@ -66,11 +64,11 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Cont
   };
 }
 
-function fittingSheet(sheets: LaunchSheets, startable: Startable): LaunchSheet | UnfitPlan {
+function fittingSheet(sheets: LaunchSheets, startable: Startable): LaunchSheet | UnfitPlan | UnwrittenSheet {
   try {
     return sheets.sheetFor(startable);
   } catch (error) {
-    if (error instanceof UnfitPlan) return error;
+    if (error instanceof UnfitPlan || error instanceof UnwrittenSheet) return error;
     throw error;
   }
 }

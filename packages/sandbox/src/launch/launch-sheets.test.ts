@@ -1,11 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { Enforcement } from './compose-plan.ts';
-import { LaunchSheets } from './launch-sheets.ts';
+import { type LaunchSheet, LaunchSheets, UnwrittenSheet } from './launch-sheets.ts';
 import { leastGrants } from './process-grants.ts';
 
 let directory: string;
@@ -41,6 +43,15 @@ function sheetsOf(enforcement: Enforcement): LaunchSheets {
   });
 }
 
+/** The largest file that this process may write; Node ignores the signal that would end it. */
+function limitFiles(most: string): void {
+  execFileSync('prlimit', ['--pid', `${process.pid}`, `--fsize=${most}:`]);
+}
+
+function canLimit(): boolean {
+  return unlessRefused(() => execFileSync('prlimit', ['--version']) !== null, false);
+}
+
 const commands = ['/bin/one', '/bin/two'];
 
 describe('the sheets of a session', () => {
@@ -63,6 +74,25 @@ describe('the sheets of a session', () => {
     ];
     expect(new Set(plans.map(({ plan }) => plan)).size).toBe(3);
     expect(asked).toEqual(['/bin/one /bin/two', '/bin/one /bin/two /tools/own', '/bin/one /bin/two']);
+    sheets.close();
+  });
+
+  it('that cannot be written leave nothing, say why, and can be written later', (context) => {
+    context.skip(!canLimit(), 'needs prlimit');
+    const sheets = sheetsOf({ class: 'scoped', landlockAbi: 6 });
+    const sheetOf = (): LaunchSheet => sheets.sheetFor({ program: '/bin/one', commands, searchPath: ['/bin'] });
+    // Half of the filter can be written.
+    limitFiles('3');
+    try {
+      expect(sheetOf).toThrow(UnwrittenSheet);
+      expect(sheetOf).toThrow(
+        `it could not be contained: what contains it could not be written to ${directory}: EFBIG`,
+      );
+    } finally {
+      limitFiles('unlimited');
+    }
+    expect(readdirSync(directory)).toEqual([]);
+    expect(sheetOf().program).toBe('/bin/one');
     sheets.close();
   });
 

@@ -17,7 +17,7 @@ import { composePlan, type Enforcement, type PlanRequest } from './compose-plan.
 import { encodeLaunchPlan } from './launch-plan.ts';
 import type { CollectedFiles } from '../closure/file-collection.ts';
 import type { ProcessGrants } from './process-grants.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 
 /** What the helper reads for a launch, as descriptors that any number of launches share. */
@@ -89,6 +89,7 @@ export class LaunchSheets {
     this.#options = options;
   }
 
+  /** Throws `UnfitPlan` where the helper would not take the plan, and `UnwrittenSheet`. */
   sheetFor({ program, commands, searchPath }: Startable): LaunchSheet {
     this.#filter ??= this.#write(this.#options.filter);
     this.#retireOutdated();
@@ -124,18 +125,37 @@ export class LaunchSheets {
     const files = grantedFiles({ filesOf, grants, workdir }, programs, searchPath);
     const processesRunning = countsAlone(enforcement) ? 0 : countProcesses();
     const plan = composePlan({ enforcement, files, grants, cgroups, users, workdir, processesRunning });
-    const searchFirst = enforcement.class === 'scoped' ? linkPrograms(files, join(privateDirectory, 'bin')) : null;
+    const linked = (): string | null => linkPrograms(files, join(privateDirectory, 'bin'));
+    const searchFirst = enforcement.class === 'scoped' ? madeIn(privateDirectory, linked) : null;
     return { plan: this.#write(encodeLaunchPlan(plan)), files, searchFirst };
   }
 
   #write(bytes: Buffer): number {
-    const path = join(this.#options.privateDirectory, 'launch-sheet');
-    writeFileSync(path, bytes, { flag: 'wx', mode: 0o600 });
-    try {
-      return openSync(path, 'r');
-    } finally {
-      unlinkSync(path);
-    }
+    const { privateDirectory } = this.#options;
+    return madeIn(privateDirectory, () => {
+      const path = join(privateDirectory, 'launch-sheet');
+      const written = openSync(path, 'wx', 0o600);
+      try {
+        writeFileSync(written, bytes);
+        return openSync(path, 'r');
+      } finally {
+        closeSync(written);
+        unlinkSync(path);
+      }
+    });
+  }
+}
+
+/** What contains a launch could not be written down; the message is a clause for a person. */
+export class UnwrittenSheet extends Error {}
+
+function madeIn<T>(directory: string, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    const reason = `what contains it could not be written to ${directory}: ${systemReason(error)}`;
+    throw new UnwrittenSheet(`it could not be contained: ${reason}`, { cause: error });
   }
 }
 
