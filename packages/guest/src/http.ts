@@ -15,6 +15,7 @@ import type { InputStream } from 'wasi:io/streams@0.2.12';
 import { isObject } from './json.ts';
 import { brokenResponse, connectionFailure } from './request-failure.ts';
 import { payloadOf } from './wit-error.ts';
+import { writeWhole } from './write-whole.ts';
 
 export { RequestFailure } from './request-failure.ts';
 
@@ -126,17 +127,7 @@ function isErrorCode(value: unknown): value is ErrorCode {
 function writeAll(body: OutgoingBody, content: readonly Uint8Array[]): boolean {
   using stream = body.write();
   try {
-    for (const part of content) {
-      for (let sent = 0; sent < part.length;) {
-        const room = stream.checkWrite();
-        if (room === 0) {
-          using writable = stream.subscribe();
-          writable.block();
-        }
-        stream.write(part.subarray(sent, sent + room));
-        sent += room;
-      }
-    }
+    for (const part of content) writeWhole(stream, part);
     stream.blockingFlush();
     return true;
   } catch (error) {
