@@ -155,19 +155,25 @@ describe('what explain says', () => {
     expect(launched.warnings).toEqual(expect.arrayContaining(said));
   });
 
-  it('of more than fits into a launch is what the launch says', async (context) => {
+  it.for([
+    [
+      'places',
+      1100,
+      'x',
+      /what it is granted and what its programs need are \d+ places, and a launch has room for 1024: /,
+    ],
+    ['bytes', 180, 'x'.repeat(250), /the paths of .* need take \d+ bytes, and a launch has room for 1048576: /],
+  ] as const)('of more %s than fit into a launch is what the launch says', async ([, count, name, said], context) => {
     await needsClass(context, 'sealed');
-    const read = Array.from({ length: 1100 }, (_, number) => at('many', `${number}`));
-    mkdirSync(at('many'));
+    const deep = at('many', name.length > 1 ? Array.from({ length: 13 }, () => name).join('/') : name);
+    mkdirSync(deep, { recursive: true });
+    context.onTestFinished(() => rmSync(at('many'), { recursive: true }));
+    const read = Array.from({ length: count }, (_, number) => join(deep, `${number}`));
     for (const path of read) writeFileSync(path, '');
     for (const call of [explain, launch]) {
       const failure: unknown = await call({ command: ['true'], grants: { read } }).catch((error: unknown) => error);
-      expect(failure).toMatchObject({
-        code: 'E-CAP-021',
-        message: expect.stringMatching(
-          /was not started: what it is granted and what its programs need are \d+ places, and a launch has room for 1024: grant directories/,
-        ),
-      });
+      expect(failure).toMatchObject({ code: 'E-CAP-021', message: expect.stringMatching(said) });
+      expect(failure).toMatchObject({ message: expect.stringContaining('was not started: ') });
     }
   });
 

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 
-import { barePlan as least, type LaunchPlan, encodeLaunchPlan, mountAttribute } from './launch-plan.ts';
+import {
+  barePlan as least,
+  type LaunchPlan,
+  encodeLaunchPlan,
+  mountAttribute,
+  planFault,
+  UnfitPlan,
+} from './launch-plan.ts';
 
 function words(plan: LaunchPlan): string[] {
   return encodeLaunchPlan(plan).toString().split('\0');
@@ -61,7 +68,12 @@ describe('the bytes of a launch plan', () => {
   });
 
   it('are not made when they would be more than the helper reads', () => {
-    const root = [{ kind: 'directory', target: `/${'d'.repeat(1_048_576)}` }] as const;
-    expect(() => encodeLaunchPlan({ ...least, root })).toThrow('a launch plan of more than 1 MiB');
+    const most = { ...least, root: [{ kind: 'directory', target: `/${'d'.repeat(1_048_536)}` }] } as const;
+    expect([encodeLaunchPlan(most).length, planFault(most)]).toEqual([1_048_576, null]);
+    const more = { ...least, root: [{ kind: 'directory', target: `/${'é'.repeat(524_268)}d` }] } as const;
+    const fault =
+      'the paths of what it is granted and of what its programs need take 1048577 bytes, and a launch has room for 1048576: grant directories instead of what is in them';
+    expect(planFault(more)).toBe(fault);
+    expect(() => encodeLaunchPlan(more)).toThrow(new UnfitPlan(fault));
   });
 });

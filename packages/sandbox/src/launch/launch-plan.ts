@@ -104,11 +104,8 @@ export const barePlan: LaunchPlan = {
 const mostEach = 1024;
 
 /** Why the helper would not take a plan, as a clause for a person; null where it would. */
-export function planFault({ root, landlock }: LaunchPlan): string | null {
-  const rules = landlock === null ? 0 : landlock.paths.length + landlock.ports.length;
-  const most = Math.max(root.length, rules);
-  if (most <= mostEach) return null;
-  return `what it is granted and what its programs need are ${most} places, and a launch has room for ${mostEach}: grant directories instead of what is in them`;
+export function planFault(plan: LaunchPlan): string | null {
+  return faultOf(plan, bytesOf(plan));
 }
 
 /** A plan that is too large for the helper; the message is a clause for a person. */
@@ -116,13 +113,28 @@ export class UnfitPlan extends Error {}
 
 /** The bytes of a plan. Throws `UnfitPlan` for one that the helper would not take, and on a path with a NUL, which no file has. */
 export function encodeLaunchPlan(plan: LaunchPlan): Buffer {
-  const fault = planFault(plan);
+  const bytes = bytesOf(plan);
+  const fault = faultOf(plan, bytes);
   if (fault !== null) throw new UnfitPlan(fault);
+  return bytes;
+}
+
+function faultOf({ root, landlock }: LaunchPlan, { length }: Buffer): string | null {
+  const rules = landlock === null ? 0 : landlock.paths.length + landlock.ports.length;
+  const most = Math.max(root.length, rules);
+  if (most > mostEach)
+    return `what it is granted and what its programs need are ${most} places, and a launch has room for ${mostEach}: ${hint}`;
+  if (length > maxBytes)
+    return `the paths of what it is granted and of what its programs need take ${length} bytes, and a launch has room for ${maxBytes}: ${hint}`;
+  return null;
+}
+
+const hint = 'grant directories instead of what is in them';
+
+function bytesOf(plan: LaunchPlan): Buffer {
   const words = ['svc-launch-plan', '1', ...wordsOf(plan), 'end'];
   if (words.some((word) => word.includes('\0'))) throw new Error('a word of a launch plan holds a NUL');
-  const bytes = Buffer.from(words.map((word) => `${word}\0`).join(''));
-  if (bytes.length > maxBytes) throw new Error('a launch plan of more than 1 MiB');
-  return bytes;
+  return Buffer.from(words.map((word) => `${word}\0`).join(''));
 }
 
 function* wordsOf(plan: LaunchPlan): Generator<string> {
