@@ -177,6 +177,15 @@ describe('what explain says', () => {
     }
   });
 
+  it('of the variables is what the command has, those by which it finds its way to the network among them', async (context) => {
+    await needsClass(context, 'sealed');
+    const grants = { network: ['a.example'], env: { WORD: 'word' } };
+    const { env } = await explain({ command: ['true'], grants });
+    const { out } = await shell('env -u PWD | cut -d = -f 1', grants);
+    expect(env).toEqual(out.trim().split('\n').sort());
+    expect(env).toContain('https_proxy');
+  });
+
   it('of the largest limits is what holds', async (context) => {
     await needsClass(context, 'sealed');
     const most = Number.MAX_SAFE_INTEGER;

@@ -4,6 +4,7 @@ import { delimiter, isAbsolute, join } from 'node:path';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { systemFiles } from '../closure/file-collection.ts';
 import { neededFiles } from '../closure/needed-files.ts';
+import { networkVariables } from '../contained-environment.ts';
 import { findProgram } from '../find-program.ts';
 import { type Enforcement, composePlan, fileRights, sharedMemory } from '../launch/compose-plan.ts';
 import { type LaunchPlan, mountAttribute, planFault } from '../launch/launch-plan.ts';
@@ -54,7 +55,7 @@ export async function explain(request: SandboxRequest): Promise<Explanation> {
     filesHeldBy: filesHeldBy[enforcement.class],
     network: lowered.network,
     networkHeldBy: lowered.network.length > 0 ? byProxy : networkHeldBy[enforcement.class],
-    env: Object.keys(env).sort(),
+    env: Object.keys({ ...env, ...networkVariables(grants, enforcement.class) }).sort(),
     limits: explainedLimits(lowered, hold),
     notStopped: notStopped(lowered.class, request.grants ?? {}),
     warnings: files.problems.map(inWordsOfLibrary),

@@ -28,7 +28,10 @@ export interface Grants {
   readonly network?: readonly string[];
   /** May make UNIX sockets and connect to those that it can see: in `scoped` and `advisory` that is every one of the host that has a path. */
   readonly unixSockets?: boolean;
-  /** Variables beside `PATH`, `HOME`, `LANG`, `TERM` and `TMPDIR`, which they may replace. */
+  /**
+   * Variables beside `PATH`, `HOME`, `LANG`, `TERM` and `TMPDIR`, which they may replace. With `network` there are also those that name the proxy,
+   * `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY` in both cases of letters, which they do not replace.
+   */
   readonly env?: Readonly<Record<string, string>>;
   readonly limits?: Limits;
 }
