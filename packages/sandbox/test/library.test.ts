@@ -230,6 +230,13 @@ describe('a sealed command', () => {
     ]);
   });
 
+  it('is not said to be refused a destination that was granted and has no address', async (context) => {
+    await needsClass(context, 'sealed');
+    const { out, end } = await node(fetching('http://nowhere.invalid/'), { network: ['nowhere.invalid'] });
+    expect(out).toMatch(/^50[24] refused\n$/);
+    expect(end.refused).toEqual([]);
+  });
+
   it('leaves nothing running, however it detached it', async (context) => {
     await needsClass(context, 'sealed');
     const marked = new MarkedProcesses();
@@ -412,7 +419,7 @@ function fetching(url: string): string {
   return `
 await new Promise((resolve) => {
   const proxy = process.env.HTTP_PROXY;
-  const via = proxy === undefined ? {} : { host: '127.0.0.1', port: new URL(proxy).port, path: '${url}' };
+  const via = proxy === undefined ? {} : { hostname: '127.0.0.1', port: new URL(proxy).port, path: '${url}' };
   require('node:http').get('${url}', via, (answer) => {
     answer.setEncoding('utf8').on('data', (text) => console.log(answer.statusCode, answer.statusCode === 200 ? text : 'refused'));
     answer.on('end', resolve);

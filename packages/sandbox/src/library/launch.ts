@@ -144,7 +144,7 @@ class NetworkRefusals {
   readonly #found = new Map<string, Refusal>();
 
   note({ destination, verdict, reason }: EgressDecision): void {
-    if (verdict === 'allowed' || this.#found.size >= mostRefusals) return;
+    if (verdict !== 'refused' || this.#found.size >= mostRefusals) return;
     const said = inWordsOfLibrary(reason ?? '');
     this.#found.set(`${destination}`, { kind: 'network', destination, reason: said });
   }

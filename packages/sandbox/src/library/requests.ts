@@ -101,7 +101,10 @@ export interface Ended {
   readonly signal: NodeJS.Signals | null;
   /** `time` and `output`: it was ended for passing that limit. `caller`: for the `signal` of the request. */
   readonly endedBy: 'command' | 'time' | 'output' | 'caller';
-  /** What was seen to be refused: destinations, each once, up to 1,000, and limits that were reached. Of files and system calls the command alone is told. */
+  /**
+   * What was seen to be refused: destinations, each once, up to 1,000, and limits that were reached. Of files and system calls the command alone is
+   * told, and so it is of a destination that was granted and cannot be reached.
+   */
   readonly refused: readonly Refusal[];
 }
 
