@@ -1,6 +1,6 @@
 /** Lets one process at a time change a file that several share. */
 
-import { link, open, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -8,39 +8,66 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isErrno } from '../diagnostics/system-reason.ts';
 import { ioFault } from './io-fault.ts';
 import { temporaryName } from './temporary-name.ts';
+import { unlessRefusedLater } from './unless-refused.ts';
 
 interface GuardPatience {
   readonly pauseMs: number;
   readonly maxAttempts: number;
-  /** A guard is held for a few renames: one that was seen unchanged this often was left by a process that is gone. */
+  /** A guard that was seen unchanged this often was left by a process that is gone. */
   readonly staleAfterAttempts: number;
+  /** How often who holds a guard changes it, so that it is not taken for one that was left. */
+  readonly touchMs: number;
 }
 
-const usualPatience: GuardPatience = { pauseMs: 10, maxAttempts: 6000, staleAfterAttempts: 1000 };
+const usualPatience: GuardPatience = { pauseMs: 10, maxAttempts: 6000, staleAfterAttempts: 1000, touchMs: 1000 };
 
 /**
- * Runs `body` while no other process runs one for `target`: the process that made the guard file beside it goes on. A guard that a
- * killed process left is taken over after ten seconds. `E-IO-001` when it cannot be made, or is not free for a minute.
+ * Runs `body`, however long it takes, while no other process runs one for `target`: the process that made the guard file beside it goes on. A guard
+ * that a killed process left, or one that has stood still for ten seconds, is taken over, and stays with who took it. `E-IO-001` when it cannot be
+ * made, or is not free for a minute.
  */
 export async function withGuard<T>(target: string, body: () => Promise<T>, patience = usualPatience): Promise<T> {
   const path = join(dirname(target), `.${basename(target)}.guard`);
+  let guard: FileHandle;
   try {
-    await acquire(path, patience);
+    guard = await acquire(path, patience);
   } catch (error) {
     throw ioFault(error, `cannot write ${target}`);
   }
+  const touching = setInterval(() => void touch(guard), patience.touchMs).unref();
   try {
     return await body();
   } finally {
-    await rm(path, { force: true });
+    clearInterval(touching);
+    await release(path, guard);
   }
 }
 
-async function acquire(path: string, patience: GuardPatience): Promise<void> {
+/** Its time goes on by what it was, for which nobody asks a clock. One that cannot be changed is taken over. */
+async function touch(guard: FileHandle): Promise<void> {
+  await unlessRefusedLater(async () => {
+    const { atimeMs, mtimeMs } = await guard.stat();
+    await guard.utimes(atimeMs / 1000, mtimeMs / 1000 + 1);
+  }, undefined);
+}
+
+/** While the file is open, no other has its number. */
+async function release(path: string, guard: FileHandle): Promise<void> {
+  try {
+    const own = await guard.stat({ bigint: true });
+    const there = await stat(path, { bigint: true }).catch(unlessAbsent);
+    if (there?.ino === own.ino && there.dev === own.dev) await rm(path, { force: true });
+  } finally {
+    await guard.close();
+  }
+}
+
+async function acquire(path: string, patience: GuardPatience): Promise<FileHandle> {
   let seen = '';
   let unchanged = 0;
   for (let attempt = 0; attempt < patience.maxAttempts; attempt += 1) {
-    if (await tryCreate(path)) return;
+    const guard = await tryCreate(path);
+    if (guard !== null) return guard;
     const holder = await identityOf(path);
     unchanged = holder === seen ? unchanged + 1 : 0;
     seen = holder;
@@ -52,25 +79,25 @@ async function acquire(path: string, patience: GuardPatience): Promise<void> {
   });
 }
 
-async function tryCreate(path: string): Promise<boolean> {
+/** Null where one is there. */
+async function tryCreate(path: string): Promise<FileHandle | null> {
   try {
-    await (await open(path, 'wx', 0o644)).close();
-    return true;
+    return await open(path, 'wx', 0o644);
   } catch (error) {
-    if (isErrno(error, 'EEXIST')) return false;
+    if (isErrno(error, 'EEXIST')) return null;
     throw error;
   }
 }
 
-/** What differs between the guard files of two holders; empty when there is no guard file. */
+/** What differs between the guard files of two holders, and of one that holds its own; empty when there is no guard file. */
 async function identityOf(path: string): Promise<string> {
-  try {
-    const { ino, mtimeNs } = await stat(path, { bigint: true });
-    return `${ino}:${mtimeNs}`;
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return '';
-    throw error;
-  }
+  const there = await stat(path, { bigint: true }).catch(unlessAbsent);
+  return there === null ? '' : `${there.ino}:${there.mtimeNs}`;
+}
+
+function unlessAbsent(error: unknown): null {
+  if (isErrno(error, 'ENOENT')) return null;
+  throw error;
 }
 
 // Of several processes that find the same stale guard one moves it away; another may then move a fresh guard, and puts it back.
