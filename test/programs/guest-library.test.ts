@@ -55,6 +55,12 @@ capabilities: { network: { allow: ["${origin}"] } }
 `,
       'script.yaml': `- content: [{ type: tool_call, id: c1, name: menu, input: { url: "${origin}/menu?day=1" } }]
   stop_reason: tool_call
+- content: [{ type: tool_call, id: c3, name: menu, input: { url: "${origin}?day=2" } }]
+  stop_reason: tool_call
+- content: [{ type: tool_call, id: c4, name: menu, input: { url: "${origin}/menu?day=3&of=a/b?c#dessert?not/sent" } }]
+  stop_reason: tool_call
+- content: [{ type: tool_call, id: c5, name: menu, input: { url: "${origin}#dessert" } }]
+  stop_reason: tool_call
 - content: [{ type: tool_call, id: c2, name: menu, input: { url: "${other.origin}/" } }]
   stop_reason: tool_call
 - content: [{ type: text, text: Done. }]
@@ -70,13 +76,21 @@ capabilities: { network: { allow: ["${origin}"] } }
 
     const run = await svc(workspace, ['run', '--task', 'What is there to eat?']);
     expect(run).toMatchObject({ code: 0, stderr: '' });
-    expect(requests.map(({ method, url }) => `${method} ${url}`)).toEqual(['GET /menu?day=1']);
+    expect(requests.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      'GET /menu?day=1',
+      'GET /?day=2',
+      'GET /menu?day=3&of=a/b?c',
+      'GET /',
+    ]);
     expect(requests[0]?.headers).toMatchObject({ accept: 'text/plain' });
     expect(requests[0]?.headers).not.toHaveProperty('transfer-encoding');
     expect(requests[0]?.headers).not.toHaveProperty('content-length');
     expect(other.requests).toEqual([]);
     const [session = ''] = /ses_[0-9a-f]{32}/.exec(run.stdout) ?? [];
     const trace = readFileSync(join(workspace.folder, '.svc', 'sessions', session, 'trace.jsonl'), 'utf8');
-    expect(trace.match(/"is_error":(true|false)/g)).toEqual(['"is_error":false', '"is_error":true']);
+    expect(trace.match(/"is_error":(true|false)/g)).toEqual([
+      ...Array.from({ length: 4 }, () => '"is_error":false'),
+      '"is_error":true',
+    ]);
   });
 });

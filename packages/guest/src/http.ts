@@ -61,14 +61,15 @@ interface Exchange {
 }
 
 function exchange(url: string, { method, headers, content }: Exchange): HttpResponse {
-  const address = /^(https?):\/\/([^/?#]+)(\/.*)?$/i.exec(url);
+  // What follows a # is for who asks, and is not sent.
+  const address = /^(https?):\/\/([^/?#]+)(\/[^?#\r\n]*)?(\?[^#\r\n]*)?(#.*)?$/i.exec(url);
   if (address === null) throw new Error(`${url} is not an http or https address`);
-  const [, scheme = '', authority = '', path = '/'] = address;
+  const [, scheme = '', authority = '', path = '/', query = ''] = address;
   const outgoing = new OutgoingRequest(fieldsOf(headers));
   outgoing.setMethod({ tag: method });
   outgoing.setScheme({ tag: scheme.toLowerCase() === 'http' ? 'HTTP' : 'HTTPS' });
   outgoing.setAuthority(authority);
-  outgoing.setPathWithQuery(path);
+  outgoing.setPathWithQuery(`${path}${query}`);
   const origin = `${scheme}://${authority}`;
   return new WasiResponse(content === null ? sendBare(origin, outgoing) : send(origin, outgoing, content));
 }
