@@ -7,6 +7,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   unlinkSync,
   writeFileSync,
@@ -102,6 +103,26 @@ helper:        ${join(root, built, 'svc-launch')}
         },
       ],
     });
+  });
+});
+
+describe('svc doctor, where something is kept of the host,', () => {
+  it('tries it anew, and keeps what it finds', (context) => {
+    needsHelper(context);
+    const root = install();
+    const now = parsed(doctor(root, ['--json']).stdout);
+    const kept = join(folder, 'home', '.svc', 'cache', 'containment.json');
+    context.skip(!existsSync(kept), 'runs behind a filter, where nothing is kept');
+    const text = readFileSync(kept, 'utf8');
+    const { key, ability } = JSON.parse(text) as { key: string; ability: object };
+    const outdated = {
+      landlockAbi: null,
+      root: null,
+      obstacles: { sealed: 'as it was', scoped: 'as it was', filter: null },
+    };
+    writeFileSync(kept, JSON.stringify({ key, ability: { ...ability, ...outdated } }), { mode: 0o600 });
+    expect(parsed(doctor(root, ['--json']).stdout)).toEqual(now);
+    expect(readFileSync(kept, 'utf8')).toBe(text);
   });
 });
 

@@ -1,11 +1,11 @@
-import { chmodSync, chownSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getuid } from 'node:process';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { replacementContract } from '../../../test/support/replacement-contract.ts';
-import { AbilityCache } from './ability-cache.ts';
+import { AbilityCache, abilityKey } from './ability-cache.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 
 const uid = getuid?.() ?? 0;
@@ -69,5 +69,24 @@ describe('what the probe found', () => {
   it.each(['', '{', '{"key":"host"}', 'null'])('does not count when it is %j', (text) => {
     writeFileSync(file, text, { mode: 0o600 });
     expect(new AbilityCache(folder, uid).read('host')).toBeNull();
+  });
+});
+
+describe('the key of what the probe found', () => {
+  it.for([
+    'user/max_user_namespaces',
+    'kernel/unprivileged_userns_clone',
+    'kernel/apparmor_restrict_unprivileged_userns',
+  ])('is another once the setting %s is', (name, context) => {
+    for (const directory of ['user', 'kernel']) mkdirSync(join(folder, directory));
+    const keyNow = (): string | null =>
+      abilityKey({ helper: process.execPath, uid, kernel: '6.12', settingsDirectory: folder });
+    const before = keyNow();
+    context.skip(before === null, 'runs behind a filter, where nothing is kept');
+    writeFileSync(join(folder, name), '1\n');
+    const on = keyNow();
+    writeFileSync(join(folder, name), '0\n');
+    expect(new Set([before, on, keyNow()]).size).toBe(3);
+    expect(keyNow()).toBe(keyNow());
   });
 });

@@ -57,15 +57,26 @@ export class AbilityCache {
   }
 }
 
+/** By which a host grants user namespaces or does not, where it has them: they are changed while the kernel runs. */
+const settings = [
+  'user/max_user_namespaces',
+  'kernel/unprivileged_userns_clone',
+  'kernel/apparmor_restrict_unprivileged_userns',
+];
+
 /**
- * Everything that what a host can enforce depends on: the kernel as it was booted, the user, the namespaces and profile this process
- * is in already, and the helper. Null behind a filter of somebody else, because nothing but a trial shows what it refuses.
+ * What that which a host can enforce depends on, as far as a file shows it: the kernel as it was booted, its settings, the user, the namespaces and
+ * profile this process is in already, and the helper. A profile for the helper shows nowhere: after it was loaded, only a trial finds out. Null
+ * behind a filter of somebody else, because nothing but a trial shows what it refuses.
  */
 export function abilityKey(facts: {
   readonly helper: string;
   readonly uid: number;
   readonly kernel: string;
+  /** `/proc/sys` when absent. */
+  readonly settingsDirectory?: string;
 }): string | null {
+  const { settingsDirectory = '/proc/sys' } = facts;
   const { mtimeMs, size, ino } = statSync(facts.helper);
   const status = contentOf('/proc/self/status');
   if (/^Seccomp:\t[^0]/m.test(status)) return null;
@@ -73,6 +84,7 @@ export function abilityKey(facts: {
   return [
     facts.kernel,
     contentOf('/proc/sys/kernel/random/boot_id'),
+    settings.map((name) => contentOf(join(settingsDirectory, name))).join(' '),
     `${facts.uid}`,
     targetOf('/proc/self/ns/user'),
     targetOf('/proc/self/ns/mnt'),

@@ -22,11 +22,13 @@ export interface HostFacts extends HelperSearch {
   readonly temporaryDirectory: string;
   /** Nothing stronger is used. */
   readonly ceiling: ContainmentClass;
+  /** Tries the host whatever is kept of it, for somebody who asks what it offers now; what is found is kept. */
+  readonly triesAnew?: true;
 }
 
 /**
  * The strongest containment of this host under a ceiling. The host is tried, not asked for a version, and what it showed is kept for
- * as long as nothing it depends on changes (D1 "Command line" 2).
+ * as long as nothing changes that it is seen to depend on (D1 "Command line" 2).
  */
 export async function hostContainment(facts: HostFacts): Promise<Containment> {
   const { platform, architecture: name, ceiling, uid } = facts;
@@ -53,7 +55,7 @@ async function abilityOf(places: HostFacts, { helper, architecture }: Probed): P
   const { uid, kernel } = places;
   const cache = new AbilityCache(places.cacheDirectory, uid);
   const key = abilityKey({ helper, uid, kernel });
-  const known = key === null ? null : cache.read(key);
+  const known = key === null || places.triesAnew === true ? null : cache.read(key);
   if (known !== null) return known;
   const isKept = key !== null && wasMade(places.cacheDirectory);
   const [{ probeHost }, { strictestFilter }] = await Promise.all([

@@ -21,7 +21,9 @@ export function doctorCommand(context: CommandContext): Command {
     .action(async (options: { readonly containment?: boolean; readonly json?: boolean }) => {
       const { env, home } = context;
       const ceiling = parseCeiling(env['SVC_CONTAINMENT_CEILING']);
-      const facts = hostFacts({ home, packageRoot: findPackageRoot(import.meta.filename), ceiling });
+      const surroundings = { home, packageRoot: findPackageRoot(import.meta.filename), ceiling };
+      // A profile for the helper that was loaded meanwhile shows nowhere else.
+      const facts: HostFacts = { ...hostFacts(surroundings), triesAnew: true };
       const json = options.json === true;
       if (options.containment === true) {
         const { checkContainment } = await import('./doctor-attempts.ts');
