@@ -195,7 +195,7 @@ export const artifactCodes = {
   'E-REG-027': {
     title: 'a registry redirects to where nobody may be led',
     explanation:
-      'A redirect is followed to https alone, or to http of this machine where the registry is on it; never from https to http, and never from an address of the Internet to one of this machine or of a private network. Nothing was sent there.',
+      'A redirect is followed to https alone, or to http of this machine where the registry is on it; never from https to http, never with a user or password that the registry chose, and never from an address of the Internet to one of this machine or of a private network. Nothing was sent there.',
   },
   'W-REG-008': {
     title: 'a mirror is not used',

@@ -73,7 +73,8 @@ export class TemporaryFile {
 
 /**
  * Replaces `path`: after a crash at any moment it is the old file or the new one. The directory is there already. Throws the refusal of the
- * operating system; the old file is left then, and nothing beside it.
+ * operating system; the old file is left then, and nothing beside it. Where the system refuses only the last step, which brings the name to the disk,
+ * the new file is there, and a crash may still bring back the old one.
  */
 export function replaceFileSync(
   path: string,
@@ -91,7 +92,10 @@ export function replaceFileSync(
   if (isDurable) syncDirectorySync(dirname(path));
 }
 
-/** Writes a file where none is: after a crash at any moment it is whole or not there. Throws the refusal of the operating system, `EEXIST` where one is. */
+/**
+ * Writes a file where none is: after a crash at any moment it is whole or not there. Throws the refusal of the operating system, `EEXIST` where one is;
+ * nothing is left then, unless it was the last step that was refused, as in `replaceFileSync`.
+ */
 export function writeNewFileSync(path: string, bytes: Uint8Array, mode?: number): void {
   const file = new TemporaryFile(dirname(path), mode);
   try {

@@ -40,6 +40,18 @@ describe('a redirect', () => {
     expect(followed(location, source(address))).toBe(isFollowed ? new URL(location).href : 'refused');
   });
 
+  it.each(['https://user:secret@other.example/a?b=c', 'https://user@other.example/', 'https://:secret@1.1.1.1/'])(
+    'to %s, with a user or a password, is not followed, and neither is told',
+    (location) => {
+      const found = diagnosticOf(() => redirectTarget(location, source('8.8.8.8')));
+      const { origin } = new URL(location);
+      expect(found).toMatchObject({
+        code: 'E-REG-027',
+        message: `it redirects to ${origin}, with a user or password that it chose`,
+      });
+    },
+  );
+
   it('of a registry on this machine without TLS may stay there', () => {
     const local = source('127.0.0.1', 'http://127.0.0.1:7800/v1');
     expect(followed('http://localhost:7801/a', local)).toBe('http://localhost:7801/a');

@@ -17,14 +17,16 @@ export interface RedirectSource {
 }
 
 /**
- * The address of a redirect, held to the rule of every address that is configured: `https`, or `http` to this machine. Nobody leads from
- * `https` to `http`, nor from the Internet into the networks of this machine: `E-REG-027`. A name is judged by what it
- * resolves to, with `lookupWithin`.
+ * The address of a redirect, held to the rule of every address that is configured, but for a query and a fragment: `https`, or `http` to this machine,
+ * without a user or password. Nobody leads from `https` to `http`, nor from the Internet into the networks of this machine: `E-REG-027`. A name is
+ * judged by what it resolves to, with `lookupWithin`.
  */
 export function redirectTarget(location: string, source: RedirectSource): URL {
   const target = URL.canParse(location, source.url.href) ? new URL(location, source.url) : null;
   if (target === null || endpointFault(target.origin) !== undefined)
     throw refusal(location, source, 'which is no https address');
+  if (target.username !== '' || target.password !== '')
+    throw refusal(target.origin, source, 'with a user or password that it chose');
   if (source.url.protocol === 'https:' && target.protocol === 'http:')
     throw refusal(location, source, 'which is not https');
   const reach = reachOf(source);
