@@ -22,6 +22,8 @@ export type ClientErrorCode =
   | 'not-served'
   /** The token cannot be sent in a header, so nothing was sent. */
   | 'bad-token'
+  /** A header cannot hold the value that was given for it, so nothing was sent. */
+  | 'bad-header'
   /** The card is not that of the capsule that is expected. */
   | 'another-capsule'
   /** A stream broke, and could not be taken up again. */

@@ -128,11 +128,15 @@ export class HttpDoor {
   }
 
   /** The same for an answer that stays open; the caller closes it. */
-  async open({ method, target, headers, body, signal }: Asked): Promise<{ answer: OpenAnswer; close: () => void }> {
+  async open({
+    method,
+    target,
+    headers = {},
+    body,
+    signal,
+  }: Asked): Promise<{ answer: OpenAnswer; close: () => void }> {
     signal?.throwIfAborted();
-    if (this.#token !== undefined && !inHeader.test(this.#token)) {
-      throw new ClientError('bad-token', `the token for ${this.url} holds what no header can, such as a line break`);
-    }
+    this.#checkHeaders(headers);
     const own = new AbortController();
     const close = (): void => {
       signal?.removeEventListener('abort', close);
@@ -154,6 +158,16 @@ export class HttpDoor {
       close();
       throw error;
     }
+  }
+
+  #checkHeaders(headers: Readonly<Record<string, string>>): void {
+    if (this.#token !== undefined && !inHeader.test(this.#token)) {
+      throw new ClientError('bad-token', `the token for ${this.url} holds what no header can, such as a line break`);
+    }
+    const odd = Object.keys(headers).find((name) => !inHeader.test(headers[name]!));
+    if (odd === undefined) return;
+    const message = `the header ${odd} for ${this.url} was to hold what no header can, such as a line break`;
+    throw new ClientError('bad-header', message);
   }
 
   /** An answer of JSON. Throws `refused` for any status but these. */
