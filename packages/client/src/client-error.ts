@@ -20,6 +20,8 @@ export type ClientErrorCode =
   | 'bad-answer'
   /** The card does not list it. */
   | 'not-served'
+  /** The `url` that was given is no address, so nothing was sent. */
+  | 'bad-url'
   /** The token cannot be sent in a header, so nothing was sent. */
   | 'bad-token'
   /** A header cannot hold the value that was given for it, so nothing was sent. */

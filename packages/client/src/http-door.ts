@@ -100,6 +100,13 @@ export interface OpenAnswer {
 /** What the value of a header may be: the platform's own error would repeat all of it. */
 const inHeader = /^[\t\u0020-\u007E\u0080-\u00FF]*$/;
 
+const hasScheme = /^[a-z][a-z\d+.-]*:\/\//i;
+
+/** Whether the platform takes it for a URL, and a path can be put behind it. */
+function isAskable(url: string): boolean {
+  return /^https?:/i.test(url) && !/[?#]/.test(url) && URL.canParse(url);
+}
+
 /** One server, as it is asked. */
 export class HttpDoor {
   readonly limits: Limits;
@@ -110,7 +117,7 @@ export class HttpDoor {
 
   /** Throws RangeError for a limit that is no number from 0 on. */
   constructor({ url, token, fetch, limits = {} }: DoorOptions) {
-    this.url = (/^https?:\/\//i.test(url) ? url : `http://${url}`).replace(/\/+$/, '');
+    this.url = (hasScheme.test(url) ? url : `http://${url}`).replace(/\/+$/, '');
     this.#token = token;
     // Called as a function of the platform's, which it insists on.
     this.#fetch = fetch ?? (async (target, request) => await globalThis.fetch(target, request));
@@ -136,6 +143,7 @@ export class HttpDoor {
     signal,
   }: Asked): Promise<{ answer: OpenAnswer; close: () => void }> {
     signal?.throwIfAborted();
+    if (!isAskable(this.url)) throw new ClientError('bad-url', `${this.url} is no address that can be asked`);
     this.#checkHeaders(headers);
     const own = new AbortController();
     const close = (): void => {

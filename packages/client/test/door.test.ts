@@ -41,3 +41,29 @@ describe('a header', () => {
     expect(capsule.calls).toEqual([]);
   });
 });
+
+describe('an address', () => {
+  it.each(['localhost:99999', 'no host:80', '', 'ftp://localhost', 'http://localhost?x=1', 'localhost:80#part'])(
+    'that is none is asked for nothing, and not again: "%s"',
+    async (url) => {
+      const asked: string[] = [];
+      const fetch = async (target: string): Promise<never> => {
+        asked.push(target);
+        throw new TypeError('fetch failed');
+      };
+      const client = new CapsuleClient({ url, limits: quick, fetch });
+      await expect(client.watch().next()).rejects.toMatchObject({ name: 'ClientError', code: 'bad-url' });
+      const ungated = new CapsuleClient({ url, limits: quick, fetch, isGated: false });
+      await expect(ungated.watch().next()).rejects.toMatchObject({ name: 'ClientError', code: 'bad-url' });
+      expect(asked).toEqual([]);
+    },
+  );
+
+  it('may have a path, which is put before all others', async () => {
+    const asked: string[] = [];
+    const capsule = await FakeCapsule.open({ other: ({ url = '' }, response) => response.end(`${asked.push(url)}`) });
+    const client = new CapsuleClient({ url: `HTTP://${capsule.url}/at/home/`, limits: quick });
+    await expect(client.card()).rejects.toMatchObject({ code: 'bad-answer' });
+    expect(asked).toEqual(['/at/home/.well-known/agent-card.json']);
+  });
+});

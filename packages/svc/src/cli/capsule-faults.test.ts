@@ -16,6 +16,13 @@ it('says what the network failed of', () => {
   });
 });
 
+it('says of an address that is none that it is none', () => {
+  expect(faultOf(new ClientError('bad-url', 'no'), { ...asked, address: 'a%b:80' })).toMatchObject({
+    code: 'E-IO-003',
+    message: 'the capsule at a%b:80 cannot be reached: that is no address',
+  });
+});
+
 it('throws a bug as it is, also one that has a code', () => {
   expect(() => faultOf(unreachable('ERR_INVALID_ARG_TYPE'), asked)).toThrow('odd');
 });

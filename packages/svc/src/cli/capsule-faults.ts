@@ -1,7 +1,7 @@
 /** Says what a call to a running capsule failed of. */
 
 import { ClientError } from '@svc/client/client-error.ts';
-import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import type { EventId } from '@svc/protocol/frames.ts';
@@ -80,9 +80,10 @@ export function faultOf(error: unknown, { method, timeoutMs = 0, ...callee }: As
   const { cause, status } = error;
   switch (error.code) {
     case 'unreachable':
-      // What was named as an address may be none.
-      if (!isNetworkError(cause) && !(isCoded(cause) && cause.code === 'ERR_INVALID_URL')) throw cause;
+      if (!isNetworkError(cause)) throw cause;
       return unreachable(address, networkReason(cause), cause);
+    case 'bad-url':
+      return unreachable(address, 'that is no address', cause);
     case 'timeout':
       return unreachable(address, `no answer within ${timeoutMs / 1000} s`, cause);
     case 'too-large':
