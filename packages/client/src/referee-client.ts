@@ -1,5 +1,6 @@
 /** The referee of a machine, as a runtime asks it (D2 "Endpoints"). */
 
+import { asJsonObject } from '@svc/protocol/json-object.ts';
 import {
   approvalHeader,
   credentialHeader,
@@ -30,9 +31,9 @@ export class RefereeClient {
     this.#door = new HttpDoor(options);
   }
 
-  /** Whether one listens there. */
+  /** Resolves where one listens, which says so with an object and nothing in it. Throws `bad-answer` where something else does. */
   async health({ signal }: RefereeCall = {}): Promise<void> {
-    await this.#door.json({ method: 'GET', target: '/health', signal });
+    this.#read(await this.#door.json({ method: 'GET', target: '/health', signal }), asJsonObject);
   }
 
   /** Registers a session, with the approval it was launched under; its credential. */

@@ -67,3 +67,10 @@ describe('an address', () => {
     expect(asked).toEqual(['/at/home/.well-known/agent-card.json']);
   });
 });
+
+it.each(['[]', '"ok"', '1', 'null'])('%s is not what a referee says of its health', async (body) => {
+  const capsule = await FakeCapsule.open({ other: (_request, response) => response.end(body) });
+  const referee = new RefereeClient({ url: capsule.url, limits: quick });
+  const message = `what answers at http://${capsule.url} is no referee`;
+  await expect(referee.health()).rejects.toMatchObject({ code: 'bad-answer', message });
+});
