@@ -2,7 +2,7 @@
 
 import type { ReceivedFrame } from './frame-reader.ts';
 import type { ArtifactFrame, EventId, TextFrame } from './frames.ts';
-import { asJsonObject, stringOr, type JsonObject } from './json-object.ts';
+import { asJsonObject, type JsonObject, stringOr, wholeOrNull } from './json-object.ts';
 import { parseJsonText } from './json-text.ts';
 
 /** Any status; `rejected` is a state here. States of later versions are among them. */
@@ -127,10 +127,6 @@ function objectIn(data: string): JsonObject | null {
 
 function idOrNull(value: unknown): string | null {
   return typeof value === 'string' && value.length <= longestId ? value : null;
-}
-
-function wholeOrNull(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) ? value : null;
 }
 
 /** `first_available_id` with every digit; null when it is no whole number (D1 "Frame types", `gap`). */

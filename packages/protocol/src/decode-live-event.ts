@@ -2,7 +2,7 @@
 
 import { mostFrameValues } from './decode-frame.ts';
 import type { ReceivedFrame } from './frame-reader.ts';
-import { asJsonObject, asStrings, type JsonObject, stringOr } from './json-object.ts';
+import { asJsonObject, asStrings, type JsonObject, stringOr, wholeOrNull } from './json-object.ts';
 import { parseJsonText } from './json-text.ts';
 import type { LiveEvent, LiveTask, OpenQuestion, RetryWaiting, Snapshot, TokenCount } from './live-events.ts';
 
@@ -182,10 +182,6 @@ function idIn(fields: JsonObject, key: string): string | null {
 
 function textIn(fields: JsonObject, key: string): string {
   return stringOr(fields[key], '');
-}
-
-function wholeOrNull(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) ? value : null;
 }
 
 function countIn(fields: JsonObject, key: string): number {

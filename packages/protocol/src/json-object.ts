@@ -32,6 +32,16 @@ export function isFiniteNumber(value: unknown): value is number {
   return Number.isFinite(value);
 }
 
+/** A whole number that keeps every digit; null for anything else. */
+export function wholeOrNull(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : null;
+}
+
+/** Whether a value is a whole number from 0 on that keeps every digit. */
+export function isCount(value: unknown): value is number {
+  return (wholeOrNull(value) ?? -1) >= 0;
+}
+
 /** `value` where it is a string. */
 export function stringOr<Other>(value: unknown, other: Other): string | Other {
   return typeof value === 'string' ? value : other;
@@ -45,6 +55,11 @@ export function asStrings(value: unknown): readonly string[] | null {
   if (!Array.isArray(value) || value.length > longestList) return null;
   const items = value as unknown[];
   return items.every((item) => typeof item === 'string') ? items : null;
+}
+
+/** Whether a value is a list of two strings. */
+export function isPair(value: unknown): value is readonly [string, string] {
+  return Array.isArray(value) && value.length === 2 && value.every((each) => typeof each === 'string');
 }
 
 /** Whether all lists in a value of plain data hold at most 16,384 items together. */

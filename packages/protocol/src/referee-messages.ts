@@ -1,6 +1,6 @@
 /** What capsules and the referee say to each other (D2 "Endpoints"). Unknown keys are ignored on both sides. */
 
-import { asJsonObject, isFiniteNumber, oneOf } from './json-object.ts';
+import { asJsonObject, isCount, isFiniteNumber, oneOf } from './json-object.ts';
 
 /** Shows who asks, at `/spawn` and `/deregister`. */
 export const credentialHeader = 'x-svc-spawn-credential';
@@ -114,8 +114,4 @@ export function decodeSessionReport(body: unknown): SessionReport | null {
   const { depth_remaining: depthRemaining, live_children: liveChildren, live_capsules: liveCapsules } = fields ?? {};
   if (status === null || !isCount(depthRemaining) || !isCount(liveChildren) || !isCount(liveCapsules)) return null;
   return { status, depthRemaining, liveChildren, liveCapsules };
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }

@@ -1,6 +1,6 @@
 /** What the artifact registry and its clients say to each other (D3 "Registry"). */
 
-import { asJsonObject, asStrings, longestList, oneOf, parseJson } from './json-object.ts';
+import { asJsonObject, asStrings, isPair, longestList, oneOf, parseJson } from './json-object.ts';
 
 /** Of the index and of a publish; a slash, a name and a version lead to an archive. */
 export const artifactsPath = '/v1/artifacts';
@@ -172,8 +172,4 @@ function indexObject(value: unknown): IndexObject | string {
   // A field beyond D3's, which other registries may use otherwise.
   const state = oneOf(fields['state'], versionStates);
   return state === null || state === 'active' ? object : { ...object, state };
-}
-
-function isPair(value: unknown): value is readonly [string, string] {
-  return asStrings(value)?.length === 2;
 }

@@ -1,6 +1,6 @@
 /** What a registry says of the versions of an artifact beside their bytes: their states, and what was published when by whom. */
 
-import { asJsonObject, isJsonObject, longestList, oneOf, parseJson } from './json-object.ts';
+import { asJsonObject, isCount, isJsonObject, isPair, longestList, oneOf, parseJson } from './json-object.ts';
 import {
   artifactsPath,
   decodeSha256,
@@ -110,16 +110,8 @@ function publishedArchive(value: unknown): PublishedArchive | null {
   return { platforms: list, sha256, size, published_at, published_by, signatures };
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-}
-
 function isTextOrNull(value: unknown): value is string | null {
   return value === null || typeof value === 'string';
-}
-
-function isPair(value: unknown): value is readonly [string, string] {
-  return Array.isArray(value) && value.length === 2 && value.every((each) => typeof each === 'string');
 }
 
 export function encodeStateChange({ state, reason }: StateOfVersion): string {
