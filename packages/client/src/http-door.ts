@@ -2,6 +2,7 @@
 
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeRefusal } from '@svc/protocol/refusal.ts';
+import { mostIndexBytes } from '@svc/protocol/registry-messages.ts';
 import { ClientError } from './client-error.ts';
 import { longestTimer, type Wait, within } from './wait.ts';
 
@@ -34,6 +35,8 @@ export interface Limits {
   /** Without a byte in a stream or a file. A capsule says something every 15 seconds, but for a busy one. */
   readonly idleMs: number;
   readonly mostAnswerBytes: number;
+  /** Of the index of a registry. */
+  readonly mostIndexBytes: number;
   readonly mostFileBytes: number;
   /** Of one frame, in characters. */
   readonly longestFrame: number;
@@ -47,6 +50,7 @@ const usualLimits: Limits = {
   callMs: 30_000,
   idleMs: 60_000,
   mostAnswerBytes: 16 * 1024 * 1024,
+  mostIndexBytes,
   mostFileBytes: 512 * 1024 * 1024,
   longestFrame: 128 * 1024 * 1024,
   mostReconnects: 8,

@@ -24,8 +24,6 @@ export interface Archive {
   readonly sha256: string;
 }
 
-const maxIndexBytes = 64 * 1024 * 1024;
-
 /** `url` is written without `/v1`, `token` is the client key. */
 export class RegistryClient {
   readonly #door: HttpDoor;
@@ -37,7 +35,7 @@ export class RegistryClient {
   /** Every version that is published. */
   async index({ signal }: RegistryCall = {}): Promise<readonly IndexObject[]> {
     const asked = { method: 'GET', target: artifactsPath, signal } as const;
-    const reading = decodeIndex(await this.#door.text(asked, { mostBytes: maxIndexBytes }));
+    const reading = decodeIndex(await this.#door.text(asked, { mostBytes: this.#door.limits.mostIndexBytes }));
     if (reading.kind === 'index') return reading.objects;
     throw new ClientError('bad-answer', `the index of ${this.#door.url} cannot be understood: ${reading.reason}`);
   }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { RefereeClient } from '@svc/client/referee-client.ts';
+import { RegistryClient } from '@svc/client/registry-client.ts';
 import { FakeCapsule } from './fake-capsule.ts';
 
 const quick = { reconnectMs: 1, callMs: 2000, idleMs: 2000, mostReconnects: 3 };
@@ -73,4 +74,13 @@ it.each(['[]', '"ok"', '1', 'null'])('%s is not what a referee says of its healt
   const referee = new RefereeClient({ url: capsule.url, limits: quick });
   const message = `what answers at http://${capsule.url} is no referee`;
   await expect(referee.health()).rejects.toMatchObject({ code: 'bad-answer', message });
+});
+
+it('an index is as long as the limits have it', async () => {
+  const version = '{"name":"a","version":"1.0.0","runtime":"wasm","artifact_runtime":"tool"}';
+  const capsule = await FakeCapsule.open({ other: (_request, response) => response.end(`[${version}]`) });
+  const index = async (limits: object): Promise<unknown> =>
+    await new RegistryClient({ url: capsule.url, limits: { ...quick, ...limits } }).index();
+  expect(await index({ mostAnswerBytes: 10 })).toHaveLength(1);
+  await expect(index({ mostIndexBytes: 60 })).rejects.toMatchObject({ code: 'too-large' });
 });

@@ -1,6 +1,7 @@
 /** What the artifact registry and its clients say to each other (D3 "Registry"). */
 
-import { asJsonObject, asStrings, isPair, longestList, oneOf, parseJson } from './json-object.ts';
+import { asJsonObject, asStrings, isPair, longestList, oneOf } from './json-object.ts';
+import { parseJsonText } from './json-text.ts';
 
 /** Of the index and of a publish; a slash, a name and a version lead to an archive. */
 export const artifactsPath = '/v1/artifacts';
@@ -137,10 +138,18 @@ export type IndexReading =
   /** `reason` is a clause for a person. */
   | { readonly kind: 'unparsable'; readonly reason: string };
 
-/** The body of `GET /v1/artifacts`, of bounded length. One object that is not as D3 has it makes the whole unparsable. */
+/** The longest index that clients read, in bytes. */
+export const mostIndexBytes: number = 64 * 1024 * 1024;
+
+/** In an index: a version has a dozen, and takes more than 16 bytes for each. */
+const mostIndexValues = mostIndexBytes / 16;
+
+/** The body of `GET /v1/artifacts`, of at most `mostIndexBytes`. One object that is not as D3 has it makes the whole unparsable. */
 export function decodeIndex(text: string): IndexReading {
-  const value = parseJson(text);
-  if (value === undefined) return { kind: 'unparsable', reason: 'it is not JSON' };
+  const parsed = parseJsonText(text, mostIndexValues);
+  if (parsed.kind === 'not-json') return { kind: 'unparsable', reason: 'it is not JSON' };
+  if (parsed.kind !== 'json') return { kind: 'unparsable', reason: 'it holds too much' };
+  const { value } = parsed;
   if (!Array.isArray(value)) return { kind: 'unparsable', reason: 'it is no list' };
   const objects: IndexObject[] = [];
   for (const [index, each] of value.entries()) {

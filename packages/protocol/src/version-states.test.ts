@@ -72,7 +72,10 @@ describe('what a registry says of versions', () => {
         reason: 'its version 1 is not what it should be',
       });
     }
-    expect(decodeVersions('[', 'echo')).toMatchObject({ reason: 'it is not a JSON object' });
+    const noObject = { reason: 'it is not a JSON object, or holds too much' };
+    expect(decodeVersions('[', 'echo')).toMatchObject(noObject);
+    const many = `{"name":"echo","versions":[],"more":[${'{},'.repeat(2 ** 20)}{}]}`;
+    expect(decodeVersions(many, 'echo')).toMatchObject(noObject);
     expect(decodeVersions(encodeVersions('grep', []), 'echo')).toMatchObject({
       reason: 'it is about another artifact',
     });

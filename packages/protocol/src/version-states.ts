@@ -1,6 +1,7 @@
 /** What a registry says of the versions of an artifact beside their bytes: their states, and what was published when by whom. */
 
 import { asJsonObject, isCount, isJsonObject, isPair, longestList, oneOf, parseJson } from './json-object.ts';
+import { parseJsonText } from './json-text.ts';
 import {
   artifactsPath,
   decodeSha256,
@@ -71,10 +72,14 @@ export type VersionsReading =
   /** `reason` is a clause for a person. */
   | { readonly kind: 'unparsable'; readonly reason: string };
 
+/** In a list of versions: each takes more than 16 bytes, in the 16 MiB that clients read. */
+const mostVersionsValues = 2 ** 20;
+
 /** The answer to `GET /v1/artifacts/<name>`, of bounded length. One version that is not as it should be makes the whole unparsable. */
 export function decodeVersions(text: string, name: string): VersionsReading {
-  const value = asJsonObject(parseJson(text));
-  if (value === null) return { kind: 'unparsable', reason: 'it is not a JSON object' };
+  const parsed = parseJsonText(text, mostVersionsValues);
+  const value = parsed.kind === 'json' ? asJsonObject(parsed.value) : null;
+  if (value === null) return { kind: 'unparsable', reason: 'it is not a JSON object, or holds too much' };
   if (value['name'] !== name) return { kind: 'unparsable', reason: 'it is about another artifact' };
   const list = value['versions'];
   if (!Array.isArray(list) || list.length > longestList) return { kind: 'unparsable', reason: 'it lists no versions' };

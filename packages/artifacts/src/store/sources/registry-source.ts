@@ -20,6 +20,7 @@ import {
   encodePublishQuery,
   encodeSignaturesTarget,
   type IndexObject,
+  mostIndexBytes,
   type Packaging,
   sha256Header,
   signatureLimits,
@@ -56,7 +57,6 @@ export interface Publication extends ArtifactRef {
   readonly body: OutgoingBody;
 }
 
-const maxIndexBytes = 64 * 1024 * 1024;
 const maxVersionsBytes = 16 * 1024 * 1024;
 const maxReceiptBytes = 64 * 1024;
 const maxSignaturesBytes = signatureLimits.mostBundles * (signatureLimits.maxBundleBytes + 1);
@@ -158,7 +158,7 @@ export class RegistrySource implements ArtifactSource {
   async index(): Promise<readonly IndexObject[]> {
     const answer = await this.#get(artifactsPath);
     if (answer.status !== 200) throw await this.#refusal(answer, 'does not give its index');
-    const text = await answer.text(maxIndexBytes);
+    const text = await answer.text(mostIndexBytes);
     const reading = text === null ? ({ kind: 'unparsable', reason: 'it is too large' } as const) : decodeIndex(text);
     if (reading.kind === 'index') return reading.objects;
     throw new Diagnostic('E-IO-003', `the index of ${this.#label} cannot be understood: ${reading.reason}`);
