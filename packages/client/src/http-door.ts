@@ -92,6 +92,8 @@ export interface OpenAnswer {
   readonly header: (name: string) => string | undefined;
   /** In lower case, without parameters. */
   readonly mediaType: string;
+  /** Ends the reading of the body with its reason. */
+  readonly signal: AbortSignal | undefined;
   /**
    * The body in the pieces it comes in. Throws `timeout` after `idleMs` without one, `unreachable` when the connection breaks. Who stops
    * reading ends the connection.
@@ -213,13 +215,18 @@ export class HttpDoor {
     }
   }
 
-  /** The JSON of an answer that is not the one wanted, such as a refusal; undefined when its body is no JSON, too long or too late. */
+  /**
+   * The JSON of an answer that is not the one wanted, such as a refusal; undefined when its body is no JSON, too long or too late. Rejects with the
+   * reason of an aborted signal.
+   */
   async jsonIn(answer: OpenAnswer): Promise<unknown> {
     try {
       const whole = answer.bytes(longestRefusal, refusalMs);
-      const parsed = parseJsonText(new TextDecoder().decode(await within(whole, { ms: refusalMs, signal: undefined })));
+      const { signal } = answer;
+      const parsed = parseJsonText(new TextDecoder().decode(await within(whole, { ms: refusalMs, signal })));
       return parsed.kind === 'json' ? parsed.value : undefined;
     } catch (error) {
+      answer.signal?.throwIfAborted();
       if (error instanceof ClientError) return undefined;
       throw error;
     }
@@ -248,6 +255,7 @@ function answerOf(response: HttpResponse, signal: AbortSignal | undefined): Open
     status: response.status,
     header,
     mediaType: (header('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase(),
+    signal,
     pieces,
     bytes: async (mostBytes, idleMs) => {
       if (Number(header('content-length') ?? 0) > mostBytes) throw tooLarge(mostBytes);

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import { ClientError } from '@svc/client/client-error.ts';
+import type { DoorOptions, Http } from '@svc/client/http-door.ts';
 import { RefereeClient } from '@svc/client/referee-client.ts';
 import { RegistryClient } from '@svc/client/registry-client.ts';
 import { FakeCapsule } from './fake-capsule.ts';
@@ -83,4 +85,40 @@ it('an index is as long as the limits have it', async () => {
     await new RegistryClient({ url: capsule.url, limits: { ...quick, ...limits } }).index();
   expect(await index({ mostAnswerBytes: 10 })).toHaveLength(1);
   await expect(index({ mostIndexBytes: 60 })).rejects.toMatchObject({ code: 'too-large' });
+});
+
+describe('a signal that is aborted while a refusal is read', () => {
+  const reasons: readonly (readonly [string, Error])[] = [
+    ['any error', new Error('left')],
+    ['an error of a client', new ClientError('lost', 'left')],
+  ];
+  type Ask = (door: DoorOptions, signal: AbortSignal) => Promise<unknown>;
+  const asks: readonly (readonly [string, Ask])[] = [
+    ['a file', (door, signal) => new CapsuleClient(door).file('a', { signal })],
+    ['a shared file', (door, signal) => new CapsuleClient(door).sharedFile('a', 'b', { signal })],
+    ['an archive', (door, signal) => new RegistryClient(door).archive('a', '1.0.0', { signal })],
+    ['an index', (door, signal) => new RegistryClient(door).index({ signal })],
+    [
+      'a stream',
+      (door, signal) => new CapsuleClient({ ...door, url: `${door.url}/x`, isGated: false }).snapshot({ signal }),
+    ],
+  ];
+
+  it.each(asks.flatMap(([what, ask]) => reasons.map(([kind, reason]) => [kind, what, ask, reason] as const)))(
+    'rejects with its reason, %s: %s',
+    async (_kind, _what, ask, reason) => {
+      const leave = new AbortController();
+      const capsule = await FakeCapsule.open({
+        other: (_request, response) => void response.writeHead(403).write('{"error":'),
+      });
+      const leavingAtRefusal: Http = async (url, request) => {
+        const response = await fetch(url, request);
+        if (response.status !== 403) return response;
+        setImmediate(() => leave.abort(reason));
+        return response;
+      };
+      const door = { url: capsule.url, limits: quick, fetch: leavingAtRefusal };
+      await expect(ask(door, leave.signal)).rejects.toBe(reason);
+    },
+  );
 });
