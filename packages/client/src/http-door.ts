@@ -184,13 +184,14 @@ export class HttpDoor {
     throw new ClientError('bad-header', message);
   }
 
-  /** An answer of JSON. Throws `refused` for any status but these. */
+  /** An answer of JSON. Throws `refused` for any status but these, `too-large` for one that holds too many values to be parsed. */
   async json(asked: Asked, statuses: readonly number[] = [200]): Promise<unknown> {
-    const parsed = parseJsonText(
-      await this.text(asked, { statuses, mostBytes: this.limits.mostAnswerBytes }),
-      mostValues,
-    );
+    const { mostAnswerBytes } = this.limits;
+    const mostValues = Math.max(usualValues, Math.floor(mostAnswerBytes / bytesOfValue));
+    const parsed = parseJsonText(await this.text(asked, { statuses, mostBytes: mostAnswerBytes }), mostValues);
     if (parsed.kind === 'json') return parsed.value;
+    if (parsed.kind === 'too-many')
+      throw new ClientError('too-large', `the answer holds more than ${mostValues} values`);
     throw new ClientError('not-json', `${this.url} did not answer with JSON`);
   }
 
@@ -242,8 +243,10 @@ export class HttpDoor {
   }
 }
 
-/** In an answer of JSON: a listing has five for each file, and no more of them in an answer of the usual length. */
-const mostValues = 2 ** 20;
+/** In an answer of JSON, of the usual length or below. */
+const usualValues = 2 ** 20;
+/** A longer one may hold as many for its length: a listing has five for each file, which take more. */
+const bytesOfValue = 16;
 
 const longestRefusal = 64 * 1024;
 const refusalMs = 2000;

@@ -388,6 +388,13 @@ async function drained(events: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of events);
 }
 
+/** The listing of so many files. */
+function listingOf(files: number): string {
+  const file = (index: number): unknown => ({ path: `file-${index}`, size_bytes: 1, mtime_ms: 1, sha256: 'a' });
+  const entries = Array.from({ length: files }, (_, index) => file(index));
+  return JSON.stringify({ root: '/', max_bytes: 1, generation: 0, entries });
+}
+
 describe('a call', () => {
   it('goes with the token, and gives what is answered', async () => {
     const capsule = await FakeCapsule.open({ call: () => taskObject({ state: 'canceled' }) });
@@ -455,14 +462,20 @@ describe('a call', () => {
   });
 
   it('takes a long listing, but no answer of empty objects without end', async () => {
-    const file = (index: number): unknown => ({ path: `file-${index}`, size_bytes: 1, mtime_ms: 1, sha256: 'a' });
-    const entries = Array.from({ length: 100_000 }, (_, index) => file(index));
-    const listing = JSON.stringify({ root: '/', max_bytes: 1, generation: 0, entries });
-    const bodies = [listing, `[${'{},'.repeat(2 ** 19)}{}]`];
+    const bodies = [listingOf(100_000), `[${'{},'.repeat(2 ** 19)}{}]`];
     const capsule = await FakeCapsule.open({ other: (_request, response) => response.end(bodies.shift()) });
     const client = new CapsuleClient({ url: capsule.url, limits: quick });
     expect((await client.files()).files).toHaveLength(100_000);
-    await expect(client.files()).rejects.toMatchObject({ code: 'not-json' });
+    const message = 'the answer holds more than 1048576 values';
+    await expect(client.files()).rejects.toMatchObject({ code: 'too-large', message });
+  });
+
+  it('takes as many files as a raised limit has room for', async () => {
+    const listing = listingOf(220_000);
+    const capsule = await FakeCapsule.open({ other: (_request, response) => response.end(listing) });
+    const limits = { ...quick, callMs: 20_000, mostAnswerBytes: 20_000_000 };
+    const client = new CapsuleClient({ url: capsule.url, limits });
+    expect((await client.files()).files).toHaveLength(220_000);
   });
 
   it.each([200, 403])('waits no longer than for a whole answer for one of %i that comes drop by drop', async (code) => {

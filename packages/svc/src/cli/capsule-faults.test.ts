@@ -23,6 +23,13 @@ it('says of an address that is none that it is none', () => {
   });
 });
 
+it('says of an answer that is too large how much is read', () => {
+  expect(faultOf(new ClientError('too-large', 'no'), asked)).toMatchObject({
+    code: 'E-IO-003',
+    message: 'the capsule at localhost:1 answered more than 4 MiB, or more values than are read',
+  });
+});
+
 it('throws a bug as it is, also one that has a code', () => {
   expect(() => faultOf(unreachable('ERR_INVALID_ARG_TYPE'), asked)).toThrow('odd');
 });

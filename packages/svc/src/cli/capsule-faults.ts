@@ -87,7 +87,10 @@ export function faultOf(error: unknown, { method, timeoutMs = 0, ...callee }: As
     case 'timeout':
       return unreachable(address, `no answer within ${timeoutMs / 1000} s`, cause);
     case 'too-large':
-      return new Diagnostic('E-IO-003', `the capsule at ${address} answered more than 4 MiB`);
+      return new Diagnostic(
+        'E-IO-003',
+        `the capsule at ${address} answered more than 4 MiB, or more values than are read`,
+      );
     case 'refused':
       return unexpectedAnswer(callee, status, String(status));
     case 'not-json':

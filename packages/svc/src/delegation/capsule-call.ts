@@ -56,7 +56,7 @@ export async function callCapsule({ endpoint, token }: CapsuleEndpoint, call: Ca
 /** Why no whole answer came, as a clause for a person. */
 export function silence({ code, cause, message }: ClientError, timeoutMs: number): string {
   if (code === 'timeout') return `no answer within ${timeoutMs / 1000} s`;
-  if (code === 'too-large') return 'the answer is larger than 16 MiB';
+  if (code === 'too-large') return 'the answer is larger than 16 MiB, or holds too many values';
   if (isNetworkError(cause)) return networkReason(cause);
   return cause instanceof Error ? cause.message : message;
 }
