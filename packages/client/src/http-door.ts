@@ -84,6 +84,8 @@ export interface Asked {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly signal?: AbortSignal | undefined;
+  /** In place of the limit. */
+  readonly callMs?: number;
 }
 
 /** The head of an answer, with its body behind it. */
@@ -141,13 +143,8 @@ export class HttpDoor {
   }
 
   /** The same for an answer that stays open; the caller closes it. */
-  async open({
-    method,
-    target,
-    headers = {},
-    body,
-    signal,
-  }: Asked): Promise<{ answer: OpenAnswer; close: () => void }> {
+  async open(asked: Asked): Promise<{ answer: OpenAnswer; close: () => void }> {
+    const { method, target, headers = {}, body, signal, callMs = this.limits.callMs } = asked;
     signal?.throwIfAborted();
     if (!isAskable(this.url)) throw new ClientError('bad-url', `${this.url} is no address that can be asked`);
     this.#checkHeaders(headers);
@@ -166,7 +163,7 @@ export class HttpDoor {
       redirect: 'manual',
     });
     try {
-      const response = await within(asking, { ms: this.limits.callMs, signal });
+      const response = await within(asking, { ms: callMs, signal });
       return { answer: answerOf(response, signal), close };
     } catch (error) {
       close();
@@ -200,7 +197,7 @@ export class HttpDoor {
     asked: Asked,
     { statuses = [200], mostBytes }: { readonly statuses?: readonly number[]; readonly mostBytes: number },
   ): Promise<string> {
-    const { callMs } = this.limits;
+    const { callMs = this.limits.callMs } = asked;
     // Also while the answer is taken, which `within` would leave open.
     const late = AbortSignal.timeout(Math.min(Math.ceil(callMs), longestTimer));
     const signal = asked.signal === undefined ? late : AbortSignal.any([asked.signal, late]);

@@ -24,6 +24,9 @@ export interface Archive {
   readonly sha256: string;
 }
 
+/** A slower upload is taken for one that has come to a stop. */
+const slowestBytesASecond = 64 * 1024;
+
 /** `url` is written without `/v1`, `token` is the client key. */
 export class RegistryClient {
   readonly #door: HttpDoor;
@@ -59,11 +62,20 @@ export class RegistryClient {
     });
   }
 
-  /** Publishes an archive and checks the receipt. Not tried again: nobody would know what became of the first try. */
-  async publish(query: PublishQuery, archive: Uint8Array<ArrayBuffer>, { signal }: RegistryCall = {}): Promise<void> {
+  /**
+   * Publishes an archive and checks the receipt. Not tried again: nobody would know what became of the first try. `timeoutMs` is for the archive to go and
+   * the answer to come; without it `callMs`, and one second more for each 64 KiB.
+   */
+  async publish(
+    query: PublishQuery,
+    archive: Uint8Array<ArrayBuffer>,
+    { timeoutMs, signal }: RegistryCall & { readonly timeoutMs?: number | undefined } = {},
+  ): Promise<void> {
     const target = `${artifactsPath}?${encodePublishQuery(query)}`;
     const headers = { 'content-type': 'application/octet-stream' };
-    const receipt = await this.#door.json({ method: 'POST', target, headers, body: archive, signal }, [201]);
+    // What `fetch` sends it says nothing of until it has sent everything, so silence is no bound.
+    const callMs = timeoutMs ?? this.#door.limits.callMs + (archive.length / slowestBytesASecond) * 1000;
+    const receipt = await this.#door.json({ method: 'POST', target, headers, body: archive, signal, callMs }, [201]);
     if (decodeReceipt(receipt) === (await sha256Hex(archive))) return;
     throw new ClientError('bad-answer', `${this.#door.url} confirms ${query.name}@${query.version} with another hash`);
   }

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 import { describe, expect, it } from 'vitest';
 
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
@@ -121,4 +123,32 @@ describe('a signal that is aborted while a refusal is read', () => {
       await expect(ask(door, leave.signal)).rejects.toBe(reason);
     },
   );
+});
+
+describe('a publish', () => {
+  const query = { name: 'a', version: '1.0.0', runtime: 'wasm', platforms: [] };
+
+  /** A registry that takes longer than a call may. */
+  async function slowRegistry(): Promise<RegistryClient> {
+    const { url } = await FakeCapsule.open({
+      other: (request, response) => {
+        const hash = createHash('sha256');
+        const answer = (): unknown => response.writeHead(201).end(`{"sha256":"${hash.digest('hex')}"}`);
+        request.on('data', (piece: Buffer) => hash.update(piece)).once('end', () => setTimeout(answer, 400));
+      },
+    });
+    return new RegistryClient({ url, limits: { ...quick, callMs: 50 } });
+  }
+
+  it('of a large archive has longer than a call', async () => {
+    await (await slowRegistry()).publish(query, new Uint8Array(10 * 64 * 1024));
+  });
+
+  it('has as long as it is given, and of a small archive as long as a call', async () => {
+    const registry = await slowRegistry();
+    await registry.publish(query, new Uint8Array(1), { timeoutMs: 10_000 });
+    const late = { code: 'timeout', message: 'no answer within 0.1 s' };
+    await expect(registry.publish(query, new Uint8Array(2 ** 20), { timeoutMs: 100 })).rejects.toMatchObject(late);
+    await expect(registry.publish(query, new Uint8Array(1))).rejects.toMatchObject({ code: 'timeout' });
+  });
 });
