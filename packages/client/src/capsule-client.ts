@@ -20,7 +20,7 @@ import { decodeTask, type TaskFacts } from '@svc/protocol/task-object.ts';
 import { encodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
 import { ClientError } from './client-error.ts';
 import { askingForEvents, faultOf, oddAnswer } from './event-stream.ts';
-import { type DoorOptions, HttpDoor, sha256Hex } from './http-door.ts';
+import { checkHashing, type DoorOptions, HttpDoor, sha256Hex } from './http-door.ts';
 import { runTask, type RunOptions, type TaskEvent } from './run-task.ts';
 import { readSnapshot, watchCapsule, type WatchEvent, type WatchOptions } from './watch-capsule.ts';
 
@@ -187,6 +187,7 @@ export class CapsuleClient {
   }
 
   async #read(rest: string, headers: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<CapsuleFile> {
+    checkHashing();
     const { mostFileBytes, idleMs } = this.#door.limits;
     const asked = { method: 'GET', target: resourcesPath + rest, headers, signal } as const;
     return await this.#door.ask(asked, async (answer) => {

@@ -26,6 +26,8 @@ export type ClientErrorCode =
   | 'bad-token'
   /** A header cannot hold the value that was given for it, so nothing was sent. */
   | 'bad-header'
+  /** A browser makes no hash for a page that is not secure, so no file and no archive is asked for or sent. */
+  | 'insecure-page'
   /** The card is not that of the capsule that is expected. */
   | 'another-capsule'
   /** A stream broke, and could not be taken up again. */

@@ -299,8 +299,16 @@ function tooLarge(mostBytes: number): ClientError {
   return new ClientError('too-large', `the answer is larger than ${mostBytes} bytes`);
 }
 
-/** The SHA-256 of bytes as 64 lowercase hex characters, made by the platform: Node, and a browser on a page that is secure. */
+/** Throws `insecure-page` where the platform makes no hashes, for who has to check one later. */
+export function checkHashing(): SubtleCrypto {
+  const { subtle } = globalThis.crypto as { readonly subtle?: SubtleCrypto };
+  if (subtle !== undefined) return subtle;
+  const message = 'no bytes can be checked here: a browser makes hashes for pages of https or of this machine alone';
+  throw new ClientError('insecure-page', message);
+}
+
+/** The SHA-256 of bytes as 64 lowercase hex characters, made by the platform. Throws `insecure-page`. */
 export async function sha256Hex(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const digest = new Uint8Array(await globalThis.crypto.subtle.digest('SHA-256', bytes));
+  const digest = new Uint8Array(await checkHashing().digest('SHA-256', bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

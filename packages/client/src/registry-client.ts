@@ -12,7 +12,7 @@ import {
   type PublishQuery,
 } from '@svc/protocol/registry-messages.ts';
 import { ClientError } from './client-error.ts';
-import { type DoorOptions, HttpDoor, sha256Hex } from './http-door.ts';
+import { checkHashing, type DoorOptions, HttpDoor, sha256Hex } from './http-door.ts';
 
 export interface RegistryCall {
   readonly signal?: AbortSignal | undefined;
@@ -49,6 +49,7 @@ export class RegistryClient {
     version: string,
     { platform = null, signal }: RegistryCall & { readonly platform?: string | null } = {},
   ): Promise<Archive | null> {
+    checkHashing();
     const asked = { method: 'GET', target: encodeArchiveTarget(name, version, platform), signal } as const;
     return await this.#door.ask(asked, async (answer) => {
       if (answer.status === 404) return null;
@@ -71,12 +72,14 @@ export class RegistryClient {
     archive: Uint8Array<ArrayBuffer>,
     { timeoutMs, signal }: RegistryCall & { readonly timeoutMs?: number | undefined } = {},
   ): Promise<void> {
+    const sha256 = await sha256Hex(archive);
+    signal?.throwIfAborted();
     const target = `${artifactsPath}?${encodePublishQuery(query)}`;
     const headers = { 'content-type': 'application/octet-stream' };
     // What `fetch` sends it says nothing of until it has sent everything, so silence is no bound.
     const callMs = timeoutMs ?? this.#door.limits.callMs + (archive.length / slowestBytesASecond) * 1000;
     const receipt = await this.#door.json({ method: 'POST', target, headers, body: archive, signal, callMs }, [201]);
-    if (decodeReceipt(receipt) === (await sha256Hex(archive))) return;
+    if (decodeReceipt(receipt) === sha256) return;
     throw new ClientError('bad-answer', `${this.#door.url} confirms ${query.name}@${query.version} with another hash`);
   }
 }

@@ -1,7 +1,8 @@
 import { createContext, runInContext } from 'node:vm';
+import { gzipSync } from 'node:zlib';
 
 import { build } from 'esbuild';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 
 import { acknowledgement, closed, FakeCapsule, taskObject, text } from './fake-capsule.ts';
 
@@ -16,13 +17,18 @@ export async function drive(url) {
   }
   const { state } = await capsule.send('a');
   return JSON.stringify({ said, state, others: [RefereeClient.name, RegistryClient.name] });
+}
+
+export async function hash(url) {
+  const [capsule, registry] = [new CapsuleClient({ url }), new RegistryClient({ url })];
+  const query = { name: 'a', version: '1.0.0', runtime: 'wasm', platforms: [] };
+  const asked = [capsule.file('a'), capsule.sharedFile('a', 'b'), registry.archive('a', '1.0.0'), registry.publish(query, new Uint8Array(1))];
+  const ends = await Promise.allSettled(asked);
+  return JSON.stringify(ends.map(({ reason }) => [reason.name, reason.code]));
 }`;
 
-it('a bundle for browsers drives a capsule with what browsers have', async () => {
-  const capsule = await FakeCapsule.open({
-    watch: (watcher) => watcher.write(acknowledgement + text(1n, 'one') + text(2n, 'two') + closed),
-    call: () => taskObject({ state: 'submitted' }),
-  });
+let script = '';
+beforeAll(async () => {
   const bundle = await build({
     stdin: { contents, resolveDir: import.meta.dirname },
     bundle: true,
@@ -31,6 +37,11 @@ it('a bundle for browsers drives a capsule with what browsers have', async () =>
     globalName: 'bundled',
     write: false,
   });
+  script = bundle.outputFiles[0]?.text ?? '';
+});
+
+/** What a call of the bundle comes to, with what browsers have. */
+async function inBrowser(call: string, given: { readonly crypto: object } = { crypto }): Promise<unknown> {
   const web = {
     AbortController,
     AbortSignal,
@@ -41,12 +52,33 @@ it('a bundle for browsers drives a capsule with what browsers have', async () =>
     TextEncoder,
     Uint8Array,
     URL,
+    URLSearchParams,
   };
-  const context = createContext({ ...web, URLSearchParams, crypto });
-  const driven = runInContext(`${bundle.outputFiles[0]?.text};bundled.drive(${JSON.stringify(capsule.url)})`, context);
-  expect(JSON.parse((await driven) as string)).toEqual({
+  const text = runInContext(`${script};bundled.${call}`, createContext({ ...web, ...given })) as Promise<string>;
+  return JSON.parse(await text);
+}
+
+it('a bundle for browsers drives a capsule with what browsers have', async () => {
+  const capsule = await FakeCapsule.open({
+    watch: (watcher) => watcher.write(acknowledgement + text(1n, 'one') + text(2n, 'two') + closed),
+    call: () => taskObject({ state: 'submitted' }),
+  });
+  expect(await inBrowser(`drive(${JSON.stringify(capsule.url)})`)).toEqual({
     said: ['one', 'two'],
     state: 'submitted',
     others: ['RefereeClient', 'RegistryClient'],
   });
+});
+
+it('asks for no file and sends no archive on a page where browsers make no hashes', async () => {
+  const asked: string[] = [];
+  const capsule = await FakeCapsule.open({ other: ({ url = '' }, response) => response.end(`${asked.push(url)}`) });
+  const refused = ['ClientError', 'insecure-page'];
+  const ends = await inBrowser(`hash(${JSON.stringify(capsule.url)})`, { crypto: { randomUUID: () => '' } });
+  expect(ends).toEqual([refused, refused, refused, refused]);
+  expect(asked).toEqual([]);
+});
+
+it('a bundle for browsers has all three clients in less than 20 KiB, packed', () => {
+  expect(gzipSync(script).length).toBeLessThan(20 * 1024);
 });
