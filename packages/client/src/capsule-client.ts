@@ -22,12 +22,12 @@ import { ClientError } from './client-error.ts';
 import { askingForEvents, faultOf, oddAnswer } from './event-stream.ts';
 import { checkHashing, type DoorOptions, HttpDoor, sha256Hex } from './http-door.ts';
 import { runTask, type RunOptions, type TaskEvent } from './run-task.ts';
-import { readSnapshot, watchCapsule, type WatchEvent, type WatchOptions } from './watch-capsule.ts';
+import { isPassing, readSnapshot, watchCapsule, type WatchEvent, type WatchOptions } from './watch-capsule.ts';
 
 export interface CapsuleOptions extends DoorOptions {
-  /** What the card must say: another capsule may listen where one was. */
+  /** What the card must say: another capsule may listen where one was. Whatever `isGated` is, the card is read for it. */
   readonly expect?: Partial<Pick<DecodedCard, 'name' | 'version' | 'sessionId'>>;
-  /** False asks without a look at the card, which a capsule behind a proxy may not show. */
+  /** False asks for what no card lists too, and without `expect` without a look at the card, which a capsule behind a proxy may not show. */
   readonly isGated?: boolean;
 }
 
@@ -49,14 +49,15 @@ export interface CapsuleFile extends DecodedFileFacts {
 }
 
 /**
- * Talks to one capsule. Before the first call the card is read: a method or plane that it does not list is `not-served`, and nothing is
- * sent. A card without `serves` is of a runtime that told nobody what it serves; its answers tell. Every method takes an AbortSignal, and rejects with its
+ * Talks to one capsule. Before the first call the card is read, and again once a connection broke: a method or plane that it does not list is
+ * `not-served`, and a capsule that is not the expected one `another-capsule`, and nothing is sent. A card without `serves` is of a runtime that told nobody what it serves; its answers tell. Every method takes an AbortSignal, and rejects with its
  * reason once that is aborted; any other failure is a `ClientError`.
  */
 export class CapsuleClient {
   readonly #door: HttpDoor;
   readonly #expect: NonNullable<CapsuleOptions['expect']>;
   readonly #isGated: boolean;
+  /** Null until it is read, and again once a connection broke: another capsule may listen there by now. */
   #card: DecodedCard | null = null;
   #messages = 0;
 
@@ -93,13 +94,14 @@ export class CapsuleClient {
     params: unknown,
     { signal, headers = {} }: CallOptions & { readonly headers?: Readonly<Record<string, string>> },
   ): Promise<unknown> {
-    const json = await this.#door.json({
+    const asked = {
       method: 'POST',
       target: '/',
       headers: { ...headers, 'content-type': 'application/json' },
       body: encodeJsonRpcRequest(1, method, params),
       signal,
-    });
+    } as const;
+    const json = await this.#noting(this.#door.json(asked));
     const answer = decodeJsonRpcAnswer(json);
     if (answer === null) throw oddAnswer(this.#door, json);
     if (answer.kind === 'error') throw faultOf(method, answer);
@@ -140,6 +142,7 @@ export class CapsuleClient {
    */
   async answer(taskId: string, waitId: string, text: string, { signal }: CallOptions = {}): Promise<TaskFacts> {
     const method = 'tasks/answer';
+    await this.#checkedCard(signal);
     try {
       const params = encodeAnswer({ taskId, waitId, text });
       return this.#taskIn(await this.#ask(method, params, { signal, headers: askingForEvents }));
@@ -152,13 +155,16 @@ export class CapsuleClient {
   /** Where the session stands: its tasks that have not ended, with their questions. Null of a capsule that has no live events. */
   async snapshot({ signal }: CallOptions = {}): Promise<Snapshot | null> {
     await this.#gate('methods', 'stream/watch', signal);
-    return await readSnapshot(this.#door, signal);
+    return await this.#noting(readSnapshot(this.#door, signal));
   }
 
   /** Follows everything the capsule does, with `events` also what happens beyond its frames. See `watchCapsule`. */
   async *watch(options: WatchOptions = {}): AsyncGenerator<WatchEvent, void> {
     await this.#gate('methods', 'stream/watch', options.signal);
-    yield* watchCapsule(this.#door, options);
+    yield* watchCapsule(this.#door, options, async () => {
+      this.#card = null;
+      if (this.#isExpecting) await this.#checkedCard(options.signal);
+    });
   }
 
   /** Sends a message and follows its task to its end. See `runTask`. */
@@ -169,7 +175,8 @@ export class CapsuleClient {
   /** The files of the operator plane. */
   async files({ signal }: CallOptions = {}): Promise<Listing> {
     await this.#gate('planes', 'files', signal);
-    const listing = decodeListing(await this.#door.json({ method: 'GET', target: `${resourcesPath}files`, signal }));
+    const asked = { method: 'GET', target: `${resourcesPath}files`, signal } as const;
+    const listing = decodeListing(await this.#noting(this.#door.json(asked)));
     if (listing !== null) return listing;
     throw new ClientError('bad-answer', `${this.#door.url} answered with no listing of files`);
   }
@@ -190,7 +197,7 @@ export class CapsuleClient {
     checkHashing();
     const { mostFileBytes, idleMs } = this.#door.limits;
     const asked = { method: 'GET', target: resourcesPath + rest, headers, signal } as const;
-    return await this.#door.ask(asked, async (answer) => {
+    const reading = this.#door.ask(asked, async (answer) => {
       if (answer.status !== 200) throw await this.#door.refusal(answer);
       const facts = decodeFileFacts(answer.header);
       if (facts === null) throw new ClientError('bad-answer', 'the answer has not the etag and generation of a file');
@@ -198,14 +205,33 @@ export class CapsuleClient {
       if ((await sha256Hex(bytes)) === facts.sha256) return { ...facts, bytes };
       throw new ClientError('bad-answer', 'the bytes that came are not those that were announced');
     });
+    return await this.#noting(reading);
   }
 
   async #gate(kind: 'methods' | 'planes', name: string, signal: AbortSignal | undefined): Promise<void> {
-    if (!this.#isGated) return;
-    this.#card ??= await this.card({ signal });
-    const { serves } = this.#card;
-    if (serves === null || serves[kind].includes(name)) return;
+    const { serves } = (await this.#checkedCard(signal)) ?? { serves: null };
+    if (!this.#isGated || serves === null || serves[kind].includes(name)) return;
     throw new ClientError('not-served', `${this.#door.url} does not serve ${name}, as its card says`);
+  }
+
+  /** Null where nothing is asked of it. */
+  async #checkedCard(signal: AbortSignal | undefined): Promise<DecodedCard | null> {
+    if (!this.#isGated && !this.#isExpecting) return null;
+    this.#card ??= await this.card({ signal });
+    return this.#card;
+  }
+
+  get #isExpecting(): boolean {
+    return Object.values(this.#expect).some((expected) => expected !== undefined);
+  }
+
+  async #noting<Value>(asking: Promise<Value>): Promise<Value> {
+    try {
+      return await asking;
+    } catch (error) {
+      if (isPassing(error)) this.#card = null;
+      throw error;
+    }
   }
 
   #taskIn(result: unknown): TaskFacts {

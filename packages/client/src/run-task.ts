@@ -97,7 +97,7 @@ export async function* runTask(
 }
 
 function isGone(error: unknown): boolean {
-  return isPassing(error) || (error instanceof ClientError && error.code === 'lost');
+  return isPassing(error) || (error instanceof ClientError && ['lost', 'another-capsule'].includes(error.code));
 }
 
 interface Again {

@@ -42,18 +42,20 @@ const longestPauseMs = 5000;
 /**
  * Follows a capsule from what it still holds until it closes its stream. A connection that breaks or goes silent is made again, from the
  * beginning of what is held then, and no frame comes twice. Throws `lost` when that fails too often in a row, and at once what no other connection
- * would mend.
+ * would mend. `check` is asked before each connection but the first; what it throws counts as if that connection had.
  */
 export async function* watchCapsule(
   door: HttpDoor,
-  { signal, events = false }: WatchOptions = {},
+  { signal, events = false }: WatchOptions,
+  check: () => Promise<void>,
 ): AsyncGenerator<WatchEvent, void> {
   const { mostReconnects } = door.limits;
   const seen = new SeenFrames();
   let [failures, isAgain] = [0, false];
-  for (;;) {
+  for (let isFirst = true; ; isFirst = false) {
     let cause: unknown;
     try {
+      if (!isFirst) await check();
       for await (const event of connection(door, seen, { isAgain, events, signal })) {
         if (event.kind === 'frame' || (event.kind === 'event' && event.event.event !== 'snapshot')) failures = 0;
         if (event.kind === 'connected') isAgain = true;
