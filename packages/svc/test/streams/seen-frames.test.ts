@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { SeenFrames } from '@svc/client/watch-capsule.ts';
+import { SeenFrames } from '@svc/client/seen-frames.ts';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 import { ReplayBuffer, WrittenFrame } from '../../src/session/replay-buffer.ts';

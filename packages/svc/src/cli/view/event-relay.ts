@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ClientError } from '@svc/client/client-error.ts';
 import { askingForEvents } from '@svc/client/event-stream.ts';
 import { HttpDoor } from '@svc/client/http-door.ts';
-import { SeenFrames } from '@svc/client/watch-capsule.ts';
+import { SeenFrames } from '@svc/client/seen-frames.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { OpenBody } from '@svc/kit/http/open-body.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
