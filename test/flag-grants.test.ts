@@ -28,7 +28,7 @@ const named = [
   'artifacts/src/manifest/capabilities.ts',
   'artifacts/src/manifest/json-schema.ts',
   'svc/src/cli/not-stopped.ts',
-  'viewer/src/store/grant-rows.ts',
+  'svc/src/cli/view/recorded-grants.ts',
 ];
 
 describe('a grant that is given or not', () => {

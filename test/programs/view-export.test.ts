@@ -85,6 +85,7 @@ describe('svc view --export', () => {
       has: { trace: true, journal: true, files: false },
       notes: ['Commands of the session could have written its journal: it ran with less than scoped containment.'],
       notStopped: expect.arrayContaining(['A bug of the kernel can undo all of this.']) as unknown,
+      granted: expect.objectContaining({ limits: expect.any(Array) as unknown }) as unknown,
       row: JSON.parse(listed.stdout) as unknown,
     });
     // It asks nobody.

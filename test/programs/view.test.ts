@@ -27,7 +27,7 @@ const capsules = useStreamedCapsules();
 /** A workspace with a session that has written files. */
 async function recorded(): Promise<{ readonly workspace: Workspace; readonly id: string }> {
   const workspace = capsule({
-    manifest: 'trace: { capture: content }\ncapabilities: { shell: { allow: [sh] } }\n',
+    manifest: 'trace: { capture: content }\ncapabilities:\n  shell: { allow: [sh] }\n',
     script: runsCommand('mkdir -p out/deep && echo blue > out/deep/colour.txt && echo no > beside.txt'),
   });
   const { code } = await svc(workspace, ['run', '--task', 'Paint the shed.']);
@@ -68,6 +68,12 @@ describe('the page of recorded sessions', () => {
       has: { trace: true, journal: true, files: true },
       notes: ['Commands of the session could have written its journal: it ran with less than scoped containment.'],
       notStopped: expect.arrayContaining(['A bug of the kernel can undo all of this.']) as unknown,
+      granted: {
+        rows: expect.arrayContaining([
+          { kind: 'Command', what: 'sh', line: expect.any(Number) as unknown, use: ['command', 'sh'] },
+        ]) as unknown,
+        limits: expect.any(Array) as unknown,
+      },
     });
     const trace = readFileSync(tracePath(workspace, id), 'utf8');
     expect((await view.ask(`/s/${id}/trace`)).text).toBe(trace);
@@ -128,7 +134,10 @@ describe('the page of recorded sessions', () => {
     expect(older).toBe(id);
     const { stdout } = await svc(workspace, ['trace', 'diff', older, newer, '--json']);
     const comparison = (await view.json(`/compare?a=${older}&b=${newer}`)) as { parting: unknown };
-    expect(comparison).toEqual(JSON.parse(stdout));
+    expect(comparison).toEqual({
+      ...(JSON.parse(stdout) as object),
+      said: ['They part at task 1', 'The task was given another text.'],
+    });
     expect(comparison.parting).not.toBeNull();
     expect((await view.ask(`/compare?a=${older}&b=ses_00000000000000000000000000000000`)).status).toBe(404);
   });
@@ -297,6 +306,10 @@ describe('the page of a file', () => {
       has: { trace: true, journal: false, files: false },
       notes: [],
       notStopped: expect.arrayContaining(['A bug of the kernel can undo all of this.']) as unknown,
+      granted: {
+        rows: expect.arrayContaining([{ kind: 'Command', what: 'sh', line: null, use: ['command', 'sh'] }]) as unknown,
+        limits: expect.any(Array) as unknown,
+      },
     });
     const [row] = ((await view.json('/sessions')) as { sessions: object[] }).sessions;
     expect(row).toMatchObject({

@@ -23,6 +23,23 @@ export interface ViewedFacts {
   readonly notes: readonly string[];
   /** As the report of the scope has it, of what the trace says was granted. */
   readonly notStopped: readonly string[];
+  /** Null where the trace does not say it. */
+  readonly granted: Granted | null;
+}
+
+/** What a session was granted. */
+export interface Granted {
+  readonly rows: readonly {
+    /** What it is a grant of, in a word or two. */
+    readonly kind: string;
+    readonly what: string;
+    /** Of the manifest, from 1, the line that asks for it; null where that is not known. */
+    readonly line: number | null;
+    /** What rows of the trace use it: `command`, `tool`, `connection` or `child`, by this name. Null where a trace does not record its use. */
+    readonly use: readonly [group: string, name: string] | null;
+  }[];
+  /** One line for people each. */
+  readonly limits: readonly string[];
 }
 
 /** What an exported page holds of its session beside its record. */
@@ -42,23 +59,16 @@ export interface ViewedFiles {
   readonly truncated: boolean;
 }
 
-/** As `svc trace diff --json` has it. */
+/** Where two sessions part: of what `svc trace diff --json` writes that which a page shows. */
 export interface ViewedComparison {
-  /** Where two sessions part; null where they are the same but for ids and times, as far as the notes leave that certain. */
-  readonly parting: ViewedParting | null;
+  /** Where it is and what it is, in words; null where they are the same but for ids and times, as far as the notes leave that certain. */
+  readonly said: readonly [where: string, what: string] | null;
+  readonly parting: {
+    readonly steps: { readonly a: number | null; readonly b: number | null };
+    readonly difference: { readonly a: string | null; readonly b: string | null } | null;
+  } | null;
   /** What kept them from being compared as a whole. */
   readonly notes?: readonly string[];
-}
-
-export interface ViewedParting {
-  readonly kind: string;
-  readonly steps: { readonly a: number | null; readonly b: number | null };
-  readonly name: string | null;
-  readonly turn: number | null;
-  readonly task: number | null;
-  readonly part: string | null;
-  readonly message: { readonly number: number; readonly role: string | null } | null;
-  readonly difference: { readonly path: string; readonly a: string | null; readonly b: string | null } | null;
 }
 
 /** What a running capsule does right now. Each text has a bound. */

@@ -62,37 +62,6 @@ export interface SessionStart {
   readonly declared: string;
   readonly achieved: string;
   readonly mechanism: string;
-  readonly tools: readonly string[];
-  readonly grants: GrantedScope;
-}
-
-export interface GrantedScope {
-  readonly filesystemScope: string | null;
-  /** The grants that are given or not: the names of those that were given. */
-  readonly flags: readonly string[];
-  readonly network: readonly string[];
-  readonly shell: readonly string[];
-  readonly spawn: readonly string[];
-  readonly env: readonly string[];
-  readonly preopens: readonly Preopen[];
-  readonly limits: readonly {
-    readonly resource: string;
-    readonly of: string;
-    readonly max: number | null;
-    readonly heldBy: string;
-  }[];
-  readonly projectFolder: {
-    readonly path: string;
-    readonly isWritable: boolean;
-  } | null;
-}
-
-export interface Preopen {
-  readonly artifact: string;
-  readonly runtime: string;
-  readonly path: string | null;
-  readonly isWritable: boolean;
-  readonly stores: readonly string[];
 }
 
 export interface Block {
@@ -114,7 +83,6 @@ export type FromWorker =
       readonly kind: 'journal';
       readonly version: number;
       readonly steps: number;
-      readonly manifest: string | null;
     }
   /** Null while nothing tells what the capsule does. */
   | { readonly kind: 'live'; readonly now: LiveNow | null }
@@ -153,7 +121,6 @@ export interface Questions {
   readonly find: { readonly about: string; readonly answer: number };
   /** Rows of whose lines a value holds a text, in small letters; at most 100,000. */
   readonly search: { readonly about: string; readonly answer: readonly number[] };
-  readonly body: { readonly about: string; readonly answer: ShownText };
   /** Of a task, by its number. */
   readonly result: { readonly about: number; readonly answer: ShownText };
   readonly changes: { readonly about: null; readonly answer: readonly FileChanges[] };

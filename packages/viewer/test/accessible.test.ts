@@ -15,10 +15,12 @@ const made = makeSession({ lines: 400 });
 const other = makeSession({ lines: 400, id: 'ses_other', partsAt: 30 });
 const files = new Map([['out/result.txt', 'The last header is kept.\n']]);
 const parting = {
-  a: made.id,
-  b: other.id,
-  parting: { kind: 'answer', steps: { a: 58, b: 58 }, turn: 12, difference: { path: '/x', a: 'this', b: 'that' } },
-};
+  said: ['They part at step 58, turn 12', 'The model was asked the same and answered something else at /response.'],
+  parting: {
+    steps: { a: 58, b: 58 },
+    difference: { path: '/x', a: 'this', b: 'that' },
+  },
+} as const;
 
 const looks = (['light', 'dark'] as const).flatMap((scheme) =>
   [1440, 1024, 360].map((width) => ({ scheme, width, height: width === 360 ? 740 : 900 })),

@@ -34,16 +34,8 @@ describe.skipIf(chromiumPath === null)(
           { id: first, trace: '', row: { capsule: null, task: null, tasks: 1e308, started_at_ms: 1e308 } },
         ],
         {
-          parting: {
-            kind: first,
-            steps: { a: 1, b: 1e308 },
-            name: first,
-            part: first,
-            turn: null,
-            task: null,
-            message: { number: 1, role: first },
-            difference: { path: first, a: first, b: first },
-          },
+          said: [first, attempts[15] ?? ''],
+          parting: { steps: { a: 1, b: 1e308 }, difference: { a: first, b: first } },
         },
       ).listen();
       onTestFinished(() => server.close());

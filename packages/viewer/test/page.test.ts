@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+import type { ViewedComparison } from '@svc/protocol/viewed-session.ts';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
@@ -24,17 +25,9 @@ const files = new Map<string, string | Buffer>([
     ),
   ],
 ]);
-const parting = {
-  a: made.id,
-  b: other.id,
-  parting: {
-    kind: 'answer',
-    steps: { a: 58, b: 58 },
-    name: 'large-2',
-    turn: 12,
-    part: 'answer',
-    difference: { path: '/response', a: 'this way', b: 'that way' },
-  },
+const parting: ViewedComparison = {
+  said: ['They part at step 58, turn 12', 'The model was asked the same and answered something else at /response.'],
+  parting: { steps: { a: 58, b: 58 }, difference: { a: 'this way', b: 'that way' } },
 };
 
 async function opened(more = '', size: { readonly width?: number; readonly height?: number } = {}): Promise<OpenPage> {
@@ -316,7 +309,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
 
   it('says of what was not compared that it was not', async () => {
     const notes = ['A journal is damaged: a record is no record. What stands behind it was not compared.'];
-    const compared = { a: made.id, b: other.id, parting: null, notes };
+    const compared = { said: null, parting: null, notes };
     const server = await new StandInServer([made, other], compared).listen();
     onTestFinished(() => server.close());
     const { page, close } = await openPage(server.url(made.id, '&tab=compare'));

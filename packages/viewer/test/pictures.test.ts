@@ -22,11 +22,16 @@ const files = new Map([
   ['src/parse/header.ts', 'export function parseHeaders(text: string): Header[] {}\n'],
 ]);
 const difference = {
-  path: '/response/content/0/text',
   a: 'One test fails: it expects three headers and finds two.',
   b: 'I go another way here.',
 };
-const parting = { a: made.id, b: other.id, parting: { kind: 'answer', steps: { a: 58, b: 58 }, turn: 12, difference } };
+const parting = {
+  said: [
+    'They part at step 58, turn 12',
+    'The model was asked the same and answered something else at /response/content/0/text.',
+  ],
+  parting: { steps: { a: 58, b: 58 }, difference },
+} as const;
 
 const tabs: readonly (readonly [tab: string, prepare: (page: Page) => Promise<void>])[] = [
   [

@@ -6,10 +6,10 @@ import { useState } from 'preact/hooks';
 import type { View } from '../store/view.ts';
 import { duration } from '../text/words.ts';
 import { labelOf, laneOfKind } from '../trace/kinds.ts';
-import { useLoading } from './loading.ts';
-import { Output } from './side-panel.tsx';
+import { loaded, useLoading } from './loading.tsx';
+import { StepTexts } from './step-texts.tsx';
 import { wordsOf } from './steps.tsx';
-import { Diff, TextBlock, theirs } from './theirs.tsx';
+import { theirs } from './theirs.tsx';
 
 export function CallCard({ row, view }: { readonly row: number; readonly view: View }): JSX.Element {
   const { columns } = view.session;
@@ -39,25 +39,11 @@ export function CallCard({ row, view }: { readonly row: number; readonly view: V
 
 function CallBody({ row, view }: { readonly row: number; readonly view: View }): JSX.Element {
   const detail = useLoading(() => view.session.ask('detail', row), [row]);
-  if (detail.kind === 'loading') return <p class="note">Reading…</p>;
-  if (detail.kind === 'fault') return <p class="note">{detail.why}</p>;
-  const { edit, arguments: given, texts } = detail.value;
   return (
     <div class="call-body">
-      {texts.map(({ label, isWhy, text }) => (
-        <>
-          <h3>{label}</h3>
-          <TextBlock text={text} kind={isWhy ? 'why' : ''} />
-        </>
+      {loaded(detail, (there) => (
+        <StepTexts detail={there} view={view} />
       ))}
-      {edit !== null && <Diff edit={edit} />}
-      {given !== null && (
-        <>
-          <h3>Arguments</h3>
-          <TextBlock text={given} />
-        </>
-      )}
-      <Output row={row} view={view} />
       <button class="link" onClick={() => view.select(row)}>
         All of this step
       </button>

@@ -1,7 +1,7 @@
 /** The tab Compare: two sessions side by side, where they part, and their sums. */
 
 import { useSignal } from '@preact/signals';
-import type { ListedSession, ViewedComparison, ViewedFacts, ViewedParting } from '@svc/protocol/viewed-session.ts';
+import type { ListedSession, ViewedComparison, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 
@@ -12,7 +12,7 @@ import type { Session } from '../store/session.ts';
 import type { ServedSource, Source } from '../store/source.ts';
 import type { View } from '../store/view.ts';
 import { duration, minute } from '../text/words.ts';
-import { useLoading } from './loading.ts';
+import { useLoading } from './loading.tsx';
 import { useOpened } from './opened-session.ts';
 import { TextBlock, theirs } from './theirs.tsx';
 import { type RowAttributes, VirtualList } from './virtual-list.tsx';
@@ -94,20 +94,24 @@ function Compared({ id, view, facts, source, makeWorker }: CompareProps & { read
   );
 }
 
-function PartingPart({ comparison: { parting, notes = [] } }: { readonly comparison: ViewedComparison }): JSX.Element {
+function PartingPart({
+  comparison: { said, parting, notes = [] },
+}: {
+  readonly comparison: ViewedComparison;
+}): JSX.Element {
   const doubts = notes.map((note) => <p class="note">{theirs(note)}</p>);
-  if (parting === null)
+  if (said === null)
     return notes.length > 0 ? (
       <div class="parting">{doubts}</div>
     ) : (
       <p class="parting same">The same but for ids and times.</p>
     );
-  const { difference } = parting;
+  const difference = parting?.difference ?? null;
   return (
     <div class="parting" tabIndex={0}>
       {doubts}
-      <h2>They part {theirs(whereOf(parting))}</h2>
-      <p>{theirs(whatOf(parting))}</p>
+      <h2>{theirs(said[0])}</h2>
+      <p>{theirs(said[1])}</p>
       {difference !== null && (
         <div class="two">
           <Side title="This session">
@@ -131,33 +135,6 @@ function Side({ title, children }: { readonly title: string; readonly children: 
   );
 }
 
-function whereOf({ steps, task, turn }: ViewedParting): string {
-  const step = steps.a ?? steps.b;
-  if (step !== null) return `at step ${step}${turn === null ? '' : `, turn ${turn}`}`;
-  return task === null ? 'somewhere' : `at task ${task}`;
-}
-
-function whatOf({ kind, part, message, name, difference, steps }: ViewedParting): string {
-  const [called, which] = [name ?? 'it', part ?? 'part'];
-  const place = difference === null || difference.path === '' ? '' : ` at ${difference.path}`;
-  switch (kind) {
-    case 'task':
-      return 'The task was given another text.';
-    case 'end':
-      return 'The task came to another end.';
-    case 'missing':
-      return `Only ${steps.a === null ? 'the other session' : 'this session'} has this step: ${called}.`;
-    case 'answer':
-      return `The model was asked the same and answered something else${place}.`;
-    case 'request':
-      return message === null
-        ? `The model was asked with another ${which}${place}.`
-        : `Message ${message.number} of the request, of ${message.role ?? 'nobody'}, is not the same${place}.`;
-    default:
-      return `${called} was called with another ${which}${place}.`;
-  }
-}
-
 function SideBySide({
   a: session,
   b: other,
@@ -165,7 +142,7 @@ function SideBySide({
 }: {
   readonly a: Session;
   readonly b: Session;
-  readonly parting: ViewedParting | null;
+  readonly parting: ViewedComparison['parting'];
 }): JSX.Element {
   const mine = useLoading(() => session.ask('steps', null), [session.journal.value?.steps]);
   const its = useLoading(() => other.ask('steps', null), [other.journal.value?.steps]);

@@ -10,7 +10,7 @@ import { type FileEntry, resultPath, treeOf, type TreeLine } from '../store/file
 import type { Source } from '../store/source.ts';
 import type { View } from '../store/view.ts';
 import { counted, duration, size } from '../text/words.ts';
-import { useLoading } from './loading.ts';
+import { loaded, useLoading } from './loading.tsx';
 import { imageKind, Picture } from './picture.tsx';
 import { saveFile } from './save-file.ts';
 import { Changes, Diff, TextBlock, theirs } from './theirs.tsx';
@@ -171,12 +171,11 @@ async function save(source: Source, id: string, path: string): Promise<void> {
 function FileText({ file, facts, source }: { readonly file: FileEntry } & Omit<FilesProps, 'view'>): JSX.Element {
   const kind = imageKind(file.path);
   const text = useLoading(() => source.file(facts.id, file.path), [facts.id, file.path, file.bytes, file.rows.length]);
-  if (text.kind === 'loading') return <p class="note">Reading…</p>;
-  if (text.kind === 'fault') return <p class="note">{text.why}</p>;
-  if (kind !== null) return <Picture bytes={text.value} kind={kind} name={file.path} />;
-  if (text.value.subarray(0, 8000).includes(0)) return <p class="note">This is no text. Save it to look at it.</p>;
-  const decoded = new TextDecoder().decode(text.value);
-  return <TextBlock text={{ kind: 'text', text: decoded, more: 0 }} />;
+  return loaded(text, (bytes) => {
+    if (kind !== null) return <Picture bytes={bytes} kind={kind} name={file.path} />;
+    if (bytes.subarray(0, 8000).includes(0)) return <p class="note">This is no text. Save it to look at it.</p>;
+    return <TextBlock text={{ kind: 'text', text: new TextDecoder().decode(bytes), more: 0 }} />;
+  });
 }
 
 function Change({ row, view }: { readonly row: number; readonly view: View }): JSX.Element | null {

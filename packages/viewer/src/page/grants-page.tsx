@@ -4,11 +4,9 @@ import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { ComponentChildren, JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 
-import type { SessionStart, ShownText } from '../messages.ts';
-import { type GrantRow, grantRows, manifestLine, Uses } from '../store/grant-rows.ts';
+import { type GrantRow, grantRows, Uses } from '../store/grant-rows.ts';
 import type { View } from '../store/view.ts';
-import { count, counted, size } from '../text/words.ts';
-import { type Loading, useLoading } from './loading.ts';
+import { count, counted } from '../text/words.ts';
 import { Theirs, theirs } from './theirs.tsx';
 
 interface GrantsProps {
@@ -21,12 +19,13 @@ export function GrantsPage({ view, facts }: GrantsProps): JSX.Element {
   const start = session.start.value;
   const known = view.restedCount.value;
   const uses = useMemo(() => new Uses(session.columns, known), [known]);
-  const manifest = session.journal.value?.manifest ?? null;
-  const text = useLoading(async () => (manifest === null ? null : await session.ask('body', manifest)), [manifest]);
-  if (start === null) {
+  const { granted } = facts;
+  if (start === null || granted === null) {
     return <p class="empty">{session.whyEmpty('The trace does not say what this session was granted.')}</p>;
   }
-  const rows = grantRows(start, uses, session.hasEvidence.value);
+  // Where nothing holds programs to hosts, nobody sees where they connect.
+  const seesConnections = uses.hasConnections || (session.hasEvidence.value && start.achieved !== 'advisory');
+  const rows = grantRows(granted, uses, seesConnections);
   const recorded = rows.filter(({ use, isOpen }) => use !== null && (use.row !== -1 || !isOpen));
   const unused = recorded.filter(({ use }) => use?.row === -1);
   const refused = uses.refusals.reduce((sum, each) => sum + each.count, 0);
@@ -55,7 +54,7 @@ export function GrantsPage({ view, facts }: GrantsProps): JSX.Element {
           </p>
         </Card>
       </div>
-      <GrantTable rows={rows} view={view} manifest={manifestText(text)} />
+      <GrantTable rows={rows} view={view} />
       {uses.refusals.length > 0 && (
         <>
           <h2>Refused</h2>
@@ -73,17 +72,11 @@ export function GrantsPage({ view, facts }: GrantsProps): JSX.Element {
           </ul>
         </>
       )}
-      <Limits start={start} />
-      <h2>Not stopped</h2>
-      {facts.notStopped.length === 0 ? (
-        <p class="note">Not known for this session.</p>
-      ) : (
-        <ul class="sentences">
-          {facts.notStopped.map((sentence) => (
-            <li class="theirs">{theirs(sentence)}</li>
-          ))}
-        </ul>
-      )}
+      {granted.limits.length > 0 && <Sentences title="Limits" sentences={granted.limits} />}
+      <Sentences
+        title="Not stopped"
+        sentences={facts.notStopped.length > 0 ? facts.notStopped : ['Not known for this session.']}
+      />
     </section>
   );
 }
@@ -97,19 +90,26 @@ function Card({ title, children }: { readonly title: string; readonly children: 
   );
 }
 
-function manifestText(text: Loading<ShownText | null>): string {
-  return text.kind === 'there' && text.value?.kind === 'text' ? text.value.text : '';
+function Sentences({
+  title,
+  sentences,
+}: {
+  readonly title: string;
+  readonly sentences: readonly string[];
+}): JSX.Element {
+  return (
+    <>
+      <h2>{title}</h2>
+      <ul class="sentences">
+        {sentences.map((sentence) => (
+          <li class="theirs">{theirs(sentence)}</li>
+        ))}
+      </ul>
+    </>
+  );
 }
 
-function GrantTable({
-  rows,
-  view,
-  manifest,
-}: {
-  readonly rows: readonly GrantRow[];
-  readonly view: View;
-  readonly manifest: string;
-}): JSX.Element {
+function GrantTable({ rows, view }: { readonly rows: readonly GrantRow[]; readonly view: View }): JSX.Element {
   if (rows.length === 0) return <p class="empty">Nothing was granted beyond what every session has.</p>;
   return (
     <table class="grants">
@@ -133,7 +133,7 @@ function GrantTable({
       </thead>
       <tbody>
         {rows.slice(0, 1000).map((row) => (
-          <Grant row={row} view={view} manifest={manifest} />
+          <Grant row={row} view={view} />
         ))}
       </tbody>
     </table>
@@ -141,15 +141,12 @@ function GrantTable({
 }
 
 function Grant({
-  row: { kind, what, asked, use, isOpen },
+  row: { kind, what, line, use, isOpen },
   view,
-  manifest,
 }: {
   readonly row: GrantRow;
   readonly view: View;
-  readonly manifest: string;
 }): JSX.Element {
-  const line = asked === null || manifest === '' ? null : manifestLine(manifest, asked);
   return (
     <tr>
       <td class="muted">{kind}</td>
@@ -177,24 +174,5 @@ function Grant({
         )}
       </td>
     </tr>
-  );
-}
-
-function Limits({ start }: { readonly start: SessionStart }): JSX.Element | null {
-  const { limits } = start.grants;
-  if (limits.length === 0) return null;
-  return (
-    <>
-      <h2>Limits</h2>
-      <ul class="sentences">
-        {limits.map(({ resource, of, max, heldBy }) => (
-          <li class="theirs">
-            {theirs(`${resource} of a ${of}`)}:{' '}
-            {max === null ? 'no limit' : resource === 'memory' ? size(max) : count(max)}
-            {max !== null && <span class="faint"> held by {theirs(heldBy)}</span>}
-          </li>
-        ))}
-      </ul>
-    </>
   );
 }

@@ -6,7 +6,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { Session } from '../store/session.ts';
 import type { Source } from '../store/source.ts';
 import { type Tab, View } from '../store/view.ts';
-import { type Loading, useLoading } from './loading.ts';
+import { type Loading, useLoading } from './loading.tsx';
 import type { WorkerMaker } from './workers.ts';
 
 export interface OpenedSession {

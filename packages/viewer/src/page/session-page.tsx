@@ -15,7 +15,7 @@ import { FilesPage } from './files-page.tsx';
 import { GrantsPage } from './grants-page.tsx';
 import { Header } from './header.tsx';
 import { keyList, listenToKeys } from './keys.ts';
-import { useLoading } from './loading.ts';
+import { useLoading } from './loading.tsx';
 import { useOpened } from './opened-session.ts';
 import { QuestionBanner } from './question-banner.tsx';
 import { SidePanel } from './side-panel.tsx';

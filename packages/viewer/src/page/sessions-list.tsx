@@ -9,7 +9,7 @@ import type { ServedSource } from '../store/source.ts';
 import { count, counted, minute } from '../text/words.ts';
 import { goTo } from './address.ts';
 import { Logo, ThemeButton } from './header.tsx';
-import { type Loading, useLoading } from './loading.ts';
+import { type Loading, useLoading } from './loading.tsx';
 import { theirs } from './theirs.tsx';
 import { type RowAttributes, VirtualList } from './virtual-list.tsx';
 

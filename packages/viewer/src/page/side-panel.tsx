@@ -3,17 +3,18 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 
-import type { StepDetail, StepOutput } from '../messages.ts';
+import type { StepDetail } from '../messages.ts';
 import { sumsOf } from '../store/session-sums.ts';
 import { percents, summarize } from '../store/summary.ts';
 import type { View } from '../store/view.ts';
 import { count, duration } from '../text/words.ts';
 import * as kinds from '../trace/kind-numbers.ts';
-import { isCall, isPlanStep, labelOf, laneOfKind, lanes } from '../trace/kinds.ts';
+import { labelOf, laneOfKind, lanes } from '../trace/kinds.ts';
 import { address, goTo, linkTo } from './address.ts';
-import { useLoading } from './loading.ts';
+import { loaded, useLoading } from './loading.tsx';
+import { StepTexts } from './step-texts.tsx';
 import { wordsOf } from './steps.tsx';
-import { Diff, TextBlock, theirs } from './theirs.tsx';
+import { TextBlock, theirs } from './theirs.tsx';
 
 interface SidePanelProps {
   readonly view: View;
@@ -59,9 +60,9 @@ function Step({
         {labelOf(kind)}
         {word !== '' && <b class="bad"> · {word}</b>}
       </p>
-      {detail.kind === 'loading' && <p class="note">Reading…</p>}
-      {detail.kind === 'fault' && <p class="note">{detail.why}</p>}
-      {detail.kind === 'there' && <Detail detail={detail.value} view={view} isServed={isServed} />}
+      {loaded(detail, (there) => (
+        <Detail detail={there} view={view} isServed={isServed} />
+      ))}
     </>
   );
 }
@@ -78,14 +79,13 @@ function Detail({
   const kind = view.session.columns.kindOf(detail.row);
   const child = kind === kinds.child ? view.session.children.value.find(({ row }) => row === detail.row) : undefined;
   const childId = child?.sessionId ?? null;
-  const hasOutput = kind === kinds.model || kind === kinds.question || isCall(kind) || isPlanStep(kind);
   return (
     <>
       {detail.facts.length > 0 && (
         <dl class="facts">
           {detail.facts.map(([label, value]) => (
             <>
-              <dt>{label}</dt>
+              <dt class="theirs">{theirs(label)}</dt>
               <dd class="theirs">{theirs(value)}</dd>
             </>
           ))}
@@ -96,25 +96,7 @@ function Detail({
           Open the session of this child
         </button>
       )}
-      {detail.texts.map(({ label, isWhy, text }) => (
-        <>
-          <h3>{label}</h3>
-          <TextBlock text={text} kind={isWhy ? 'why' : ''} />
-        </>
-      ))}
-      {detail.edit !== null && (
-        <>
-          <h3>Change</h3>
-          <Diff edit={detail.edit} />
-        </>
-      )}
-      {detail.arguments !== null && (
-        <>
-          <h3>Arguments</h3>
-          <TextBlock text={detail.arguments} />
-        </>
-      )}
-      {hasOutput && <Output row={detail.row} view={view} />}
+      <StepTexts detail={detail} view={view} />
       {detail.eventId !== null && <CopyLink eventId={detail.eventId} isServed={isServed} />}
       <TraceLine detail={detail} />
     </>
@@ -130,37 +112,6 @@ function TraceLine({ detail }: { readonly detail: StepDetail }): JSX.Element {
         Line of the trace
       </button>
       {isOpen && <TextBlock text={detail.line} />}
-    </>
-  );
-}
-
-const partLabels = { text: 'Text', thinking: 'Thinking', output: 'Output', answer: 'Answer' } as const;
-
-/** What a step gave, out of the journal. */
-export function Output({
-  row,
-  view,
-  isBare = false,
-}: {
-  readonly row: number;
-  readonly view: View;
-  readonly isBare?: boolean;
-}): JSX.Element | null {
-  const output = useLoading(() => view.session.ask('output', row), [row, view.session.journal.value === null]);
-  if (output.kind === 'loading') return <p class="note">Reading…</p>;
-  if (output.kind === 'fault') return <p class="note">{output.why}</p>;
-  return <Parts output={output.value} isBare={isBare} />;
-}
-
-function Parts({ output, isBare }: { readonly output: StepOutput; readonly isBare: boolean }): JSX.Element {
-  return (
-    <>
-      {output.parts.map(({ kind, text }) => (
-        <>
-          {!isBare && <h3>{partLabels[kind]}</h3>}
-          <TextBlock text={text} kind={kind === 'text' || kind === 'answer' ? 'prose' : kind} />
-        </>
-      ))}
     </>
   );
 }

@@ -35,18 +35,8 @@ export function ToolBar({ view }: { readonly view: View }): JSX.Element {
         ))}
       </div>
       <span class="spring" />
-      {task !== undefined && (
-        <button class="filter chosen-task" title="Show all tasks" onClick={() => view.pickTask(onlyTask.value)}>
-          <span class="theirs">{theirs(task.text.slice(0, 60))}</span> <span aria-hidden="true">✕</span>
-          <span class="off">, show all tasks</span>
-        </button>
-      )}
-      {onlyName.value !== '' && (
-        <button class="filter chosen-task" title="Show all steps" onClick={() => void (onlyName.value = '')}>
-          <span class="theirs">{theirs(onlyName.value)}</span> <span aria-hidden="true">✕</span>
-          <span class="off">, show all steps</span>
-        </button>
-      )}
+      {task !== undefined && <Only text={task.text} what="tasks" onClick={() => view.pickTask(onlyTask.value)} />}
+      {onlyName.value !== '' && <Only text={onlyName.value} what="steps" onClick={() => void (onlyName.value = '')} />}
       {tab.value === 'steps' && (
         <>
           <button
@@ -75,6 +65,24 @@ export function ToolBar({ view }: { readonly view: View }): JSX.Element {
         </button>
       )}
     </div>
+  );
+}
+
+/** What alone is shown, until somebody presses it. */
+function Only({
+  text,
+  what,
+  onClick,
+}: {
+  readonly text: string;
+  readonly what: string;
+  readonly onClick: () => void;
+}): JSX.Element {
+  return (
+    <button class="filter chosen-task" title={`Show all ${what}`} onClick={onClick}>
+      <span class="theirs">{theirs(text.slice(0, 60))}</span> <span aria-hidden="true">✕</span>
+      <span class="off">, show all {what}</span>
+    </button>
   );
 }
 

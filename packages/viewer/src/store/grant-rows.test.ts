@@ -1,3 +1,4 @@
+import type { Granted } from '@svc/protocol/viewed-session.ts';
 import { describe, expect, it } from 'vitest';
 
 import { blockOf } from '../../test/support/block-of.ts';
@@ -8,20 +9,25 @@ import { summarize } from './summary.ts';
 const event = (type: string, at: number, fields: object = {}): string =>
   JSON.stringify({ event_type: type, event_id: 'e', timestamp: 1_700_000_000_000 + at, task_id: 'tsk_1', ...fields });
 
+const granted = (...uses: readonly (readonly [group: string, name: string])[]): Granted => ({
+  rows: uses.map((use) => ({ kind: '', what: use[1], line: null, use })),
+  limits: [],
+});
+
 describe('the grants of a session', () => {
   it.each([
-    ['localhost', 3, 'localhost'],
-    ['http://127.0.0.1:45877', 4, '127.0.0.1:45877'],
-    ['https://example.com', 5, 'example.com:443'],
-    ['http://example.com', 0, 'example.com:80'],
-    ['[::1]', 6, '[::1]'],
-    ['https://[::1]', 6, '[::1]:443'],
-    ['local', 0, 'local'],
-  ])('for %s have %i connections, whichever way they are spelt', (place, used, name) => {
+    ['localhost', 3],
+    ['127.0.0.1:45877', 4],
+    ['example.com:443', 5],
+    ['example.com:80', 0],
+    ['[::1]', 6],
+    ['[::1]:443', 6],
+    ['local', 0],
+  ])('for %s have %i connections', (place, used) => {
     const connected = (host: string, port: number, connections: number): string =>
       event('egress', 1, { task_id: undefined, host, port, allowed: true, by: 'programs', connections });
     const told = [
-      event('session_start', 0, { effective_grants: { network_allow: [place] } }),
+      event('session_start', 0),
       connected('localhost', 80, 1),
       connected('localhost', 45877, 2),
       connected('127.0.0.1', 45877, 4),
@@ -29,20 +35,16 @@ describe('the grants of a session', () => {
       connected('[::1]', 443, 6),
     ];
     const columns = new Columns();
-    const block = blockOf(told);
-    columns.put(block.rows);
-    const [row] = block.start === null ? [] : grantRows(block.start, new Uses(columns, told.length));
-    expect([row?.use?.used, row?.use?.name]).toEqual([used, name]);
+    columns.put(blockOf(told).rows);
+    const [row] = grantRows(granted(['connection', place]), new Uses(columns, told.length), true);
+    expect(row?.use?.used).toBe(used);
   });
 
   it('are used by the steps of a plan, each time that one was tried', () => {
     const step = (name: string, kind: string, attempts: number, outcome = 'passed'): string =>
       event('plan_step', 5, { step_id: name, kind, name, attempts, outcome });
     const told = [
-      event('session_start', 0, {
-        tools_declared: ['editor', 'submit-plan'],
-        effective_grants: { shell_allow: ['ls', 'wc', 'jq', 'git'], spawn_allow: ['c@1.0.0'], plan_submit: true },
-      }),
+      event('session_start', 0),
       step('ls', 'shell', 1),
       step('wc', 'shell', 3, 'failed'),
       step('jq', 'shell', 0, 'skipped'),
@@ -53,24 +55,32 @@ describe('the grants of a session', () => {
       event('tool_call', 6, { tool_name: 'submit-plan' }),
     ];
     const columns = new Columns();
-    const block = blockOf(told);
-    columns.put(block.rows);
-    const rows = block.start === null ? [] : grantRows(block.start, new Uses(columns, told.length));
-    expect(rows.map(({ what, use }) => [what, use?.used, use?.failed, use?.refused])).toEqual([
-      ['ls', 1, 0, 0],
-      ['wc', 3, 1, 0],
-      ['jq', 0, 0, 0],
-      ['git', 0, 0, 1],
-      ['c@1.0.0', 0, 0, 0],
-      ['several calls at once', 1, 0, 0],
-      ['editor', 1, 0, 0],
+    columns.put(blockOf(told).rows);
+    const known = granted(
+      ['command', 'ls'],
+      ['command', 'wc'],
+      ['command', 'jq'],
+      ['command', 'git'],
+      ['child', 'c'],
+      ['tool', 'submit-plan'],
+      ['tool', 'editor'],
+    );
+    const rows = grantRows(known, new Uses(columns, told.length), true);
+    expect(rows.map(({ what, use, isOpen }) => [what, use?.used, use?.failed, use?.refused, isOpen])).toEqual([
+      ['ls', 1, 0, 0, true],
+      ['wc', 3, 1, 0, true],
+      ['jq', 0, 0, 0, true],
+      ['git', 0, 0, 1, true],
+      ['c', 0, 0, 0, false],
+      ['submit-plan', 1, 0, 0, false],
+      ['editor', 1, 0, 0, false],
     ]);
   });
 
   it('are refused once by a refusal and the line of what was refused', () => {
     const host = { host: 'example.org', port: 80, by: 'programs', connections: 2 };
     const told = [
-      event('session_start', 0, { tools_declared: ['t'], effective_grants: { network_allow: ['example.org:80'] } }),
+      event('session_start', 0),
       event('refusal', 1, { task_id: undefined, what: 'host', name: 'example.org:80', rule: 'r', by: 'programs' }),
       event('refusal', 2, { what: 'tool', name: 'no-such-tool', rule: 'not offered', by: 'svc' }),
       event('tool_call', 3, { tool_name: 'no-such-tool', is_error: true }),
@@ -81,15 +91,14 @@ describe('the grants of a session', () => {
       event('egress', 8, { ...host, task_id: undefined, allowed: true }),
     ];
     const columns = new Columns();
-    const block = blockOf(told);
-    columns.put(block.rows);
+    columns.put(blockOf(told).rows);
     const uses = new Uses(columns, told.length);
     expect(uses.refusals.map(({ name, count }) => [name, count])).toEqual([
       ['example.org:80', 1],
       ['no-such-tool', 1],
       ['t', 1],
     ]);
-    const rows = block.start === null ? [] : grantRows(block.start, uses);
+    const rows = grantRows(granted(['connection', 'example.org:80'], ['tool', 't']), uses, true);
     expect(rows.map(({ use }) => [use?.used, use?.failed, use?.refused])).toEqual([
       [2, 0, 1],
       [1, 1, 1],

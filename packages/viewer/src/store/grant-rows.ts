@@ -1,6 +1,6 @@
 /** Sets what a session was granted against what it used: from both follows what could be taken away. */
 
-import type { SessionStart } from '../messages.ts';
+import type { Granted } from '@svc/protocol/viewed-session.ts';
 import * as kinds from '../trace/kind-numbers.ts';
 import { isCall, isPlanStep } from '../trace/kinds.ts';
 import * as flags from '../trace/row-flags.ts';
@@ -10,8 +10,8 @@ import { tellsAgain } from './told-again.ts';
 export interface GrantRow {
   readonly kind: string;
   readonly what: string;
-  /** What of the manifest asked for it: a section, and a word in it. */
-  readonly asked: readonly [section: string, value: string] | null;
+  /** Of the manifest, the one that asks for it; null where that is not known. */
+  readonly line: number | null;
   /** Null where a trace does not record the use of such a grant. */
   readonly use: Use | null;
   /** Whether a command that was called may have started it: no trace tells of that. */
@@ -108,98 +108,14 @@ function groupOf(kind: number, bits: number): string | null {
   return isCall(kind) || kind === kinds.planStep ? 'tool' : null;
 }
 
-const planTool = 'submit-plan';
-
-/** It takes something away. */
-const narrows = 'read_only';
-
-interface FlagRow extends Pick<GrantRow, 'kind' | 'what' | 'asked'> {
-  /** The tool that comes with it, whose use is its use. */
-  readonly tool: string | null;
-}
-
-/** What is granted or not, by its name in a scope. One that is not here is shown by that name. */
-const flagRows: ReadonlyMap<string, FlagRow> = new Map([
-  [
-    'workdir_exec',
-    {
-      kind: 'Programs',
-      what: 'those that the agent writes may run',
-      asked: ['filesystem', 'workdir_exec'],
-      tool: null,
-    },
-  ],
-  [
-    'unix_sockets',
-    { kind: 'Sockets', what: 'UNIX sockets of the host', asked: ['network', 'unix_sockets'], tool: null },
-  ],
-  ['plan_submit', { kind: 'Plans', what: 'several calls at once', asked: ['plan', 'submit'], tool: planTool }],
-]);
-
-/** A row for everything that was granted. */
-export function grantRows(
-  { grants, tools, achieved }: SessionStart,
-  uses: Uses,
-  hasEvidence = false,
-): readonly GrantRow[] {
-  const { shell, network, spawn, env, preopens, filesystemScope, projectFolder } = grants;
-  // Where nothing holds programs to hosts, nobody sees where they connect.
-  const seesConnections = uses.hasConnections || (hasEvidence && achieved !== 'advisory');
-  const hasCalled = shell.some((name) => uses.of('command', name).used > 0);
-  const rows: GrantRow[] = [];
-  const add = (kind: string, what: string, asked: GrantRow['asked'], use: Use | null = null): void =>
-    void rows.push({ kind, what, asked, use, isOpen: kind === 'Command' && hasCalled });
-  for (const name of shell) add('Command', name, ['shell', name], uses.of('command', name));
-  if (projectFolder !== null)
-    add('Project folder', `${projectFolder.path}, ${accessOf(projectFolder.isWritable)}`, null);
-  if (filesystemScope !== null)
-    add('Files', `${filesystemScope} of the workdir alone`, ['filesystem', filesystemScope]);
-  for (const { artifact, runtime, path, isWritable, stores } of preopens) {
-    const place = path === '.' ? 'the workdir' : path;
-    const reach = place === null ? 'no files' : `${place}, ${accessOf(isWritable)}`;
-    const held = stores.length === 0 ? '' : `; state: ${stores.join(', ')}`;
-    const use = runtime === 'tool' ? uses.of('tool', artifact) : null;
-    add(`Files of the ${runtime || 'artifact'}`, `${artifact}: ${reach}${held}`, ['artifacts', artifact], use);
-  }
-  for (const place of network) {
-    const use = seesConnections ? uses.of('connection', addressOf(place)) : null;
-    add('Network', place, ['network', place.replace(/:\d+$/, '')], use);
-  }
-  for (const name of spawn) add('Child', name, ['spawn', name], uses.of('child', name.replace(/@.*$/, '')));
-  for (const name of env) add('Variable', name, ['env', name]);
-  for (const flag of grants.flags) {
-    if (flag === narrows) continue;
-    const { kind, what, asked, tool } = flagRows.get(flag) ?? { kind: 'Grant', what: flag, asked: null, tool: null };
-    add(kind, what, asked, tool === null ? null : uses.of('tool', tool));
-  }
-  // Tools of servers and of the runtime, which see no files.
-  const known = new Set([...preopens.map(({ artifact }) => artifact), ...shell, planTool]);
-  for (const name of tools) if (!known.has(name)) add('Tool', name, ['artifacts', name], uses.of('tool', name));
-  return rows;
-}
-
-/** `host`, or `host:port`, as connections are counted: a grant with a scheme is for one port, written or not. */
-function addressOf(place: string): string {
-  const [, https, host = place, port] = /^http(s?):\/\/(.+?)(:\d+)?$/.exec(place) ?? [];
-  return https === undefined ? place : host + (port ?? (https === '' ? ':80' : ':443'));
-}
-
-function accessOf(isWritable: boolean): string {
-  return isWritable ? 'read and write' : 'read';
-}
-
-/** The line of a manifest that asks for something: the first one with this word behind the start of its section. Null where there is none. */
-export function manifestLine(
-  manifest: string,
-  [section, value]: readonly [section: string, value: string],
-): number | null {
-  const lines = manifest.slice(0, 200_000).split('\n');
-  const start = lines.findIndex((line) => new RegExp(`^\\s*(?:- )?${section}\\s*:`).test(line));
-  if (start === -1) return null;
-  const found = lines.findIndex((line, index) => index >= start && holdsWord(line, value));
-  return found === -1 ? null : found + 1;
-}
-
-function holdsWord(line: string, word: string): boolean {
-  return new RegExp(`(?<![\\w-])${word.replaceAll(/\W/g, '\\$&')}(?![\\w-])`).test(line);
+/** What was used of each grant; null where a trace does not record it. `seesConnections`: somebody sees where programs connect. */
+export function grantRows({ rows }: Granted, uses: Uses, seesConnections: boolean): readonly GrantRow[] {
+  const hasCalled = rows.some(({ use }) => use?.[0] === 'command' && uses.of(...use).used > 0);
+  return rows.map(({ kind, what, line, use }) => ({
+    kind,
+    what,
+    line,
+    use: use === null || (use[0] === 'connection' && !seesConnections) ? null : uses.of(...use),
+    isOpen: use?.[0] === 'command' && hasCalled,
+  }));
 }

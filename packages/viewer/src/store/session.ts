@@ -30,7 +30,6 @@ export interface Sums {
 export interface JournalState {
   readonly version: number;
   readonly steps: number;
-  readonly manifest: string | null;
 }
 
 /** As much of a Worker as is used here. */

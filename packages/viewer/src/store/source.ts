@@ -103,6 +103,7 @@ export const unknownFacts: ViewedFacts = {
   has: { trace: true, journal: false, files: false },
   notes: [],
   notStopped: [],
+  granted: null,
 };
 
 export class HeldSource {

@@ -1,3 +1,4 @@
+import type { Granted } from '@svc/protocol/viewed-session.ts';
 import { describe, expect, it } from 'vitest';
 
 import { blockOf } from '../../test/support/block-of.ts';
@@ -7,7 +8,7 @@ import { busyLanes } from './busy-lanes.ts';
 import { Columns } from './columns.ts';
 import { conversationOf } from './conversation.ts';
 import { treeOf } from './file-tree.ts';
-import { grantRows, manifestLine, Uses } from './grant-rows.ts';
+import { grantRows, Uses } from './grant-rows.ts';
 import { Session } from './session.ts';
 import { percents, summarize } from './summary.ts';
 import { View } from './view.ts';
@@ -23,14 +24,6 @@ const lines = [
     task_id: undefined,
     capsule: { name: 'c', version: '1' },
     containment: { declared: 'scoped', achieved: 'sealed', mechanism: 'm' },
-    tools_declared: ['git', 'svc-tool-editor', 'delegate'],
-    effective_grants: {
-      shell_allow: ['git', 'jq'],
-      spawn_allow: ['reviewer@1.0.0'],
-      network_allow: ['api.example.com:443'],
-      env_allow: ['CI'],
-      preopens: [{ artifact: 'svc-tool-editor', runtime: 'tool', path: '.', writable: true }],
-    },
   }),
   event('task_received', 1, { text: 'Do it.' }),
   event('task_start', 2, { attempt: 1 }),
@@ -61,6 +54,20 @@ const lines = [
     duration_ms: 2999,
   }),
 ];
+
+const granted: Granted = {
+  rows: (
+    [
+      ['Command', 'git', ['command', 'git']],
+      ['Command', 'jq', ['command', 'jq']],
+      ['Files', 'the workdir', ['tool', 'svc-tool-editor']],
+      ['Network', 'api.example.com:443', ['connection', 'api.example.com:443']],
+      ['Child', 'reviewer@1.0.0', ['child', 'reviewer']],
+      ['Variable', 'CI', null],
+    ] as const
+  ).map(([kind, what, use]) => ({ kind, what, line: null, use })),
+  limits: [],
+};
 
 function read(): { readonly columns: Columns; readonly block: Block } {
   const columns = new Columns();
@@ -185,17 +192,16 @@ describe('the rows of a trace', () => {
   });
 
   it('say what of the grants was used', () => {
-    const { columns, block } = read();
+    const { columns } = read();
     const uses = new Uses(columns, lines.length);
-    const rows = block.start === null ? [] : grantRows(block.start, uses);
-    expect(rows.map(({ kind, what, use }) => [kind, what, use?.used ?? null, use?.failed ?? null])).toEqual([
-      ['Command', 'git', 1, 0],
-      ['Command', 'jq', 0, 0],
-      ['Files of the tool', 'svc-tool-editor: the workdir, read and write', 1, 1],
-      ['Network', 'api.example.com:443', null, null],
-      ['Child', 'reviewer@1.0.0', 1, 0],
-      ['Variable', 'CI', null, null],
-      ['Tool', 'delegate', 0, 0],
+    const rows = grantRows(granted, uses, false);
+    expect(rows.map(({ what, use }) => [what, use?.used ?? null, use?.failed ?? null])).toEqual([
+      ['git', 1, 0],
+      ['jq', 0, 0],
+      ['the workdir', 1, 1],
+      ['api.example.com:443', null, null],
+      ['reviewer@1.0.0', 1, 0],
+      ['CI', null, null],
     ]);
     expect(uses.refusals).toEqual([{ name: 'other', detail: 'refused: not granted', count: 1, row: 8 }]);
   });
@@ -223,7 +229,7 @@ describe('the grants of a session', () => {
     const block = blockOf(told);
     columns.put(block.rows);
     const uses = new Uses(columns, told.length);
-    const rows = block.start === null ? [] : grantRows(block.start, uses, block.hasEvidence);
+    const rows = grantRows(granted, uses, true);
     const use = (what: string): unknown => rows.find((row) => row.what === what)?.use;
     expect(use('api.example.com:443')).toEqual({
       used: 7,
@@ -240,31 +246,9 @@ describe('the grants of a session', () => {
     expect(block.hasEvidence).toBe(true);
   });
 
-  it('that are given or not have a row where they are given, also one that the page does not know', () => {
-    const start = JSON.parse(lines[0] ?? '{}') as { effective_grants: object };
-    const flags = {
-      workdir_exec: true,
-      read_only: true,
-      unix_sockets: false,
-      plan_submit: true,
-      constructor: true,
-      later_flag: 1,
-      new_flag: true,
-    };
-    const granting = JSON.stringify({ ...start, effective_grants: flags });
-    const { start: begun } = blockOf([granting]);
-    const rows = begun === null ? [] : grantRows(begun, new Uses(new Columns(), 0));
-    expect(rows.slice(0, 4).map(({ kind, what, asked }) => [kind, what, asked])).toEqual([
-      ['Programs', 'those that the agent writes may run', ['filesystem', 'workdir_exec']],
-      ['Plans', 'several calls at once', ['plan', 'submit']],
-      ['Grant', 'constructor', null],
-      ['Grant', 'new_flag', null],
-    ]);
-  });
-
   it('are never used where the trace would have told', () => {
-    const { columns, block } = read();
-    const rows = block.start === null ? [] : grantRows(block.start, new Uses(columns, lines.length), true);
+    const { columns } = read();
+    const rows = grantRows(granted, new Uses(columns, lines.length), true);
     expect(rows.find(({ kind }) => kind === 'Network')?.use).toEqual({
       used: 0,
       failed: 0,
@@ -347,7 +331,7 @@ describe('two sessions side by side', () => {
   });
 });
 
-describe('files and manifests', () => {
+describe('files', () => {
   it('are a tree with the result first', () => {
     const file = (path: string): Parameters<typeof treeOf>[0][number] => ({
       path,
@@ -361,20 +345,5 @@ describe('files and manifests', () => {
         ({ depth, name }) => `${' '.repeat(depth)}${name}`,
       ),
     ).toEqual(['out/result.txt', 'out', ' b', 'src', ' a', '  x.ts', ' b.ts', 'README']);
-  });
-
-  it('name the line that asks for a grant', () => {
-    const manifest =
-      'name: git\ncapabilities:\n  shell:\n    allow:\n      - github\n      - git\n  env: { allow: [CI] }\n';
-    expect(manifestLine(manifest, ['shell', 'git'])).toBe(6);
-    expect(manifestLine(manifest, ['env', 'CI'])).toBe(7);
-    expect(manifestLine(manifest, ['spawn', 'git'])).toBe(null);
-    expect(
-      manifestLine('capabilities:\n  filesystem:\n    scope: .\n    workdir_exec: true\n', [
-        'filesystem',
-        'workdir_exec',
-      ]),
-    ).toBe(4);
-    expect(manifestLine('shell: { allow: [sh] }', ['shell', 'sh'])).toBe(1);
   });
 });

@@ -29,7 +29,6 @@ export class JournalIndex {
   readonly #answers = new Map<string, string[]>();
   /** Null until the first record. */
   version: number | null = null;
-  manifest: string | null = null;
 
   get stepCount(): number {
     return this.#steps.size;
@@ -93,9 +92,6 @@ export class JournalIndex {
   #record(record: JsonObject): void {
     const place = textIn(record['e'], longestPlace);
     switch (record['k']) {
-      case 'setup':
-        this.manifest ??= hashIn(record['manifest']);
-        return;
       case 'task':
         this.#tasks.set(textIn(record['id'], 128), this.#tasks.size);
         return;

@@ -194,8 +194,8 @@ export class SessionReader {
   }
 
   #tellJournal(): void {
-    const { version, stepCount: steps, manifest } = this.#journal;
-    if (version !== null) this.#post({ kind: 'journal', version, steps, manifest });
+    const { version, stepCount: steps } = this.#journal;
+    if (version !== null) this.#post({ kind: 'journal', version, steps });
   }
 
   readonly #answers: Answers = {
@@ -203,7 +203,6 @@ export class SessionReader {
     output: (row: number) => this.#output(row),
     find: (eventId: string) => this.#find(eventId),
     search: (words: string) => this.#search(words),
-    body: async (sha256: string) => shown(await this.#bodies(sha256)),
     result: async (task: number) => {
       const hash = this.#journal.resultOf(this.#blocks.taskIds[task] ?? '');
       if (hash === undefined || hash === null) return { kind: 'none', why: this.#whyNoText() };

@@ -2,21 +2,10 @@
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import type { ShownText, StepDetail } from '../messages.ts';
-import {
-  countIn,
-  countOrNull,
-  objectIn,
-  parseLine,
-  prettyJson,
-  textIn,
-  textOrNull,
-  wholeOrNull,
-} from '../trace/checked.ts';
+import { parseLine, prettyJson, preview, textIn, textOrNull } from '../trace/checked.ts';
 import { editOf } from '../trace/file-edit.ts';
 import { count, duration, moment, size } from '../text/words.ts';
 import { mostShown, shownText } from './bodies.ts';
-
-type Fact = readonly [label: string, value: string];
 
 /** Never throws, whatever the line holds. */
 export function detailOf(line: string, row: number): StepDetail {
@@ -36,74 +25,37 @@ export function detailOf(line: string, row: number): StepDetail {
   };
 }
 
-/** A text of at most so many characters, or what else a value reads as; null for what it should not be. */
-type Read = number | ((value: unknown, event: JsonObject) => string | null);
+/** What is shown elsewhere, or says nothing to a person. */
+const passedOver: ReadonlySet<string> = new Set(
+  'event_type event_id parent_id session_id task_id context_id tool_call_id tool_name skill_name command_name arguments effective_grants grant_evidence error reason detail text prompt feedback retries'.split(
+    ' ',
+  ),
+);
+const mostFacts = 60;
+const longestFact = 300;
 
-/** Each key of an event that is a plain value worth a row, in words. */
-const readers: readonly (readonly [key: string, label: string, read: Read])[] = [
-  ['turn', 'Turn', number],
-  ['attempt', 'Attempt', number],
-  ['model', 'Model', 100],
-  ['stop_reason', 'Stopped for', 60],
-  ['outcome', 'Outcome', 60],
-  ['state', 'State', 30],
-  ['status', 'Status', (value) => textOrNull(value, 30) ?? number(value)],
-  ['duration_ms', 'Took', spelt(duration)],
-  ['ttfb_ms', 'First byte after', spelt(duration)],
-  ['usage', 'Tokens', tokens],
-  ['cache_read_tokens', 'From the cache', spelt((value) => `${count(value)} tokens`)],
-  ['cache_write_tokens', 'To the cache', spelt((value) => `${count(value)} tokens`)],
-  ['cost', 'Cost', (value) => number(value) ?? textOrNull(value, 40)],
-  ['provider', 'Provider', 100],
-  ['exit_code', 'Exit code', number],
-  [
-    'content_bytes',
-    'Output',
-    (value, event) => {
-      const bytes = spelt(size)(value);
-      return bytes !== null && event['truncated'] === true ? `${bytes}, cut` : bytes;
-    },
-  ],
-  ['tool_kind', 'Runs as', 30],
-  ['origin', 'From', 30],
-  ['trust', 'Trust', 30],
-  ['capsule', 'Capsule', 100],
-  ['version', 'Version', 40],
-  ['child_session_id', 'Session', 100],
-  ['hook_name', 'Hook', 100],
-  ['event', 'Event', 60],
-  ['path', 'Path', 300],
-  ['host', 'Host', 200],
-  ['port', 'Port', (value) => (wholeOrNull(value) === null ? null : `${value as number}`)],
-  ['what', 'What', 30],
-  ['name', 'Name', 300],
-  ['change', 'Change', 30],
-  ['connections', 'Connections', number],
-  ['bytes_in', 'Came in', spelt(size)],
-  ['bytes_out', 'Went out', spelt(size)],
-  ['rule', 'Rule', 200],
-  ['by', 'By', 100],
-  ['principal', 'By', 100],
-  ['plan_id', 'Plan', 100],
-  ['step_id', 'Plan step', 100],
-  ['messages_before', 'Messages before', number],
-  ['messages_after', 'Messages after', number],
-  ['timestamp', 'At', spelt(moment)],
-];
-
-function factsOf(event: JsonObject): readonly Fact[] {
-  return readers.flatMap(([key, label, read]): Fact[] => {
-    const value = typeof read === 'number' ? textOrNull(event[key], read) : read(event[key], event);
-    return value === null ? [] : [[label, value]];
-  });
+/** All else that an event has, by its keys as words. */
+function factsOf(event: JsonObject): StepDetail['facts'] {
+  return Object.entries(event)
+    .slice(0, mostFacts)
+    .flatMap(([key, value]): StepDetail['facts'] => {
+      const shown = passedOver.has(key) || value === false || value === null ? '' : factOf(key, value);
+      return shown === '' ? [] : [[labelOf(key.slice(0, longestFact)), shown]];
+    });
 }
 
-/** Of a count, as `spell` has it. */
-function spelt(spell: (value: number) => string): (value: unknown) => string | null {
-  return (value) => {
-    const known = countOrNull(value);
-    return known === null ? null : spell(known);
-  };
+function labelOf(key: string): string {
+  const words = key === 'ttfb_ms' ? 'first byte after' : key.replace(/_ms$/, '').replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function factOf(key: string, value: unknown): string {
+  if (value === true) return 'yes';
+  // A port is a name.
+  if (typeof value !== 'number' || key === 'port') return preview(value, longestFact);
+  if (key === 'timestamp' || key === 'start_ms') return moment(value);
+  if (key.endsWith('_ms')) return duration(value);
+  return /(?:^|_)bytes(?:_|$)/.test(key) ? size(value) : count(value);
 }
 
 /** Longer texts of an event, and whether they say why something went wrong. */
@@ -129,16 +81,4 @@ function textsOf(event: JsonObject): StepDetail['texts'] {
 
 function jsonText(value: unknown, line = ''): ShownText {
   return shownText((line.length > mostShown ? null : prettyJson(value)) ?? line);
-}
-
-function number(value: unknown): string | null {
-  const whole = wholeOrNull(value);
-  if (whole !== null) return count(whole);
-  return typeof value === 'number' && Math.abs(value) < 1e15 ? String(value) : null;
-}
-
-function tokens(value: unknown): string | null {
-  const { input_tokens: input, output_tokens: output } = objectIn(value);
-  if (countOrNull(input) === null && countOrNull(output) === null) return null;
-  return `${count(countIn(input))} in, ${count(countIn(output))} out`;
 }

@@ -105,11 +105,11 @@ describe('a session that is read', () => {
       [1, 2, 3, 4, 5].map(async (row) => ((await reader.ask('detail', row)) as StepDetail).facts[0]),
     );
     expect(facts).toEqual([
-      ['Attempt', '1'],
+      ['Timestamp', expect.any(String)],
       ['Step', '#1'],
       ['Step', '#2'],
       ['Step', '#3'],
-      ['Outcome', 'answered'],
+      ['Timestamp', expect.any(String)],
     ]);
   });
 
@@ -259,11 +259,26 @@ describe('the detail of a line', () => {
         tool_name: 'e',
         turn: 3,
         duration_ms: 1500,
+        usage: { input_tokens: 7, output_tokens: 2 },
+        ttfb_ms: 20,
+        content_bytes: 1500,
+        is_error: false,
+        exit_code: null,
+        truncated: true,
+        of_later: 'x',
         arguments: { command: 'patch', path: 'a', old_text: 'x', new_text: 'y' },
       }),
       7,
     );
-    expect(detail.facts.map(([label, value]) => `${label}: ${value}`).slice(0, 2)).toEqual(['Turn: 3', 'Took: 1.5 s']);
+    expect(detail.facts.slice(1)).toEqual([
+      ['Turn', '3'],
+      ['Duration', '1.5 s'],
+      ['Usage', 'input_tokens: 7, output_tokens: 2'],
+      ['First byte after', '20 ms'],
+      ['Content bytes', '1.5 KB'],
+      ['Truncated', 'yes'],
+      ['Of later', 'x'],
+    ]);
     expect([detail.arguments, detail.edit?.lines]).toEqual([
       null,
       [
@@ -274,12 +289,11 @@ describe('the detail of a line', () => {
   });
 
   it('says who gave a task, answered or stopped', () => {
-    expect(detailOf(line('session_stop', { principal: 'operator' }), 7).facts[0]).toEqual(['By', 'operator']);
+    expect(detailOf(line('session_stop', { principal: 'operator' }), 7).facts[1]).toEqual(['Principal', 'operator']);
   });
 
   it('has all digits of a port', () => {
-    expect(detailOf(line('egress', { host: 'h', port: 45_877 }), 7).facts[1]).toEqual(['Port', '45877']);
-    expect(detailOf(line('egress', { host: 'h', port: '1' }), 7).facts[1]?.[0]).toBe('At');
+    expect(detailOf(line('egress', { host: 'h', port: 45_877 }), 7).facts[2]).toEqual(['Port', '45877']);
   });
 
   it('is the line itself where it is damaged, cut to what is shown', () => {

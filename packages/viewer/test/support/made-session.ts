@@ -34,7 +34,8 @@ class Chance {
   }
 }
 
-const manifest = `name: fix-the-parser
+/** What sessions that are made ask for. */
+export const manifest = `name: fix-the-parser
 version: 1.2.0
 artifacts:
   - { name: svc-tool-editor, version: 1.0.0 }

@@ -67,6 +67,7 @@ export function elementsOf(
     has: { trace: true, journal: journal !== undefined, files: false },
     notes: [],
     notStopped: [],
+    granted: null,
     ...facts,
   };
   return {

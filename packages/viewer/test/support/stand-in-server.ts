@@ -5,6 +5,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
+import { grantedIn } from '@svc/svc/cli/view/recorded-grants.ts';
+import type { ViewedComparison, ViewedFacts } from '@svc/protocol/viewed-session.ts';
+import { manifest } from './made-session.ts';
 import { documentOf } from './page-document.ts';
 
 export interface StandInSession {
@@ -33,9 +36,9 @@ export class StandInServer {
   refuses = 0;
   readonly #server: Server;
   readonly #sessions: readonly StandInSession[];
-  readonly #compare: unknown;
+  readonly #compare: ViewedComparison | null;
 
-  constructor(sessions: readonly StandInSession[], compare: unknown = null) {
+  constructor(sessions: readonly StandInSession[], compare: ViewedComparison | null = null) {
     this.#sessions = sessions;
     this.#compare = compare;
     this.#server = createServer((request, response) => {
@@ -118,6 +121,14 @@ function rowOf({ id, row }: StandInSession): unknown {
   };
 }
 
+/** As the server tells it; of a session with a journal, with the lines of its manifest. */
+function grantedOf({ trace, journal }: StandInSession): ViewedFacts['granted'] {
+  const [first = ''] = typeof trace === 'string' ? trace.split('\n', 1) : [];
+  return first.startsWith('{"event_type":"session_start"')
+    ? grantedIn(first, journal === undefined ? '' : manifest)
+    : null;
+}
+
 async function serveSession(
   session: StandInSession,
   what: string,
@@ -139,6 +150,7 @@ async function serveSession(
           'What can be read here can be sent to any destination of network allow.',
           'A bug of the kernel can undo all of this.',
         ],
+        granted: grantedOf(session),
         ...session.facts,
       });
       return;

@@ -4,10 +4,12 @@ import { busy, HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { inOwnTurns } from '@svc/kit/own-turn.ts';
 import type { ViewedComparison } from '@svc/protocol/viewed-session.ts';
 import { comparing, type Comparison } from '../trace/diff.ts';
+import { saidOf } from './said-parting.ts';
 import type { ViewedSession } from './viewed-session.ts';
 
-/** What `svc trace diff --json` says, and what was found damaged on the way. */
+/** What `svc trace diff --json` says, the same in words, and what was found damaged on the way. */
 interface ComparisonAnswer extends Comparison {
+  readonly said: ViewedComparison['said'];
   readonly notes?: readonly string[];
 }
 
@@ -33,11 +35,14 @@ async function compared(a: ViewedSession, b: ViewedSession): Promise<ComparisonA
     try {
       const steps = comparing({ session: a.id, reader: first.reader }, { session: b.id, reader: second.reader });
       const { comparison, damage } = await inOwnTurns(steps);
-      if (damage === null) return comparison;
+      const { parting } = comparison;
+      const answer = { ...comparison, said: parting === null ? null : saidOf(parting) };
+      if (damage === null) return answer;
       const note = `A journal is damaged: a record ${damage.why}. What stands behind it was not compared.`;
       // A step that one of them lacks may stand behind the damage.
-      const isSure = comparison.parting?.kind !== 'missing';
-      return { ...comparison, parting: isSure ? comparison.parting : null, notes: [note] };
+      return parting?.kind === 'missing'
+        ? { ...comparison, said: null, parting: null, notes: [note] }
+        : { ...answer, notes: [note] };
     } finally {
       second.close();
     }

@@ -11,6 +11,8 @@ export interface TraceLook {
   readonly notes: readonly string[];
   /** What its session could do although its grants might suggest otherwise. */
   readonly notStopped: readonly string[];
+  /** The line that says what was granted; null where it does not begin with one that has a bound. */
+  readonly start: string | null;
   /** Paths in the workdir, each once. */
   readonly changed: readonly string[];
   /** More were changed than are named. */
@@ -51,7 +53,7 @@ export class TraceLooks {
     }
     if (this.#isTooLong) notes.push(`Line ${seen.count + 1} of the trace is longer than 16 MiB.`);
     if (size > 0 && !isLive) notes.push(...this.#endOf(file, size));
-    return { notes, notStopped: seen.notStopped, changed: [...seen.changed], isCut: seen.isCut };
+    return { notes, notStopped: seen.notStopped, start: seen.start, changed: [...seen.changed], isCut: seen.isCut };
   }
 
   #endOf(file: LineFile, size: number): readonly string[] {
@@ -89,6 +91,7 @@ class SeenLines {
   ends = false;
   isCut = false;
   notStopped: readonly string[] = [];
+  start: string | null = null;
   readonly changed = new Set<string>();
 
   /** What a line says of itself at its beginning and its end; only one that tells of a file is parsed, and one that another program wrote. */
@@ -100,8 +103,10 @@ class SeenLines {
       this.odd += 1;
     }
     if (this.count === 1) this.begins = type === 'session_start';
-    if (this.begins && this.count === 1 && line.length <= longestStart)
-      this.notStopped = notStoppedIn(line.toString('utf8'));
+    if (this.begins && this.count === 1 && line.length <= longestStart) {
+      this.start = line.toString('utf8');
+      this.notStopped = notStoppedIn(this.start);
+    }
     this.ends = type === 'session_end';
     if (type === 'file_change' && line.length <= longestChange) this.#takeChange(line);
   }

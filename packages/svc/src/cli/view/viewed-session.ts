@@ -21,6 +21,7 @@ import { removedAt, thisUser, traceFile } from '../trace/recorded-sessions.ts';
 import { factsOf, type SessionFacts } from '../trace/session-facts.ts';
 import { shownMinute } from '../trace/shown-values.ts';
 import type { MadeTraces } from './made-traces.ts';
+import { grantedIn } from './recorded-grants.ts';
 import { type TraceLook, TraceLooks } from './trace-look.ts';
 
 export interface OpenReader {
@@ -132,25 +133,35 @@ export async function viewedFacts(
     has: { trace: look !== null, journal: journal !== null, files: session.workdir() !== null },
     notes: [...(look?.notes ?? ['There is no trace of the session.']), ...(journal?.notes ?? []), ...session.notes()],
     notStopped: look?.notStopped ?? [],
+    granted: look?.start == null ? null : grantedIn(look.start, journal?.manifest ?? ''),
   };
 }
 
-function journalFacts(
-  reader: JournalReader,
-  damage: Damage | null,
-): { capture: 'content' | 'meta' | 'none'; notes: readonly string[] } {
+interface JournalFacts {
+  readonly capture: ViewedFacts['capture'];
+  readonly notes: readonly string[];
+  /** '' where it is not kept. */
+  readonly manifest: string;
+}
+
+function journalFacts(reader: JournalReader, damage: Damage | null): JournalFacts {
   try {
     const opening = reader.opening();
     if (opening === null)
-      return { capture: 'none', notes: ['The journal does not begin as one of this version of svc.'] };
+      return { capture: 'none', notes: ['The journal does not begin as one of this version of svc.'], manifest: '' };
     // Of one that grows, its end alone is looked at.
     if (damage === null) reader.lastStep();
     const { capture, trusted } = opening.open;
+    const manifest = opening.setup === null ? null : reader.body(opening.setup.manifest);
     const doubt = 'Commands of the session could have written its journal: it ran with less than scoped containment.';
-    return { capture, notes: [...(trusted ? [] : [doubt]), ...(damage === null ? [] : [noteOf(damaged(damage))])] };
+    return {
+      capture,
+      notes: [...(trusted ? [] : [doubt]), ...(damage === null ? [] : [noteOf(damaged(damage))])],
+      manifest: manifest?.kind === 'text' ? manifest.text : '',
+    };
   } catch (error) {
     if (!(error instanceof Diagnostic) || error.code !== 'E-RUN-073') throw error;
-    return { capture: 'none', notes: [noteOf(error)] };
+    return { capture: 'none', notes: [noteOf(error)], manifest: '' };
   }
 }
 

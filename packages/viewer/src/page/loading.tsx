@@ -1,5 +1,6 @@
 /** Values that come later: what a component shows until then, and where they do not come at all. */
 
+import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 import { SourceFault } from '../worker/byte-sources.ts';
@@ -25,4 +26,10 @@ export function useLoading<Value>(load: () => Promise<Value>, inputs: readonly u
     };
   }, inputs);
   return state;
+}
+
+/** What is shown of a value, once it is there. */
+export function loaded<Value>(state: Loading<Value>, show: (value: Value) => JSX.Element): JSX.Element {
+  if (state.kind === 'there') return show(state.value);
+  return <p class="note">{state.kind === 'fault' ? state.why : 'Reading…'}</p>;
 }

@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+
+import { grantedIn } from './recorded-grants.ts';
+
+const line = (grants: object, tools: readonly string[] = []): string =>
+  JSON.stringify({ event_type: 'session_start', tools_declared: tools, effective_grants: grants });
+
+describe('what a session was granted', () => {
+  it('is a row each, with what uses it', () => {
+    const { rows, limits } = grantedIn(
+      line(
+        {
+          shell_allow: ['git', 'jq'],
+          spawn_allow: ['reviewer@1.0.0'],
+          network_allow: ['api.example.com:443'],
+          env_allow: ['CI'],
+          plan_submit: true,
+          preopens: [
+            { artifact: 'svc-tool-editor', runtime: 'tool', path: '.', writable: true },
+            { artifact: 'svc-hook-debug', runtime: 'hook', path: null, writable: false, state: ['seen'] },
+          ],
+          limits: [
+            { resource: 'processes', of: 'session', max: 1280, held_by: 'cgroup-v2' },
+            { resource: 'memory', of: 'session', max: 2_147_483_648, held_by: 'cgroup-v2' },
+            { resource: 'memory', of: 'program', max: null, held_by: 'nothing' },
+          ],
+        },
+        ['git', 'svc-tool-editor', 'submit-plan', 'delegate'],
+      ),
+      '',
+    );
+    expect(rows.map(({ kind, what, use }) => [kind, what, use])).toEqual([
+      ['Command', 'git', ['command', 'git']],
+      ['Command', 'jq', ['command', 'jq']],
+      ['Files of the tool', 'svc-tool-editor: the workdir, read and write', ['tool', 'svc-tool-editor']],
+      ['Files of the hook', 'svc-hook-debug: no files; state: seen', null],
+      ['Network', 'api.example.com:443', ['connection', 'api.example.com:443']],
+      ['Child', 'reviewer@1.0.0', ['child', 'reviewer']],
+      ['Variable', 'CI', null],
+      ['Plans', 'several calls at once', ['tool', 'submit-plan']],
+      ['Tool', 'delegate', ['tool', 'delegate']],
+    ]);
+    expect(limits).toEqual([
+      'processes of a session: 1,280, held by cgroup-v2',
+      'memory of a session: 2.1 GB, held by cgroup-v2',
+      'memory of a program: no limit',
+    ]);
+  });
+
+  it('is a row where it is given or not and given, also one that this version does not know', () => {
+    const flags = {
+      workdir_exec: true,
+      read_only: true,
+      unix_sockets: false,
+      plan_submit: true,
+      constructor: true,
+      later_flag: 1,
+      new_flag: true,
+    };
+    const { rows } = grantedIn(line(flags), 'filesystem:\n  workdir_exec: true\n');
+    expect(rows.map(({ kind, what, line: asked }) => [kind, what, asked])).toEqual([
+      ['Programs', 'those that the agent writes may run', 2],
+      ['Plans', 'several calls at once', null],
+      ['Grant', 'constructor', null],
+      ['Grant', 'new_flag', null],
+    ]);
+  });
+
+  it.each([
+    ['localhost', 'localhost'],
+    ['http://127.0.0.1:45877', '127.0.0.1:45877'],
+    ['https://example.com', 'example.com:443'],
+    ['http://example.com', 'example.com:80'],
+    ['[::1]', '[::1]'],
+    ['https://[::1]', '[::1]:443'],
+  ])('is used by connections as they are counted where it is %s', (place, name) => {
+    expect(grantedIn(line({ network_allow: [place] }), '').rows[0]?.use).toEqual(['connection', name]);
+  });
+
+  it('is asked for by the first line with its word in its section', () => {
+    const manifest =
+      'name: git\ncapabilities:\n  shell:\n    allow:\n      - github\n      - git\n  env: { allow: [CI] }\n';
+    const { rows } = grantedIn(line({ shell_allow: ['git'], env_allow: ['CI'], spawn_allow: ['git'] }), manifest);
+    expect(rows.map(({ kind, line: number }) => [kind, number])).toEqual([
+      ['Command', 6],
+      ['Child', null],
+      ['Variable', 7],
+    ]);
+    const scope = 'capabilities:\n  filesystem:\n    scope: .\n    workdir_exec: true\n';
+    expect(grantedIn(line({ workdir_exec: true }), scope).rows[0]?.line).toBe(4);
+    expect(grantedIn(line({ shell_allow: ['sh'] }), 'shell: { allow: [sh] }').rows[0]?.line).toBe(1);
+  });
+
+  it.each([
+    ['no JSON', '{'],
+    ['a list', '[]'],
+    ['of other forms', line({ shell_allow: 'git', preopens: 7, limits: {}, project_folder: [], env_allow: [7] })],
+  ])('is nothing where the line is %s', (_what, text) => {
+    expect(grantedIn(text, 'shell: x')).toEqual({ rows: [], limits: [] });
+  });
+});

@@ -1,0 +1,142 @@
+/** Lists what a session was granted, from the first line of its trace, with the line of its manifest that asks for each. */
+
+import { asJsonObject, isFiniteNumber, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
+import type { Granted } from '@svc/protocol/viewed-session.ts';
+import { shownBytes, shownCount } from '../trace/shown-values.ts';
+
+/** Of each list of a scope, which anybody may have written. */
+const mostItems = 500;
+const longestText = 300;
+const longestManifest = 200_000;
+
+/** A section of a manifest, and a word in it. */
+type Asked = readonly [section: string, word: string];
+
+/** What of the rows of a trace uses a grant. */
+type UsedBy = Granted['rows'][number]['use'];
+
+const planTool = 'submit-plan';
+
+/** It takes something away. */
+const narrows = 'read_only';
+
+interface FlagRow {
+  readonly kind: string;
+  readonly what: string;
+  readonly asked: Asked | null;
+  readonly use: UsedBy;
+}
+
+/** What is granted or not, by its name in a scope. One that is not here is shown by that name. */
+const flagRows: ReadonlyMap<string, FlagRow> = new Map([
+  [
+    'workdir_exec',
+    { kind: 'Programs', what: 'those that the agent writes may run', asked: ['filesystem', 'workdir_exec'], use: null },
+  ],
+  [
+    'unix_sockets',
+    { kind: 'Sockets', what: 'UNIX sockets of the host', asked: ['network', 'unix_sockets'], use: null },
+  ],
+  ['plan_submit', { kind: 'Plans', what: 'several calls at once', asked: ['plan', 'submit'], use: ['tool', planTool] }],
+]);
+
+/** Of a line `session_start`. What is missing or of another form is passed over; `manifest` is its text, '' where that is not known. */
+export function grantedIn(line: string, manifest: string): Granted {
+  const event = parseJsonObject(line) ?? {};
+  const grants = objectIn(event['effective_grants']);
+  const list = new GrantList(manifest.slice(0, longestManifest));
+  const { path: folder, writable } = objectIn(grants['project_folder']);
+  const [scope] = textsIn([grants['filesystem_scope']]);
+  const shell = textsIn(grants['shell_allow']);
+  for (const name of shell) list.add('Command', name, ['shell', name], ['command', name]);
+  if (typeof folder === 'string')
+    list.add('Project folder', `${folder.slice(0, longestText)}, ${accessOf(writable)}`, null);
+  if (scope !== undefined) list.add('Files', `${scope} of the workdir alone`, ['filesystem', scope]);
+  const preopens = objectsIn(grants['preopens']);
+  for (const preopen of preopens) addPreopen(preopen, list);
+  for (const place of textsIn(grants['network_allow']))
+    list.add('Network', place, ['network', place.replace(/:\d+$/, '')], ['connection', addressOf(place)]);
+  for (const name of textsIn(grants['spawn_allow']))
+    list.add('Child', name, ['spawn', name], ['child', name.replace(/@.*$/, '')]);
+  for (const name of textsIn(grants['env_allow'])) list.add('Variable', name, ['env', name]);
+  for (const flag of textsIn(Object.keys(grants).filter((name) => grants[name] === true))) {
+    if (flag === narrows) continue;
+    const { kind, what, asked, use } = flagRows.get(flag) ?? { kind: 'Grant', what: flag, asked: null, use: null };
+    list.add(kind, what, asked, use);
+  }
+  // Tools of servers and of the runtime, which see no files.
+  const known = new Set([...preopens.map(({ artifact }) => artifact), ...shell, planTool]);
+  for (const name of textsIn(event['tools_declared']))
+    if (!known.has(name)) list.add('Tool', name, ['artifacts', name], ['tool', name]);
+  return { rows: list.rows, limits: objectsIn(grants['limits']).map(limitOf) };
+}
+
+class GrantList {
+  readonly rows: Granted['rows'][number][] = [];
+  readonly #manifest: readonly string[];
+
+  constructor(manifest: string) {
+    this.#manifest = manifest.split('\n');
+  }
+
+  add(kind: string, what: string, asked: Asked | null, use: UsedBy = null): void {
+    this.rows.push({ kind, what, line: asked === null ? null : this.#lineOf(asked), use });
+  }
+
+  /** The first line with this word behind the start of its section, from 1; null where there is none. */
+  #lineOf([section, word]: Asked): number | null {
+    const start = this.#manifest.findIndex((line) => new RegExp(`^\\s*(?:- )?${section}\\s*:`).test(line));
+    if (start === -1) return null;
+    const pattern = new RegExp(`(?<![\\w-])${word.replaceAll(/\W/g, '\\$&')}(?![\\w-])`);
+    const found = this.#manifest.findIndex(
+      (line, index) => index >= start && line.includes(word) && pattern.test(line),
+    );
+    return found === -1 ? null : found + 1;
+  }
+}
+
+function addPreopen(preopen: JsonObject, list: GrantList): void {
+  const [artifact = '', runtime = 'artifact'] = textsIn([preopen['artifact'], preopen['runtime']]);
+  const { path, writable } = preopen;
+  const place = path === '.' ? 'the workdir' : typeof path === 'string' ? path.slice(0, longestText) : null;
+  const stores = textsIn(preopen['state']);
+  const reach = place === null ? 'no files' : `${place}, ${accessOf(writable)}`;
+  const held = stores.length === 0 ? '' : `; state: ${stores.join(', ')}`;
+  const use = runtime === 'tool' ? (['tool', artifact] as const) : null;
+  list.add(`Files of the ${runtime}`, `${artifact}: ${reach}${held}`, ['artifacts', artifact], use);
+}
+
+/** `host`, or `host:port`, as connections are counted: a grant with a scheme is for one port, written or not. */
+function addressOf(place: string): string {
+  const [, https, host = place, port] = /^http(s?):\/\/(.+?)(:\d+)?$/.exec(place) ?? [];
+  return https === undefined ? place : host + (port ?? (https === '' ? ':80' : ':443'));
+}
+
+function accessOf(writable: unknown): string {
+  return writable === true ? 'read and write' : 'read';
+}
+
+/** One line for people. */
+function limitOf({ resource, of, max, held_by: heldBy }: JsonObject): string {
+  const [what = '', whose = '', how = ''] = [resource, of, heldBy].map((each) => `${textsIn([each])[0] ?? ''}`);
+  if (!isFiniteNumber(max)) return `${what} of a ${whose}: no limit`;
+  return `${what} of a ${whose}: ${what === 'memory' ? sizeOf(max) : shownCount(max)}, held by ${how}`;
+}
+
+function sizeOf(bytes: number): string {
+  return bytes < 1e9 ? shownBytes(bytes) : `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
+function objectIn(value: unknown): JsonObject {
+  return asJsonObject(value) ?? {};
+}
+
+function objectsIn(value: unknown): readonly JsonObject[] {
+  return (Array.isArray(value) ? value.slice(0, mostItems) : []).map(objectIn);
+}
+
+/** Those of a list that are texts and not empty. */
+function textsIn(value: unknown): readonly string[] {
+  const items: readonly unknown[] = Array.isArray(value) ? value.slice(0, mostItems) : [];
+  return items.flatMap((each) => (typeof each === 'string' && each !== '' ? [each.slice(0, longestText)] : []));
+}
