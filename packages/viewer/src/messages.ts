@@ -77,11 +77,10 @@ export interface Block {
 
 export type FromWorker =
   | Block
-  /** The trace is read to its end: what comes now is new. `tailBytes` belong to a line that never ended. */
-  | { readonly kind: 'whole'; readonly bytes: number; readonly tailBytes: number }
+  /** The trace is read to its end: what comes now is new. */
+  | { readonly kind: 'whole' }
   | {
       readonly kind: 'journal';
-      readonly version: number;
       readonly steps: number;
     }
   /** Null while nothing tells what the capsule does. */

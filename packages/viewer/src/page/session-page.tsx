@@ -199,18 +199,11 @@ function Notes({
   readonly facts: ViewedFacts;
   readonly unsent: string;
 }): JSX.Element | null {
-  const { whole, lost, journal } = view.session;
-  const tail = whole.value?.tailBytes ?? 0;
+  const lost = view.session.lost.value;
   const notes = [
     ...facts.notes,
     ...(unsent === '' ? [] : [`The question does not wait any more. Your answer was not sent: ${unsent}`]),
-    ...(lost.value === '' ? [] : [lost.value]),
-    ...(tail > 0 && !facts.notes.some((note) => note.includes('middle of a line'))
-      ? ['The trace ends in the middle of a line: what was cut off is not shown.']
-      : []),
-    ...(journal.value !== null && journal.value.version !== 1
-      ? ['The journal was written by a later version of svc: texts of answers and outputs are not shown.']
-      : []),
+    ...(lost === '' ? [] : [lost]),
   ];
   if (notes.length === 0) return null;
   return (

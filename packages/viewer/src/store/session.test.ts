@@ -13,6 +13,6 @@ it('the rows of a session are not waited for once their trace cannot be read', (
   tell({ kind: 'lost', what: 'trace', why: 'It is gone.' });
   expect(session.whyEmpty('none')).toBe('It is gone.');
   const other = new Session(worker, place);
-  tell({ kind: 'whole', bytes: 0, tailBytes: 0 });
+  tell({ kind: 'whole' });
   expect(other.whyEmpty('none')).toBe('none');
 });

@@ -28,7 +28,6 @@ export interface Sums {
 }
 
 export interface JournalState {
-  readonly version: number;
   readonly steps: number;
 }
 
@@ -54,8 +53,8 @@ export class Session {
   readonly children: Signal<readonly Child[]> = signal([]);
   readonly hasEvidence: Signal<boolean> = signal(false);
   readonly sums: Signal<Sums> = signal({ input: 0, output: 0, modelCalls: 0, failed: 0 });
-  /** The end of the trace is read; null until then. */
-  readonly whole: Signal<{ readonly bytes: number; readonly tailBytes: number } | null> = signal(null);
+  /** Another value each time that the trace is read to its end; null until then. */
+  readonly whole: Signal<object | null> = signal(null);
   readonly journal: Signal<JournalState | null> = signal(null);
   /** What the capsule does, and when that was told; null where nothing tells it. */
   readonly live: Signal<(LiveNow & { readonly at: number }) | null> = signal<

@@ -25,8 +25,7 @@ export class LineStore {
   count = 0;
   /** Bytes that came, with those of a line that has not ended. */
   bytes = 0;
-  /** Bytes of a line that has not ended. */
-  tailBytes = 0;
+  #tailBytes = 0;
 
   constructor(longest: number = longestLine) {
     this.#longest = longest;
@@ -45,7 +44,7 @@ export class LineStore {
     const begun = this.#pending.length > 0 ? this.#lines(joined([...this.#pending, bytes.subarray(0, first)])) : [];
     const lines = this.#lines(bytes.subarray(begun.length > 0 ? first : 0, last));
     this.#pending = [];
-    this.tailBytes = 0;
+    this.#tailBytes = 0;
     return [...begun, ...lines, ...this.#hold(bytes.subarray(last))];
   }
 
@@ -83,11 +82,11 @@ export class LineStore {
 
   #hold(bytes: Uint8Array): readonly string[] {
     if (bytes.length > 0) this.#pending.push(bytes);
-    this.tailBytes += bytes.length;
-    if (this.tailBytes <= this.#longest) return [];
+    this.#tailBytes += bytes.length;
+    if (this.#tailBytes <= this.#longest) return [];
     const beginning = joined([(this.#pending[0] ?? bytes).subarray(0, 1000), Uint8Array.of(lineFeed)]);
     this.#pending = [];
-    this.tailBytes = 0;
+    this.#tailBytes = 0;
     this.#isSkipping = true;
     return this.#lines(beginning);
   }

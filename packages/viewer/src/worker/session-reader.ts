@@ -190,12 +190,12 @@ export class SessionReader {
   }
 
   #tellWhole(): void {
-    this.#post({ kind: 'whole', bytes: this.#lines.bytes, tailBytes: this.#lines.tailBytes });
+    this.#post({ kind: 'whole' });
   }
 
   #tellJournal(): void {
     const { version, stepCount: steps } = this.#journal;
-    if (version !== null) this.#post({ kind: 'journal', version, steps });
+    if (version !== null) this.#post({ kind: 'journal', steps });
   }
 
   readonly #answers: Answers = {
