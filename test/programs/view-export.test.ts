@@ -61,8 +61,8 @@ async function exported(
 }
 
 describe('svc view --export', () => {
-  it('writes the trace, and the journal without its texts', patience, async () => {
-    const { workspace, id, folder } = await recorded();
+  it('writes the trace, and the steps of its lines without their texts', patience, async () => {
+    const { workspace, id } = await recorded();
     const { code, stdout, stderr } = await svc(workspace, ['view', '--export', 'page.html']);
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
@@ -72,10 +72,19 @@ describe('svc view --export', () => {
     const html = readFileSync(join(workspace.folder, 'page.html'), 'utf8');
     expect(statSync(join(workspace.folder, 'page.html')).mode & 0o777).toBe(0o600);
     const elements = elementsOf(html);
-    expect(Object.keys(elements)).toEqual(['svc-facts', 'svc-trace', 'svc-journal']);
+    expect(Object.keys(elements)).toEqual(['svc-facts', 'svc-trace', 'svc-texts']);
     expect(elements['svc-trace']).toBe(readFileSync(tracePath(workspace, id), 'utf8'));
-    const records = linesOf(readFileSync(join(folder, 'journal.jsonl'), 'utf8'));
-    expect(linesOf(elements['svc-journal'])).toEqual(records.map(({ data: _data, cut: _cut, ...rest }) => rest));
+    const types = linesOf(elements['svc-trace']).map(({ event_type: type }) => type);
+    const why = 'Not in this file: it was exported without texts.';
+    const text = { kind: 'none', why };
+    const bare = (row: number, step: number): unknown => [`row/${row}`, { step, parts: [{ kind: 'output', text }] }];
+    const [asked, called] = [types.indexOf('inference'), types.indexOf('shell')];
+    expect(linesOf(elements['svc-texts'])).toEqual([
+      bare(asked, 1),
+      bare(called, 2),
+      bare(types.lastIndexOf('inference'), 3),
+      [expect.stringMatching(/^result\/tsk_/), text],
+    ]);
     const listed = await svc(workspace, ['sessions', '--json']);
     expect(JSON.parse(elements['svc-facts'] ?? '')).toEqual({
       id,
@@ -95,7 +104,9 @@ describe('svc view --export', () => {
   });
 
   it('adds texts and files where it is told to, and says before how much that is', patience, async () => {
-    const { workspace, id, folder } = await recorded();
+    const { workspace, id, folder } = await recorded(
+      'mkdir -p out && echo blue | tee out/colour.txt && printf "\\377\\000" > out/odd.bin',
+    );
     const { stderr, stdout } = await svc(workspace, [
       'view',
       id.slice(-4),
@@ -107,8 +118,17 @@ describe('svc view --export', () => {
     ]);
     const html = readFileSync(join(workspace.folder, 'a.html'), 'utf8');
     const elements = elementsOf(html);
-    const bodies = linesOf(readFileSync(join(folder, 'journal.jsonl'), 'utf8')).filter(({ k }) => k === 'body');
-    expect(linesOf(elements['svc-bodies'])).toEqual(bodies.map(({ sha256, data }) => ({ sha256, text: data })));
+    const journal = linesOf(readFileSync(join(folder, 'journal.jsonl'), 'utf8'));
+    // What the model was asked is not shown, and not given away.
+    const shown = new Set(journal.map(({ k, value, result }) => (k === 'end' ? value : k === 'task-end' ? result : 0)));
+    const bodies = journal.filter(({ k, sha256 }) => k === 'body' && shown.has(sha256));
+    const text = (said: string): object => ({ kind: 'text', text: said, more: 0 });
+    expect(linesOf(elements['svc-texts']).map((held) => Object.values(held)[1])).toEqual([
+      { step: 1, parts: [] },
+      { step: 2, parts: [{ kind: 'output', text: text(expect.stringMatching(/stdout:\nblue\n/) as string) }] },
+      { step: 3, parts: [{ kind: 'text', text: text('Done.') }] },
+      text('Done.'),
+    ]);
     expect(linesOf(elements['svc-files'])).toEqual([
       { path: 'out/colour.txt', bytes: 5, text: 'blue\n' },
       { path: 'out/odd.bin', bytes: 2, text: null },
@@ -130,9 +150,9 @@ describe('svc view --export', () => {
   it('takes the secrets of today out of all of it', patience, async () => {
     const { workspace } = await recorded(`mkdir -p out && echo ${secret} > out/key.txt && echo ${secret}`);
     const plain = await exported(workspace, ['--bodies', '--files']);
-    for (const element of ['svc-trace', 'svc-bodies', 'svc-files']) expect(plain[element]).toContain(secret);
+    for (const element of ['svc-trace', 'svc-texts', 'svc-files']) expect(plain[element]).toContain(secret);
     const clean = await exported(workspace, ['--bodies', '--files'], { env: { SERVICE_TOKEN: secret } });
-    expect(Object.keys(clean)).toEqual(['svc-facts', 'svc-trace', 'svc-journal', 'svc-bodies', 'svc-files']);
+    expect(Object.keys(clean)).toEqual(['svc-facts', 'svc-trace', 'svc-texts', 'svc-files']);
     expect(Object.values(clean).join('')).not.toContain('canary');
     expect(linesOf(clean['svc-files'])[0]).toEqual({ path: 'out/key.txt', bytes: 33, text: '[secret]\n' });
     expect(clean['svc-trace']).toBe(plain['svc-trace']?.replaceAll(secret, '[secret]'));
@@ -155,7 +175,7 @@ describe('svc view --export', () => {
     const trace = tracePath(workspace, id);
     truncateSync(trace, statSync(trace).size - 10);
     const journal = join(folder, 'journal.jsonl');
-    writeFileSync(journal, readFileSync(journal, 'utf8').replace('Paint the shed.', 'Paint the boat.'));
+    writeFileSync(journal, readFileSync(journal, 'utf8').replace('"data":"Done."', '"data":"Boat."'));
     const elements = await exported(workspace, ['--bodies']);
     expect(elements['svc-trace']).toMatch(/"event_type":"task_end".*\n$/);
     expect(JSON.parse(elements['svc-facts'] ?? '')).toMatchObject({
@@ -167,7 +187,8 @@ describe('svc view --export', () => {
       ],
     });
     // The text that was changed is another than its hash says: it is not given away as what it is not.
-    expect(elements['svc-bodies']).not.toContain('boat');
+    expect(elements['svc-texts']).toContain('The journal is damaged: record');
+    expect(elements['svc-texts']).not.toContain('Boat.');
   });
 
   it('writes a trace of anybody, and refuses what an export cannot hold', patience, async () => {

@@ -99,6 +99,24 @@ describe('the page of recorded sessions', () => {
       'Paint the shed.',
       'text/plain; charset=utf-8',
     ]);
+    const events = trace
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const types = events.map(({ event_type: type }) => type);
+    const text = { kind: 'text', text: 'Done.', more: 0 };
+    expect(await view.json(`/s/${id}/row/${types.lastIndexOf('inference')}`)).toEqual({
+      step: 3,
+      parts: [{ kind: 'text', text }],
+    });
+    for (const row of [0, types.length, 999_999_999])
+      expect(await view.json(`/s/${id}/row/${row}`)).toEqual({ step: null, parts: [] });
+    expect(await view.json(`/s/${id}/result/${String(events[1]?.['task_id'])}`)).toEqual(text);
+    expect(((await view.json(`/s/${id}/steps`)) as { name: string }[]).map(({ name }) => name)).toEqual([
+      'scripted',
+      'sh',
+      'scripted',
+    ]);
     expect(await view.json(`/s/${id}/files`)).toEqual({
       files: [
         { path: 'out/deep/colour.txt', bytes: 5 },
@@ -111,7 +129,14 @@ describe('the page of recorded sessions', () => {
       [200, 'blue\n', 'attachment', 'text/plain; charset=utf-8'],
     );
     expect((await view.ask(`/s/${id}/events`)).status).toBe(410);
-    for (const path of ['/', '/sessions', `/s/${id}/trace`, `/s/${id}/body/${'0'.repeat(64)}`, '/none']) {
+    for (const path of [
+      '/',
+      '/sessions',
+      `/s/${id}/trace`,
+      `/s/${id}/row/0`,
+      `/s/${id}/body/${'0'.repeat(64)}`,
+      '/none',
+    ]) {
       expect({ path, ...Object.fromEntries((await view.ask(path)).headers) }).toMatchObject({ path, ...everyAnswer });
     }
   });
@@ -248,6 +273,10 @@ describe('the page of recorded sessions', () => {
       `/s/${id}/file/out`,
       `/s/${id}/body/${sha256Hex('Another secret.')}`,
       `/s/${id}/body/..%2F..%2Ftrace.jsonl`,
+      `/s/${id}/row/-1`,
+      `/s/${id}/row/1e3`,
+      `/s/${id}/row/..%2F0`,
+      `/s/${id}/result/%E0%A4%A`,
       `/s/${id}/none`,
       `/s/..%2F${id}/trace`,
       '/s/../trace',

@@ -1,5 +1,7 @@
 /** What `svc view` answers to its page, as docs/viewer.md "What the page asks" has it. Both are of one version: what is typed here is looked at by the server alone. */
 
+import type { ShownText } from './shown-text.ts';
+
 /** A row of the list of sessions, as `svc sessions --json` writes it. */
 export interface ListedSession {
   readonly session_id: string;
@@ -57,6 +59,29 @@ export interface ViewedFiles {
   readonly files: readonly ViewedFile[];
   /** There are more. */
   readonly truncated: boolean;
+}
+
+/** The texts of the step that a line of a trace tells of. */
+export interface StepTexts {
+  /** As `svc trace show` has it; null for a line of no step. */
+  readonly step: number | null;
+  readonly parts: readonly { readonly kind: 'text' | 'thinking' | 'output' | 'answer'; readonly text: ShownText }[];
+}
+
+/** What an exported page holds of texts, a line each: what its server would answer at a path of the session, `row/7` or `result/tsk_1`. */
+export type HeldAnswer = readonly [path: string, answer: StepTexts | ShownText];
+
+/** A step as it is set beside that of another session. */
+export interface JournalStep {
+  /** From 1. */
+  readonly number: number;
+  /** The same for steps of two sessions that stand at the same place. */
+  readonly key: string;
+  readonly port: string;
+  readonly name: string;
+  readonly turn: number | null;
+  readonly ms: number | null;
+  readonly failed: boolean;
 }
 
 /** Where two sessions part: of what `svc trace diff --json` writes that which a page shows. */

@@ -1,6 +1,7 @@
 /** What a page and its worker say to each other. */
 
-import type { LiveNow } from '@svc/protocol/viewed-session.ts';
+import type { ShownText } from '@svc/protocol/shown-text.ts';
+import type { JournalStep, LiveNow, StepTexts } from '@svc/protocol/viewed-session.ts';
 
 /** Rows as columns: names and details are for people, the rest is for drawing and counting. Times are milliseconds since the session began. */
 export interface RowBlock {
@@ -79,14 +80,10 @@ export type FromWorker =
   | Block
   /** The trace is read to its end: what comes now is new. */
   | { readonly kind: 'whole' }
-  | {
-      readonly kind: 'journal';
-      readonly steps: number;
-    }
   /** Null while nothing tells what the capsule does. */
   | { readonly kind: 'live'; readonly now: LiveNow | null }
   /** Reading has ended before the end of the file. */
-  | { readonly kind: 'lost'; readonly what: 'trace' | 'journal'; readonly why: string }
+  | { readonly kind: 'lost'; readonly why: string }
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'fault'; readonly id: number; readonly message: string };
 
@@ -100,22 +97,19 @@ export type Place =
   | {
       readonly kind: 'held';
       /** Gzip in base64. */ readonly trace: string;
-      readonly journal: string | null;
-      readonly bodies: string | null;
+      readonly texts: string | null;
     };
 
 export type ToWorker =
   | { readonly kind: 'open'; readonly place: Place }
-  /** What there is beside the trace of a session that a server has. */
-  | { readonly kind: 'more'; readonly hasJournal: boolean; readonly isLive: boolean }
+  /** The session of a server runs. */
+  | { readonly kind: 'live' }
   | { readonly kind: 'ask'; readonly id: number; readonly what: keyof Questions; readonly about: unknown };
 
 /** What a page may ask of its worker, and what it gets. */
 export interface Questions {
   /** All that the side panel shows of a row. */
   readonly detail: { readonly about: number; readonly answer: StepDetail };
-  /** What a row gave: the answer of the model, the output of a call. */
-  readonly output: { readonly about: number; readonly answer: StepOutput };
   /** The row of an event id; -1 for none. */
   readonly find: { readonly about: string; readonly answer: number };
   /** Rows of whose lines a value holds a text, in small letters; at most 100,000. */
@@ -126,12 +120,7 @@ export interface Questions {
   readonly steps: { readonly about: null; readonly answer: readonly JournalStep[] };
 }
 
-/** A text as far as a page shows it, or why there is none. */
-export type ShownText =
-  | { readonly kind: 'text'; readonly text: string; /** Characters that follow. */ readonly more: number }
-  | { readonly kind: 'none'; readonly why: string };
-
-export interface StepDetail {
+export interface LineDetail {
   readonly row: number;
   readonly eventId: string | null;
   readonly facts: readonly (readonly [label: string, value: string])[];
@@ -141,9 +130,8 @@ export interface StepDetail {
   readonly line: ShownText;
 }
 
-export interface StepOutput {
-  readonly parts: readonly { readonly kind: 'text' | 'thinking' | 'output' | 'answer'; readonly text: ShownText }[];
-}
+/** With what it gave: the answer of the model, the output of a call. */
+export type StepDetail = LineDetail & StepTexts;
 
 /** `-` and `+` lines and those between. */
 export type DiffLine = readonly [sign: '-' | '+' | ' ', text: string];
@@ -164,16 +152,4 @@ export interface FileChanges {
   readonly removed: number;
   /** Rows of the calls that changed it. */
   readonly rows: readonly number[];
-}
-
-export interface JournalStep {
-  /** From 1. */
-  readonly number: number;
-  /** The same for steps of two sessions that stand at the same place. */
-  readonly key: string;
-  readonly port: string;
-  readonly name: string;
-  readonly turn: number | null;
-  readonly ms: number | null;
-  readonly hasFailed: boolean;
 }

@@ -54,7 +54,7 @@ describe.skipIf(chromiumPath === null)(
       onTestFinished(() => rmSync(folder, { recursive: true }));
       const [first = ''] = attempts;
       const file = join(folder, 'export.html');
-      const elements = elementsOf(
+      const elements = await elementsOf(
         { id: 'ses_hostile', ...hostile },
         { notes: attempts.slice(0, 20), of: 'a later version', has: first },
       );

@@ -414,7 +414,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     const folder = mkdtempSync(join(tmpdir(), 'svc-viewer-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = join(folder, 'export.html');
-    writeFileSync(file, documentOf({ kind: 'exported', elements: elementsOf(made) }).html);
+    writeFileSync(file, documentOf({ kind: 'exported', elements: await elementsOf(made) }).html);
     const { page, faults, foreign, close } = await openPage(`${pathToFileURL(file).href}#tab=conversation`);
     onTestFinished(close);
     await page.getByText('The loop leaves when `line` is undefined').first().waitFor();

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -20,6 +20,14 @@ describe('the properties that have short names in the built page', () => {
     expect(names.length).toBeGreaterThan(20);
     expect(words.has('createElement') || words.has('subscribe') || words.has('useMemo')).toBe(true);
     expect(names.filter((name) => words.has(name))).toEqual([]);
+  });
+
+  it('are none of what the server answers and files hold', async () => {
+    const folder = `${root}packages/protocol/src/`;
+    const types = readdirSync(folder).filter((name) => /^(?:viewed-|shown-).*\.ts$/.test(name));
+    expect(types.length).toBeGreaterThan(1);
+    const words = new Set(types.flatMap((name) => readFileSync(folder + name, 'utf8').match(/\w+/g) ?? []));
+    expect((await shortenedNames(root)).filter((name) => words.has(name))).toEqual([]);
   });
 
   it.skipIf(chromiumPath === null)('are none that a browser knows (skipped without Chromium)', async () => {

@@ -42,7 +42,7 @@ function CallBody({ row, view }: { readonly row: number; readonly view: View }):
   return (
     <div class="call-body">
       {loaded(detail, (there) => (
-        <StepTexts detail={there} view={view} />
+        <StepTexts detail={there} />
       ))}
       <button class="link" onClick={() => view.select(row)}>
         All of this step

@@ -1,11 +1,10 @@
 /** The tab Compare: two sessions side by side, where they part, and their sums. */
 
 import { useSignal } from '@preact/signals';
-import type { ListedSession, ViewedComparison, ViewedFacts } from '@svc/protocol/viewed-session.ts';
+import type { JournalStep, ListedSession, ViewedComparison, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 
-import type { JournalStep } from '../messages.ts';
 import { align, type AlignedRow, partingRow } from '../store/alignment.ts';
 import { sumsOf } from '../store/session-sums.ts';
 import type { Session } from '../store/session.ts';
@@ -144,8 +143,8 @@ function SideBySide({
   readonly b: Session;
   readonly parting: ViewedComparison['parting'];
 }): JSX.Element {
-  const mine = useLoading(() => session.ask('steps', null), [session.journal.value?.steps]);
-  const its = useLoading(() => other.ask('steps', null), [other.journal.value?.steps]);
+  const mine = useLoading(() => session.ask('steps', null), [session.whole.value]);
+  const its = useLoading(() => other.ask('steps', null), [other.whole.value]);
   const active = useSignal(-1);
   const [a, b] = [mine.kind === 'there' ? mine.value : [], its.kind === 'there' ? its.value : []];
   const rows = useMemo(() => align(a, b), [a, b]);
@@ -221,7 +220,7 @@ function StepCells({ step }: { readonly step: JournalStep | null }): JSX.Element
       <span role="gridcell" class={`name lane${laneOfPort[step.port] ?? -1}`}>
         {theirs(step.port === 'model' ? `turn ${step.turn ?? '?'}` : step.name)}{' '}
         <span class="faint">#{step.number}</span>
-        {step.hasFailed && <b class="bad"> failed</b>}
+        {step.failed && <b class="bad"> failed</b>}
       </span>
       <span role="gridcell" class="num">
         {step.ms === null ? '–' : duration(step.ms)}

@@ -13,8 +13,8 @@ import { betweenDetails } from '../trace/read-line.ts';
 import { CallCard } from './call-card.tsx';
 import { ChildConversation } from './child-conversation.tsx';
 import { LiveTurn } from './live-turn.tsx';
-import { useLoading } from './loading.tsx';
-import { Output } from './step-texts.tsx';
+import { loaded, useLoading } from './loading.tsx';
+import { Parts } from './step-texts.tsx';
 import { stateOf } from './tasks-rail.tsx';
 import { TextBlock, theirs } from './theirs.tsx';
 import type { WorkerMaker } from './workers.ts';
@@ -167,7 +167,7 @@ function Turn({
           </span>
         </button>
       )}
-      {isModel && view.session.journal.value !== null && <Output row={row} view={view} isBare />}
+      {isModel && view.session.hasJournal.value && <Said row={row} view={view} />}
       {calls.length > 0 && (
         <div class="calls">
           {calls.map((call) => (
@@ -177,6 +177,11 @@ function Turn({
       )}
     </article>
   );
+}
+
+function Said({ row, view }: { readonly row: number; readonly view: View }): JSX.Element {
+  const detail = useLoading(() => view.session.ask('detail', row), [row]);
+  return loaded(detail, (there) => <Parts detail={there} isBare />);
 }
 
 function Question({ row, view }: { readonly row: number; readonly view: View }): JSX.Element {
@@ -192,7 +197,7 @@ function Question({ row, view }: { readonly row: number; readonly view: View }):
         <span class="turn-facts">after {duration(columns.durationOf(row))}</span>
       </button>
       {prompt !== undefined && <TextBlock text={prompt.text} kind="prose" />}
-      <Output row={row} view={view} />
+      <Parts detail={detail.value} />
     </article>
   );
 }
@@ -248,18 +253,17 @@ function Result({
   readonly view: View;
   readonly lastTurn: number | null;
 }): JSX.Element | null {
-  const { journal } = view.session;
-  const hasJournal = journal.value !== null;
+  const hasJournal = view.session.hasJournal.value;
   const result = useLoading(() => view.session.ask('result', task.index), [task.state, hasJournal]);
   const last = useLoading(
-    async () => (lastTurn === null || !hasJournal ? null : await view.session.ask('output', lastTurn)),
+    async () => (lastTurn === null || !hasJournal ? null : await view.session.ask('detail', lastTurn)),
     [lastTurn, hasJournal],
   );
   if (task.state === undefined) {
     const state = stateOf(task, view);
     return state === 'running' || state === 'waits for you' ? null : <p class="note">This task is {state}.</p>;
   }
-  if (journal.value === null)
+  if (!hasJournal)
     return (
       <p class="note">
         Answers and outputs are not here: this session kept no journal, or it was not exported with it.

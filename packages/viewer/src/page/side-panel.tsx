@@ -43,7 +43,7 @@ function Step({
 }): JSX.Element {
   const { columns } = view.session;
   const kind = columns.kindOf(row);
-  const detail = useLoading(() => view.session.ask('detail', row), [row, view.session.journal.value?.steps]);
+  const detail = useLoading(() => view.session.ask('detail', row), [row, view.session.whole.value]);
   const [word] = wordsOf(columns.flagsOf(row), columns.detailOf(row));
   return (
     <>
@@ -83,6 +83,12 @@ function Detail({
     <>
       {detail.facts.length > 0 && (
         <dl class="facts">
+          {detail.step !== null && (
+            <>
+              <dt>Step</dt>
+              <dd>#{detail.step}</dd>
+            </>
+          )}
           {detail.facts.map(([label, value]) => (
             <>
               <dt class="theirs">{theirs(label)}</dt>
@@ -96,7 +102,7 @@ function Detail({
           Open the session of this child
         </button>
       )}
-      <StepTexts detail={detail} view={view} />
+      <StepTexts detail={detail} />
       {detail.eventId !== null && <CopyLink eventId={detail.eventId} isServed={isServed} />}
       <TraceLine detail={detail} />
     </>

@@ -3,16 +3,10 @@
 import type { JSX } from 'preact';
 
 import type { StepDetail } from '../messages.ts';
-import type { View } from '../store/view.ts';
-import * as kinds from '../trace/kind-numbers.ts';
-import { isCall, isPlanStep } from '../trace/kinds.ts';
-import { loaded, useLoading } from './loading.tsx';
 import { Diff, TextBlock } from './theirs.tsx';
 
-export function StepTexts({ detail, view }: { readonly detail: StepDetail; readonly view: View }): JSX.Element {
-  const { row, texts, edit, arguments: given } = detail;
-  const kind = view.session.columns.kindOf(row);
-  const hasOutput = kind === kinds.model || kind === kinds.question || isCall(kind) || isPlanStep(kind);
+export function StepTexts({ detail }: { readonly detail: StepDetail }): JSX.Element {
+  const { texts, edit, arguments: given } = detail;
   return (
     <>
       {texts.map(({ label, isWhy, text }) => (
@@ -33,7 +27,7 @@ export function StepTexts({ detail, view }: { readonly detail: StepDetail; reado
           <TextBlock text={given} />
         </>
       )}
-      {hasOutput && <Output row={row} view={view} />}
+      <Parts detail={detail} />
     </>
   );
 }
@@ -41,24 +35,21 @@ export function StepTexts({ detail, view }: { readonly detail: StepDetail; reado
 const partLabels = { text: 'Text', thinking: 'Thinking', output: 'Output', answer: 'Answer' } as const;
 
 /** What a step gave, out of the journal. */
-export function Output({
-  row,
-  view,
+export function Parts({
+  detail,
   isBare = false,
 }: {
-  readonly row: number;
-  readonly view: View;
+  readonly detail: StepDetail;
   readonly isBare?: boolean;
 }): JSX.Element {
-  const output = useLoading(() => view.session.ask('output', row), [row, view.session.journal.value === null]);
-  return loaded(output, ({ parts }) => (
+  return (
     <>
-      {parts.map(({ kind, text }) => (
+      {detail.parts.map(({ kind, text }) => (
         <>
           {!isBare && <h3>{partLabels[kind]}</h3>}
           <TextBlock text={text} kind={kind === 'text' || kind === 'answer' ? 'prose' : kind} />
         </>
       ))}
     </>
-  ));
+  );
 }

@@ -3,7 +3,8 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
-import type { DiffLine, FileEdit, ShownText } from '../messages.ts';
+import type { ShownText } from '@svc/protocol/shown-text.ts';
+import type { DiffLine, FileEdit } from '../messages.ts';
 import { isPlain, runsOf } from '../text/odd-characters.ts';
 import { count, counted } from '../text/words.ts';
 import { folded } from '../trace/line-diff.ts';

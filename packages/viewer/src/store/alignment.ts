@@ -1,6 +1,6 @@
 /** Sets the steps of two sessions side by side: those at the same place in one row. */
 
-import type { JournalStep } from '../messages.ts';
+import type { JournalStep } from '@svc/protocol/viewed-session.ts';
 
 export interface AlignedRow {
   readonly a: JournalStep | null;

@@ -27,10 +27,6 @@ export interface Sums {
   readonly failed: number;
 }
 
-export interface JournalState {
-  readonly steps: number;
-}
-
 /** As much of a Worker as is used here. */
 export interface WorkerPort {
   onmessage: ((event: MessageEvent<FromWorker>) => void) | null;
@@ -54,8 +50,9 @@ export class Session {
   readonly hasEvidence: Signal<boolean> = signal(false);
   readonly sums: Signal<Sums> = signal({ input: 0, output: 0, modelCalls: 0, failed: 0 });
   /** Another value each time that the trace is read to its end; null until then. */
-  readonly whole: Signal<object | null> = signal(null);
-  readonly journal: Signal<JournalState | null> = signal(null);
+  readonly whole: Signal<{ readonly kind: 'whole' } | null> = signal(null);
+  /** Known once it is known what there is beside the trace. */
+  readonly hasJournal: Signal<boolean> = signal(false);
   /** What the capsule does, and when that was told; null where nothing tells it. */
   readonly live: Signal<(LiveNow & { readonly at: number }) | null> = signal<
     (LiveNow & { readonly at: number }) | null
@@ -72,9 +69,10 @@ export class Session {
     worker.postMessage({ kind: 'open', place });
   }
 
-  /** Reads on where there is more than a trace. */
+  /** Follows a session that runs. */
   more({ has, live }: ViewedFacts): void {
-    this.#worker.postMessage({ kind: 'more', hasJournal: has.journal, isLive: live });
+    this.hasJournal.value = has.journal;
+    if (live) this.#worker.postMessage({ kind: 'live' });
   }
 
   /** Rejects where the session was closed meanwhile, and for what cannot be read. */
@@ -108,9 +106,6 @@ export class Session {
         return;
       case 'whole':
         this.whole.value = message;
-        return;
-      case 'journal':
-        this.journal.value = message;
         return;
       case 'live':
         this.live.value = message.now === null ? null : { ...message.now, at: now() };

@@ -127,7 +127,7 @@ export class HeldSource {
 
   place(): Place {
     const held = this.#held;
-    return { kind: 'held', trace: held('svc-trace') ?? '', journal: held('svc-journal'), bodies: held('svc-bodies') };
+    return { kind: 'held', trace: held('svc-trace') ?? '', texts: held('svc-texts') };
   }
 
   async files(): Promise<ViewedFiles> {

@@ -1,8 +1,8 @@
-import type { Granted } from '@svc/protocol/viewed-session.ts';
+import type { Granted, JournalStep } from '@svc/protocol/viewed-session.ts';
 import { describe, expect, it } from 'vitest';
 
 import { blockOf } from '../../test/support/block-of.ts';
-import type { Block, JournalStep } from '../messages.ts';
+import type { Block } from '../messages.ts';
 import { align, partingRow } from './alignment.ts';
 import { busyLanes } from './busy-lanes.ts';
 import { Columns } from './columns.ts';
@@ -17,7 +17,7 @@ const start = 1_700_000_000_000;
 const event = (type: string, at: number, fields: object = {}): string =>
   JSON.stringify({ event_type: type, event_id: 'e', timestamp: start + at, task_id: 'tsk_1', ...fields });
 
-const place = { kind: 'held', trace: '', journal: null, bodies: null } as const;
+const place = { kind: 'held', trace: '', texts: null } as const;
 
 const lines = [
   event('session_start', 0, {
@@ -300,7 +300,7 @@ describe('two sessions side by side', () => {
     name: 'm',
     turn: 1,
     ms: 1,
-    hasFailed: false,
+    failed: false,
   });
 
   it('have the same places in one row', () => {

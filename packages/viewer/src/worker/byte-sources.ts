@@ -52,13 +52,9 @@ export function headersOf({ token }: Served): Readonly<Record<string, string>> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** The trace or the journal from a byte on; it ends where the file does, or when the session has. Throws a `SourceFault`. */
-export async function servedBytes(
-  place: Served,
-  what: 'trace' | 'journal',
-  from: number,
-): Promise<ReadableStream<Uint8Array>> {
-  const answer = await ask(`${place.base}${what}?from=${from}`, { headers: headersOf(place) });
+/** The trace from a byte on; it ends where the file does, or when the session has. Throws a `SourceFault`. */
+export async function servedBytes(place: Served, from: number): Promise<ReadableStream<Uint8Array>> {
+  const answer = await ask(`${place.base}trace?from=${from}`, { headers: headersOf(place) });
   if (!answer.ok || answer.body === null) throw new SourceFault(await faultOf(answer));
   return answer.body;
 }

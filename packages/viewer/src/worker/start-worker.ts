@@ -12,8 +12,8 @@ export function startWorker(): void {
       void reader.open(data.place);
       return;
     }
-    if (data.kind === 'more') {
-      void reader.more(data);
+    if (data.kind === 'live') {
+      void reader.live();
       return;
     }
     const { id, what, about } = data;

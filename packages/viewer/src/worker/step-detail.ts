@@ -1,14 +1,14 @@
 /** Lays out one line of a trace for the side panel. */
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
-import type { ShownText, StepDetail } from '../messages.ts';
+import { mostShown, type ShownText, shownText } from '@svc/protocol/shown-text.ts';
+import type { LineDetail } from '../messages.ts';
 import { parseLine, prettyJson, preview, textIn, textOrNull } from '../trace/checked.ts';
 import { editOf } from '../trace/file-edit.ts';
 import { count, duration, moment, size } from '../text/words.ts';
-import { mostShown, shownText } from './bodies.ts';
 
 /** Never throws, whatever the line holds. */
-export function detailOf(line: string, row: number): StepDetail {
+export function detailOf(line: string, row: number): LineDetail {
   const event = parseLine(line);
   if (event === null) {
     return { row, eventId: null, facts: [], arguments: null, edit: null, texts: [], line: shownText(line) };
@@ -35,10 +35,10 @@ const mostFacts = 60;
 const longestFact = 300;
 
 /** All else that an event has, by its keys as words. */
-function factsOf(event: JsonObject): StepDetail['facts'] {
+function factsOf(event: JsonObject): LineDetail['facts'] {
   return Object.entries(event)
     .slice(0, mostFacts)
-    .flatMap(([key, value]): StepDetail['facts'] => {
+    .flatMap(([key, value]): LineDetail['facts'] => {
       const shown = passedOver.has(key) || value === false || value === null ? '' : factOf(key, value);
       return shown === '' ? [] : [[labelOf(key.slice(0, longestFact)), shown]];
     });
@@ -68,7 +68,7 @@ const texts: readonly (readonly [key: string, label: string, isWhy: boolean])[] 
   ['feedback', 'What the hook asked for', false],
 ];
 
-function textsOf(event: JsonObject): StepDetail['texts'] {
+function textsOf(event: JsonObject): LineDetail['texts'] {
   const found = texts.flatMap(([key, label, isWhy]) => {
     const value = event[key];
     return typeof value === 'string' && value !== '' ? [{ label, isWhy, text: shownText(value) }] : [];

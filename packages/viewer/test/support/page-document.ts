@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib';
 
 import { buildViewer } from '../../../../scripts/build-viewer.mjs';
 import type { MadeSession } from './made-session.ts';
+import { answersOf } from './record-answers.ts';
 
 const ownRoot = fileURLToPath(new URL('../../../..', import.meta.url));
 
@@ -54,10 +55,10 @@ export function documentOf(document: Document): { readonly html: string; readonl
 }
 
 /** A session as the elements of an exported file. */
-export function elementsOf(
+export async function elementsOf(
   { id, trace, journal, bodies }: Pick<MadeSession, 'id' | 'trace'> & Partial<MadeSession>,
   facts: object = {},
-): Readonly<Record<string, string>> {
+): Promise<Readonly<Record<string, string>>> {
   const gzip = (text: string): string => gzipSync(text).toString('base64');
   const known = {
     id,
@@ -73,9 +74,12 @@ export function elementsOf(
   return {
     'svc-facts': Buffer.from(JSON.stringify(known)).toString('base64'),
     'svc-trace': gzip(trace),
-    ...(journal === undefined ? {} : { 'svc-journal': gzip(journal) }),
-    ...(bodies === undefined
+    ...(journal === undefined
       ? {}
-      : { 'svc-bodies': gzip([...bodies].map(([sha256, text]) => `${JSON.stringify({ sha256, text })}\n`).join('')) }),
+      : {
+          'svc-texts': gzip(
+            [...(await answersOf({ trace, journal, bodies }))].map((held) => `${JSON.stringify(held)}\n`).join(''),
+          ),
+        }),
   };
 }

@@ -9,6 +9,7 @@ import { grantedIn } from '@svc/svc/cli/view/recorded-grants.ts';
 import type { ViewedComparison, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import { manifest } from './made-session.ts';
 import { documentOf } from './page-document.ts';
+import { answersOf, stepsIn } from './record-answers.ts';
 
 export interface StandInSession {
   readonly id: string;
@@ -159,16 +160,16 @@ async function serveSession(
       if (typeof session.trace === 'function') session.trace(response);
       else response.end(Buffer.from(session.trace).subarray(from));
       return;
-    case 'journal':
-      response.writeHead(200, { 'content-type': 'application/x-ndjson' });
-      response.end(Buffer.from(session.journal ?? '').subarray(from));
-      return;
-    case 'body': {
-      const text = session.bodies?.get(rest);
-      if (text === undefined) refuse(response, 404, 'The journal names no such text.');
-      else response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end(text);
+    case 'row':
+    case 'result': {
+      const answer = (await answersOfSession(session)).get(`${what}/${rest}`);
+      if (answer === undefined) refuse(response, 404, 'There is no such line.');
+      else json(response, answer);
       return;
     }
+    case 'steps':
+      json(response, await stepsIn(session.journal));
+      return;
     case 'files':
       json(response, {
         files: [...(session.files ?? [])].map(([path, content]) => ({ path, bytes: Buffer.byteLength(content) })),
@@ -195,6 +196,15 @@ async function serveSession(
     default:
       refuse(response, 404, 'There is nothing here.');
   }
+}
+
+const answers = new WeakMap<StandInSession, ReturnType<typeof answersOf>>();
+
+async function answersOfSession(session: StandInSession): ReturnType<typeof answersOf> {
+  const { trace, journal, bodies } = session;
+  const known = answers.get(session) ?? answersOf({ trace: typeof trace === 'function' ? '' : trace, journal, bodies });
+  answers.set(session, known);
+  return await known;
 }
 
 function json(response: ServerResponse, value: unknown): void {

@@ -13,14 +13,17 @@ import { removeLeftovers } from '@svc/kit/files/scratch-folder.ts';
 import { temporaryPrefix } from '@svc/kit/files/temporary-name.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
-import type { HeldFacts, ViewedFile } from '@svc/protocol/viewed-session.ts';
+import type { HeldFacts, HeldAnswer, ViewedFile } from '@svc/protocol/viewed-session.ts';
 import type { JournalReader } from '../../journal/journal-reader.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import { ExportSize } from '../trace/export-limits.ts';
 import { thisUser } from '../trace/recorded-sessions.ts';
-import { BareJournal } from './bare-journal.ts';
+import { JournalPlaces } from './journal-places.ts';
 import { dataEnd, dataElement, dataStart, exportedParts, type PageTexts } from './page-document.ts';
+import { type FullText, hashOf, resultOf, textIn, textsOf } from './row-texts.ts';
 import { filesOf, openViewedFile } from './session-files.ts';
+import { type Sought, StepPlaces } from './step-places.ts';
+import { placedEvents } from './trace-index.ts';
 import { SessionLooks, viewedFacts, type ViewedSession } from './viewed-session.ts';
 import { WholeLines } from './whole-lines.ts';
 
@@ -54,6 +57,7 @@ export async function exportPage(request: ExportRequest): Promise<Added> {
   const { session, path, tell } = request;
   const parts = new SessionParts(request);
   try {
+    await parts.look();
     const files = request.files ? (await filesOf(session, parts.looks)).files : [];
     const added = parts.measure(files);
     tell(added);
@@ -73,7 +77,7 @@ async function* unlessInterrupted(pieces: AsyncIterable<Uint8Array>, signal: Abo
 }
 
 async function* documentOf(
-  { session, page, bodies, redactor }: ExportRequest,
+  { session, page, redactor }: ExportRequest,
   parts: SessionParts,
   files: readonly ViewedFile[],
 ): AsyncGenerator<Uint8Array> {
@@ -82,8 +86,7 @@ async function* documentOf(
   const facts = await exportedFacts(session, { looks: parts.looks, hasFiles: files.length > 0 });
   yield Buffer.from(dataElement('svc-facts', Buffer.from(redactor.redact(JSON.stringify(facts))).toString('base64')));
   yield* packed('svc-trace', parts.trace());
-  if (parts.hasJournal) yield* packed('svc-journal', parts.journal());
-  if (bodies) yield* packed('svc-bodies', parts.bodies());
+  if (parts.hasJournal) yield* packed('svc-texts', parts.texts());
   if (files.length > 0) yield* packed('svc-files', parts.files(files));
   yield Buffer.from(after);
 }
@@ -124,15 +127,14 @@ class SessionParts {
   readonly looks = new SessionLooks();
   readonly #session: ViewedSession;
   readonly #redactor: Redactor;
-  readonly #bodies: boolean;
   readonly #trace: LineFile | null;
   readonly #journal: LineFile | null;
   readonly #open: { readonly reader: JournalReader; readonly close: () => void } | null;
+  readonly #places = new JournalPlaces();
 
   constructor({ session, redactor, bodies }: ExportRequest) {
     this.#session = session;
     this.#redactor = redactor;
-    this.#bodies = bodies;
     this.#trace = session.openTrace();
     this.#journal = session.openJournal();
     this.#open = bodies ? session.openReader() : null;
@@ -142,7 +144,12 @@ class SessionParts {
     return this.#journal !== null;
   }
 
-  /** `E-RUN-068` before anything large is read. */
+  /** Before all else. */
+  async look(): Promise<void> {
+    if (this.#journal !== null) await this.#places.goOn(this.#journal);
+  }
+
+  /** `E-RUN-068` before anything large is written. */
   measure(files: readonly ViewedFile[]): Added {
     const size = new ExportSize();
     size.grow((this.#trace?.size ?? 0) + (this.#journal?.size ?? 0));
@@ -173,16 +180,13 @@ class SessionParts {
     } while (lines.isBehind);
   }
 
-  *journal(): Generator<Buffer> {
+  /** For each line of the trace that leads to the journal what it came to, then the same of tasks. */
+  *texts(): Generator<Buffer> {
     if (this.#journal === null) return;
-    for (const lines of new BareJournal(this.#journal).next()) yield this.#redacted(lines);
-  }
-
-  *bodies(): Generator<Buffer> {
-    for (const { sha256 } of this.#kept()) {
-      const body = this.#open?.reader.body(sha256);
-      if (body?.kind === 'text') yield this.#line({ sha256, text: this.#redactor.redact(body.text) });
-    }
+    const journal = { file: this.#journal, places: this.#places, textOf: (sha256: string) => this.#textOfHash(sha256) };
+    for (const { row, sought } of this.#sought()) yield this.#held([`row/${row}`, textsOf(sought, journal)]);
+    for (const [task] of this.#places.results())
+      yield this.#held([`result/${encodeURIComponent(task)}`, resultOf(task, journal)]);
   }
 
   async *files(files: readonly ViewedFile[]): AsyncGenerator<Buffer> {
@@ -198,16 +202,38 @@ class SessionParts {
     this.#open?.close();
   }
 
-  /** Texts that are there as a whole, each once, in the order in which they came. */
+  /** Texts that the page shows and that are there as a whole, each once, in the order in which they came. */
   *#kept(): Generator<{ readonly sha256: string; readonly bytes: number }> {
-    if (!this.#bodies || this.#open === null) return;
-    const seen = new Set<string>();
+    if (this.#open === null || this.#journal === null) return;
+    const wanted = new Set<string | null>([...this.#places.results()].map(([, hash]) => hash));
+    for (const { sought } of this.#sought()) wanted.add(hashOf(sought, { file: this.#journal, places: this.#places }));
     for (const { record } of this.#open.reader.scan(['body']).records()) {
       const { sha256, bytes, data, file } = record;
-      if (seen.has(sha256) || (data === undefined && file === undefined)) continue;
-      seen.add(sha256);
+      if ((data === undefined && file === undefined) || !wanted.delete(sha256)) continue;
       yield { sha256, bytes };
     }
+  }
+
+  /** Lines of the trace that lead to the journal. */
+  *#sought(): Generator<{ readonly row: number; readonly sought: Sought }> {
+    if (this.#trace === null) return;
+    const places = new StepPlaces();
+    let row = 0;
+    for (const event of placedEvents(this.#trace.walk(0))) {
+      const sought = event === null ? null : places.take(event);
+      if (sought !== null) yield { row, sought };
+      row += 1;
+    }
+  }
+
+  #textOfHash(sha256: string): FullText {
+    if (this.#open === null) return { why: 'Not in this file: it was exported without texts.' };
+    const full = textIn(this.#open.reader, sha256);
+    return 'why' in full ? full : { text: this.#redactor.redact(full.text) };
+  }
+
+  #held(answer: HeldAnswer): Buffer {
+    return this.#redacted(this.#line(answer));
   }
 
   /** Null for what is no text, has grown too long, or is gone. */

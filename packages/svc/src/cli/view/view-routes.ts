@@ -20,6 +20,7 @@ import { type Followed, followJournal, followTrace } from './follow.ts';
 import { tellNow } from './live-relay.ts';
 import { type PageTexts, pagePolicy, servedDocument } from './page-document.ts';
 import { filesOf, openViewedFile } from './session-files.ts';
+import { SessionTexts } from './session-texts.ts';
 import type { ViewedSessions } from './viewed-sessions.ts';
 import { SessionLooks, viewedFacts, type ViewedSession, withReader } from './viewed-session.ts';
 
@@ -109,6 +110,7 @@ class SessionAnswers {
   readonly #options: RoutesOptions;
   readonly #looks = new SessionLooks();
   readonly #comparisons = new Comparisons();
+  readonly #found = new SessionTexts();
   readonly #texts = new ByteBudget(textsBytes);
   #streams = 0;
 
@@ -141,6 +143,12 @@ class SessionAnswers {
       }
       case 'files':
         return jsonReply(await filesOf(session, this.#looks));
+      case 'steps':
+        return this.#bounded(JSON.stringify(await this.#found.steps(session)));
+      case 'row/':
+        return this.#bounded(JSON.stringify(await this.#found.ofRow(session, rowOf(rest ?? ''))));
+      case 'result/':
+        return this.#bounded(JSON.stringify(await this.#found.ofTask(session, decoded(rest ?? ''))));
       case 'body/':
         return this.#text(session, rest ?? '');
       case 'file/':
@@ -233,10 +241,15 @@ class SessionAnswers {
       throw notThere(`There is no such text: ${body?.why ?? 'no journal'}.`);
     if (body.kind === 'not kept') throw notThere('Of this text its hash and its size alone were kept.');
     const text = body.kind === 'text' ? body.text : `${body.head}\n… ${body.bytes} bytes in all …\n${body.tail}`;
+    return this.#bounded(text, 'text/plain; charset=utf-8');
+  }
+
+  /** Those that are read and not taken yet have a bound together. */
+  #bounded(text: string, contentType = 'application/json'): Reply {
     const bytes = Buffer.from(text);
     if (!this.#texts.take(bytes.length)) throw busy();
     const onDone = (): void => this.#texts.giveBack(bytes.length);
-    return { kind: 'bytes', status: 200, contentType: 'text/plain; charset=utf-8', bytes, onDone };
+    return { kind: 'bytes', status: 200, contentType, bytes, onDone };
   }
 
   async #file(session: ViewedSession, raw: string): Promise<Reply> {
@@ -251,6 +264,22 @@ class SessionAnswers {
     }
     source.destroy();
     throw kitRefusal('body_too_large', 'The file has more than 16 MiB.');
+  }
+}
+
+/** The number of a line, from 0. */
+function rowOf(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw notThere('A line is named by its number.');
+  return Number(text);
+}
+
+/** A part of a path as it was before it was written into one. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    throw notThere('Nothing is served at this path.');
   }
 }
 

@@ -1,0 +1,216 @@
+/** Knows where in a journal the step of a place is, and what tasks were answered and came to, as far as its records can be read. */
+
+import { ownTurn } from '@svc/kit/own-turn.ts';
+import { type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
+import type { JournalStep } from '@svc/protocol/viewed-session.ts';
+import type { LineFile } from '../../journal/line-file.ts';
+import { journalVersion } from '../../journal/records.ts';
+
+/** A journal may have any number of steps, tasks and answers: what comes behind so many has no texts in a page. */
+const [mostSteps, mostTasks, mostListed] = [500_000, 100_000, 100_000];
+const [longestPlace, longestId] = [1024, 128];
+const sha256 = /^[0-9a-f]{64}$/;
+/** Records that lead nowhere, by how `svc` writes them: they are not parsed. */
+const passed = /^\{"n":\d{1,15},"k":"(?:body|index|ask|io|look)"/;
+/** Read before others have their turn. */
+const turnBytes = 4 * 1024 * 1024;
+
+export interface FoundStep {
+  /** From 1. */
+  readonly number: number;
+  /** The hash of what came back; null for nothing. */
+  readonly value: string | null;
+}
+
+interface Placed {
+  readonly number: number;
+  readonly startByte: number;
+  endByte: number | null;
+}
+
+/** One journal, which is read through once however often it is asked for and however long it grows. Damaged records are passed over. */
+export class JournalPlaces {
+  /** By numbers that are made of their places: a place is some times as long. */
+  #steps = new Map<number, Placed>();
+  #stepCount = 0;
+  #results = new Map<string, string | null>();
+  #answers = new Map<string, string[]>();
+  #answerCount = 0;
+  #version: number | null = null;
+  #byte = 0;
+  #reading: Promise<void> = Promise.resolve();
+
+  /** Reads what has come since the last time. */
+  async goOn(file: LineFile): Promise<void> {
+    // One behind the other; what one fails of is told to who asked for it.
+    const reading = this.#reading.then(async () => await this.#read(file));
+    this.#reading = reading.catch(() => {});
+    await reading;
+  }
+
+  /** Whether it is of the one version that there is: nothing of another is believed. */
+  get isKnown(): boolean {
+    return this.#version === journalVersion;
+  }
+
+  /** Undefined where there is no such step. */
+  step(file: LineFile, place: string): FoundStep | undefined {
+    const found = this.#steps.get(numberOf(place));
+    const start = found === undefined ? null : recordAt(file, found.startByte);
+    // Two places may come to one number.
+    if (found === undefined || start?.['e'] !== place) return undefined;
+    const end = found.endByte === null ? null : recordAt(file, found.endByte);
+    return { number: found.number, value: hashIn(end?.['value']) };
+  }
+
+  /** Of each task that has ended, its id and the hash of what it came to. */
+  results(): Iterable<readonly [task: string, sha256: string | null]> {
+    return this.#results;
+  }
+
+  /** The hash of what a task came to; undefined where the journal does not say it. */
+  resultOf(task: string): string | null | undefined {
+    return this.#results.get(task);
+  }
+
+  /** The hash of the n-th answer that a task was given, from 0. */
+  answerOf(task: string, number: number): string | undefined {
+    return this.#answers.get(task)?.[number];
+  }
+
+  async #read(file: LineFile): Promise<void> {
+    if (file.size < this.#byte) {
+      [this.#steps, this.#results, this.#answers] = [new Map(), new Map(), new Map()];
+      [this.#stepCount, this.#answerCount, this.#version, this.#byte] = [0, 0, null, 0];
+    }
+    let turn = this.#byte + turnBytes;
+    for (const { record, byte, next } of readRecords(file, this.#byte)) {
+      if (record !== null) this.#take(record, byte);
+      this.#byte = next;
+      if (next < turn) continue;
+      turn = next + turnBytes;
+      await ownTurn();
+    }
+  }
+
+  #take(record: JsonObject, byte: number): void {
+    const { k: kind, version, e, id } = record;
+    if (kind === 'open') this.#version ??= typeof version === 'number' ? version : -1;
+    if (!this.isKnown) return;
+    if (kind === 'start') this.#start(numberOf(textIn(e, longestPlace)), byte);
+    else if (kind === 'end') {
+      const step = this.#steps.get(numberOf(textIn(e, longestPlace)));
+      if (step !== undefined) step.endByte = byte;
+    } else if (kind === 'task-end' && this.#results.size < mostTasks)
+      this.#results.set(textIn(id, longestId), hashIn(record['result']));
+    else if (kind === 'in') this.#arrived(record);
+  }
+
+  #start(place: number, startByte: number): void {
+    this.#stepCount += 1;
+    if (this.#steps.size < mostSteps && !this.#steps.has(place))
+      this.#steps.set(place, { number: this.#stepCount, startByte, endByte: null });
+  }
+
+  #arrived({ what, task, text }: JsonObject): void {
+    const hash = hashIn(text);
+    if (what !== 'answer' || hash === null || typeof task !== 'string' || this.#answerCount >= mostTasks) return;
+    const id = task.slice(0, longestId);
+    const known = this.#answers.get(id);
+    this.#answerCount += 1;
+    if (known === undefined) this.#answers.set(id, [hash]);
+    else known.push(hash);
+  }
+}
+
+/** The first 100,000 steps of a journal, in their order. */
+export async function stepsOf(file: LineFile): Promise<readonly JournalStep[]> {
+  const steps = new Map<string, { -readonly [Key in keyof JournalStep]: JournalStep[Key] }>();
+  const tasks = new Map<string, number>();
+  let [isKnown, turn] = [false, turnBytes];
+  for (const { record, next } of readRecords(file, 0)) {
+    if (record?.['k'] === 'open') isKnown = record['version'] === journalVersion;
+    const place = textIn(record?.['e'], longestPlace);
+    const step = steps.get(place);
+    if (record === null || !isKnown) continue;
+    if (record['k'] === 'task' && tasks.size < mostTasks) tasks.set(textIn(record['id'], longestId), tasks.size);
+    else if (record['k'] === 'start') {
+      if (steps.size === mostListed) break;
+      const [, asked] = /\/m(\d{1,9})(?:\/|$)/.exec(place) ?? [];
+      steps.set(step === undefined ? place : `${place}#${steps.size}`, {
+        number: steps.size + 1,
+        key: keyOf(place, tasks),
+        port: textIn(record['port'], 20),
+        name: textIn(record['name'], 100),
+        turn: asked === undefined ? null : Number(asked),
+        ms: null,
+        failed: false,
+      });
+    } else if (record['k'] === 'end' && step !== undefined) {
+      step.ms = msIn(record['ms']);
+      step.failed = record['error'] === true;
+    }
+    if (next < turn) continue;
+    turn = next + turnBytes;
+    await ownTurn();
+  }
+  return [...steps.values()];
+}
+
+/** A place with the number of its task for its id, which is another in each session. */
+function keyOf(place: string, tasks: ReadonlyMap<string, number>): string {
+  const end = place.indexOf('/');
+  const task = tasks.get(place.slice(0, end));
+  return task === undefined ? place : `${task}${place.slice(end)}`;
+}
+
+interface ReadRecord {
+  /** Null for one that leads nowhere, and for a line that is none. */
+  readonly record: JsonObject | null;
+  readonly byte: number;
+  /** Where the line behind it begins. */
+  readonly next: number;
+}
+
+function* readRecords(file: LineFile, from: number): Generator<ReadRecord> {
+  const cursor = file.walk(from);
+  for (;;) {
+    while (cursor.next()) {
+      const { line, offset: byte } = cursor;
+      const isPassed = passed.test(line.toString('latin1', 0, 40));
+      const record = isPassed ? null : parseJsonObject(line.toString('utf8'));
+      yield { record, byte, next: byte + line.length + 1 };
+    }
+    if (!cursor.isTooLong || !cursor.skip()) return;
+    const next = cursor.offset - cursor.start + cursor.end + 1;
+    yield { record: null, byte: next, next };
+  }
+}
+
+function recordAt(file: LineFile, byte: number): JsonObject | null {
+  const line = file.lineAt(byte);
+  return line === null ? null : parseJsonObject(line.toString('utf8'));
+}
+
+/** Of 53 bits, so that of a million places hardly two have one. */
+function numberOf(place: string): number {
+  let [high, low] = [0x811c9dc5, 0x1b873593];
+  for (let at = 0; at < place.length; at += 1) {
+    const code = place.charCodeAt(at);
+    high = Math.imul(high ^ code, 0x01000193);
+    low = Math.imul(low ^ code, 0x85ebca6b) + high;
+  }
+  return (high >>> 0) * 2 ** 21 + (low >>> 11);
+}
+
+function hashIn(value: unknown): string | null {
+  return typeof value === 'string' && sha256.test(value) ? value : null;
+}
+
+function textIn(value: unknown, longest: number): string {
+  return typeof value === 'string' ? value.slice(0, longest) : '';
+}
+
+function msIn(value: unknown): number | null {
+  return typeof value === 'number' && value >= 0 && value <= 1e13 ? value : null;
+}

@@ -1,0 +1,212 @@
+import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import type { ShownText } from '@svc/protocol/shown-text.ts';
+import type { StepTexts } from '@svc/protocol/viewed-session.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import type { BodyReading, JournalReader } from '../../journal/journal-reader.ts';
+import { LineFile } from '../../journal/line-file.ts';
+import { SessionTexts } from './session-texts.ts';
+import type { ViewedSession } from './viewed-session.ts';
+
+const hash = (digit: string): string => digit.repeat(64);
+const line = (type: string, fields: object): string =>
+  JSON.stringify({ event_type: type, task_id: 'tsk_1', ...fields });
+
+const trace = [
+  line('task_received', { text: 'Do it.' }),
+  line('task_start', { attempt: 1 }),
+  line('inference', { turn: 1, outcome: 'response' }),
+  line('shell', { turn: 1, command_name: 'ls' }),
+  line('tool_call', { turn: 1, tool_name: 'svc-tool-editor' }),
+  line('task_input_required', { prompt: 'Which?', outcome: 'answered' }),
+  line('task_end', { state: 'completed' }),
+];
+
+const journal: readonly object[] = [
+  { k: 'open', version: 1, capture: 'content' },
+  { k: 'task', id: 'tsk_1' },
+  { k: 'start', e: 'tsk_1/1/m1', port: 'model', name: 'm' },
+  { k: 'end', e: 'tsk_1/1/m1', ms: 5, value: hash('1') },
+  { k: 'start', e: 'tsk_1/1/m1/t1', port: 'shell', name: 'ls' },
+  { k: 'end', e: 'tsk_1/1/m1/t1', ms: 5, value: hash('2') },
+  { k: 'start', e: 'tsk_1/1/m1/t2', port: 'tool', name: 'svc-tool-editor' },
+  { k: 'end', e: 'tsk_1/1/m1/t2', ms: 5, value: hash('3'), error: true },
+  { k: 'in', what: 'answer', task: 'tsk_1', text: hash('4') },
+  { k: 'task-end', id: 'tsk_1', result: hash('5') },
+];
+
+const bodies: Readonly<Record<string, BodyReading>> = {
+  [hash('1')]: {
+    kind: 'text',
+    text: JSON.stringify({
+      kind: 'response',
+      response: {
+        content: [
+          { type: 'thinking', text: 'hm' },
+          { type: 'text', text: 'I look.' },
+        ],
+      },
+    }),
+  },
+  [hash('2')]: { kind: 'text', text: JSON.stringify({ content: 'a.ts\n' }) },
+  [hash('3')]: { kind: 'not kept', bytes: 7 },
+  [hash('4')]: { kind: 'text', text: 'This one.' },
+  [hash('5')]: { kind: 'cut', bytes: 900, head: 'a', tail: 'z' },
+};
+
+/** A session whose files hold these lines. */
+function session(
+  lines: readonly string[],
+  records: readonly (object | string)[] | null = journal,
+): { readonly viewed: ViewedSession; readonly write: (what: 'trace' | 'journal', text: string) => void } {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-texts-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const write = (what: string, text: string): void => writeFileSync(join(folder, what), text);
+  write('trace', lines.map((each) => `${each}\n`).join(''));
+  const texts = records?.map((each) => `${typeof each === 'string' ? each : JSON.stringify(each)}\n`);
+  if (texts !== undefined) write('journal', texts.join(''));
+  const open = (name: string): LineFile => new LineFile(openSync(join(folder, name), 'r'));
+  const reader = {
+    body: (sha256: string): BodyReading => bodies[sha256] ?? { kind: 'damaged', why: 'the journal has no such text' },
+  };
+  const viewed = {
+    id: 'ses_1',
+    openTrace: () => open('trace'),
+    openJournal: () => (records === null ? null : open('journal')),
+    openReader: () => ({ reader: reader as unknown as JournalReader, close: () => {} }),
+  };
+  return { viewed: viewed as unknown as ViewedSession, write };
+}
+
+const text = (said: string): ShownText => ({ kind: 'text', text: said, more: 0 });
+const output = (said: string, step: number): StepTexts => ({ step, parts: [{ kind: 'output', text: text(said) }] });
+const nothing = (why: string, step: number | null = null): StepTexts => ({
+  step,
+  parts: [{ kind: 'output', text: { kind: 'none', why } }],
+});
+
+async function rowsOf(viewed: ViewedSession, rows: readonly number[]): Promise<readonly StepTexts[]> {
+  const texts = new SessionTexts();
+  return await Promise.all(rows.map(async (row) => await texts.ofRow(viewed, row)));
+}
+
+describe('the texts of a session', () => {
+  it('are those of the steps at the places that its trace names', async () => {
+    const { viewed } = session(trace);
+    expect(await rowsOf(viewed, [5, 2, 3, 4, 0, 1, 6, 7, 999_999_999])).toEqual([
+      { step: null, parts: [{ kind: 'answer', text: text('This one.') }] },
+      {
+        step: 1,
+        parts: [
+          { kind: 'thinking', text: text('hm') },
+          { kind: 'text', text: text('I look.') },
+        ],
+      },
+      output('a.ts\n', 2),
+      nothing('Not kept: the session recorded hashes and sizes of texts alone, or the text was too long.', 3),
+      ...Array.from({ length: 5 }, () => ({ step: null, parts: [] })),
+    ]);
+    expect(await new SessionTexts().ofTask(viewed, 'tsk_1')).toEqual(text('a\n… 900 bytes in all …\nz'));
+  });
+
+  it('are those of calls between which a hook asked the model', async () => {
+    const asked = line('inference', { turn: 0, hook_name: 'svc-hook-x', outcome: 'response' });
+    const [received = '', start = '', model = '', first = '', second = ''] = trace;
+    const { viewed } = session([received, start, asked, model, asked, first, asked, second]);
+    expect((await rowsOf(viewed, [2, 3, 4, 5, 6, 7])).map(({ step }) => step)).toEqual([null, 1, null, 2, null, 3]);
+  });
+
+  it('are those of the steps of a plan, by the call that comes after them, in the turn of the model', async () => {
+    const { viewed } = session(
+      [
+        line('task_start', { attempt: 2 }),
+        line('inference', { turn: 3, outcome: 'response' }),
+        line('shell', { turn: 3, command_name: 'ls' }),
+        line('plan_step', { step_id: 'list', kind: 'shell', name: 'ls' }),
+        line('tool_call', { turn: 3, tool_name: 'submit-plan' }),
+      ],
+      [
+        ...journal.slice(0, 2),
+        { k: 'start', e: 'tsk_1/2/m3/t2/slist', port: 'shell', name: 'ls' },
+        { k: 'end', e: 'tsk_1/2/m3/t2/slist', ms: 5, value: hash('2') },
+        { k: 'start', e: 'tsk_1/2/m3/t2', port: 'tool', name: 'submit-plan' },
+      ],
+    );
+    expect(await rowsOf(viewed, [3, 4, 2])).toEqual([
+      output('a.ts\n', 1),
+      nothing('Nothing came back: it was canceled.', 2),
+      nothing('The journal does not have it.'),
+    ]);
+  });
+
+  it('are looked up behind lines and records that are damaged or too long', async () => {
+    const long = 'x'.repeat(17 * 1024 * 1024);
+    const { viewed } = session(
+      [...trace.slice(0, 2), long, '{"event_type":"shell"', ...trace.slice(2)],
+      [...journal.slice(0, 2), long, '{"k":"start"', 'null', ...journal.slice(2)],
+    );
+    expect(await rowsOf(viewed, [5, 2, 3])).toEqual([
+      output('a.ts\n', 2),
+      { step: null, parts: [] },
+      { step: null, parts: [] },
+    ]);
+  });
+
+  it('are those that came since the last time, also where a file is another one', async () => {
+    const { viewed, write } = session(trace.slice(0, 3), journal.slice(0, 4));
+    const texts = new SessionTexts();
+    expect([(await texts.ofRow(viewed, 2)).step, (await texts.ofRow(viewed, 3)).step]).toEqual([1, null]);
+    write('trace', `${trace.join('\n')}\n`);
+    write('journal', `${journal.map((record) => JSON.stringify(record)).join('\n')}\n`);
+    expect([(await texts.ofRow(viewed, 4)).step, (await texts.ofRow(viewed, 3)).step]).toEqual([3, 2]);
+    write('trace', `${trace.slice(1, 3).join('\n')}\n`);
+    expect((await texts.ofRow(viewed, 1)).step).toBe(1);
+  });
+
+  it('are found from a place near to each of many lines', async () => {
+    const call = line('shell', { turn: 1, command_name: 'ls', arguments: 'y'.repeat(4000) });
+    const many = Array.from({ length: 2000 }, () => call);
+    const { viewed } = session(
+      [...trace.slice(0, 3), ...many],
+      [
+        ...journal.slice(0, 4),
+        ...many.flatMap((_call, index) => [
+          { k: 'start', e: `tsk_1/1/m1/t${index + 1}`, port: 'shell', name: 'ls' },
+          { k: 'end', e: `tsk_1/1/m1/t${index + 1}`, value: hash('2') },
+        ]),
+      ],
+    );
+    expect((await rowsOf(viewed, [2002, 3, 900, 1500, 2003])).map(({ step }) => step)).toEqual([
+      2001,
+      2,
+      899,
+      1499,
+      null,
+    ]);
+  });
+
+  it('are not there without a journal, nor in one of a later version', async () => {
+    expect(await rowsOf(session(trace, null).viewed, [3])).toEqual([
+      nothing('This session kept no journal, or it is not here: texts of answers and outputs are in it.'),
+    ]);
+    const later = session(trace, [{ k: 'open', version: 2 }, ...journal.slice(1)]).viewed;
+    expect(await rowsOf(later, [3])).toEqual([
+      nothing('The journal was written by a later version of svc, and is not read.'),
+    ]);
+    expect(await new SessionTexts().steps(later)).toEqual([]);
+  });
+});
+
+describe('the steps of a session', () => {
+  it('are named by their places, the same in each session', async () => {
+    const { viewed } = session([], [...journal, '{"k":"start"', 'null']);
+    expect(await new SessionTexts().steps(viewed)).toEqual([
+      { number: 1, key: '0/1/m1', port: 'model', name: 'm', turn: 1, ms: 5, failed: false },
+      { number: 2, key: '0/1/m1/t1', port: 'shell', name: 'ls', turn: 1, ms: 5, failed: false },
+      { number: 3, key: '0/1/m1/t2', port: 'tool', name: 'svc-tool-editor', turn: 1, ms: 5, failed: true },
+    ]);
+  });
+});
