@@ -299,9 +299,11 @@ function tooLarge(mostBytes: number): ClientError {
   return new ClientError('too-large', `the answer is larger than ${mostBytes} bytes`);
 }
 
+type Hashing = typeof globalThis.crypto.subtle;
+
 /** Throws `insecure-page` where the platform makes no hashes, for who has to check one later. */
-export function checkHashing(): SubtleCrypto {
-  const { subtle } = globalThis.crypto as { readonly subtle?: SubtleCrypto };
+export function checkHashing(): Hashing {
+  const { subtle } = globalThis.crypto as { readonly subtle?: Hashing };
   if (subtle !== undefined) return subtle;
   const message = 'no bytes can be checked here: a browser makes hashes for pages of https or of this machine alone';
   throw new ClientError('insecure-page', message);

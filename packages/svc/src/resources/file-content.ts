@@ -1,6 +1,7 @@
 /** Reads a file into memory or a spool, and hashes exactly the bytes that are sent. */
 
 import { createHash } from 'node:crypto';
+import type { EventEmitter } from 'node:events';
 import { closeSync } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 
@@ -208,7 +209,8 @@ export class Spool {
     };
     try {
       const file = await this.#nameless();
-      file.once('close', giveBack);
+      // Its types do not know that a file handle is one.
+      (file as FileHandle & EventEmitter).once('close', giveBack);
       return file;
     } catch (error) {
       giveBack();
