@@ -8,7 +8,8 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { ListedFile } from '@svc/protocol/resource-files.ts';
 import { release } from '@svc/kit/files/read-up-to.ts';
 import { openFile, type OpenedFile } from './export-root.ts';
-import { hashFile, readAtOnce, smallFileBytes } from './file-content.ts';
+import { readAtOnce, smallFileBytes } from './file-content.ts';
+import { hashFile } from './large-content.ts';
 import { join } from '@svc/kit/files/resolve-beneath.ts';
 
 /** What is done between two turns of the event loop. An open counts like the hashing of so many bytes. */

@@ -6,7 +6,7 @@ import type { Handler, RequestHead, Route } from '@svc/kit/http/route.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { type ExportedFiles, ExportReader, type PlaneAnswer, refused } from './export-reader.ts';
 import { normalizedRoot } from './export-root.ts';
-import { FileContents, Spool } from './file-content.ts';
+import { FileContents } from './file-content.ts';
 import { handleId, redactHandles } from './handle-id.ts';
 import { OperatorPlane, PeerPlane } from './resource-planes.ts';
 import type { PeerHandles } from './peer-handles.ts';
@@ -74,7 +74,7 @@ class ResourcePlanes {
   readonly #refusals: RefusedRequests;
 
   constructor({ files, peerFiles, onAccepted, refusals, spoolDirectory, ...rest }: ResourcePlanesOptions) {
-    const contents = new FileContents(new Spool(spoolDirectory));
+    const contents = new FileContents(spoolDirectory);
     const readerOf = ({ root, max_bytes: maxBytes }: ExportedFiles): ExportReader =>
       new ExportReader({ ...rest, root: normalizedRoot(root), maxBytes, contents });
     this.#operator = files === null ? null : new OperatorPlane({ ...rest, files, reader: readerOf(files) });
