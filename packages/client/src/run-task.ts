@@ -106,15 +106,21 @@ interface Again {
 }
 
 /** Asks again where a connection breaks, as often and with the pauses that a watch is made again with. */
-async function untilAnswered<Value>(ask: () => Promise<Value>, { limits, signal }: Again): Promise<Value> {
-  for (let failures = 1; ; failures += 1) {
+async function untilAnswered<Value>(ask: () => Promise<Value>, again: Again): Promise<Value> {
+  for (let failures = 0; ;) {
     try {
       return await ask();
     } catch (error) {
-      if (!isPassing(error) || failures > limits.mostReconnects) throw error;
+      failures = oneMore(failures, error, again);
     }
-    await pause(pauseBeforeReconnect(failures, limits), signal);
+    await pause(pauseBeforeReconnect(failures, again.limits), again.signal);
   }
+}
+
+/** The failures in a row with this one. Throws it where it does not pass by itself, and after as many as a watch is made again. */
+function oneMore(failures: number, error: unknown, { limits }: Again): number {
+  if (!isPassing(error) || failures >= limits.mostReconnects) throw error;
+  return failures + 1;
 }
 
 function factsOf({ state, message, response, contextId }: DecodedStatus, task: TaskFacts): TaskFacts {
@@ -132,7 +138,7 @@ const pollMs = 250;
 async function endedBefore(
   coming: Promise<unknown>,
   look: () => Promise<TaskFacts>,
-  { limits, signal }: Again,
+  again: Again,
 ): Promise<TaskFacts | null> {
   let isCome = false;
   const come = coming.then(
@@ -146,10 +152,9 @@ async function endedBefore(
       if (terminal.has(now.state)) return now;
       failures = 0;
     } catch (error) {
-      failures += 1;
-      if (!isPassing(error) || failures > limits.mostReconnects) throw error;
+      failures = oneMore(failures, error, again);
     }
-    await Promise.race([come, pause(pollMs, signal)]);
+    await Promise.race([come, pause(pollMs, again.signal)]);
     if (isCome) return null;
   }
 }
