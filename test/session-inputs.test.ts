@@ -58,6 +58,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'kit/net/request-run.ts': { timer: 'effect', race: 'effect' },
   'kit/net/resolver.ts': { race: 'effect' },
   'kit/own-turn.ts': { timer: 'around' },
+  'kit/when-gone.ts': { timer: 'around' },
   // The clock and the chance that all others are given.
   'kit/system-clock.ts': { clock: 'ids and times', chance: 'ids and times', timer: 'gate' },
   'sandbox/child-group.ts': { timer: 'effect' },
@@ -79,7 +80,6 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'svc/capsule/run-capsule.ts': { duration: 'durations' },
   'svc/capsule/session-journal.ts': { clock: 'ids and times' },
   'svc/capsule/session-record.ts': { duration: 'durations' },
-  'svc/capsule/spawned-launch.ts': { timer: 'around' },
   'svc/capsule/stage-driver.ts': { chance: 'unseen' },
   'svc/capsule/stage-peer-files.ts': { clock: 'effect', chance: 'effect' },
   'svc/delegation/capsule-call.ts': { duration: 'durations' },

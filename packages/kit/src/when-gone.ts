@@ -1,21 +1,15 @@
-/** Tells when the process of a capsule of this machine has ended. */
-
-import { isAlive } from '@svc/kit/process-stat.ts';
-import type { RunningRecord } from '../capsule/running-record.ts';
+/** Tells when a process has ended. */
 
 /** How often it is looked. */
 const lookMs = 500;
 
-/** Calls `onGone` once the process has ended. Returns what ends the watch. */
-export function whenGone(
-  { pid, process_start: start }: Pick<RunningRecord, 'pid' | 'process_start'>,
-  onGone: () => void,
-): () => void {
+/** Calls `onGone` once, `graceMs` after `isThere` has said no. Returns what ends the watch. It keeps no process up. */
+export function whenGone(isThere: () => boolean, onGone: () => void, graceMs = 0): () => void {
   const timer = setInterval(() => {
-    if (isAlive(pid, start)) return;
+    if (isThere()) return;
     clearInterval(timer);
-    // What it wrote last may still be on its way.
-    setTimeout(onGone, lookMs).unref();
+    if (graceMs === 0) onGone();
+    else setTimeout(onGone, graceMs).unref();
   }, lookMs);
   timer.unref();
   return () => clearInterval(timer);

@@ -7,6 +7,7 @@ import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { isMapOf, isText } from '@svc/kit/guards.ts';
 import { isAlive, processStart } from '@svc/kit/process-stat.ts';
+import { whenGone } from '@svc/kit/when-gone.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 
 /** An approval is one line of some hundred characters; the variables of telemetry may be longer. */
@@ -66,8 +67,6 @@ function noApproval(reason: string): Diagnostic {
   });
 }
 
-const intervalMs = 500;
-
 /**
  * Calls `onGone` once the process that started this one has ended, however it ended: a child does not outlive its parent. Returns what
  * ends the watch. It keeps no process up.
@@ -75,12 +74,6 @@ const intervalMs = 500;
 export function watchParent(pid: number, onGone: () => void): () => void {
   const start = processStart(pid);
   const isDirect = process.ppid === pid;
-  const timer = setInterval(() => {
-    // Without /proc the system at least gives an orphan another parent.
-    if (isAlive(pid, start) && !(isDirect && process.ppid !== pid)) return;
-    clearInterval(timer);
-    onGone();
-  }, intervalMs);
-  timer.unref();
-  return () => clearInterval(timer);
+  // Without /proc the system at least gives an orphan another parent.
+  return whenGone(() => isAlive(pid, start) && !(isDirect && process.ppid !== pid), onGone);
 }

@@ -1,8 +1,11 @@
-/** Finds the running capsule that a command line names, and tells of one that has ended where it is read. */
+/** Finds the running capsule that a command line names, says of one that has ended where it can be read, and tells when one ends. */
 
 import { basename } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isAlive } from '@svc/kit/process-stat.ts';
+import { whenGone } from '@svc/kit/when-gone.ts';
+import type { RunningRecord } from '../capsule/running-record.ts';
 import { type LocatedCapsule, locateCapsule } from './approach-capsule.ts';
 import type { CommandContext } from './command-context.ts';
 import { suffixOf } from './session-names.ts';
@@ -27,4 +30,15 @@ async function hasEnded(context: CommandContext, wanted: string): Promise<Diagno
   return new Diagnostic('E-RUN-026', `the session ${id} has ended`, {
     hint: `svc trace show ${suffixOf(id, ids)} reads it; svc ps lists the running ones`,
   });
+}
+
+/** What a process wrote last may still be on its way when it has ended. */
+const lastWordsMs = 500;
+
+/** Calls `onEnded` once the process of a capsule of this machine has ended. Returns what ends the watch. */
+export function whenEnded(
+  { pid, process_start: start }: Pick<RunningRecord, 'pid' | 'process_start'>,
+  onEnded: () => void,
+): () => void {
+  return whenGone(() => isAlive(pid, start), onEnded, lastWordsMs);
 }

@@ -19,7 +19,7 @@ import {
   taskFlagsAsGiven,
   withTaskFlags,
 } from '../first-minute/task-command.ts';
-import { locateRunning } from '../locate-running.ts';
+import { locateRunning, whenEnded } from '../locate-running.ts';
 import { History } from '../keyboard/history.ts';
 import { render, usesColor } from '../render-failure.ts';
 import { suffixOf } from '../session-names.ts';
@@ -32,7 +32,6 @@ import { terminalOf } from '../terminal/terminal-kind.ts';
 import { inertLine } from '../terminal/inert-text.ts';
 import { say, type Shown } from '../terminal/shown.ts';
 import { shownMinute } from '../trace/shown-values.ts';
-import { whenGone } from '../when-gone.ts';
 import { ChatInput } from './chat-input.ts';
 import { ChatSession } from './chat-session.ts';
 import { type OwnCapsule, startCapsule } from './own-capsule.ts';
@@ -156,7 +155,7 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
     isOwn: own !== null,
     stop,
   });
-  const endWatch = record === null ? (): void => {} : whenGone(record, () => chatting.gone());
+  const endWatch = record === null ? (): void => {} : whenEnded(record, () => chatting.gone());
   try {
     input.open();
     own?.attend();

@@ -25,9 +25,8 @@ import {
 } from '../approach-capsule.ts';
 import { faultOf } from '../capsule-faults.ts';
 import type { CommandContext } from '../command-context.ts';
-import { locateRunning } from '../locate-running.ts';
+import { locateRunning, whenEnded } from '../locate-running.ts';
 import { interruptible } from '../stop-signals.ts';
-import { whenGone } from '../when-gone.ts';
 import { McpWire } from './mcp-wire.ts';
 
 /** For its card, and for whether the door is there. */
@@ -85,7 +84,7 @@ function transportTo({ address, token }: ApproachedCapsule): StreamableHTTPClien
 /** Nobody knows when a capsule ends that is no session of this user: what is asked of it then is answered with an error. */
 function watchOver({ record, address }: LocatedCapsule, onGone: (why: Diagnostic) => void): () => void {
   if (record === null) return () => {};
-  return whenGone(record, () =>
+  return whenEnded(record, () =>
     onGone(
       new Diagnostic('E-IO-003', `the capsule at ${address} is gone: its process has ended`, {
         hint: 'svc ps lists the running capsules',
