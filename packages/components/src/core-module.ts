@@ -1,4 +1,4 @@
-/** Reads the binary form of WebAssembly, and of a core module what its instance holds beside code. */
+/** Reads the binary form of WebAssembly: the sections of a core module, and which memories and tables an instance of it has. */
 
 import { setFlagsFromString } from 'node:v8';
 

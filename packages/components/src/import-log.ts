@@ -1,4 +1,4 @@
-/** Says how what imports answered a component is written down, so that it can be answered the same again. */
+/** Defines the log of what imports answered a component, from which a replay gives the same answers. */
 
 /** JSON. What that has no word for is an object of one key: `$n` integer of 64 bits, `$t` bytes that are text, `$b` others in base64, `$r` a handle, `$w` a list of 32-bit numbers, `$f` a number such as `NaN`, `$u` nothing. */
 export type LoggedValue =

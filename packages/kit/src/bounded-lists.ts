@@ -1,4 +1,4 @@
-/** Lists of untrusted sides, counted before a schema looks at their items: it keeps an error for each that does not fit, a hundred times the item. */
+/** Schemas of lists that untrusted sides send, counted first: a schema keeps an error for each item that does not fit, a hundred times its size. */
 
 import * as z from 'zod/mini';
 

@@ -1,4 +1,4 @@
-/** Says whether a small value has the form it should have, for what every start reads: a schema would have to be loaded and built first. */
+/** Checks the form of small values without a schema, which every start would have to load and build first. */
 
 import { isJsonObject } from '@svc/protocol/json-object.ts';
 

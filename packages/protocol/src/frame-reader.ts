@@ -1,4 +1,4 @@
-/** From the bytes of an event stream to its frames, as text. */
+/** Splits the bytes of an event stream into its frames, as text. */
 
 /** One frame of an event stream as its text came: ids may be above 2^53, so they stay text here. */
 export interface ReceivedFrame {

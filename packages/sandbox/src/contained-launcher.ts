@@ -1,4 +1,4 @@
-/** Starts processes behind what the kernel is asked to take away from them. */
+/** Starts processes through the helper, which has the kernel take away whatever they are not granted. */
 
 import type { ChildProcess } from 'node:child_process';
 import type { Server } from 'node:net';

@@ -1,4 +1,4 @@
-/** Finds what of a project folder git runs or obeys, so that an agent that may write there leaves it as it is. */
+/** Finds the files of a project folder that git runs or obeys, so that an agent that may write in the folder cannot change them. */
 
 import { closeSync, lstatSync, mkdirSync, openSync, type Stats } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Finds what of the program itself lies where contained commands may write: it goes on being loaded and started by who contains them. */
+/** Finds the parts of this program that lie where a contained command may write: an uncontained process loads and starts them later. */
 
 import { realpathSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
@@ -6,17 +6,17 @@ import { dirname, relative } from 'node:path';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import type { KeptPlace } from './launch/process-grants.ts';
 
-/** What is loaded or started later without containment: the folder of the installed package, and the `node` that runs it. Links resolved. */
+/** What an uncontained process loads or starts later: the folder of the installed package, and the `node` that runs it. Links resolved. */
 export function ownPlaces(packageRoot: string, node: string): readonly string[] {
   return [packageRoot, node].map((path) => realpathSync(path));
 }
 
-/** Those of the program's own places that lie in, or are, a directory or file that may be written. */
+/** Those of `own` that lie in one of `writes`, or are one of them. */
 export function ownPlacesIn(own: readonly string[], writes: readonly string[]): readonly string[] {
   return own.filter((path) => writes.some((place) => isBeneath(place, path)));
 }
 
-/** The first place that may be written and lies in one of the program's own, with that; null where there is none. */
+/** The first of `writes` that lies inside one of the program's own places, with that place as `holder`; null when none does. */
 export function writeInside(
   own: readonly string[],
   writes: readonly string[],

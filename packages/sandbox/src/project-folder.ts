@@ -1,4 +1,4 @@
-/** Looks through a project folder for what no agent is shown of it. */
+/** Finds the files of a project folder that no agent is shown. */
 
 import { lstatSync, readdirSync, realpathSync, type BigIntStats, type Dirent } from 'node:fs';
 

@@ -1,4 +1,4 @@
-/** Reads the manifest of a tool, driver, hook or skill, and tells that of a capsule apart. */
+/** Reads the `svc.yaml` of an archive: that of a tool, driver, hook or skill is checked, that of a capsule is only recognised. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { checkSource, readDocument, type Findings } from './checked-document.ts';

@@ -1,4 +1,4 @@
-/** Says where an artifact comes from that is not in the registry in use: `from` of its entry in the manifest. */
+/** Parses `from` of an artifact in the manifest, which names a place to fetch it from instead of the registry in use. */
 
 import { ociAddress, ociAddressFault, ociPrefix, type OciRepositoryName } from './oci-reference.ts';
 

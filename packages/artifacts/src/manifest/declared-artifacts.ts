@@ -1,4 +1,4 @@
-/** Lists what a capsule runs with, the bundled driver that it need not list included. Apart from the schema, which few starts load. */
+/** Lists the artifacts that a capsule runs with, also the bundled driver, which a manifest need not list. Few starts load the schema, so this stands apart from it. */
 
 import { bundledDrivers, bundledVersion } from './names.ts';
 import type { ArtifactEntry, CapsuleManifest } from './schema.ts';

@@ -131,7 +131,7 @@ describe('the trust policy', () => {
     [
       'any and more',
       'trust: { rules: [{ names: ["*"], signed_by: { any: [{ issuer: a, identity: b }], issuer: a } }] }\n',
-      'E-REG-013 1: trust.rules[0].signed_by has any, and more beside it',
+      'E-REG-013 1: trust.rules[0].signed_by has any beside issuer, identity or key: give one or the other',
     ],
     ['an empty any', 'trust: { rules: [{ names: ["*"], signed_by: { any: [] } }] }\n', 'E-REG-013'],
     [

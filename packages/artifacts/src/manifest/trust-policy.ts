@@ -1,4 +1,4 @@
-/** Reads the `trust` block of the user's configuration: whose signatures artifacts have to carry. */
+/** Reads the trust policy of a user, the `trust` block of `~/.svc/config.yaml`: it says whose signatures artifacts must carry. */
 
 import { createPublicKey } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
@@ -57,8 +57,8 @@ export function trustPolicyFile(home: string): string {
 }
 
 /**
- * The policy of a user, from `~/.svc/config.yaml` alone; null when it has none. Throws `E-REG-013` for everything in it that cannot be understood or
- * read, an unknown key included: a policy is never skipped.
+ * The policy in `~/.svc/config.yaml`; null when that file has none. Throws `E-REG-013` for whatever in it cannot be read or understood, unknown keys
+ * included, so that a mistake never turns a policy off.
  */
 export function loadTrustPolicy(home: string): TrustPolicy | null {
   const file = trustPolicyFile(home);
@@ -72,7 +72,7 @@ export function loadTrustPolicy(home: string): TrustPolicy | null {
 
 type PolicyDocument = CheckedDocument<typeof fileSchema>;
 
-/** The last one that was read: each archive of an install asks for it. */
+/** The document that was read last: an install asks for the policy once for each archive. */
 let last: { readonly file: string; readonly text: string; readonly document: PolicyDocument } | null = null;
 
 function parsed(file: string, text: string): PolicyDocument {
@@ -84,7 +84,7 @@ function parsed(file: string, text: string): PolicyDocument {
   return last.document;
 }
 
-/** The first rule that is for a name; null when there is none, and nothing is asked of it then. */
+/** The first rule whose patterns match a name; null when none does: the policy asks nothing of that artifact. */
 export function ruleFor(policy: TrustPolicy, name: string): TrustRule | null {
   return policy.rules.find((rule) => rule.names.some((pattern) => matchesPattern(pattern, name))) ?? null;
 }
@@ -120,7 +120,7 @@ type Written = NonNullable<z.infer<typeof fileSchema>['trust']>;
 type WrittenRule = Written['rules'][number];
 type WrittenSigner = z.infer<typeof signer>;
 
-/** What no schema says: which keys go together. The data is of any shape still. */
+/** Checks which keys go together, which no schema says. The schema has not been applied yet: the data may have any shape. */
 function checkRules(data: unknown, findings: Findings): void {
   const draft = new Draft(data);
   draft.list('trust', 'rules').forEach((_, index) => {
@@ -137,7 +137,11 @@ function checkRules(data: unknown, findings: Findings): void {
     const wanted = [...path, 'signed_by'];
     if (!draft.has(...wanted, 'any')) checkSigner(draft, wanted, findings);
     else if (['issuer', 'identity', 'key'].some((key) => draft.has(...wanted, key))) {
-      findings.add('E-REG-013', `trust.rules[${index}].signed_by has any, and more beside it`, { path: wanted });
+      findings.add(
+        'E-REG-013',
+        `trust.rules[${index}].signed_by has any beside issuer, identity or key: give one or the other`,
+        { path: wanted },
+      );
     } else draft.list(...wanted, 'any').forEach((__, at) => checkSigner(draft, [...wanted, 'any', at], findings));
   });
 }
@@ -180,7 +184,7 @@ function ruleOf(written: WrittenRule, keys: readonly TrustedKey[], location: Sou
   return { names, signedBy, isWarning: mode === 'warn', location };
 }
 
-/** `checkRules` has seen to it that it is one or the other, and that the key is known. */
+/** `checkRules` has made sure that it has either an identity or a key, and that the key is known. */
 function wantedSigner({ issuer = '', identity = '', key }: WrittenSigner, keys: readonly TrustedKey[]): WantedSigner {
   if (key === undefined) return { kind: 'identity', issuer, identity };
   const found = keys.find(({ name }) => name === key);
@@ -201,7 +205,7 @@ function readKey(name: string, path: string, location: SourceLocation): TrustedK
   return { name, fingerprint: sha256Hex(spki), spki };
 }
 
-/** A public key of ECDSA on P-256 as DER; null for any other text, that of a private key too, which has no place in a policy. */
+/** A public key of ECDSA on P-256 as DER; null for any other text, also for a private key, which does not belong in a policy. */
 export function decodePublicKey(pem: string): Buffer | null {
   if (!/^-----BEGIN PUBLIC KEY-----\r?\n/m.test(pem)) return null;
   try {

@@ -1,4 +1,4 @@
-/** Says which texts are a wish for versions of an artifact; `store/version-ranges.ts` says which versions such a wish allows. */
+/** Recognises ranges of versions, such as `^1.2`; `store/version-ranges.ts` says which versions a range allows. */
 
 import { isExactVersion, longestName } from './names.ts';
 

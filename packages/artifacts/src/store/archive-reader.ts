@@ -1,4 +1,4 @@
-/** Reads the directory of an archive, and holds the archive to one reading of its bytes. */
+/** Reads the directory of an archive, and refuses an archive that another program could read differently. */
 
 import { fromRandomAccessReaderPromise, RandomAccessReader } from 'yauzl';
 

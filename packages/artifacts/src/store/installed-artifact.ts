@@ -1,4 +1,4 @@
-/** What is known of an artifact that was found, what it must be to be the one that was asked for, and where artifacts come from. */
+/** Defines what is known of an artifact that was found and what sources give, and checks that an artifact is the one that was asked for. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';

@@ -1,4 +1,4 @@
-/** What is said where artifacts are not what `svc.lock` records. */
+/** Words the errors about artifacts that are not what `svc.lock` records. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { spell } from './artifact-ref.ts';

@@ -1,4 +1,4 @@
-/** Reads a compiled component from the disk: its file, and of the archive beside it what the file leaves there. */
+/** Reads a compiled component from the disk: its own file, and the parts that this file leaves in the archive beside it. */
 
 import { open, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';

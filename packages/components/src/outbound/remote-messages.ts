@@ -1,4 +1,4 @@
-/** Says what the process of a component asks of the session about its HTTP requests, and what is answered that went wrong. */
+/** Defines the messages with which the process of a component has the session make HTTP requests, and the errors that come back. */
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { type NetworkFault, networkFault } from '@svc/kit/net/network-reason.ts';

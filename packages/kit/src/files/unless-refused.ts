@@ -1,4 +1,4 @@
-/** Asks the operating system for something whose refusal is one more answer. */
+/** Asks the operating system for something where its refusal is an answer like any other. */
 
 import { readdirSync } from 'node:fs';
 

@@ -1,4 +1,4 @@
-/** Has a server listen without what Node loads for names and for clusters, and says how that ends. */
+/** Binds a server to its port without the parts of Node that look up names and serve clusters, and says whether the system let it. */
 
 import type { Server } from 'node:http';
 import { isIPv4 } from 'node:net';

@@ -1,4 +1,4 @@
-/** Ends connections on which something came that is no request. */
+/** Answers what is no HTTP request, and ends the connection that it came on. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';

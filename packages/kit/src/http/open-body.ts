@@ -1,4 +1,4 @@
-/** Answers whose end is not known when they begin, written at the pace of who reads them. */
+/** Writes answers whose end is not known when they begin, as fast as their reader takes them. */
 
 import type { ServerResponse } from 'node:http';
 

@@ -1,4 +1,4 @@
-/** Puts a project folder into a composed root, without what of it is masked. */
+/** Mounts a project folder in a composed root, with its masked places covered. */
 
 import { join } from 'node:path';
 

@@ -1,4 +1,4 @@
-/** Checks the shape of a request, which programs without types may have got wrong: nothing that is not understood is passed over. */
+/** Checks the form of a request, which programs without types may get wrong, and refuses every key that it does not know. */
 
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -1,4 +1,4 @@
-/** Has the evidence of a session counted by what is only loaded once there is some: an idle capsule needs none of it. */
+/** Counts what a session uses of its grants, and loads what counts only when there is something to count. */
 
 import type { Socket } from 'node:net';
 

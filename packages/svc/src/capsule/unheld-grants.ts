@@ -1,4 +1,4 @@
-/** Tells what of a manifest a host does not hold programs to, where it does not hold them to all of it. */
+/** Warns of the grants and limits of a manifest that this host cannot hold programs to. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';

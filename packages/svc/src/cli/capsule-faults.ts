@@ -1,4 +1,4 @@
-/** Says what a call to a running capsule failed of. */
+/** Says why a call to a running capsule failed. */
 
 import { ClientError } from '@svc/client/client-error.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';

@@ -1,4 +1,4 @@
-/** Keeps which projects of this user have a `svc.lock`, for what is removed from the user's store must be needed by none of them. */
+/** Remembers which projects of this user have an `svc.lock`, so that nothing is removed from the user's store that one of them needs. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Says where the commands of a program stand. */
+/** Lists the commands of a program, each with the words that lead to it. */
 
 import type { Command } from 'commander';
 

@@ -1,4 +1,4 @@
-/** Reads what a driver's component notes on its standard error beside its answer: that it waits before it asks again, what a cache had. */
+/** Reads the notes that a driver's component writes to standard error: that it waits before it asks again, and what a cache had. */
 
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';

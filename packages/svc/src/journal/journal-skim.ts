@@ -1,4 +1,4 @@
-/** Reads of a journal what a comparison needs, fast: of two sessions of 100,000 steps. */
+/** Reads only what a comparison needs of a journal, so that sessions of 100,000 steps are compared fast. */
 
 import { type Damage, JournalScan, tooLong } from './journal-scan.ts';
 import type { LineCursor } from './line-cursor.ts';

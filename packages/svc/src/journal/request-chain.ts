@@ -1,4 +1,4 @@
-/** Puts the requests of a session to the model together from what each adds to one before it. */
+/** Puts the requests of a session to the model together again: the journal holds of each only what it adds to one before it. */
 
 import type { SkimmedEnd, SkimmedStart } from './skimmed-record.ts';
 

@@ -1,4 +1,4 @@
-/** Takes from a line of a journal what a comparison of long sessions needs, without parsing it. */
+/** Takes what a comparison of long sessions needs from a line of a journal, without parsing the line. */
 
 import { decodeRecord } from './records.ts';
 

@@ -1,4 +1,4 @@
-/** Names the exported files that have changed since a moment, for who tells of a task what it has made. */
+/** Lists the exported files that have changed since a moment, so that a task can say what it has made. */
 
 import { type Dirent, lstatSync, readdirSync } from 'node:fs';
 

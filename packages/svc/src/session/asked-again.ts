@@ -1,4 +1,4 @@
-/** Holds what a session asks for when it is run again to what it asked for in the recording. */
+/** Compares what a session asks for when it is run again with what it asked for in the recording. */
 
 import { type ValueDifference, valueDifference } from '../journal/json-difference.ts';
 import type { Effect } from './gate.ts';

@@ -1,4 +1,4 @@
-/** Takes secrets out of what imports answered a component, before that is kept. */
+/** Takes secrets out of the log of what imports answered a component, before the journal keeps that log. */
 
 import { type ImportLogEntry, type LoggedValue, parseImportLog } from '@svc/components/import-log.ts';
 import { redactedTexts } from '../trace/file-trace.ts';

@@ -1,4 +1,4 @@
-/** Runs components of a recorded session again over what their imports were answered, and holds what they come to to the recording. */
+/** Runs the components of a recorded session again, answers their imports from the recording, and compares what comes of it. */
 
 import { ComponentParted, type ImportLog } from '@svc/components/import-log.ts';
 import type { Crossing, Inside, Port } from './gate.ts';

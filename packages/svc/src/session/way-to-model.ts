@@ -1,4 +1,4 @@
-/** Keeps what one call of the model shows of the way to it: where it was asked, and when its answer began. */
+/** Notes of one call of the model which host was asked, and when its answer began. */
 
 /** What is seen of one call. A replay sees none of it. */
 export class WayToModel {

@@ -1,4 +1,4 @@
-/** Holds records back until they are sent, in batches, one request at a time: a session never waits for it. */
+/** Gathers records into batches and sends these one request at a time, so that a session never waits for a collector. */
 
 import { atMost, type Clock, pause } from '@svc/kit/clock.ts';
 import type { Posted } from './post-batch.ts';

@@ -1,4 +1,4 @@
-/** Writes lines of which others decide how many there are: the first of a minute each by itself, those beyond that as a count. */
+/** Writes trace lines whose number others decide: the first of each minute one by one, the rest of it as a count. */
 
 import type { Clock } from '@svc/kit/clock.ts';
 import type { TraceEvent } from './events.ts';

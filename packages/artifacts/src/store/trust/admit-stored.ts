@@ -1,4 +1,4 @@
-/** Holds what a store of this machine has to the trust policy, with the signatures beside it. */
+/** Checks an archive in a store of this machine against the trust policy, with the signatures that lie beside it. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';

@@ -1,4 +1,4 @@
-/** Holds archives to the trust policy of the user, before they are stored or used. */
+/** Checks archives against the trust policy of the user, before they are stored or used. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';

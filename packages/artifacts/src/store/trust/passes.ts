@@ -1,4 +1,4 @@
-/** Keeps which archives carry a valid signature, so that a start need not verify what an install has. */
+/** Remembers which archives had a valid signature, so that a start need not verify again what an install has verified. */
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Compares whoever has signed with whoever should have. */
+/** Compares the signer of an archive with the signers that a rule of the trust policy wants. */
 
 import { matchesPattern } from '../../manifest/name-pattern.ts';
 import type { TrustPolicy, TrustRule, WantedSigner } from '../../manifest/trust-policy.ts';

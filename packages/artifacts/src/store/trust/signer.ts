@@ -1,4 +1,4 @@
-/** Whoever has signed an archive, and how `svc.lock` has that. */
+/** Defines who can sign an archive, a CI job or the holder of a key, and how `svc.lock` writes that down. */
 
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 

@@ -1,4 +1,4 @@
-/** Brings the list of trusted authorities and logs up to date, by metadata that the list of before vouches for (The Update Framework). */
+/** Updates the list of trusted authorities and logs, by metadata that the list in use vouches for (The Update Framework). */
 
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

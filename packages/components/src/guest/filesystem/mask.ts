@@ -1,4 +1,4 @@
-/** Keeps what is masked in a directory from a component. */
+/** Hides the masked files of a directory from a component. */
 
 import { fstatSync, lstatSync } from 'node:fs';
 

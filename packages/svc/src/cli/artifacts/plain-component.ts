@@ -1,4 +1,4 @@
-/** What commands share that take a component alone from an OCI registry, or put one there. */
+/** What `svc install`, `svc add` and `svc publish` share for components that stand alone in an OCI registry. */
 
 import { resolve } from 'node:path';
 

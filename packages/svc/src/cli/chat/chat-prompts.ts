@@ -1,4 +1,4 @@
-/** Keeps a message that is being typed apart from an answer that is: each is sent to what it was typed for. */
+/** Keeps a message that is being typed apart from an answer that is being typed, so that each is sent where it was meant to go. */
 
 import type { LinePrompt } from '../keyboard/line-prompt.ts';
 import type { SessionView } from '../session-view/session-view.ts';

@@ -1,4 +1,4 @@
-/** Tells of a folder of a session whether the session may run, and of what stands in folders when it was written. */
+/** Says whether the session of a folder may still run, and when what stands in a folder was last written. */
 
 import { lstatSync, readdirSync } from 'node:fs';
 

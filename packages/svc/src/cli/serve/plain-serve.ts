@@ -1,4 +1,4 @@
-/** Serves for a command line that is plain, as programs write it: what waits for the first answer does not wait for the parser. */
+/** Serves for command lines of `svc serve` that need no parser, as programs write them: the first answer does not wait until one is loaded. */
 
 import type { CommandContext } from '../command-context.ts';
 import { plainRunOptions } from '../run-options.ts';

@@ -1,4 +1,4 @@
-/** Says in a row what was called with what and what came of it, and in a few more what it gave. */
+/** Shows a tool call in one row, with its arguments and how it ended, and the result in a few rows more. */
 
 import { isShell } from '../../tools/shell-command.ts';
 import type { ShownResult } from './session-event.ts';

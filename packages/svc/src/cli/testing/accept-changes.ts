@@ -1,4 +1,4 @@
-/** Makes of a test that failed one that expects what happens now, for `svc test --update`. */
+/** Rewrites what a recorded test expects so that it expects what happens now, for `svc test --update`. */
 
 import { join } from 'node:path';
 import { parseDocument } from 'yaml';

@@ -1,4 +1,4 @@
-/** Runs a recorded session again with the prompt, tools and grants of today, and says in what it comes out otherwise. */
+/** Runs a recorded session again with the prompt, tools and grants of today, and says where it comes out differently. */
 
 import type { Parting, Judge } from '../../session/asked-again.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';

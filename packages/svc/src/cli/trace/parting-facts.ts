@@ -1,4 +1,4 @@
-/** Finds, where two sessions part, the very place in the texts that does. */
+/** Finds the very place in the texts at which two sessions part. */
 
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 

@@ -1,4 +1,4 @@
-/** Reads the events of a trace, also of one with a line that is too long to be read. */
+/** Reads the events of a trace, and goes on behind lines that are too long to be read whole. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LineFile } from '../../journal/line-file.ts';
@@ -10,9 +10,9 @@ const longestWords = 2000;
 const textKey = ',"text":"';
 
 /**
- * Calls `take` with the type of each event that is one of `types`, and with what reads it: most lines need not be parsed. Of a task whose text makes its
- * line longer than 16 MiB, it reads how the text begins. Returns how many other such lines there are of which the types do not say that they can be
- * passed over.
+ * Calls `take` with the type of each event that is one of `types`, and with a function that parses the line: most lines need not be parsed. When the
+ * text of a task makes its line longer than 16 MiB, the event has the beginning of that text. Returns how many other lines of more than 16 MiB there
+ * are, without those whose type is not in `types`.
  */
 export function eachEvent(
   file: LineFile,
@@ -37,7 +37,10 @@ export function eachEvent(
 const typeShape = /^\{\s*"event_type"\s*:\s*"([a-z_]{1,64})"/;
 const mostParsed = 1024 * 1024;
 
-/** What a line of a trace tells of, whoever has written it; '' for one that does not say it. As `svc` writes it, its beginning does. */
+/**
+ * The `event_type` of a line of a trace; '' when the line has none. `svc` writes it first, so that the start of the line tells it. A line that somebody
+ * else wrote may have it anywhere: such a line is parsed where it has at most 1 MiB.
+ */
 export function typeOfLine(line: Buffer): string {
   const [, type] = typeShape.exec(line.toString('latin1', 0, 128)) ?? [];
   if (type !== undefined) return type;

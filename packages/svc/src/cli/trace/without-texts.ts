@@ -1,4 +1,4 @@
-/** Makes a journal anew without the texts in it. */
+/** Rewrites a journal without the texts in it, as a session with `capture: meta` would have written it. */
 
 import type { PackedFile } from '@svc/artifacts/store/archive-writer.ts';
 import { IndexBuilder } from '../../journal/journal-index.ts';

@@ -1,4 +1,4 @@
-/** Finds in what clients send what no door takes. */
+/** Recognises JSON that no door takes from its clients: nested too deep, or with half a character in a text. */
 
 /** Lists and objects within each other; no request of any protocol that is spoken here nests so deep. */
 const deepest = 64;

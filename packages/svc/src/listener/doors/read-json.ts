@@ -1,4 +1,4 @@
-/** Reads the JSON that comes to doors: a long body in turns of the event loop of its own. */
+/** Reads the JSON that comes to doors. A long body is read in turns of the event loop, so that others are served meanwhile. */
 
 import { inOwnTurns } from '@svc/kit/own-turn.ts';
 import { briefBody, readJsonBody } from '@svc/protocol/json-rpc.ts';

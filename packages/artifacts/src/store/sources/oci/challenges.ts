@@ -1,4 +1,4 @@
-/** Reads what a registry wants to be shown, and writes the question to the service that gives out its tokens. */
+/** Reads the challenge of a registry that asks for a login, and writes the request with which its token service is asked for a token. */
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 

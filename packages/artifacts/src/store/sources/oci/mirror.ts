@@ -1,4 +1,4 @@
-/** Asks another registry first for what the source has named by its digest. */
+/** Asks a mirror first for documents and archives whose digest the registry itself has given. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HttpAnswer } from '@svc/kit/net/http-client.ts';

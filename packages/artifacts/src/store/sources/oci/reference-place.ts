@@ -1,4 +1,4 @@
-/** Says where in a repository a reference leads. */
+/** Finds the tag or digest in a repository that a reference stands for. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type OciReference, spellOci } from '../../../manifest/oci-reference.ts';

@@ -1,4 +1,4 @@
-/** What a request of an editor is refused with. */
+/** The errors with which a request of an editor is refused. */
 
 /** The error of JSON-RPC that answers a request. */
 export class AcpFault extends Error {

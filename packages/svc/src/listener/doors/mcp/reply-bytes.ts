@@ -1,4 +1,4 @@
-/** Takes the body out of a reply that was made for a client of HTTP. */
+/** Reads the bytes of a reply that was made for a client of HTTP, for clients of the Model Context Protocol. */
 
 import type { Readable } from 'node:stream';
 
