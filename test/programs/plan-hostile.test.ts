@@ -115,7 +115,8 @@ describe('a step that answers more than a plan can hold', () => {
         {
           id: 'hopeless',
           status: 'failed',
-          output: 'the tool probe broke off: the component gave a value of more than 64 MiB',
+          output:
+            'the tool probe broke off: the component gave a value of more than 64 MiB, in which a character is two bytes: give a part of it, or write it to a file',
         },
         { id: 'large', status: 'passed', output: 'y'.repeat(16_384), cut: true },
         { id: 'next', status: 'failed', reason: 'the output of step large is not whole, so it is not handed on' },

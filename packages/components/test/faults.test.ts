@@ -91,9 +91,38 @@ describe('a fault', () => {
     const fault = await faultOf(order(large, { op: 'large', megabytes: 40 }));
     expect({ kind: fault.kind, message: fault.message }).toEqual({
       kind: 'trap',
-      message: 'the component gave a value of more than 64 MiB',
+      message:
+        'the component gave a value of more than 64 MiB, in which a character is two bytes: give a part of it, or write it to a file',
     });
     await large.close();
+  });
+
+  it.each([
+    ['a string', 'Hello', 'expected object'],
+    ['nothing', null, 'expected object'],
+    ['a status that there is not', { status: 'done', content: '', truncated: false }, 'unknown enum case: done'],
+    ['no content', { status: 'passed', truncated: false }, 'expected string, found undefined'],
+  ])('says what a tool has to return where it returned %s', async (_what, value, found) => {
+    const fault = await faultOf(order(tool, { op: 'bare', value }));
+    expect({ kind: fault.kind, message: fault.message }).toEqual({
+      kind: 'trap',
+      message:
+        `it gave a value of another type than its interface has (${found}): return what passed(…) or failed(…) of ` +
+        "@svc/guest/tool gives: status 'passed' or 'failed', content a text, truncated true or false",
+    });
+  });
+
+  it.each([
+    ['not "found"\\ here\nor there: ü \u{1f600}', 'it threw an error: not "found"\\ here\nor there: ü \u{1f600}'],
+    ['', 'it threw something without a message'],
+  ])('says what the guest threw: %j', async (message, said) => {
+    const fault = await faultOf(order(tool, { op: 'fail', message }));
+    expect({ kind: fault.kind, message: fault.message }).toEqual({ kind: 'trap', message: said });
+  });
+
+  it('has what the guest wrote itself behind it', async () => {
+    const fault = await faultOf(order(tool, { op: 'complain', message: 'no such shop' }));
+    expect(fault.message).toBe('it threw an error: no such shop\nabout to fail');
   });
 
   it('holds back a guest that emits faster than it is heard', async () => {

@@ -6,6 +6,7 @@ import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { type GuestMessage, type HostMessage, type LoadMessage, outputFunction } from '../exchange.ts';
 import { firstGivenDescriptor } from '../frames.ts';
 import { withoutVersion } from '../interface-versions.ts';
+import { engineWords } from './engine-words.ts';
 import { compileModules, type LinkedInstance, type LinkedModule, linkInstance } from './linked-instance.ts';
 import { Mailbox } from './mailbox.ts';
 import { ImportPlayer } from './imports/played-imports.ts';
@@ -150,7 +151,7 @@ function run(call: Call, { instance, output, log }: Served): GuestMessage {
     valueSize(value);
     return { kind: 'returned', value, ...log.end() };
   } catch (error) {
-    return { ...faultOf(error as Error, instance, output), ...log.end() };
+    return { ...faultOf(error as Error, call.interface, { instance, output }), ...log.end() };
   }
 }
 
@@ -189,10 +190,14 @@ const memoryWords =
   /out of memory|memory allocation|allocation failed|cannot allocate|heap limit|Array buffer allocation/i;
 
 /** What ended a call: the error of the engine or host, and the end of what the guest had written. */
-function faultOf(error: Error, instance: LinkedInstance, output: OutputTail): GuestMessage {
+function faultOf(
+  error: Error,
+  interfaceName: string,
+  { instance, output }: Pick<Served, 'instance' | 'output'>,
+): GuestMessage {
   const lines = output.lastLines(shownLines);
   const said = lines === '' ? errorText(error) : `${errorText(error)}\n${lines}`;
-  const message = shortened(said, shownCharacters);
+  const message = shortened(engineWords(lines, interfaceName) ?? said, shownCharacters);
   return { kind: 'trapped', fault: lacksMemory(error, said, instance) ? 'memory' : 'trap', message };
 }
 

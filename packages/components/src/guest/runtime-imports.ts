@@ -50,7 +50,9 @@ export function camelCase(name: string): string {
 /** The value is more than one message may hold. */
 export class ValueTooLarge extends Error {
   constructor() {
-    super(`the component gave a value of more than ${valueLimitBytes / 1024 / 1024} MiB`);
+    super(
+      `the component gave a value of more than ${valueLimitBytes / 1024 / 1024} MiB, in which a character is two bytes: give a part of it, or write it to a file`,
+    );
     this.name = 'ValueTooLarge';
   }
 }
