@@ -177,7 +177,7 @@ const cases: readonly Case[] = [
       tool_name: 'sh',
       ...fenced(
         'sh',
-        `command: head -c 20000 /dev/zero | tr '\\0' a\nexit code: 0\nstdout:\n${'a'.repeat(16384)}\n[3616 more bytes are not shown; the whole is kept in logs/4-sh-stdout.log, out of reach of tools]\nstderr: (empty)`,
+        `command: head -c 20000 /dev/zero | tr '\\0' a\nexit code: 0\nstdout:\n${'a'.repeat(16384)}\n[3616 more bytes are not shown; the whole is kept in logs/4-sh-stdout.log, out of reach of tools: what a command writes into a file can be read in parts]\nstderr: (empty)`,
       ),
       tool_call_id: 'c11',
       is_error: false,

@@ -178,6 +178,9 @@ function soFar(title: string, { text, cutBytes }: OutputSoFar): string {
   return cutBytes === 0 ? shown : `${shown}\n[${cutBytes} more bytes are not shown]`;
 }
 
+/** How the model comes by the rest of an output. */
+const readInParts = 'what a command writes into a file can be read in parts';
+
 /** Of a command that went on without its call, nobody but its model reads it: what tools cannot reach is of no use there. */
 function section(title: string, { text, cutBytes, log }: CapturedOutput, isMoved: boolean): string {
   if (text === '' && cutBytes === 0) return `${title}: (empty)`;
@@ -185,7 +188,7 @@ function section(title: string, { text, cutBytes, log }: CapturedOutput, isMoved
   if (log === null || cutBytes === 0) return shown;
   if (isMoved) return `${shown}\n[${cutBytes} more bytes are not shown]`;
   const kept = log.problem === null ? `the whole is kept in ${log.name}` : `${log.name}: ${log.problem}`;
-  return `${shown}\n[${cutBytes} more bytes are not shown; ${kept}, out of reach of tools]`;
+  return `${shown}\n[${cutBytes} more bytes are not shown; ${kept}, out of reach of tools: ${readInParts}]`;
 }
 
 function withoutLastLineEnd(text: string): string {

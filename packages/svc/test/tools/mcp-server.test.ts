@@ -220,7 +220,7 @@ describe('a call', () => {
     const { content, truncated } = await call('long');
     expect(truncated).toBe(true);
     expect(content).toBe(
-      `${'y'.repeat(64 * 1024)}\n[139264 more bytes are not shown; the whole is kept in logs/mcp-1-odd__long.log, out of reach of tools]`,
+      `${'y'.repeat(64 * 1024)}\n[139264 more bytes are not shown; the whole is kept in logs/mcp-1-odd__long.log, out of reach of tools: ask for less at a time, where the tool can]`,
     );
     expect(readFileSync(join(folder, 'logs', 'mcp-1-odd__long.log'), 'utf8')).toBe('y'.repeat(200 * 1024));
   });
@@ -229,7 +229,7 @@ describe('a call', () => {
     cutBefore = (text) => text.slice(0, -16);
     odd({ tools });
     expect((await call('long')).content).toBe(
-      `${'y'.repeat(64 * 1024 - 16)}\n[139280 more bytes are not shown; the whole is kept in logs/mcp-1-odd__long.log, out of reach of tools]`,
+      `${'y'.repeat(64 * 1024 - 16)}\n[139280 more bytes are not shown; the whole is kept in logs/mcp-1-odd__long.log, out of reach of tools: ask for less at a time, where the tool can]`,
     );
   });
 });

@@ -154,9 +154,10 @@ describe('a long output', () => {
       const outcome = await tool?.call({ command: 'head -c 40000 /dev/zero | tr "\\0" x' }, recordingContext());
       results.push(outcome?.content.split('\n').find((line) => line.includes('more bytes are not shown')) ?? '');
     }
-    const all = 'all logs of a session hold 50000 bytes at most, out of reach of tools]';
+    const all =
+      'all logs of a session hold 50000 bytes at most, out of reach of tools: what a command writes into a file can be read in parts]';
     expect(results).toEqual([
-      '[23616 more bytes are not shown; the whole is kept in logs/1-sh-stdout.log, out of reach of tools]',
+      '[23616 more bytes are not shown; the whole is kept in logs/1-sh-stdout.log, out of reach of tools: what a command writes into a file can be read in parts]',
       `[23616 more bytes are not shown; logs/2-sh-stdout.log: only the first 10000 bytes are kept: ${all}`,
       `[23616 more bytes are not shown; logs/3-sh-stdout.log: only the first 0 bytes are kept: ${all}`,
       `[23616 more bytes are not shown; logs/4-sh-stdout.log: only the first 0 bytes are kept: ${all}`,
@@ -172,7 +173,7 @@ describe('a long output', () => {
     const shown = whole.slice(0, 16_384);
     expect(content).toBe(
       `command: seq 1 10000; echo brief >&2\nexit code: 0\nstdout:\n${shown}\n` +
-        `[${whole.length - 16_384} more bytes are not shown; the whole is kept in logs/1-sh-stdout.log, out of reach of tools]\n` +
+        `[${whole.length - 16_384} more bytes are not shown; the whole is kept in logs/1-sh-stdout.log, out of reach of tools: what a command writes into a file can be read in parts]\n` +
         'stderr:\nbrief',
     );
     expect(readFileSync(join(sessionDirectory, 'logs', '1-sh-stdout.log'), 'utf8')).toBe(whole);
@@ -193,7 +194,7 @@ describe('a long output', () => {
     expect({ output, truncated }).toEqual({ output: before, truncated: true });
     const shown = content.slice(content.indexOf('stdout:'));
     expect(shown).toBe(
-      `stdout:\n${before}\n[34 more bytes are not shown; the whole is kept in logs/1-sh-stdout.log, out of reach of tools]\nstderr:\nok`,
+      `stdout:\n${before}\n[34 more bytes are not shown; the whole is kept in logs/1-sh-stdout.log, out of reach of tools: what a command writes into a file can be read in parts]\nstderr:\nok`,
     );
     expect(readFileSync(join(sessionDirectory, 'logs', '1-sh-stdout.log'), 'utf8')).toBe(`${before}${secret}yz`);
   });

@@ -5,8 +5,11 @@ import { cutOf, LastLines } from './cut-output.ts';
 import type { SessionEvent } from './session-event.ts';
 import { SessionView } from './session-view.ts';
 
-const notice = (bytes: number, file = 'logs/1-sh-stdout.log'): string =>
+const before = (bytes: number, file = 'logs/1-sh-stdout.log'): string =>
   `[${bytes} more bytes are not shown; the whole is kept in ${file}, out of reach of tools]`;
+
+const notice = (bytes: number, file?: string): string =>
+  before(bytes, file).replace(']', ': what a command writes into a file can be read in parts]');
 
 /** What a model is told of `seq 1 5000; echo done`, with fewer lines before the cut. */
 const counted = `command: seq\nexit code: 0\nstdout:\n3494\n3495\n3496\n3497\n3498\n3\n${notice(7514)}\nstderr: (empty)`;
@@ -95,6 +98,7 @@ describe('what a result lacks', () => {
     expect(cutOf({ isCut: true, content: both })).toBe('kept');
     const lost = both.replace('the whole is kept in logs/1-sh-stderr.log', 'logs/1-sh-stderr.log: no space left');
     expect(cutOf({ isCut: true, content: lost })).toBe('not-kept');
+    expect(cutOf({ isCut: true, content: `a\n${before(3)}` })).toBe('kept');
     expect(cutOf({ isCut: false, content: both })).toBeNull();
     expect(cutOf({ isCut: true, content: 'a\n[3 more bytes are not shown]' })).toBeNull();
   });

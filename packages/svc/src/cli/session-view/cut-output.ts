@@ -13,7 +13,8 @@ const cutMark = '…';
 export type CutOutput = 'kept' | 'not-kept';
 
 /** As tools write it behind an output that they cut. */
-const notice = /^\[\d{1,15} more bytes are not shown; (the whole is kept in )?logs\/[^\n]*, out of reach of tools\]$/;
+const notice =
+  /^\[\d{1,15} more bytes are not shown; (the whole is kept in )?logs\/[^\n]*, out of reach of tools(?:: [^\n]{1,80})?\]$/;
 
 /** What became of the rest of an output that the result does not hold whole, as its capsule says; null where it does. */
 export function cutOf({ isCut, content }: Pick<ShownResult, 'isCut' | 'content'>): CutOutput | null {

@@ -236,7 +236,8 @@ export class ToolServer {
       receipt === null || receipt.problem === null
         ? `the whole is kept in ${receipt?.name}`
         : `${receipt.name}: ${receipt.problem}`;
-    return { text: `${text}\n[${cutBytes} more bytes are not shown; ${kept}, out of reach of tools]`, truncated: true };
+    const note = `${cutBytes} more bytes are not shown; ${kept}, out of reach of tools: ask for less at a time, where the tool can`;
+    return { text: `${text}\n[${note}]`, truncated: true };
   }
 }
 
