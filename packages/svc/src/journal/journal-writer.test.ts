@@ -94,6 +94,22 @@ describe('a text of a journal', () => {
     expect(statSync(join(folder, 'bodies', longer)).mode & 0o777).toBe(0o600);
   });
 
+  it('is kept again where it is named after 65,536 others, so that a session of weeks does not grow', () => {
+    const journal = open();
+    const kept = (each: string): string => atOnce(journal.body(each));
+    const [first, second] = [kept('first'), kept('second')];
+    for (let others = 0; others < 65_535; others += 1) kept(`${others}`);
+    // It was named among them, and is not the one that was longest not named.
+    kept('second');
+    kept('65535');
+    expect([kept('second'), kept('first')]).toEqual([second, first]);
+    journal.append(stop);
+    journal.close();
+    const hashes = lines().map((line) => line['sha256']);
+    expect(hashes.filter((sha256) => sha256 === first)).toHaveLength(2);
+    expect(hashes.filter((sha256) => sha256 === second)).toHaveLength(1);
+  });
+
   it('is kept with whole characters only, so that its hash is that of its bytes', () => {
     const journal = open();
     expect(atOnce(journal.body('half \uD83D'))).toBe(sha256Hex('half \uFFFD'));

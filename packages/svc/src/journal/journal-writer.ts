@@ -31,7 +31,10 @@ type Untimed<Each> = Each extends { readonly at: number } ? Omit<Each, 'at'> & {
 export interface Journal {
   /** `meta` from the moment on at which a journal of `content` is full. */
   readonly capture: Capture;
-  /** Keeps a text, once a session, with the secrets taken out, and returns the SHA-256 of what is kept. Its line goes out with the next record. */
+  /**
+   * Keeps a text with the secrets taken out, unless it is one of the latest that were kept, and returns the SHA-256 of what is kept. Its line goes out
+   * with the next record.
+   */
   body(text: string): Steps<string>;
   /** The same for a text of which the secrets have been taken out already. */
   redactedBody(text: string): Steps<string>;
@@ -73,6 +76,9 @@ export const removedFile = 'journal.removed';
 export const longestInline: number = 64 * 1024;
 /** What stays of each end of a text that is too long to be kept. */
 const endBytes = 4096;
+
+/** Texts that are known to be kept, those that were named last: another that comes again is kept again. */
+const mostKnown = 65_536;
 
 const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
 
@@ -138,9 +144,8 @@ class FileJournal implements Journal {
     const encoded = bytes > longestInline ? Buffer.from(redacted) : redacted;
     if (isLong(text)) yield;
     const sha256 = sha256Hex(encoded);
-    if (this.#kept.has(sha256)) return sha256;
+    if (this.#knows(sha256)) return sha256;
     if (isLong(text)) yield;
-    this.#kept.add(sha256);
     this.#keep(sha256, encoded, bytes);
     return sha256;
   }
@@ -165,6 +170,15 @@ class FileJournal implements Journal {
     } finally {
       closeSync(this.#fd);
     }
+  }
+
+  /** Whether the text is kept; from now on it is. */
+  #knows(sha256: string): boolean {
+    const isKept = this.#kept.delete(sha256);
+    this.#kept.add(sha256);
+    const [oldest] = this.#kept;
+    if (this.#kept.size > mostKnown && oldest !== undefined) this.#kept.delete(oldest);
+    return isKept;
   }
 
   /** `text` are the bytes of one that is longer than a line may hold. */

@@ -74,7 +74,7 @@ export const recordSchemas = {
     trusted: z.boolean(),
     capsule: z.object({ name: z.string(), version: z.string() }),
   }),
-  /** A text, once a session, before the first record that names it. Without `data`, `file` and `cut` only its hash was kept. */
+  /** A text, before the first record that names it; it may stand there again later. Without `data`, `file` and `cut` only its hash was kept. */
   body: z.object({
     sha256,
     /** Of the whole text in UTF-8. */

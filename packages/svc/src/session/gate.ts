@@ -6,6 +6,7 @@ import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
+import { Places } from './places.ts';
 import { ShownChunks } from './shown-chunks.ts';
 import type { Sender, Task } from './task.ts';
 
@@ -137,6 +138,8 @@ export interface Gate {
   arrive<T>(arrival: Arrival, apply: () => T): T;
   /** Calls back once after `ms`, as an arrival; the returned function takes the call back. */
   timer(name: string, ms: number, callback: () => void): () => void;
+  /** The task has settled: nothing of it is asked for any more, but of hooks that lag behind. */
+  over(taskId: TaskId): void;
   /** The number of the effect that was last asked for at this place, counted from 1, if that is one of the latest; null where nothing is recorded. */
   stepOf(place: string): number | null;
 }
@@ -149,19 +152,9 @@ export function openGate(clock: Pick<Clock, 'after'>): Gate {
     find: (_place, look) => look(),
     arrive: (_arrival, apply) => apply(),
     timer: (_name, ms, callback) => clock.after(ms, callback),
+    over: () => {},
     stepOf: () => null,
   };
-}
-
-/** Numbers the places of a session: the second time that one is asked for, it has `.2` at its end. */
-export class Places {
-  readonly #uses = new Map<string, number>();
-
-  next(place: string): string {
-    const uses = (this.#uses.get(place) ?? 0) + 1;
-    this.#uses.set(place, uses);
-    return uses === 1 ? place : `${place}.${uses}`;
-  }
 }
 
 function isUnusual({ value, fault }: Finding): boolean {
@@ -310,6 +303,10 @@ export class RecordingGate implements Gate {
   timer(name: string, ms: number, callback: () => void): () => void {
     const numbered = this.#places.next(name);
     return this.#clock.after(ms, () => this.arrive({ what: 'timer', name: numbered }, callback));
+  }
+
+  over(taskId: TaskId): void {
+    this.#places.over(taskId);
   }
 
   stepOf(place: string): number | null {

@@ -1,9 +1,11 @@
 /** Gives a session back what went through its gate, in the order of the recording: nothing of it happens again. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { exactly, type Judge, type Parting } from './asked-again.ts';
-import { type Arrival, type Crossing, type Effect, type Gate, type Inside, Places, type Port } from './gate.ts';
+import { type Arrival, type Crossing, type Effect, type Gate, type Inside, type Port } from './gate.ts';
+import { Places } from './places.ts';
 import { type ComponentCalls, ReplayedCalls } from './replayed-calls.ts';
 
 /** How a replay came out. */
@@ -192,6 +194,10 @@ export class ReplayGate implements Gate {
     const numbered = this.#places.next(name);
     this.#timers.set(numbered, callback);
     return () => this.#timers.delete(numbered);
+  }
+
+  over(taskId: TaskId): void {
+    this.#places.over(taskId);
   }
 
   stepOf(): null {

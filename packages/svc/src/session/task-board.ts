@@ -322,6 +322,7 @@ export class TaskBoard {
     task.changedMs = this.#deps.clock.now();
     task.markEnded();
     this.#tasks.end(task);
+    this.#deps.gate.over(task.id);
     this.#deps.activity.emit({ kind: 'task-settled', task });
   }
 

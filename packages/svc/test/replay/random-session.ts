@@ -166,6 +166,7 @@ class World {
       find: (...args) => fixed(this.#fixture.clock).find(...args),
       arrive: (...args) => fixed(this.#fixture.clock).arrive(...args),
       timer: (...args) => fixed(this.#fixture.clock).timer(...args),
+      over: (taskId) => fixed(this.#fixture.clock).over(taskId),
       stepOf: (place) => fixed(this.#fixture.clock).stepOf(place),
     };
     this.#hooks = hooksOf(late, (event) => this.#fixture.activity.emit({ kind: 'noted', task: null, event }));

@@ -2,7 +2,8 @@ import { inspect } from 'node:util';
 
 import { describe, expect, it } from 'vitest';
 
-import { type Chunk, type Crossing, type Gate, Places } from '../../src/session/gate.ts';
+import type { Chunk, Crossing, Gate } from '../../src/session/gate.ts';
+import { Places } from '../../src/session/places.ts';
 import type { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { journalRandomSession, recordRandomSession, replaySession } from './random-session.ts';
 
@@ -153,6 +154,7 @@ function ungated(record: (crossing: Crossing) => void, clock: FakeClock): Gate {
         callback();
       });
     },
+    over: () => {},
     stepOf: () => null,
   };
 }
