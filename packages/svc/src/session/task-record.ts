@@ -47,8 +47,8 @@ export type TaskFollower = (news: TaskNews) => void;
 
 /** Of the messages of one task, as text. */
 const mostOfTask = 64 * 1024;
-/** What each of them costs beside its text. */
-const costOfOne = 256;
+/** What a message or an artifact costs beside its text. */
+export const costOfOne = 256;
 
 /** What is kept of one task. */
 export class TaskRecord {
@@ -115,6 +115,13 @@ export class TaskRecord {
     const [gone] = at < 0 ? [] : this.messages.splice(at, 1);
     if (gone === undefined) return;
     this.#saidBytes -= bytesOf(gone);
+    this.version += 1;
+  }
+
+  forgetArtifact(artifact: KeptArtifact): void {
+    const at = this.artifacts.indexOf(artifact);
+    if (at < 0) return;
+    this.artifacts.splice(at, 1);
     this.version += 1;
   }
 

@@ -1,9 +1,16 @@
+import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
 import { describe, expect, it } from 'vitest';
 
 import { calls, hangs, says } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
 import type { KeptMessage, TaskRecord } from './task-record.ts';
 import { TaskRecords } from './task-records.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 const message = (text: string, messageId = 'm'): KeptMessage => ({ messageId, from: 'user', parts: [{ text }] });
 
@@ -131,5 +138,36 @@ describe('the record of a task', () => {
     expect([...records.all()]).toHaveLength(1000);
     expect(records.find(all[0]?.id ?? '')).toBeNull();
     expect(records.find(all[1099]?.id ?? '')).toBe(all[1099]);
+  });
+
+  it('holds nothing of a task that is gone', async () => {
+    const result = 'x'.repeat(1024 * 1024);
+    const fixture = new SessionFixture({
+      turns: Array.from({ length: 60 }, () => says(result)),
+      acceptance: { afterTask: 'sleep', queueDepth: 100 },
+    });
+    const records = new TaskRecords(fixture.session);
+    const all = Array.from({ length: 60 }, (_, index) => new WeakRef(submitted(records, `${index}`)));
+    const last = all.at(-1)?.deref()?.task;
+    void fixture.session.run();
+    await last?.whenEnded;
+    await turnOfTheEventLoop();
+    collectGarbage();
+    const held = all.filter((record) => record.deref() !== undefined).length;
+    expect([held, [...records.all()].length]).toEqual([15, 15]);
+  });
+
+  it('lets an artifact without a text go, too', async () => {
+    const fixture = new SessionFixture({
+      turns: Array.from({ length: 3 }, () => says('done')),
+      acceptance: { afterTask: 'sleep', queueDepth: 10 },
+      hooks: { takeArtifacts: () => Array.from({ length: 30_000 }, () => ({ hookName: 'h', content: '' })) },
+    });
+    const records = new TaskRecords(fixture.session);
+    const all = Array.from({ length: 3 }, (_, index) => submitted(records, `${index}`));
+    void fixture.session.run();
+    await all[2]?.task.whenEnded;
+    // 256 bytes each.
+    expect(all.reduce((sum, { artifacts, messages }) => sum + artifacts.length + messages.length, 0)).toBe(65_536);
   });
 });

@@ -1,6 +1,7 @@
 /** Keeps a record of each task from the activity of its session, for whoever shows tasks to their clients. */
 
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import type { DispatchedCall } from '../tools/tool.ts';
 import type { Activity } from './activity.ts';
 import type { Session } from './session.ts';
@@ -8,6 +9,7 @@ import type { Task, TaskSource, TaskState } from './task.ts';
 import type { Submission } from './task-board.ts';
 import {
   bytesOf,
+  costOfOne,
   type KeptArtifact,
   type KeptFile,
   type KeptMessage,
@@ -27,6 +29,13 @@ type RecordedSession = Pick<Session, 'activity' | 'board' | 'clock'>;
 /** The files that have changed since a moment, in Unix milliseconds, for those who are shown what a task came to. */
 export type FilesSince = (sinceMs: number) => readonly KeptFile[];
 
+/** Something that counts. It does not hold the record of its task, which is to go with the task. */
+interface Held {
+  readonly taskId: TaskId;
+  readonly bytes: number;
+  readonly drop: (record: TaskRecord) => void;
+}
+
 /**
  * The records of a session's tasks. It listens from its making on: what was said before is not known, but where each task stands is. Of messages it
  * holds 64 KiB a task, of messages and artifacts 16 MiB together, the newest ones; a record goes with its task.
@@ -36,9 +45,8 @@ export class TaskRecords {
   readonly #filesSince: FilesSince;
   readonly #records = new WeakMap<Task, TaskRecord>();
   /** Everything that counts, the oldest first. */
-  readonly #held: { readonly bytes: number; readonly drop: () => void }[] = [];
+  readonly #held = new Set<Held>();
   #heldBytes = 0;
-  #heldFrom = 0;
   /** The message that the task which is being submitted began as. */
   #arriving: KeptMessage | null = null;
 
@@ -176,10 +184,7 @@ export class TaskRecords {
   #artifact(record: TaskRecord, name: string, text: string): void {
     const artifact = record.newArtifact(name, text);
     record.version += 1;
-    this.#hold(text.length, () => {
-      record.artifacts.splice(record.artifacts.indexOf(artifact), 1);
-      record.version += 1;
-    });
+    this.#hold(record, costOfOne + text.length, (of) => of.forgetArtifact(artifact));
     record.tell({ kind: 'artifact', artifact });
   }
 
@@ -192,19 +197,17 @@ export class TaskRecords {
     if (state === 'completed') this.#files(record);
     record.state = state;
     this.#change(record, state, reasonOf(record));
+    this.#dropForgotten();
   }
 
   #files(record: TaskRecord): void {
     const files = this.#filesSince(record.workedFromMs);
     if (files.length === 0) return;
     const artifact: KeptArtifact = { id: 'files', name: 'files', text: '', files };
-    const bytes = files.reduce((sum, { url, filename }) => sum + url.length + filename.length, 0);
+    const bytes = files.reduce((sum, { url, filename }) => sum + url.length + filename.length, costOfOne);
     record.artifacts.push(artifact);
     record.version += 1;
-    this.#hold(bytes, () => {
-      record.artifacts.splice(record.artifacts.indexOf(artifact), 1);
-      record.version += 1;
-    });
+    this.#hold(record, bytes, (of) => of.forgetArtifact(artifact));
     record.tell({ kind: 'artifact', artifact });
   }
 
@@ -225,21 +228,31 @@ export class TaskRecords {
   #keep(record: TaskRecord, message: KeptMessage): void {
     const bytes = bytesOf(message);
     record.version += 1;
-    if (record.keep(message, bytes)) this.#hold(bytes, () => record.forget(message));
+    if (record.keep(message, bytes)) this.#hold(record, bytes, (of) => of.forget(message));
   }
 
-  #hold(bytes: number, drop: () => void): void {
-    this.#held.push({ bytes, drop });
+  #hold({ id: taskId }: TaskRecord, bytes: number, drop: Held['drop']): void {
+    this.#held.add({ taskId, bytes, drop });
     this.#heldBytes += bytes;
-    for (let oldest = this.#held[this.#heldFrom]; this.#heldBytes > mostTogether && oldest !== undefined;) {
-      this.#heldBytes -= oldest.bytes;
-      oldest.drop();
-      this.#heldFrom += 1;
-      oldest = this.#held[this.#heldFrom];
+    for (const oldest of this.#held) {
+      if (this.#heldBytes <= mostTogether) return;
+      this.#letGo(oldest);
     }
-    if (this.#heldFrom < 1024) return;
-    this.#held.splice(0, this.#heldFrom);
-    this.#heldFrom = 0;
+  }
+
+  /** What nobody can ask about any more takes no room, but for what stands behind something older that is asked about. */
+  #dropForgotten(): void {
+    for (const oldest of this.#held) {
+      if (this.#session.board.find(oldest.taskId) !== undefined) return;
+      this.#letGo(oldest);
+    }
+  }
+
+  #letGo(held: Held): void {
+    this.#held.delete(held);
+    this.#heldBytes -= held.bytes;
+    const record = this.find(held.taskId);
+    if (record !== null) held.drop(record);
   }
 }
 

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { calls, hangs, says } from '../../../../test/support/fake-driver.ts';
@@ -10,6 +12,9 @@ import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
 import type { PushHost } from '../../src/listener/doors/push/push-rule.ts';
 import { TokenHome } from './token-home.ts';
 import { type A2aCapsule, type A2aOptions, type Json, lineOf, useA2aCapsules, userMessage } from './a2a-capsule.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 const openCapsule = useA2aCapsules();
 
@@ -160,6 +165,26 @@ describe('a client that asks to be notified', () => {
     expect(receiver.lines).toEqual(['status WORKING', 'status WORKING', 'status WORKING', 'task COMPLETED']);
     const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
     expect([new Set(ids.slice(0, 3)).size, new Set(ids).size]).toEqual([1, 2]);
+  });
+
+  it('keeps nothing of a task that nobody can ask about any more', async () => {
+    const receiver = await Receiver.open(200);
+    const result = 'x'.repeat(4 * 1024 * 1024);
+    const turns = Array.from({ length: 8 }, () => says(result));
+    const capsule = (await open({ turns })).run();
+    const { board } = capsule.fixture.session;
+    const first = await capsule.result('SendMessage', notified('Write.', { url: receiver.url }));
+    const task = new WeakRef(board.find(first.task.id) ?? {});
+    await receiver.until(2);
+    for (let others = 1; others < 7; others += 1) await capsule.result('SendMessage', userMessage('Write.'));
+    expect(board.find(first.task.id)).toBeUndefined();
+    await receiver.left;
+    // What it was told last has been taken by now; the next end of a task lets it go.
+    await capsule.result('SendMessage', userMessage('Write.'));
+    await vi.waitFor(() => {
+      collectGarbage();
+      expect(task.deref()).toBeUndefined();
+    });
   });
 
   it('hears no more once it answers that it is gone', async () => {

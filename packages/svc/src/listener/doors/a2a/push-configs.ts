@@ -59,6 +59,9 @@ export class PushConfigs {
     this.#core = core;
     this.#rule = push.length === 0 ? null : new PushRule(push);
     outside?.onClose(() => this.#close());
+    core.session.activity.subscribe(({ kind }) => {
+      if (kind === 'task-settled') this.#removeForgotten();
+    });
   }
 
   create(params: unknown, principal: Principal): JsonObject {
@@ -202,12 +205,17 @@ export class PushConfigs {
   #hasRoom(most: number, isMeant: (config: Config) => boolean): boolean {
     const hasRoom = (): boolean => this.#all().filter(({ config }) => isMeant(config)).length < most;
     if (hasRoom()) return true;
-    const { records } = this.#core;
-    this.#removeWhere((record, config) => isMeant(config) && records.find(record.id) === null);
+    this.#removeForgotten(isMeant);
     if (!hasRoom()) {
       this.#removeWhere((record, config) => isMeant(config) && record.isSettled && config.queue.isIdle);
     }
     return hasRoom();
+  }
+
+  /** Those of tasks that nobody can ask about any more, whose records would live as long as they; without `isMeant`, once all is sent. */
+  #removeForgotten(isMeant: (config: Config) => boolean = ({ queue }) => queue.isIdle): void {
+    const { records } = this.#core;
+    this.#removeWhere((record, config) => isMeant(config) && records.find(record.id) === null);
   }
 
   #all(): readonly { readonly record: TaskRecord; readonly config: Config }[] {
