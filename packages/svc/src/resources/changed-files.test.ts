@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { Dir, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
@@ -15,7 +15,10 @@ beforeEach(() => {
   workdir = realpathSync(mkdtempSync(join(tmpdir(), 'svc-changed-')));
 });
 
-afterEach(() => rmSync(workdir, { recursive: true, force: true }));
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(workdir, { recursive: true, force: true });
+});
 
 function write(path: string, atMs: number): void {
   const file = join(workdir, path);
@@ -58,7 +61,33 @@ it('is empty where there is nothing yet', () => {
 it('names a hundred at the most, and does not look at thousands', () => {
   for (let index = 0; index < 2500; index += 1) write(`out/f${String(index).padStart(4, '0')}`, startMs + 1);
   const looked = vi.spyOn(HeldDirectory.prototype, 'entry');
+  const read = vi.spyOn(Dir.prototype, 'readSync');
   expect(found()).toHaveLength(100);
   expect(looked.mock.calls.filter(([name]) => name.startsWith('f'))).toHaveLength(2000);
-  looked.mockRestore();
+  // Nor reads the names of the others: of millions, those alone would stop everything for seconds.
+  expect(read).toHaveBeenCalledTimes(2000);
+});
+
+it.each(['EMFILE', 'EIO', 'ESTALE'])('passes over what the system refuses to say, with %s too', (code) => {
+  write('out/new.txt', startMs + 1);
+  write('out/a/b/deep.txt', startMs + 1);
+  const refusal = (): never => {
+    throw Object.assign(new Error(`${code}: refused`), { code, errno: -1, syscall: 'open' });
+  };
+  const { entry } = HeldDirectory.prototype;
+  const refused = (unsaid: string) =>
+    function (this: HeldDirectory, name: string): string {
+      return name === unsaid ? refusal() : entry.call(this, name);
+    };
+  const entries = vi.spyOn(HeldDirectory.prototype, 'entry');
+  entries.mockImplementation(refused('deep.txt'));
+  expect(found()).toEqual(['new.txt']);
+  entries.mockImplementation(refused('a'));
+  expect(found()).toEqual(['new.txt']);
+  entries.mockRestore();
+  const reads = vi.spyOn(Dir.prototype, 'readSync').mockImplementation(refusal);
+  expect(found()).toEqual([]);
+  reads.mockRestore();
+  vi.spyOn(HeldDirectory, 'open').mockImplementation(refusal);
+  expect(found()).toEqual([]);
 });

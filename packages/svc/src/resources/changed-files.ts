@@ -1,9 +1,9 @@
 /** Lists the exported files that have changed since a moment, so that a task can say what it has made. */
 
-import { type Dirent, lstatSync, readdirSync } from 'node:fs';
+import { type Dirent, lstatSync, opendirSync } from 'node:fs';
 
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { ExportRoot } from './export-root.ts';
 
 /** It is looked for while nothing else has a turn. */
@@ -21,7 +21,7 @@ export function changedFiles(root: ExportRoot, sinceMs: number): readonly string
   const resolved = root.resolve();
   if (resolved.kind !== 'directory') return [];
   const search = new Search(sinceMs - tickMs);
-  const base = unlessGone(() => HeldDirectory.open(resolved.real));
+  const base = unlessRefused(() => HeldDirectory.open(resolved.real), null);
   if (base === null) return [];
   try {
     search.walk(base, '', 0);
@@ -41,12 +41,26 @@ class Search {
   }
 
   walk(directory: HeldDirectory, prefix: string, depth: number): void {
-    const entries = unlessGone(() => readdirSync(directory.path, { withFileTypes: true })) ?? [];
-    for (const entry of entries) {
-      this.#lookedAt += 1;
-      if (this.#lookedAt > mostLookedAt) return;
+    // All of them before one is looked at: what is entered meanwhile needs no second descriptor for each level.
+    for (const entry of [...this.#entries(directory)]) {
       // A name that is no UTF-8 cannot be asked for.
       if (!entry.name.includes('\ufffd')) this.#look(directory, entry, { prefix, depth });
+    }
+  }
+
+  /** As many as may still be looked at: a directory may hold millions. What cannot be read of it is passed over. */
+  *#entries(directory: HeldDirectory): Generator<Dirent> {
+    const listing = unlessRefused(() => opendirSync(directory.path), null);
+    if (listing === null) return;
+    try {
+      while (this.#lookedAt < mostLookedAt) {
+        const entry = unlessRefused(() => listing.readSync(), null);
+        if (entry === null) return;
+        this.#lookedAt += 1;
+        yield entry;
+      }
+    } finally {
+      listing.closeSync();
     }
   }
 
@@ -57,27 +71,17 @@ class Search {
   ): void {
     const path = `${prefix}${entry.name}`;
     if (entry.isFile()) {
-      const stat = unlessGone(() => lstatSync(directory.entry(entry.name)));
+      const stat = unlessRefused(() => lstatSync(directory.entry(entry.name)), null);
       if (stat?.isFile() === true && stat.mtimeMs >= this.#sinceMs) this.found.push(path);
       return;
     }
     if (!entry.isDirectory() || depth >= deepest) return;
-    const inner = unlessGone(() => directory.enter(entry.name));
+    const inner = unlessRefused(() => directory.enter(entry.name), null);
     if (inner === null) return;
     try {
       this.walk(inner, `${path}/`, depth + 1);
     } finally {
       inner.close();
     }
-  }
-}
-
-/** Null where something went away, became a link or is closed to us meanwhile. */
-function unlessGone<Value>(look: () => Value): Value | null {
-  try {
-    return look();
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENAMETOOLONG')) return null;
-    throw error;
   }
 }
