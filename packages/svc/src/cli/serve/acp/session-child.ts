@@ -28,6 +28,8 @@ export class SessionChild {
   readonly #output: Writable;
   readonly #ended: Promise<void>;
   #words = '';
+  /** Why it was broken off; what it says from then on is read no more. */
+  #fault: string | null = null;
 
   private constructor(child: ChildProcess, context: CommandContext) {
     if (child.stdin === null) throw new Error('its standard input is a pipe');
@@ -84,8 +86,13 @@ export class SessionChild {
     await this.#ended;
   }
 
+  #breakOff(why: string): void {
+    this.#fault = why;
+    void this.stop();
+  }
+
   get #lastWords(): string {
-    return this.#words.trim();
+    return this.#fault ?? this.#words.trim();
   }
 
   async #ready(onNews: (news: SessionNews) => void): Promise<void> {
@@ -93,8 +100,10 @@ export class SessionChild {
     const late = new AbortController();
     const first = new Promise<string | null>((resolve) => {
       this.#child.stdout?.on('data', (bytes: Buffer) => {
+        if (this.#fault !== null) return;
         for (const line of lines.read(bytes)) {
-          if (line === 'too-long') throw new Error('what a session says is shorter');
+          // Other sessions of the editor go on, whatever a component had this one say.
+          if (line === 'too-long') return this.#breakOff(`it said more than ${longestNews} bytes at once`);
           const news = JSON.parse(line.toString()) as SessionNews;
           if (news.kind === 'ready') resolve(null);
           else onNews(news);

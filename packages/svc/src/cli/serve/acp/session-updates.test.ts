@@ -52,6 +52,16 @@ describe('what an editor is told', () => {
     expect(updates.at(-1)).toMatchObject({ locations: [{ path: '/p/a' }, { path: '/p/b' }] });
   });
 
+  it('hears all of why a task failed, and its prompt ends with the beginning of it', () => {
+    const { updates, session, task } = shown();
+    const why = '\u0001'.repeat(6 * 1024 * 1024);
+    task.apply({ kind: 'broke', error: why });
+    const end = session.ended(task);
+    expect(end).toEqual({ kind: 'failed', why: `${'\u0001'.repeat(4096)}…` });
+    const lengths = updates.map((update) => ('messageId' in update ? String(update.content['text']).length : 0));
+    expect([Math.max(...lengths), lengths.reduce((sum, length) => sum + length, 0)]).toEqual([262_144, 6_291_457]);
+  });
+
   it('says of a call that was cut off that it failed', () => {
     const { updates, session, task } = shown();
     session.note({ kind: 'call-started', task, turn: 1, call: { id: 'c', name: 'wc', input: {} } });

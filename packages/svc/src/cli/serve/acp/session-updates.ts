@@ -1,5 +1,6 @@
 /** Turns the activity of a session into what its editor is told. */
 
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { Activity } from '../../../session/activity.ts';
 import type { Task } from '../../../session/task.ts';
 import type { FileChange, RequestedCall } from '../../../tools/tool.ts';
@@ -17,6 +18,8 @@ export interface ShownSession extends CalledTools {
 
 /** Characters of one update: a model may say a whole answer at once. */
 const longestChunk = 256 * 1024;
+/** Of the error that a prompt ends with: the whole of why its task failed is said before it, in pieces. */
+const longestWhy = 4 * 1024;
 /** Of the files that one call has changed, before and after together: a plan may change many. */
 const mostChanged = 2.5 * 1024 * 1024;
 
@@ -111,7 +114,9 @@ export class SessionUpdates {
     if (state === 'completed') return { kind: 'end', reason: this.#isCutOff ? 'max_tokens' : 'end_turn' };
     const why = failure ?? statusMessage ?? 'the task failed';
     this.#say(`${id}/failure`, `\n${why}`);
-    return this.#usedUpTurns ? { kind: 'end', reason: 'max_turn_requests' } : { kind: 'failed', why };
+    return this.#usedUpTurns
+      ? { kind: 'end', reason: 'max_turn_requests' }
+      : { kind: 'failed', why: shortened(why, longestWhy) };
   }
 
   #inferenceEnded({ outcome }: Extract<Activity, { readonly kind: 'inference-ended' }>): void {
