@@ -118,6 +118,18 @@ describe('svc-sandbox', () => {
     rmSync(join(folder, 'project/made'));
   });
 
+  it('holds each process to the open files that --open-files says', async () => {
+    expect(await sandbox(['--open-files', '64', '--', 'sh', '-c', 'ulimit -n; ulimit -Hn'])).toEqual({
+      code: 0,
+      out: '64\n64\n',
+      err: '',
+    });
+    expect((await sandbox(['--', 'sh', '-c', 'ulimit -n'])).out).toBe('1024\n');
+    expect((await sandbox(['--open-files', '64Ki', '--', 'true'])).err).toMatch(
+      /--open-files is "64Ki", and must be a whole number, above 0/,
+    );
+  });
+
   it('says what it refused of the network, unless it is to be quiet', async () => {
     const asking = `
       const { request } = require('node:http');

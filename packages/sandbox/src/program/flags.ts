@@ -31,6 +31,7 @@ Limits:
   --time <duration>     90s, 5m or 1h; then it is ended, and the exit code is 124
   --cpu <duration>      processor time of each process (1h when absent)
   --processes <number>  processes and threads at once (128 when absent)
+  --open-files <number> open files of each process (1024 when absent)
   --file-size <size>    largest file that it writes (4Gi when absent)
   --output <size>       of both outputs; then it is ended, and the exit code is 124
 
@@ -72,6 +73,7 @@ const options = {
   time: { type: 'string' },
   cpu: { type: 'string' },
   processes: { type: 'string' },
+  'open-files': { type: 'string' },
   'file-size': { type: 'string' },
   output: { type: 'string' },
   class: { type: 'string' },
@@ -186,6 +188,7 @@ function limitsOf(values: Values): Limits {
       amount('cpu', values.cpu, (text) => ceiling(secondsOf(text)), 'a number with s, m or h'),
     ),
     ...some('processes', amount('processes', values.processes, wholeNumber, 'a whole number')),
+    ...some('openFiles', amount('open-files', values['open-files'], wholeNumber, 'a whole number')),
     ...some('fileBytes', amount('file-size', values['file-size'], bytesOf, 'a whole number with Ki, Mi or Gi')),
     ...some('outputBytes', amount('output', values.output, bytesOf, 'a whole number with Ki, Mi or Gi')),
   };
