@@ -138,7 +138,7 @@ async function settle(
 ): Promise<LaunchOutcome> {
   const status = child.stdio[statusAt];
   if (!(status instanceof Readable)) throw new Error('a started helper lacks its status');
-  const failure = await withinTime(readLaunchStatus(status), startMs);
+  const failure = await unlessLate(readLaunchStatus(status), startMs);
   if (failure === null) return { kind: 'started', process: launched, ...(problems.length > 0 ? { problems } : {}) };
   launched.stdout.resume();
   launched.stderr.resume();
@@ -153,7 +153,7 @@ async function settle(
   return { kind: 'refused', reason: [refusalOfFailure(failure), ...problems].join('; ') };
 }
 
-async function withinTime<T>(answer: Promise<T>, ms: number): Promise<T | 'late'> {
+async function unlessLate<T>(answer: Promise<T>, ms: number): Promise<T | 'late'> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => {
     timer = setTimeout(resolve, ms, 'late');

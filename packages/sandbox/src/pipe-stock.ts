@@ -109,7 +109,7 @@ export function openHeldByHelper({ helper, args, ends: wanted }: HeldByHelper): 
     // It may be over before its input is closed.
     child.stdin.on('error', () => {});
     try {
-      const isReady = await withinTime(child, () => firstByte(child.stdout));
+      const isReady = await killedWhenLate(child, () => firstByte(child.stdout));
       return isReady ? openEach(wanted.map((end) => `/proc/${child.pid}/fd/${end}`)) : [];
     } finally {
       child.stdin.destroy();
@@ -138,7 +138,7 @@ export function namedPipes(directory: string): PipeSource {
       try {
         const paths = ends.map((end) => join(folder, `${end}`));
         const child = spawn('mkfifo', ['-m', '600', ...paths], { env: { PATH: '/usr/bin:/bin' }, stdio: 'ignore' });
-        const areMade = await withinTime(child, async () => (await once(child, 'exit'))[0] === 0);
+        const areMade = await killedWhenLate(child, async () => (await once(child, 'exit'))[0] === 0);
         return areMade ? openEach(paths) : [];
       } finally {
         rmSync(folder, { recursive: true });
@@ -147,7 +147,8 @@ export function namedPipes(directory: string): PipeSource {
   return { make, areNamed: true };
 }
 
-async function withinTime<T>(child: ChildProcess, wait: () => Promise<T>): Promise<T> {
+/** What `wait` comes to; the child is killed where that takes too long. */
+async function killedWhenLate<T>(child: ChildProcess, wait: () => Promise<T>): Promise<T> {
   if (child.pid === undefined) throw (await once(child, 'error'))[0];
   const force = setTimeout(() => child.kill('SIGKILL'), longestMs);
   try {

@@ -22,7 +22,7 @@ const maxLinks = 40;
  * from nothing at all even when what it names is missing: otherwise an answer would tell what exists outside. Throws system errors.
  */
 export function resolveBeneath(base: string, path: string): Resolution {
-  const plain = join(base, path);
+  const plain = pathBeneath(base, path);
   try {
     const real = realpathSync.native(plain);
     return isBeneath(base, real) ? { kind: 'inside', real, throughLink: real !== plain } : { kind: 'outside' };
@@ -38,7 +38,8 @@ export function isBeneath(base: string, path: string): boolean {
   return way !== '..' && !way.startsWith('../');
 }
 
-export function join(base: string, path: string): string {
+/** The path of what is at `path` beneath `base`. Letter by letter: `join` of Node would take `..` and empty components away. */
+export function pathBeneath(base: string, path: string): string {
   return base === '/' ? `/${path}` : `${base}/${path}`;
 }
 
@@ -62,7 +63,7 @@ function followUnresolved(base: string, path: string): Resolution {
     if (links > maxLinks) return { kind: 'loop' };
     if (target.path.startsWith('/')) {
       // Letter by letter: what a link stands for before a `..` decides where that leads.
-      if (target.path !== base && !target.path.startsWith(join(base, ''))) return { kind: 'outside' };
+      if (target.path !== base && !target.path.startsWith(pathBeneath(base, ''))) return { kind: 'outside' };
       current = base;
       pending = [...target.path.slice(base.length).split('/'), ...rest];
     } else {
@@ -77,7 +78,7 @@ function step(current: string, component: string): string {
   if (component === '' || component === '.') return current;
   // `current` has no links in it, so its parent is what precedes the last slash.
   if (component === '..') return current.slice(0, current.lastIndexOf('/')) || '/';
-  return join(current, component);
+  return pathBeneath(current, component);
 }
 
 type LinkTarget =

@@ -369,6 +369,7 @@ function outermost(paths: readonly string[]): readonly string[] {
   return kept;
 }
 
+/** As `isBeneath` for canonical paths, but no directory is below itself; nothing is taken apart, for a plan compares each path with each. */
 function isBelow(path: string, directory: string): boolean {
   return path.startsWith(directory === '/' ? '/' : `${directory}/`);
 }

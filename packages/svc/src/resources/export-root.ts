@@ -6,7 +6,7 @@ import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { readFlags } from '@svc/kit/files/held-directory.ts';
-import { isBeneath, join, resolveBeneath, type Resolution } from '@svc/kit/files/resolve-beneath.ts';
+import { isBeneath, pathBeneath, resolveBeneath, type Resolution } from '@svc/kit/files/resolve-beneath.ts';
 import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 import { refusalOfSystemError } from './refused-requests.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -87,8 +87,8 @@ export class ExportRoot {
 
   /** The usual case, at half the cost: no link anywhere on the way, the root included. */
   #openPlain(path: string): Opening | undefined {
-    const root = this.#root === '.' ? this.#workdir : join(this.#workdir, this.#root);
-    const plain = join(root, path);
+    const root = this.#root === '.' ? this.#workdir : pathBeneath(this.#workdir, this.#root);
+    const plain = pathBeneath(root, path);
     try {
       if (realpathSync.native(plain) !== plain) return undefined;
       const opening = openFile(root, plain);

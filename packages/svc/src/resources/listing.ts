@@ -10,7 +10,7 @@ import { release } from '@svc/kit/files/read-up-to.ts';
 import { openFile, type OpenedFile } from './export-root.ts';
 import { readAtOnce, smallFileBytes } from './file-content.ts';
 import { hashFile } from './large-content.ts';
-import { join } from '@svc/kit/files/resolve-beneath.ts';
+import { pathBeneath } from '@svc/kit/files/resolve-beneath.ts';
 
 /** What is done between two turns of the event loop. An open counts like the hashing of so many bytes. */
 const turnBytes = 512 * 1024;
@@ -42,7 +42,7 @@ export async function* listFiles(root: string): AsyncGenerator<ListedFile> {
  * the order of whole paths: `a-b` before `a/b`, though `a` is before `a-b`.
  */
 async function* walk(root: string, below: string): AsyncGenerator<string> {
-  const directory = below === '' ? root : join(root, below);
+  const directory = below === '' ? root : pathBeneath(root, below);
   const names = await sortNames(await namesIn(directory));
   const prefix = below === '' ? '' : `${below}/`;
   for (const name of names) {
@@ -74,7 +74,7 @@ function nameOf(entry: Dirent): string | undefined {
 
 function openListed(root: string, path: string): OpenedFile | undefined {
   try {
-    const opening = openFile(root, join(root, path));
+    const opening = openFile(root, pathBeneath(root, path));
     return opening !== 'changed' && opening.kind === 'opened' ? opening.file : undefined;
   } catch (error) {
     passOver(error);
