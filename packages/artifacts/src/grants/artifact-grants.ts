@@ -11,6 +11,16 @@ import {
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import { normalizeWorkdirPath, intersection, type WorkdirPath } from '../manifest/workdir-path.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagPath } from './flag-grants.ts';
+import {
+  askedList,
+  eachList,
+  listPath,
+  type NameList,
+  type NarrowedList,
+  narrowedLists,
+  type NarrowedLists,
+  type PlaceList,
+} from './list-grants.ts';
 
 /** The part of the workdir a component sees, and nothing beside it. */
 interface ScopedPreopen {
@@ -19,9 +29,7 @@ interface ScopedPreopen {
 }
 
 /** What a capsule and each of its artifacts have in common. Of a capsule, `stateStores` are those of every component that declares none. */
-interface Reach extends FlagGrants {
-  readonly networkAllow: readonly NetworkDestination[];
-  readonly envAllow: readonly string[];
+interface Reach extends FlagGrants, NarrowedLists {
   readonly stateStores: readonly string[];
   readonly maxMemoryBytes: number;
   readonly deadlineSecs: number;
@@ -74,7 +82,10 @@ export function narrowGrants(request: NarrowRequest): Narrowed {
     version: entry.version,
     runtime: entry.runtime,
     preopen: preopenOf(request, drop),
-    networkAllow: networkOf(request, drop),
+    ...eachList(narrowedLists, {
+      places: (list) => placesOf(list, request, drop),
+      names: (list) => namesOf(list, request, drop),
+    }),
     ...eachFlag((name) =>
       flag(askedFlag(asked, name), {
         granted: capsule[name],
@@ -82,7 +93,6 @@ export function narrowGrants(request: NarrowRequest): Narrowed {
         drop: () => drop(flagPath(name), 'true'),
       }),
     ),
-    envAllow: envOf(request, drop),
     stateStores: storesOf(request),
     maxMemoryBytes: bound(asked.limits?.memory, {
       most: capsule.maxMemoryBytes,
@@ -100,7 +110,7 @@ export function narrowGrants(request: NarrowRequest): Narrowed {
 }
 
 /** In the order in which what is dropped is told. */
-const sections: readonly unknown[] = ['filesystem', 'network', 'env', 'limits'];
+const sections: readonly unknown[] = ['filesystem', ...narrowedLists.map((list) => listPath(list)[0]), 'limits'];
 
 /** The store names a `state` block declares; without a name, the one called after the capsule (D2 "Spawn envelope rules"). */
 export function declaredStores(
@@ -133,24 +143,28 @@ function preopenOf({ entry, capsule }: NarrowRequest, drop: Drop): ScopedPreopen
   return shared === null ? null : { scope: shared, writable };
 }
 
-function networkOf({ entry, capsule }: NarrowRequest, drop: Drop): readonly NetworkDestination[] {
-  const asked = entry.capabilities?.network;
-  if (asked === undefined) return entry.runtime === 'hook' ? [] : capsule.networkAllow;
-  return asked.allow.flatMap((text, index) => {
+function placesOf(
+  list: NarrowedList & PlaceList,
+  { entry, capsule }: NarrowRequest,
+  drop: Drop,
+): readonly NetworkDestination[] {
+  const asked = askedList(entry.capabilities ?? {}, list);
+  if (asked === undefined) return entry.runtime === 'hook' ? [] : capsule[list];
+  return asked.flatMap((text, index) => {
     const reading = parseDestination(text);
     if (reading.kind === 'malformed') return [];
-    if (isCovered(capsule.networkAllow, reading.destination)) return [reading.destination];
-    drop(['network', 'allow', index], formatDestination(reading.destination));
+    if (isCovered(capsule[list], reading.destination)) return [reading.destination];
+    drop([...listPath(list), index], formatDestination(reading.destination));
     return [];
   });
 }
 
-function envOf({ entry, capsule }: NarrowRequest, drop: Drop): readonly string[] {
-  const asked = entry.capabilities?.env;
-  if (asked === undefined) return entry.runtime === 'hook' ? [] : capsule.envAllow;
-  const granted = asked.allow.filter((name, index) => {
-    const isGranted = capsule.envAllow.includes(name);
-    if (!isGranted) drop(['env', 'allow', index], name);
+function namesOf(list: NarrowedList & NameList, { entry, capsule }: NarrowRequest, drop: Drop): readonly string[] {
+  const asked = askedList(entry.capabilities ?? {}, list);
+  if (asked === undefined) return entry.runtime === 'hook' ? [] : capsule[list];
+  const granted = asked.filter((name, index) => {
+    const isGranted = capsule[list].includes(name);
+    if (!isGranted) drop([...listPath(list), index], name);
     return isGranted;
   });
   return [...new Set(granted)];

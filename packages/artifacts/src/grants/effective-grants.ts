@@ -17,23 +17,19 @@ import { normalizeWorkdirPath, type WorkdirPath } from '../manifest/workdir-path
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { declaredStores, narrowGrants, type ArtifactGrants, type CapsuleGrants } from './artifact-grants.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagsOf } from './flag-grants.ts';
+import { allLists, askedList, eachList, type ListGrants, listsOf, narrowedLists } from './list-grants.ts';
 import { isInterpreter } from '@svc/kit/interpreters.ts';
 
 /** Bounds of one subprocess and of the workdir; sizes in bytes, times in seconds (docs/manifest.md "Keys"). */
 type ResourceLimits = z.infer<typeof resourceLimits>;
 
 /** What a capsule may touch, lowered from its manifest. Lists are without repetition, in the order of the file. */
-export interface EffectiveGrants extends FlagGrants {
+export interface EffectiveGrants extends FlagGrants, ListGrants {
   /** The manifest's own floor; null when it declares none. */
   readonly containmentFloor: ContainmentClass | null;
   /** Null when none is declared, which is the whole accessible workdir. */
   readonly filesystemScope: WorkdirPath | null;
   readonly readOnly: boolean;
-  readonly networkAllow: readonly NetworkDestination[];
-  readonly peerFetchAllow: readonly NetworkDestination[];
-  readonly shellAllow: readonly string[];
-  readonly spawnAllow: readonly string[];
-  readonly envAllow: readonly string[];
   readonly planSubmit: boolean;
   /** Commands of `shellAllow` that run any code they are given. */
   readonly interpreterRuntime: readonly string[];
@@ -60,24 +56,20 @@ const componentDeadlineSecs = 600;
 /** Works out what a capsule and each of its artifacts may do. Reads nothing but the manifest: no host, no registry, no name server. */
 export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'locate'>): Lowered {
   const { capabilities, inference } = manifest;
-  const capsule = capsuleGrantsOf(manifest);
+  const lists = listsIn(capabilities);
+  const capsule = capsuleGrantsOf(manifest, lists);
   const declared = declaredArtifacts(manifest);
   const narrowed = declared.flatMap((entry, index) =>
     isComponent(entry) ? [narrowGrants({ entry, capsule, path: ['artifacts', index], locate })] : [],
   );
-  const shellAllow = distinct(capabilities.shell?.allow);
   const grants: EffectiveGrants = {
     containmentFloor: capabilities.containment ?? null,
     filesystemScope: scopeOf(manifest),
     ...flagsOf(capsule),
     readOnly: capsule.readOnly,
-    networkAllow: capsule.networkAllow,
-    peerFetchAllow: destinations(capabilities.peer_fetch?.allow),
-    shellAllow,
-    spawnAllow: distinct(capabilities.spawn?.allow),
-    envAllow: capsule.envAllow,
+    ...lists,
     planSubmit: capabilities.plan?.submit ?? false,
-    interpreterRuntime: shellAllow.filter(isInterpreter),
+    interpreterRuntime: lists.shellAllow.filter(isInterpreter),
     artifacts: narrowed.map((one) => one.grants),
     stagedRuntime: declared.map(({ name, version }) => `${name}@${version}`),
     processDriver: inference.transport === 'process' ? programOf(inference.command) : null,
@@ -87,16 +79,22 @@ export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'l
   return { grants, warnings: narrowed.flatMap((one) => one.warnings) };
 }
 
-function capsuleGrantsOf(manifest: CapsuleManifest): CapsuleGrants {
+function listsIn(capabilities: CapsuleManifest['capabilities']): ListGrants {
+  return eachList(allLists, {
+    places: (list) => destinations(askedList(capabilities, list)),
+    names: (list) => distinct(askedList(capabilities, list)),
+  });
+}
+
+function capsuleGrantsOf(manifest: CapsuleManifest, lists: ListGrants): CapsuleGrants {
   const { capabilities } = manifest;
-  const { filesystem, network, env, state, limits } = capabilities;
+  const { filesystem, state, limits } = capabilities;
   return {
     capsuleName: manifest.name,
     scope: scopeOf(manifest) ?? '.',
     readOnly: filesystem?.read_only ?? false,
     ...eachFlag((flag) => askedFlag(capabilities, flag) ?? false),
-    networkAllow: destinations(network?.allow),
-    envAllow: distinct(env?.allow),
+    ...listsOf(lists, narrowedLists),
     stateStores: state === undefined ? [] : declaredStores(state, manifest.name),
     maxMemoryBytes: limits?.memory ?? componentMemoryBytes,
     deadlineSecs: limits?.deadline ?? componentDeadlineSecs,

@@ -1,11 +1,11 @@
 /** Shows the grants of a capsule as JSON, for its trace and for the scope report. */
 
-import { formatDestination } from '@svc/kit/net/network-destination.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { ArtifactGrants } from './artifact-grants.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
 import { type FlagFields, flagFields } from './flag-grants.ts';
+import { type ListFields, listFields } from './list-grants.ts';
 
 /** What the host answers to the floors that were declared (D1 "Scope report", Containment). */
 export interface ContainmentReport {
@@ -30,7 +30,7 @@ export interface PreopenLine {
 }
 
 /** What `--explain-scope --json` prints and `session_start` records as `effective_grants` (D1 "Scope report"). */
-export interface ScopeObject extends FlagFields {
+export interface ScopeObject extends FlagFields, ListFields {
   readonly containment: {
     readonly declared: ContainmentClass;
     readonly achieved: ContainmentClass;
@@ -41,10 +41,6 @@ export interface ScopeObject extends FlagFields {
   readonly filesystem_scope: string | null;
   readonly read_only: boolean;
   readonly preopens: readonly PreopenLine[];
-  readonly network_allow: readonly string[];
-  readonly shell_allow: readonly string[];
-  readonly spawn_allow: readonly string[];
-  readonly env_allow: readonly string[];
   readonly plan_submit: boolean;
   readonly interpreter_runtime: readonly string[];
   readonly staged_runtime: readonly string[];
@@ -65,6 +61,7 @@ export function encodeScope(
   containment: ContainmentReport,
   limits: readonly HeldLimit[],
 ): ScopeObject {
+  const { network_allow: network, ...otherLists } = listFields(grants);
   return {
     containment: {
       declared: containment.declared,
@@ -77,11 +74,9 @@ export function encodeScope(
     ...flagFields(grants, 'filesystem'),
     read_only: grants.readOnly,
     preopens: [...grants.artifacts.map(preopenOf), ...processDriverOf(grants)],
-    network_allow: grants.networkAllow.map(formatDestination),
+    network_allow: network,
     ...flagFields(grants, 'network'),
-    shell_allow: grants.shellAllow,
-    spawn_allow: grants.spawnAllow,
-    env_allow: grants.envAllow,
+    ...otherLists,
     plan_submit: grants.planSubmit,
     interpreter_runtime: grants.interpreterRuntime,
     staged_runtime: grants.stagedRuntime,

@@ -6,20 +6,24 @@ import type { Reference } from '../manifest/references.ts';
 import { normalizeWorkdirPath, isWithin } from '../manifest/workdir-path.ts';
 import { isAtLeast } from '@svc/protocol/containment-class.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
+import {
+  allLists,
+  forLists,
+  isPlaceList,
+  listPath,
+  type ListGrant,
+  type ListGrants,
+  listsOf,
+  type NameList,
+  type PlaceList,
+} from './list-grants.ts';
 import { eachFlag, eachFlagOf, type FlagGrant, type FlagGrants, flagPath, flagsOf } from './flag-grants.ts';
 
-/** Axes on which the grants of two capsules are compared as they are, beside those that are given or not. */
-type GrantAxis =
-  | 'networkAllow'
-  | 'peerFetchAllow'
-  | 'shellAllow'
-  | 'spawnAllow'
-  | 'envAllow'
-  | 'filesystemScope'
-  | 'containmentFloor';
+/** Axes on which the grants of two capsules are compared as they are, beside lists and what is given or not. */
+type GrantAxis = 'filesystemScope' | 'containmentFloor';
 
 /** What of a capsule's grants is compared when it is spawned or spawns: the ten axes of D2 "Spawn envelope rules". */
-export interface SpawnEnvelope extends Pick<EffectiveGrants, GrantAxis>, FlagGrants {
+export interface SpawnEnvelope extends Pick<EffectiveGrants, GrantAxis>, FlagGrants, ListGrants {
   /** Every state store that one of the capsule's artifacts opens. */
   readonly stateStores: readonly string[];
   /** `${VARIABLE}` by the value that stands for it above; absent where no variable was resolved. */
@@ -41,11 +45,7 @@ interface EnvelopeExcess {
 /** The manifest key of each axis. */
 const keys = {
   ...eachFlag((flag) => `capabilities.${flagPath(flag).join('.')}`),
-  networkAllow: 'capabilities.network.allow',
-  peerFetchAllow: 'capabilities.peer_fetch.allow',
-  shellAllow: 'capabilities.shell.allow',
-  spawnAllow: 'capabilities.spawn.allow',
-  envAllow: 'capabilities.env.allow',
+  ...forLists((list) => `capabilities.${listPath(list).join('.')}`),
   filesystemScope: 'capabilities.filesystem.scope',
   stateStores: 'capabilities.state.store',
   containmentFloor: 'capabilities.containment',
@@ -61,11 +61,7 @@ export function envelopeOf(grants: EffectiveGrants, references: readonly Referen
   const spellings = references.flatMap(spellingsOf);
   return {
     ...flagsOf(grants),
-    networkAllow: grants.networkAllow,
-    peerFetchAllow: grants.peerFetchAllow,
-    shellAllow: grants.shellAllow,
-    spawnAllow: grants.spawnAllow,
-    envAllow: grants.envAllow,
+    ...listsOf(grants, allLists),
     filesystemScope: grants.filesystemScope,
     stateStores: [...new Set(grants.artifacts.flatMap((artifact) => artifact.stateStores))],
     containmentFloor: grants.containmentFloor,
@@ -97,14 +93,13 @@ export function firstExcess(parent: SpawnEnvelope, child: SpawnEnvelope): Envelo
 
 type Comparison = (pair: Pair) => EnvelopeExcess | null;
 
+const { networkAllow: ofNetwork, ...ofOtherLists } = forLists(listedAlike);
+
 /** In the order of D2's table. */
 const comparisons: Readonly<Record<Axis, Comparison>> = {
-  networkAllow: (pair) => uncovered(pair, 'networkAllow'),
+  networkAllow: ofNetwork,
   ...eachFlagOf('network', heldAlike),
-  peerFetchAllow: (pair) => uncovered(pair, 'peerFetchAllow'),
-  shellAllow: (pair) => unlisted(pair, 'shellAllow'),
-  spawnAllow: (pair) => unlisted(pair, 'spawnAllow'),
-  envAllow: (pair) => unlisted(pair, 'envAllow'),
+  ...ofOtherLists,
   filesystemScope: (pair) => beyondScope(pair),
   ...eachFlagOf('filesystem', heldAlike),
   stateStores: (pair) => unlisted(pair, 'stateStores'),
@@ -116,7 +111,7 @@ interface Pair {
   readonly child: SpawnEnvelope;
 }
 
-function uncovered({ parent, child }: Pair, axis: 'networkAllow' | 'peerFetchAllow'): EnvelopeExcess | null {
+function uncovered({ parent, child }: Pair, axis: PlaceList): EnvelopeExcess | null {
   // By spelling: of two lists as long as a manifest may be, each pair looked at would hold up everybody else for seconds.
   const held = new Set(parent[axis].map(formatDestination));
   const excess = child[axis].find((destination) => !coveringEntries(destination).some((entry) => held.has(entry)));
@@ -125,7 +120,11 @@ function uncovered({ parent, child }: Pair, axis: 'networkAllow' | 'peerFetchAll
   return excessOf(axis, declared, `the child declares ${quoted(declared)}, which no entry of the parent covers`);
 }
 
-type NameAxis = 'shellAllow' | 'spawnAllow' | 'envAllow' | 'stateStores';
+type NameAxis = NameList | 'stateStores';
+
+function listedAlike(list: ListGrant): Comparison {
+  return (pair) => (isPlaceList(list) ? uncovered(pair, list) : unlisted(pair, list));
+}
 
 function unlisted({ parent, child }: Pair, axis: NameAxis): EnvelopeExcess | null {
   const held = new Set(parent[axis]);

@@ -7,6 +7,7 @@ import { notStopped } from './not-stopped.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { flagKeys } from '@svc/artifacts/grants/flag-grants.ts';
+import { type ListFields, listKeys } from '@svc/artifacts/grants/list-grants.ts';
 import type { PreopenLine, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
@@ -55,15 +56,17 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ['preopens', preopenLines(scope.preopens)],
     ...commandReads(scope),
     ...projectFolder(scope),
-    ['network allow', [listed(scope.network_allow)]],
+    ...lists(scope, (key) => key === 'network_allow'),
     ...flags(scope, 'network'),
-    ['shell allow', [listed(scope.shell_allow)]],
-    ['spawn allow', [listed(scope.spawn_allow)]],
-    ['env allow', [listed(scope.env_allow)]],
+    ...lists(scope, (key) => key !== 'network_allow'),
     ['plan submit', [yesOrNo(scope.plan_submit)]],
     ['interpreter runtime', [listed(scope.interpreter_runtime)]],
     ['staged runtime', [listed(scope.staged_runtime)]],
   ];
+}
+
+function lists(scope: ScopeObject, isWanted: (key: keyof ListFields) => boolean): readonly Field[] {
+  return listKeys.filter(isWanted).map((key) => [key.replaceAll('_', ' '), [listed(scope[key])]]);
 }
 
 function flags(scope: ScopeObject, section: 'filesystem' | 'network'): readonly Field[] {

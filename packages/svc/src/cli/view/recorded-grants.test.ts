@@ -66,6 +66,18 @@ describe('what a session was granted', () => {
     ]);
   });
 
+  it('is a row for each entry of a list that this version does not know', () => {
+    const { rows } = grantedIn(
+      line({ env_allow: ['CI'], some_allow: ['one', 'two'], other_list: ['three'], none_allow: 4 }),
+      '',
+    );
+    expect(rows.map(({ kind, what }) => [kind, what])).toEqual([
+      ['Variable', 'CI'],
+      ['Grant', 'some_allow: one'],
+      ['Grant', 'some_allow: two'],
+    ]);
+  });
+
   it.each([
     ['localhost', 'localhost'],
     ['http://127.0.0.1:45877', '127.0.0.1:45877'],

@@ -40,6 +40,10 @@ const flagRows: ReadonlyMap<string, FlagRow> = new Map([
   ['plan_submit', { kind: 'Plans', what: 'several calls at once', asked: ['plan', 'submit'], use: ['tool', planTool] }],
 ]);
 
+const listName = /^\w{1,50}_allow$/;
+/** The lists that have rows in words of their own. Another is shown by its name. */
+const listsInWords: ReadonlySet<string> = new Set(['network_allow', 'shell_allow', 'spawn_allow', 'env_allow']);
+
 /** Of a line `session_start`. What is missing or of another form is passed over; `manifest` is its text, '' where that is not known. */
 export function grantedIn(line: string, manifest: string): Granted {
   const event = parseJsonObject(line) ?? {};
@@ -59,6 +63,8 @@ export function grantedIn(line: string, manifest: string): Granted {
   for (const name of textsIn(grants['spawn_allow']))
     list.add('Child', name, ['spawn', name], ['child', name.replace(/@.*$/, '')]);
   for (const name of textsIn(grants['env_allow'])) list.add('Variable', name, ['env', name]);
+  for (const name of textsIn(Object.keys(grants).filter((each) => listName.test(each))))
+    if (!listsInWords.has(name)) for (const each of textsIn(grants[name])) list.add('Grant', `${name}: ${each}`, null);
   for (const flag of textsIn(Object.keys(grants).filter((name) => grants[name] === true))) {
     if (flag === narrows) continue;
     const { kind, what, asked, use } = flagRows.get(flag) ?? { kind: 'Grant', what: flag, asked: null, use: null };

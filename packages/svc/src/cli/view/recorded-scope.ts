@@ -1,6 +1,7 @@
 /** Reads what a session was granted from the first line of its trace, which anybody may have written. */
 
 import { flagKeys } from '@svc/artifacts/grants/flag-grants.ts';
+import { listKeys } from '@svc/artifacts/grants/list-grants.ts';
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { type Guard, isFlag, isListOf, isObjectOf, isOneOf, isText, orNothing, orNull } from '@svc/kit/guards.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
@@ -18,12 +19,14 @@ function isShortListOf<Item>(item: Guard<Item>): Guard<readonly Item[]> {
 
 const isNames = isShortListOf(isName);
 
-/** A trace of before a flag was there does not name it. */
+/** A trace of before a flag or a list was there does not name it. */
 const flags = [...flagKeys('filesystem'), ...flagKeys('network')];
+const noLists = Object.fromEntries(listKeys.map((key) => [key, []]));
 
 /** What `notStopped` looks at. */
 const isScope = isObjectOf({
   ...Object.fromEntries(flags.map((key) => [key, orNothing(isFlag)])),
+  ...Object.fromEntries(listKeys.map((key) => [key, orNothing(isNames)])),
   containment: isObjectOf({ achieved: isOneOf(...containmentClasses), mechanism: isName }),
   filesystem_scope: orNull(isName),
   read_only: isFlag,
@@ -42,7 +45,7 @@ const isScope = isObjectOf({
 export function notStoppedIn(line: string): readonly string[] {
   const scope = grantsIn(line);
   // It has all that is looked at; the rest of a scope is not.
-  return isScope(scope) ? notStopped(scope as unknown as ScopeObject) : [];
+  return isScope(scope) ? notStopped({ ...noLists, ...(scope as unknown as ScopeObject) }) : [];
 }
 
 function grantsIn(line: string): unknown {

@@ -1,0 +1,86 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { eachFlag, type FlagGrant, flagPath } from '@svc/artifacts/grants/flag-grants.ts';
+import { allLists, type ListGrant, listKeys, listPath } from '@svc/artifacts/grants/list-grants.ts';
+import { describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+/** What enforces a grant is another place for each. */
+const enforcing = /^(?:sandbox|sandbox-check)\//;
+
+/** Source files by their paths below `packages`, those of tests and of what enforces grants aside. */
+const sources = readdirSync(join(root, 'packages')).flatMap((name) =>
+  readdirSync(join(root, 'packages', name), { recursive: true, encoding: 'utf8' })
+    .map((path) => `${name}/${path}`)
+    .filter((path) => /\/src\/.*\.tsx?$/.test(path) && !path.endsWith('.test.ts') && !enforcing.test(path)),
+);
+
+function filesWith(spelled: RegExp): readonly string[] {
+  return sources.filter((path) => spelled.test(readFileSync(join(root, 'packages', path), 'utf8'))).toSorted();
+}
+
+/** Those that spell a flag, as the code does or as a manifest does. */
+function filesThatName(flag: FlagGrant): readonly string[] {
+  const [, key] = flagPath(flag);
+  return filesWith(new RegExp(`\\b(?:${flag}|has${flag[0]?.toUpperCase()}${flag.slice(1)}|${key})\\b`));
+}
+
+const named = [
+  'artifacts/src/grants/flag-grants.ts',
+  'artifacts/src/manifest/capabilities.ts',
+  'artifacts/src/manifest/json-schema.ts',
+  'svc/src/cli/not-stopped.ts',
+  'svc/src/cli/view/recorded-grants.ts',
+];
+
+describe('a grant that is given or not', () => {
+  it.each(Object.keys(eachFlag(() => null)) as FlagGrant[])(
+    'is named in five files beside what enforces it: %s',
+    (flag) => {
+      expect(filesThatName(flag)).toEqual(named);
+    },
+  );
+
+  it('has these files in the list of docs/architecture.md', () => {
+    const page = readFileSync(join(root, 'docs', 'architecture.md'), 'utf8');
+    const row = page.split('\n').find((line) => line.startsWith('| grant something that is given or not |')) ?? '';
+    for (const path of named) expect(row).toContain(path.replace(/^(?:artifacts|svc)\//, '').replace('src/', ''));
+  });
+});
+
+/** What shows, narrows, compares or reads all lists. What is done with one of them is another place for each. */
+const forAllLists =
+  /^(?:artifacts\/src\/grants|viewer\/src)\/|^svc\/src\/cli\/(?:scope-report|view\/recorded-(?:scope|grants))\.ts/;
+
+describe('a grant that is a list', () => {
+  // Of hosts and commands more is told in these places than that they are granted.
+  it.each(allLists.filter((list) => list !== 'networkAllow' && list !== 'shellAllow'))(
+    'is named in its record, and in the page for its words: %s',
+    (list: ListGrant) => {
+      const field = `${listPath(list)[0]}_allow`;
+      const isReported = (listKeys as readonly string[]).includes(field);
+      expect(filesWith(new RegExp(`\\b(?:${list}|${field})\\b`)).filter((path) => forAllLists.test(path))).toEqual([
+        'artifacts/src/grants/list-grants.ts',
+        ...(isReported ? ['svc/src/cli/view/recorded-grants.ts'] : []),
+      ]);
+    },
+  );
+
+  it('has at most eight files in the list of docs/architecture.md', () => {
+    const page = readFileSync(join(root, 'docs', 'architecture.md'), 'utf8');
+    const row = page.split('\n').find((line) => line.startsWith('| grant something that is a list |')) ?? '';
+    const [, files = ''] = /^\| [^|]* \| (.*?)\. /.exec(row) ?? [];
+    expect(files.match(/`[^`]*\.ts`/g)).toEqual([
+      '`artifacts/manifest/capabilities.ts`',
+      '`artifacts/manifest/json-schema.ts`',
+      '`artifacts/grants/list-grants.ts`',
+      '`sandbox/launch/compose-plan.ts`',
+      '`sandbox/launch/process-grants.ts`',
+      '`svc/capsule/stage-parts.ts`',
+      '`cli/not-stopped.ts`',
+      '`cli/view/recorded-grants.ts`',
+    ]);
+  });
+});
