@@ -5,57 +5,99 @@ import type { EventId } from '@svc/protocol/frames.ts';
 /** As many as a capsule keeps for replay (D1 "Replay" 1). */
 const mostKept = 512;
 
+/** A frame that came with an id. */
+export interface FrameWithId {
+  readonly taskId: string;
+  readonly event: string;
+  readonly id: EventId;
+  /** What it says, or of a long one enough of it: the same each time that it is replayed. */
+  readonly data: string;
+}
+
 interface SeenFrame {
-  /** The task, the event and the id (D1 "Replay" 6). */
   readonly key: string;
   readonly id: EventId;
 }
 
 /**
  * The frames that came with an id, in the order in which they came. After a reconnection a capsule replays what it still holds, in that order.
- * Ids tell nothing apart by themselves, as they begin again with each task, attempt and question: a frame is known by its task, event and id, and
- * by its place among the others.
+ * Ids tell nothing apart by themselves, as they begin again with each task, attempt and question: a frame is known by its task, event and id (D1
+ * "Replay" 6), by what it says, and by its place behind the one that was replayed before it.
  */
 export class SeenFrames {
   #seen: SeenFrame[] = [];
   /** Those that the replay of this connection may bring; empty once it has brought the last. */
   #expected: readonly SeenFrame[] = [];
-  #position = 0;
-  #last = -1;
-  #isFirst = false;
+  /** Which of them may come next: where a replay begins, its first frames tell. One that is behind the last has brought them all. */
+  #places: readonly number[] = [];
+  #begins: 'whole' | 'without zeros' | 'has begun' = 'has begun';
+  #isGapTold = false;
 
   /** Another connection begins. */
   reconnect(): void {
-    const expected = this.#seen.slice(-mostKept);
+    this.#expected = this.#seen.slice(-mostKept);
     // A replay from 0 leaves out those with id 0 (D1 "Replay" 5).
-    this.#last = expected.findLastIndex(({ id }) => id !== 0n);
-    this.#expected = this.#last === -1 ? [] : expected;
-    this.#position = 0;
-    this.#isFirst = true;
+    this.#begins = 'without zeros';
+    this.#isGapTold = false;
   }
 
   /** The connection began with a `gap`: its replay holds frames with id 0 too (D1 "Replay" 4). */
   replayIsWhole(): void {
-    this.#last = this.#expected.length - 1;
+    if (this.#begins === 'without zeros') this.#begins = 'whole';
   }
 
-  /** `again` for what came before. `after-gap` for the first frame of a connection when it did not come before: frames between may be lost. */
-  take(taskId: string, event: string, id: EventId): 'new' | 'again' | 'after-gap' {
-    const key = `${taskId} ${event} ${id}`;
-    const found = this.#expected.findIndex((each, index) => index >= this.#position && each.key === key);
-    const isAfterGap = found === -1 && this.#isFirst && this.#expected.length > 0;
-    this.#isFirst = false;
-    if (isAfterGap || found >= this.#last) this.#expected = [];
-    if (found !== -1) {
-      this.#position = found + 1;
-      return 'again';
+  /**
+   * `repeat` for what came before. `after-gap` once for a frame that did not, while the last that came before has not been replayed: frames between may be
+   * lost.
+   */
+  take({ taskId, event, id, data }: FrameWithId): 'new' | 'repeat' | 'after-gap' {
+    const key = `${taskId} ${event} ${id} ${fingerprint(data)}`;
+    const isFirst = this.#begins !== 'has begun';
+    if (isFirst) this.#begin();
+    const found = this.#places.filter((place) => this.#expected[place]?.key === key);
+    if (found.length > 0) {
+      this.#goOn(found.map((place) => place + 1));
+      return 'repeat';
     }
     this.#keep({ key, id });
-    return isAfterGap ? 'after-gap' : 'new';
+    if (this.#expected.length === 0) return 'new';
+    const isOver = this.#places.includes(this.#expected.length);
+    if (isOver || isFirst) this.#goOn([]);
+    // One with id 0 that was written while there was no connection comes with a whole replay only.
+    if (isOver || this.#isGapTold || (id === 0n && !isFirst)) return 'new';
+    this.#isGapTold = true;
+    return 'after-gap';
+  }
+
+  #begin(): void {
+    if (this.#begins === 'without zeros') this.#expected = this.#expected.filter(({ id }) => id !== 0n);
+    this.#begins = 'has begun';
+    this.#places = this.#expected.map((_, place) => place);
+  }
+
+  /** With no place but the end, nothing is expected any more. */
+  #goOn(places: readonly number[]): void {
+    const isOver = places.every((place) => place === this.#expected.length);
+    this.#places = isOver ? [] : places;
+    if (isOver) this.#expected = [];
   }
 
   #keep(frame: SeenFrame): void {
     if (this.#seen.length === 2 * mostKept) this.#seen = this.#seen.slice(-mostKept);
     this.#seen.push(frame);
   }
+}
+
+/** Of a long text, so much at each end is looked at. */
+const endLength = 1024;
+
+/** Differs where texts differ, as good as always. A slice of a text would keep all of it in memory. */
+function fingerprint(text: string): string {
+  let hash = 0x81_1c_9d_c5;
+  const add = (from: number, to: number): void => {
+    for (let index = from; index < to; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01_00_01_93);
+  };
+  add(0, Math.min(endLength, text.length));
+  add(Math.max(endLength, text.length - endLength), text.length);
+  return `${text.length} ${hash}`;
 }

@@ -157,8 +157,9 @@ function* eventsOf(received: ReceivedFrame, seen: SeenFrames, isAgain: boolean):
     yield { kind: 'closed' };
   } else {
     const id = parseLastEventId(received.id) ?? null;
-    const place = id === null ? 'new' : seen.take(frame.taskId, frame.event, id);
+    const { taskId, event } = frame;
+    const place = id === null ? 'new' : seen.take({ taskId, event, id, data: received.data });
     if (place === 'after-gap') yield { kind: 'gap', firstAvailableId: id };
-    if (place !== 'again') yield { kind: 'frame', id, frame };
+    if (place !== 'repeat') yield { kind: 'frame', id, frame };
   }
 }

@@ -89,6 +89,26 @@ describe('a watch', () => {
     );
   });
 
+  it('gives the frames of another attempt, whose ids began again, behind a gap', async () => {
+    const said = (attempt: string): string =>
+      [2n, 3n, 4n].map((id) => status(id, 'working', { message: `${attempt} ${id}` })).join('');
+    const capsule = await FakeCapsule.open({
+      watch: (watcher, index) => {
+        watcher.write(acknowledgement + gap(2n) + said(index === 0 ? 'first' : 'second'));
+        if (index === 0) setTimeout(() => watcher.cut(), 50);
+        else watcher.write(status(5n, 'working') + closed);
+      },
+    });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    const working = ['working', 'working', 'working'];
+    expect(await all(client.watch())).toEqual(
+      [
+        ['connected', 'gap 2', ...working],
+        ['again', 'gap 2', ...working, 'working', 'closed'],
+      ].flat(),
+    );
+  });
+
   it('drops the first status of a task too where a capsule replays all that it holds', async () => {
     const capsule = await FakeCapsule.open({
       watch: (watcher, index) => {

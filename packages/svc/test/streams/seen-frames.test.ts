@@ -63,10 +63,10 @@ class Watched {
   }
 
   #give(written: WrittenFrame): void {
-    const [, event = '', taskId = ''] = /event: (\w+)\ndata: \{"id":"(\w+)"/.exec(written.text) ?? [];
-    const place = this.#seen.take(taskId, event, written.id);
+    const [, event = '', data = '', taskId = ''] = /event: (\w+)\ndata: (\{"id":"(\w+)".*)/.exec(written.text) ?? [];
+    const place = this.#seen.take({ taskId, event, id: written.id, data });
     if (place === 'after-gap') this.gaps += 1;
-    if (place !== 'again') this.given.push(this.#numbers.get(written) ?? 0);
+    if (place !== 'repeat') this.given.push(this.#numbers.get(written) ?? 0);
   }
 }
 

@@ -132,8 +132,8 @@ export class EventRelay {
     }
     const id = parseLastEventId(numbered?.id);
     if (numbered === null || id === undefined) return [bytes];
-    const place = this.#seen.take(numbered.taskId, event, id);
-    if (place === 'again') return [];
+    const place = this.#seen.take({ taskId: numbered.taskId, event, id, data: endsOf(bytes) });
+    if (place === 'repeat') return [];
     const gap = place === 'after-gap' ? encodeConnectionFrame({ event: 'gap', firstAvailableId: id }) : '';
     return [Buffer.from(gap), bytes];
   }
@@ -154,6 +154,14 @@ export class EventRelay {
     }
     return null;
   }
+}
+
+const endBytes = 1024;
+
+/** What tells a frame from others, without a text of all of it. */
+function endsOf(bytes: Buffer): string {
+  const end = Math.max(endBytes, bytes.length - endBytes);
+  return `${bytes.length} ${bytes.toString('latin1', 0, endBytes)}${bytes.toString('latin1', end)}`;
 }
 
 /** A connection that is open; the caller closes it. */
