@@ -13,6 +13,8 @@ export interface StreamRequest {
   readonly lastEventId?: string;
   /** Asks for live events too (docs/protocol.md "Events beyond the specification"). */
   readonly events?: boolean;
+  /** Called whenever something comes, a heartbeat too. */
+  readonly onHeard?: () => void;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -31,7 +33,7 @@ export interface EventStream {
 /** Calls a streaming method. Throws `refused`, `fault`, `bad-answer` and `no-stream` when no event stream is answered. */
 export async function openStream(
   door: HttpDoor,
-  { method, params, lastEventId, events = false, signal }: StreamRequest,
+  { method, params, lastEventId, events = false, onHeard = () => {}, signal }: StreamRequest,
 ): Promise<EventStream> {
   const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
   const more = events ? askingForEvents : {};
@@ -41,7 +43,7 @@ export async function openStream(
   const { idleMs, longestFrame } = door.limits;
   if (answer.status === 200 && answer.mediaType === 'text/event-stream') {
     const hasEvents = events && answer.header(eventsHeader) === eventsVersion;
-    return { frames: framesIn(answer.pieces(idleMs), longestFrame), hasEvents, close };
+    return { frames: framesIn(heardIn(answer.pieces(idleMs), onHeard), longestFrame), hasEvents, close };
   }
   try {
     throw answer.status === 200 ? await noStream(door, answer, method) : await door.refusal(answer);
@@ -60,6 +62,13 @@ export async function* framesIn(
     const frames = reader.read(piece);
     if (reader.isTooLong) throw new ClientError('too-large', 'the capsule sent a frame that is too long');
     if (frames.length > 0) yield frames;
+  }
+}
+
+async function* heardIn(pieces: AsyncIterable<Uint8Array>, onHeard: () => void): AsyncGenerator<Uint8Array, void> {
+  for await (const piece of pieces) {
+    onHeard();
+    yield piece;
   }
 }
 

@@ -40,7 +40,7 @@ export interface Limits {
   readonly mostFileBytes: number;
   /** Of one frame, in characters. */
   readonly longestFrame: number;
-  /** One after the other, without a new frame between them. */
+  /** One after the other, without a new frame between them, or a connection that stood for 5 seconds, or for `idleMs` where that is less. */
   readonly mostReconnects: number;
   /** Before the first; each waits twice as long as the one before, 5 seconds at most. */
   readonly reconnectMs: number;

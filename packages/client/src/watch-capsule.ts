@@ -39,6 +39,8 @@ export interface WatchOptions {
 }
 
 const longestPauseMs = 5000;
+/** A connection that stood for longer was a good one, whatever came over it. */
+const goodMs = 5000;
 
 /**
  * Follows a capsule from what it still holds until it closes its stream. A connection that breaks or goes silent is made again, from the
@@ -50,31 +52,75 @@ export async function* watchCapsule(
   { signal, events = false }: WatchOptions,
   check: () => Promise<void>,
 ): AsyncGenerator<WatchEvent, void> {
-  const { mostReconnects } = door.limits;
+  const { mostReconnects, idleMs } = door.limits;
   const seen = new SeenFrames();
-  let [failures, isAgain] = [0, false];
+  const failures = new Failures(Math.min(idleMs, goodMs));
+  let isAgain = false;
   for (let isFirst = true; ; isFirst = false) {
     let cause: unknown;
     try {
       if (!isFirst) await check();
-      for await (const event of connection(door, seen, { isAgain, events, signal })) {
-        if (event.kind === 'frame' || (event.kind === 'event' && event.event.event !== 'snapshot')) failures = 0;
-        if (event.kind === 'connected') isAgain = true;
+      for await (const event of connection(door, seen, { isAgain, events, onHeard: failures.onHeard, signal })) {
+        if (event.kind === 'frame' || (event.kind === 'event' && event.event.event !== 'snapshot')) failures.forget();
+        if (event.kind === 'connected') {
+          isAgain = true;
+          failures.connected();
+        }
         yield event;
         if (event.kind === 'closed') return;
       }
     } catch (error) {
       if (!isPassing(error)) throw error;
       cause = error;
+    } finally {
+      failures.ended(cause);
     }
-    failures += 1;
-    if (failures > mostReconnects) {
+    if (failures.count > mostReconnects) {
       throw new ClientError('lost', `the stream of ${door.url} broke, and ${mostReconnects} more tries failed`, {
         cause,
       });
     }
-    await pause(pauseBeforeReconnect(failures, door.limits), signal);
+    await pause(pauseBeforeReconnect(failures.count, door.limits), signal);
     seen.reconnect();
+  }
+}
+
+/** Counts the connections of a watch that came to nothing, one after the other. */
+class Failures {
+  readonly #goodMs: number;
+  #isGood = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #count = 0;
+
+  constructor(goodMs: number) {
+    this.#goodMs = goodMs;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  forget(): void {
+    this.#count = 0;
+  }
+
+  /** A connection stands, and is good once it has stood for long enough and something comes, or ends it. */
+  connected(): void {
+    this.#timer = setTimeout(() => (this.#isGood = true), this.#goodMs);
+  }
+
+  /** Something came over the connection. */
+  readonly onHeard = (): void => {
+    if (this.#isGood) this.forget();
+  };
+
+  /** The connection is no more. One that ended in silence is no better for the time of that. */
+  ended(cause: unknown): void {
+    clearTimeout(this.#timer);
+    const isSilent = cause instanceof ClientError && cause.code === 'timeout';
+    if (this.#isGood && !isSilent) this.forget();
+    this.#isGood = false;
+    this.#count += 1;
   }
 }
 
@@ -83,24 +129,30 @@ export function pauseBeforeReconnect(failures: number, { reconnectMs }: Limits):
   return Math.min(reconnectMs * 2 ** (failures - 1), longestPauseMs);
 }
 
+/** What a gateway answers while the capsule behind it cannot be reached. */
+const passingStatuses: readonly (number | null)[] = [502, 503, 504];
+
 /** Another connection may fare better. */
 export function isPassing(error: unknown): boolean {
-  return error instanceof ClientError && (error.code === 'unreachable' || error.code === 'timeout');
+  if (!(error instanceof ClientError)) return false;
+  const { code, status } = error;
+  return code === 'unreachable' || code === 'timeout' || (code === 'refused' && passingStatuses.includes(status));
 }
 
 interface Connection {
   readonly isAgain: boolean;
   readonly events: boolean;
+  readonly onHeard: () => void;
   readonly signal: AbortSignal | undefined;
 }
 
 async function* connection(
   door: HttpDoor,
   seen: SeenFrames,
-  { isAgain, events, signal }: Connection,
+  { isAgain, events, onHeard, signal }: Connection,
 ): AsyncGenerator<WatchEvent, void> {
   // From 0, not from the last id: later tasks have lower ids, and would be left out (D1 "Replay" 5).
-  const request = { method: 'stream/watch', params: {}, lastEventId: '0', events, signal };
+  const request = { method: 'stream/watch', params: {}, lastEventId: '0', events, onHeard, signal };
   let isFirst = true;
   const stream = await openStream(door, request);
   try {

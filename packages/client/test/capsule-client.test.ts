@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import type { Http } from '@svc/client/http-door.ts';
 import { RegistryClient } from '@svc/client/registry-client.ts';
 import type { WatchEvent } from '@svc/client/watch-capsule.ts';
 import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
@@ -132,6 +133,36 @@ describe('a watch', () => {
     const client = new CapsuleClient({ url: capsule.url, limits: quick });
     const said = (await all(client.watch())).filter((each) => each !== 'again');
     expect(said).toEqual(['connected', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'closed']);
+  });
+
+  it('goes on for as long as connections stand, though nothing happens on them', async () => {
+    const capsule = await FakeCapsule.open({
+      watch: (watcher, index) => {
+        watcher.write(acknowledgement);
+        const beat = setInterval(() => watcher.write(':heartbeat\n\n'), 50);
+        watcher.response.once('close', () => clearInterval(beat));
+        if (index === 4) watcher.write(closed);
+        else setTimeout(() => (index % 2 === 0 ? watcher.cut() : watcher.response.end()), 600);
+      },
+    });
+    const limits = { ...quick, mostReconnects: 1, idleMs: 400 };
+    const client = new CapsuleClient({ url: capsule.url, limits });
+    expect(await all(client.watch())).toEqual(['connected', 'again', 'again', 'again', 'again', 'closed']);
+  });
+
+  it.each([502, 503, 504])('is made again where a gateway answers %i, and is lost when that goes on', async (code) => {
+    const capsule = await FakeCapsule.open({ watch: (watcher) => watcher.write(acknowledgement + closed) });
+    const watched = async (refusals: number): Promise<unknown[]> => {
+      let left = refusals;
+      const refusing: Http = async (url, request) => {
+        if (request.method === 'GET' || left === 0) return await fetch(url, request);
+        left -= 1;
+        return new Response('', { status: code });
+      };
+      return await all(new CapsuleClient({ url: capsule.url, limits: quick, fetch: refusing }).watch());
+    };
+    expect(await watched(3)).toEqual(['connected', 'closed']);
+    await expect(watched(4)).rejects.toMatchObject({ code: 'lost', cause: { code: 'refused', status: code } });
   });
 
   it('is made again when nothing comes for too long, and is lost when that goes on', async () => {
