@@ -40,6 +40,8 @@ export interface Limits {
   readonly mostFileBytes: number;
   /** Of one frame, in characters. */
   readonly longestFrame: number;
+  /** Of what a watch has read and was not asked for yet, in characters; one frame is held whatever its length. */
+  readonly mostAhead: number;
   /** One after the other, without a new frame between them, or a connection that stood for 5 seconds, or for `idleMs` where that is less. */
   readonly mostReconnects: number;
   /** Before the first; each waits twice as long as the one before, 5 seconds at most. */
@@ -53,6 +55,7 @@ const usualLimits: Limits = {
   mostIndexBytes,
   mostFileBytes: 512 * 1024 * 1024,
   longestFrame: 128 * 1024 * 1024,
+  mostAhead: 32 * 1024 * 1024,
   mostReconnects: 8,
   reconnectMs: 100,
 };

@@ -13,6 +13,7 @@ import type { LiveEvent, Snapshot } from '@svc/protocol/live-events.ts';
 import { ClientError } from './client-error.ts';
 import { openStream } from './event-stream.ts';
 import type { HttpDoor, Limits } from './http-door.ts';
+import { ReadAhead, type Sized } from './read-ahead.ts';
 import { SeenFrames } from './seen-frames.ts';
 import { pause } from './wait.ts';
 
@@ -45,27 +46,27 @@ const goodMs = 5000;
 /**
  * Follows a capsule from what it still holds until it closes its stream. A connection that breaks or goes silent is made again, from the
  * beginning of what is held then, and no frame comes twice. Throws `lost` when that fails too often in a row, and at once what no other connection
- * would mend. `check` is asked before each connection but the first; what it throws counts as if that connection had.
+ * would mend. Frames are read before they are asked for; where too many are held, the connection is let go of, and made again once they are taken. `check` is asked before each connection but the first; what it throws counts as if that connection had.
  */
 export async function* watchCapsule(
   door: HttpDoor,
   { signal, events = false }: WatchOptions,
   check: () => Promise<void>,
 ): AsyncGenerator<WatchEvent, void> {
-  const { mostReconnects, idleMs } = door.limits;
+  const { mostReconnects, idleMs, mostAhead } = door.limits;
   const seen = new SeenFrames();
   const failures = new Failures(Math.min(idleMs, goodMs));
   let isAgain = false;
   for (let isFirst = true; ; isFirst = false) {
     let cause: unknown;
+    const ahead = new ReadAhead((own) => connection(door, seen, { isAgain, events, failures, signal: own }), {
+      most: mostAhead,
+      signal,
+    });
     try {
       if (!isFirst) await check();
-      for await (const event of connection(door, seen, { isAgain, events, onHeard: failures.onHeard, signal })) {
-        if (event.kind === 'frame' || (event.kind === 'event' && event.event.event !== 'snapshot')) failures.forget();
-        if (event.kind === 'connected') {
-          isAgain = true;
-          failures.connected();
-        }
+      for await (const event of ahead.values()) {
+        if (event.kind === 'connected') isAgain = true;
         yield event;
         if (event.kind === 'closed') return;
       }
@@ -75,12 +76,14 @@ export async function* watchCapsule(
     } finally {
       failures.ended(cause);
     }
+    // Whoever was too slow gets from another connection what the capsule still holds, and has waited long enough.
+    if (ahead.isFull) failures.forget();
     if (failures.count > mostReconnects) {
       throw new ClientError('lost', `the stream of ${door.url} broke, and ${mostReconnects} more tries failed`, {
         cause,
       });
     }
-    await pause(pauseBeforeReconnect(failures.count, door.limits), signal);
+    if (!ahead.isFull) await pause(pauseBeforeReconnect(failures.count, door.limits), signal);
     seen.reconnect();
   }
 }
@@ -104,8 +107,11 @@ class Failures {
     this.#count = 0;
   }
 
-  /** A connection stands, and is good once it has stood for long enough and something comes, or ends it. */
-  connected(): void {
+  /** Anything new makes a connection a good one. So does time, once it has stood for long enough and something comes, or ends it. */
+  note(event: WatchEvent): void {
+    if (event.kind === 'frame' || (event.kind === 'event' && event.event.event !== 'snapshot')) this.forget();
+    if (event.kind !== 'connected') return;
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => (this.#isGood = true), this.#goodMs);
   }
 
@@ -142,17 +148,20 @@ export function isPassing(error: unknown): boolean {
 interface Connection {
   readonly isAgain: boolean;
   readonly events: boolean;
-  readonly onHeard: () => void;
-  readonly signal: AbortSignal | undefined;
+  readonly failures: Failures;
+  readonly signal: AbortSignal;
 }
+
+/** What each event has beside the data of its frame. */
+const eventSize = 256;
 
 async function* connection(
   door: HttpDoor,
   seen: SeenFrames,
-  { isAgain, events, onHeard, signal }: Connection,
-): AsyncGenerator<WatchEvent, void> {
+  { isAgain, events, failures, signal }: Connection,
+): AsyncGenerator<Sized<WatchEvent>, void> {
   // From 0, not from the last id: later tasks have lower ids, and would be left out (D1 "Replay" 5).
-  const request = { method: 'stream/watch', params: {}, lastEventId: '0', events, onHeard, signal };
+  const request = { method: 'stream/watch', params: {}, lastEventId: '0', events, signal, onHeard: failures.onHeard };
   let isFirst = true;
   const stream = await openStream(door, request);
   try {
@@ -163,8 +172,11 @@ async function* connection(
         }
         isFirst = false;
         const live = events ? decodeLiveEvent(received) : null;
-        if (live === null) yield* eventsOf(received, seen, isAgain);
-        else yield { kind: 'event', event: live };
+        const told = live === null ? eventsOf(received, seen, isAgain) : [{ kind: 'event', event: live } as const];
+        for (const value of told) {
+          failures.note(value);
+          yield { value, size: received.data.length + eventSize };
+        }
       }
     }
   } finally {
