@@ -9,7 +9,7 @@ import { buildPage } from './support/page-document.ts';
 import { StandInServer } from './support/stand-in-server.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const libraries = ['preact', 'preact/hooks', '@preact/signals', '@preact/signals-core'];
+const libraries = ['preact', 'preact/hooks'];
 
 describe('the properties that have short names in the built page', () => {
   afterAll(closeBrowser);
@@ -18,7 +18,7 @@ describe('the properties that have short names in the built page', () => {
     const words = new Set(readFileSync(fileURLToPath(import.meta.resolve(library)), 'utf8').match(/[\w$]+/g));
     const names = await shortenedNames(root);
     expect(names.length).toBeGreaterThan(20);
-    expect(words.has('createElement') || words.has('subscribe') || words.has('useMemo')).toBe(true);
+    expect(words.has('createElement') || words.has('useMemo')).toBe(true);
     expect(names.filter((name) => words.has(name))).toEqual([]);
   });
 

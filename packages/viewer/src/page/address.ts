@@ -1,7 +1,6 @@
 /** What the address of the page says: which session, which tab, which step. The token leaves it as soon as the page is loaded. */
 
-import { signal, type Signal } from '@preact/signals';
-
+import { Cell } from '../store/cell.ts';
 import { type Tab, tabs } from '../store/view.ts';
 
 export interface Address {
@@ -36,10 +35,10 @@ export function encodeFragment({ session, tab, step }: Address): string {
 }
 
 /** Where the page is. Changes of the address by hand, and by the browser's way back, come in here. */
-export const address: Signal<Address> = signal<Address>({ session: null, tab: 'steps', step: null });
+export const address: Cell<Address> = new Cell<Address>({ session: null, tab: 'steps', step: null });
 
 /** Where somebody has gone to: by the address at load, by hand, by the way back, or by a link of the page. */
-export const arrival: Signal<Address> = signal<Address>(address.peek());
+export const arrival: Cell<Address> = new Cell(address.value);
 
 function arrive(next: Address): void {
   address.value = next;

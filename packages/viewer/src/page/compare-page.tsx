@@ -1,9 +1,8 @@
 /** The tab Compare: two sessions side by side, where they part, and their sums. */
 
-import { useSignal } from '@preact/signals';
 import type { JournalStep, ListedSession, ViewedComparison, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 
 import { align, type AlignedRow, partingRow } from '../store/alignment.ts';
 import { sumsOf } from '../store/session-sums.ts';
@@ -37,14 +36,14 @@ export function ComparePage({
 
 function Compare({ facts, source, ...props }: CompareProps): JSX.Element {
   const sessions = useLoading(() => source.sessions(), []);
-  const other = useSignal('');
+  const [other, setOther] = useState('');
   const others = sessions.kind === 'there' ? sessions.value.filter(({ session_id: id }) => id !== facts.id) : [];
   return (
     <section class="compare" aria-label="Compare">
       <div class="compare-head">
         <label>
           <span class="muted">Compare with</span>{' '}
-          <select value={other.value} onChange={({ currentTarget }) => void (other.value = currentTarget.value)}>
+          <select value={other} onChange={({ currentTarget }) => setOther(currentTarget.value)}>
             <option value="">
               {others.length === 0 && sessions.kind === 'there' ? 'no other session is here' : 'choose a session'}
             </option>
@@ -54,12 +53,12 @@ function Compare({ facts, source, ...props }: CompareProps): JSX.Element {
           </select>
         </label>
       </div>
-      {other.value === '' ? (
+      {other === '' ? (
         <p class="empty">
           {sessions.kind === 'fault' ? sessions.why : 'Choose another session to see where the two part.'}
         </p>
       ) : (
-        <Compared key={other.value} id={other.value} facts={facts} source={source} {...props} />
+        <Compared key={other} id={other} facts={facts} source={source} {...props} />
       )}
     </section>
   );
@@ -145,11 +144,11 @@ function SideBySide({
 }): JSX.Element {
   const mine = useLoading(() => session.ask('steps', null), [session.whole.value]);
   const its = useLoading(() => other.ask('steps', null), [other.whole.value]);
-  const active = useSignal(-1);
+  const [active, setActive] = useState(-1);
   const [a, b] = [mine.kind === 'there' ? mine.value : [], its.kind === 'there' ? its.value : []];
   const rows = useMemo(() => align(a, b), [a, b]);
   const parted = parting === null ? -1 : partingRow(rows, parting.steps);
-  useEffect(() => void (active.value = parted), [parted]);
+  useEffect(() => setActive(parted), [parted]);
   return (
     <>
       <Sums a={session} b={other} />
@@ -161,9 +160,9 @@ function SideBySide({
           label="Steps of both sessions"
           count={rows.length}
           rowHeight={28}
-          active={active.value}
+          active={active}
           isGrowing={false}
-          onMove={(index) => void (active.value = index)}
+          onMove={setActive}
           onOpen={() => {}}
           layout="compare-columns"
           columns={[['This session'], ['Took', 'num'], ['The other'], ['Took', 'num']]}
@@ -172,7 +171,7 @@ function SideBySide({
               row={rows[index] ?? { a: null, b: null }}
               isParting={index === parted}
               attributes={attributes}
-              onChoose={() => void (active.value = index)}
+              onChoose={() => setActive(index)}
             />
           )}
         />

@@ -51,14 +51,14 @@ function colour(name: string): string {
   return colours[colourNames.indexOf(name)] ?? '';
 }
 
-/** Of the whole session. */
-export function drawStrip(canvas: HTMLCanvasElement, { session }: View): void {
+/** Of the whole session, as far as it is known at rest. */
+export function drawStrip(canvas: HTMLCanvasElement, { session, restedCount }: View): void {
   const made = prepared(canvas);
   if (made === null) return;
   const { g, width, height } = made;
-  const { columns, count } = session;
+  const { columns } = session;
   const pixels = Math.floor(width - labelWidth);
-  const { busy, failed } = busyLanes(columns, count.value, {
+  const { busy, failed } = busyLanes(columns, restedCount.value, {
     from: 0,
     to: columns.end,
     pixels,

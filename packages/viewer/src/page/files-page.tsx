@@ -1,6 +1,5 @@
 /** The tab Files: what the session left and changed, as a tree; and of the chosen file its changes and its text. */
 
-import { useSignal } from '@preact/signals';
 import type { ViewedFacts, ViewedFiles } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
@@ -25,7 +24,7 @@ const mostLines = 2000;
 
 export function FilesPage({ view, facts, source }: FilesProps): JSX.Element {
   const { session } = view;
-  const chosen = useSignal<string | null>(null);
+  const [chosen, choose] = useState<string | null>(null);
   const changes = useLoading(() => session.ask('changes', null), [view.restedCount.value]);
   const list = useLoading(
     async (): Promise<ViewedFiles> =>
@@ -46,7 +45,7 @@ export function FilesPage({ view, facts, source }: FilesProps): JSX.Element {
     );
   }
   const tree = treeOf(entries);
-  const path = chosen.value ?? tree.find(({ file }) => file !== null)?.path ?? '';
+  const path = chosen ?? tree.find(({ file }) => file !== null)?.path ?? '';
   const file = entries.find((entry) => entry.path === path);
   return (
     <section class="files" aria-label="Files">
@@ -57,7 +56,7 @@ export function FilesPage({ view, facts, source }: FilesProps): JSX.Element {
             <TreeRow
               line={line}
               isChosen={line.file !== null && line.path === path}
-              onChoose={() => void (chosen.value = line.path)}
+              onChoose={() => choose(line.path)}
             />
           ))}
         </ul>

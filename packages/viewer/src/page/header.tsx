@@ -14,15 +14,13 @@ interface HeaderProps {
   readonly view: View;
   readonly facts: ViewedFacts;
   readonly hasList: boolean;
-  readonly onTasks: () => void;
-  readonly onKeys: () => void;
 }
 
-export function Header({ view, facts, hasList, onTasks, onKeys }: HeaderProps): JSX.Element {
+export function Header({ view, facts, hasList }: HeaderProps): JSX.Element {
   const begun = view.session.start.value;
   return (
     <header class="top">
-      <button class="icon narrow" aria-label="Tasks" onClick={onTasks}>
+      <button class="icon narrow" aria-label="Tasks" onClick={() => void (view.isRailOpen.value = true)}>
         ☰
       </button>
       {hasList ? (
@@ -60,7 +58,7 @@ export function Header({ view, facts, hasList, onTasks, onKeys }: HeaderProps): 
           <SumItem sum={sum} view={view} />
         ))}
       </dl>
-      <button class="icon" aria-label="Keys" title="Keys (?)" onClick={onKeys}>
+      <button class="icon" aria-label="Keys" title="Keys (?)" onClick={() => void (view.areKeysShown.value = true)}>
         ?
       </button>
       <ThemeButton />

@@ -19,15 +19,8 @@ export const keyList: readonly (readonly [keys: string, what: string])[] = [
   ['?', 'this list'],
 ];
 
-interface Actions {
-  readonly view: View;
-  readonly toggleKeys: () => void;
-  /** Closes what lies over the page; whether there was anything. */
-  readonly closeOver: () => boolean;
-}
-
 /** Returns what ends it. */
-export function listenToKeys({ view, toggleKeys, closeOver }: Actions): () => void {
+export function listenToKeys(view: View): () => void {
   const onKey = (event: KeyboardEvent): void => {
     const { key, target } = event;
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -37,7 +30,7 @@ export function listenToKeys({ view, toggleKeys, closeOver }: Actions): () => vo
       if (key === 'Escape') target.blur();
       return;
     }
-    const action = actionOf(key, event.shiftKey, view, toggleKeys, closeOver);
+    const action = actionOf(key, event.shiftKey, view);
     if (action === null) return;
     event.preventDefault();
     action();
@@ -46,13 +39,7 @@ export function listenToKeys({ view, toggleKeys, closeOver }: Actions): () => vo
   return () => removeEventListener('keydown', onKey);
 }
 
-function actionOf(
-  key: string,
-  isShift: boolean,
-  view: View,
-  toggleKeys: () => void,
-  closeOver: () => boolean,
-): (() => void) | null {
+function actionOf(key: string, isShift: boolean, view: View): (() => void) | null {
   const tab = tabs[Number(key) - 1];
   if (tab !== undefined) return () => void (view.tab.value = tab);
   switch (key) {
@@ -79,10 +66,10 @@ function actionOf(
     case '0':
       return () => void (view.range.value = null);
     case '?':
-      return toggleKeys;
+      return () => void (view.areKeysShown.value = !view.areKeysShown.value);
     case 'Escape':
       return () => {
-        if (closeOver()) return;
+        if (view.closeOver()) return;
         if (view.selected.value !== -1 || view.isPanelOpen.value) view.select(-1);
         else view.reset();
       };
@@ -101,7 +88,7 @@ function isOnPage(): boolean {
 
 function moveOf(key: string, view: View): (() => void) | null {
   if (view.tab.value !== 'steps') return null;
-  const rows = view.shown.value;
+  const rows = view.shown;
   const active = placeOf(rows, view.selected.value);
   if (key === 'Enter') return active === -1 ? null : () => void (view.isPanelOpen.value = true);
   const next = moved(key, active, rows.length, 20);

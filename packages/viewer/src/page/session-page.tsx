@@ -1,9 +1,8 @@
 /** The page of one session: reads it as long as it is looked at, and puts its parts together. */
 
-import { useSignal } from '@preact/signals';
 import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { type Source, unknownFacts } from '../store/source.ts';
 import type { Tab, View } from '../store/view.ts';
@@ -34,7 +33,7 @@ interface LoaderProps {
 
 /** Opens a session, and shows why where it cannot be. */
 export function SessionLoader({ id, source, makeWorker }: LoaderProps): JSX.Element {
-  const { view, facts } = useOpened(id, source, makeWorker, address.peek().tab);
+  const { view, facts } = useOpened(id, source, makeWorker, address.value.tab);
   if (facts.kind === 'fault') {
     return (
       <main class="lone">
@@ -58,9 +57,7 @@ interface SessionPageProps extends Omit<LoaderProps, 'id'> {
 }
 
 function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProps): JSX.Element {
-  const isRailOpen = useSignal(false);
-  const areKeysShown = useSignal(false);
-  const unsent = useSignal('');
+  const [unsent, setUnsent] = useState('');
   useAddress(view);
   useTitle(view);
   const { whole } = view.session;
@@ -70,34 +67,15 @@ function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProp
     [first, whole.value],
   );
   const facts = last.kind === 'there' ? { ...last.value, live: first.live } : first;
-  useEffect(
-    () =>
-      listenToKeys({
-        view,
-        toggleKeys: () => void (areKeysShown.value = !areKeysShown.value),
-        closeOver: () => {
-          const wasOpen = areKeysShown.value || isRailOpen.value;
-          areKeysShown.value = false;
-          isRailOpen.value = false;
-          return wasOpen;
-        },
-      }),
-    [view],
-  );
+  useEffect(() => listenToKeys(view), [view]);
   const question = view.session.live.value?.question ?? null;
   // The sums of a session say nothing about its grants, files and other sessions.
   const hasPanel = view.selected.value !== -1 || view.tab.value === 'steps' || view.tab.value === 'conversation';
   const asking = view.session.tasks.value.find(({ id }) => id === question?.task);
   return (
     <>
-      <Header
-        view={view}
-        facts={facts}
-        hasList={source.isServed}
-        onTasks={() => void (isRailOpen.value = true)}
-        onKeys={() => void (areKeysShown.value = true)}
-      />
-      <Notes view={view} facts={facts} unsent={unsent.value} />
+      <Header view={view} facts={facts} hasList={source.isServed} />
+      <Notes view={view} facts={facts} unsent={unsent} />
       {question !== null && (
         <QuestionBanner
           key={question.wait}
@@ -105,11 +83,11 @@ function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProp
           taskText={asking?.text ?? ''}
           facts={facts}
           source={source}
-          onUnsent={(text) => void (unsent.value = text)}
+          onUnsent={setUnsent}
         />
       )}
       <div class={`body ${hasPanel ? '' : 'without-panel'}`}>
-        <TasksRail view={view} isOpen={isRailOpen.value} onClose={() => void (isRailOpen.value = false)} />
+        <TasksRail view={view} />
         <main class="middle">
           <Timeline view={view} />
           <ToolBar view={view} />
@@ -120,7 +98,7 @@ function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProp
         {hasPanel && <SidePanel view={view} isServed={source.isServed} />}
       </div>
       <Spoken view={view} />
-      {areKeysShown.value && <Keys onClose={() => void (areKeysShown.value = false)} />}
+      {view.areKeysShown.value && <Keys onClose={() => void (view.areKeysShown.value = false)} />}
     </>
   );
 }
@@ -163,7 +141,7 @@ function useAddress(view: View): void {
     );
   }, [view.restedCount.value, session.whole.value, arrival.value]);
   useEffect(() => {
-    const { session: id, step } = address.peek();
+    const { session: id, step } = address.value;
     if (row === -1) {
       stayAt({ session: id, tab: tab.value, step: wanted.current === null ? null : step });
       return undefined;
@@ -171,7 +149,7 @@ function useAddress(view: View): void {
     let isWanted = true;
     wanted.current = null;
     session.ask('detail', row).then(
-      ({ eventId }) => isWanted && stayAt({ session: id, tab: tab.peek(), step: eventId }),
+      ({ eventId }) => isWanted && stayAt({ session: id, tab: tab.value, step: eventId }),
       () => {},
     );
     return () => {
@@ -224,7 +202,7 @@ function Spoken({ view }: { readonly view: View }): JSX.Element {
     whole.value === null ? '' : `${counted(session.count.value, 'line')}.`,
     live.value?.question == null ? '' : 'A question waits for you.',
     row === -1 ? '' : `Chosen: ${columns.nameOf(row)}.`,
-    shown.value.length === session.count.value ? '' : `${counted(shown.value.length, 'line')} shown.`,
+    shown.length === session.count.value ? '' : `${counted(shown.length, 'line')} shown.`,
   ];
   return (
     <p class="off" role="status" aria-live="polite">

@@ -1,9 +1,8 @@
 /** The list of sessions as a page: newest first, one leads to its session. */
 
-import { useSignal } from '@preact/signals';
 import type { ListedSession } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 
 import type { ServedSource } from '../store/source.ts';
 import { count, counted, minute } from '../text/words.ts';
@@ -17,22 +16,22 @@ const againMs = 4000;
 const failures: ReadonlySet<string> = new Set(['failed', 'trapped', 'crashed']);
 
 export function SessionsList({ source }: { readonly source: ServedSource }): JSX.Element {
-  const round = useSignal(0);
-  const query = useSignal('');
-  const onlyFailed = useSignal(false);
-  const active = useSignal(-1);
-  const loading = useLoading(() => source.sessions(), [round.value]);
+  const [round, setRound] = useState(0);
+  const [query, setQuery] = useState('');
+  const [onlyFailed, setOnlyFailed] = useState(false);
+  const [active, setActive] = useState(-1);
+  const loading = useLoading(() => source.sessions(), [round]);
   const hasFailed = loading.kind === 'fault';
   useEffect(() => {
     // A server that does not know the token ends when it is asked too often, and one that is gone does not come back.
     if (hasFailed) return undefined;
     const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') round.value += 1;
+      if (document.visibilityState === 'visible') setRound((before) => before + 1);
     }, againMs);
     return () => clearInterval(timer);
   }, [hasFailed]);
   useEffect(() => void (document.title = 'Sessions · svc'), []);
-  const rows = loading.kind === 'there' ? filtered(loading.value, query.value, onlyFailed.value) : [];
+  const rows = loading.kind === 'there' ? filtered(loading.value, query, onlyFailed) : [];
   const open = (row: ListedSession | undefined): void => {
     if (row !== undefined) goTo({ session: row.session_id, tab: 'steps', step: null });
   };
@@ -46,11 +45,7 @@ export function SessionsList({ source }: { readonly source: ServedSource }): JSX
       </header>
       <main class="sessions">
         <div class="tools">
-          <button
-            class="filter"
-            aria-pressed={onlyFailed.value}
-            onClick={() => void (onlyFailed.value = !onlyFailed.value)}
-          >
+          <button class="filter" aria-pressed={onlyFailed} onClick={() => setOnlyFailed(!onlyFailed)}>
             Failed only
           </button>
           <span class="spring" />
@@ -59,8 +54,8 @@ export function SessionsList({ source }: { readonly source: ServedSource }): JSX
             <input
               type="search"
               placeholder="Search sessions"
-              value={query.value}
-              onInput={({ currentTarget }) => void (query.value = currentTarget.value)}
+              value={query}
+              onInput={({ currentTarget }) => setQuery(currentTarget.value)}
             />
           </label>
           <output>{loading.kind === 'there' ? counted(rows.length, 'session') : ''}</output>
@@ -75,10 +70,10 @@ export function SessionsList({ source }: { readonly source: ServedSource }): JSX
             label="Sessions"
             count={rows.length}
             rowHeight={36}
-            active={active.value}
+            active={active}
             isGrowing={false}
-            onMove={(index) => void (active.value = index)}
-            onOpen={() => open(rows[active.value])}
+            onMove={setActive}
+            onOpen={() => open(rows[active])}
             layout="session-columns"
             columns={[['State'], ['Capsule'], ['Task'], ['Started'], ['Tasks', 'num'], ['Tokens', 'num'], ['Session']]}
             rows={() => (index, attributes) => <Row row={rows[index]} attributes={attributes} onOpen={open} />}

@@ -5,6 +5,7 @@ import { render } from 'preact';
 import { HeldSource, ServedSource } from '../store/source.ts';
 import { takeAddress } from './address.ts';
 import { App } from './app.tsx';
+import { followCells } from './follow-cells.ts';
 import { followSystem } from './theme.ts';
 import { makeWorkers } from './workers.ts';
 
@@ -14,6 +15,7 @@ export function startPage(): void {
   const token = takeAddress();
   const makeWorker = makeWorkers(document.querySelector('script[type="module"]')?.textContent ?? '');
   followSystem();
+  followCells();
   if (textOf('svc-facts') !== null) {
     render(<App source={new HeldSource(textOf)} makeWorker={makeWorker} />, app);
     return;

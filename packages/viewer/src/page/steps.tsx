@@ -14,8 +14,7 @@ import { type RowAttributes, VirtualList } from './virtual-list.tsx';
 export const stepsId = 'steps';
 
 export function Steps({ view }: { readonly view: View }): JSX.Element {
-  const { session, shown, selected } = view;
-  const rows = shown.value;
+  const { session, shown: rows, selected } = view;
   const active = placeOf(rows, selected.value);
   if (rows.length === 0) return <NoSteps view={view} />;
   return (

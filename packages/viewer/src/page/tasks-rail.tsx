@@ -9,17 +9,11 @@ import type { View } from '../store/view.ts';
 import { count, duration } from '../text/words.ts';
 import { theirs } from './theirs.tsx';
 
-interface TasksRailProps {
-  readonly view: View;
-  readonly isOpen: boolean;
-  readonly onClose: () => void;
-}
-
 type Entry = { readonly task: Task } | { readonly child: Child };
 
 const entryHeight = 54;
 
-export function TasksRail({ view, isOpen, onClose }: TasksRailProps): JSX.Element {
+export function TasksRail({ view }: { readonly view: View }): JSX.Element {
   const { tasks, children } = view.session;
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
@@ -33,10 +27,10 @@ export function TasksRail({ view, isOpen, onClose }: TasksRailProps): JSX.Elemen
   const first = Math.max(0, Math.floor(top / entryHeight) - 2);
   const last = Math.min(entries.length, first + Math.ceil(height / entryHeight) + 4);
   return (
-    <nav class={`rail ${isOpen ? 'open' : ''}`} aria-label="Tasks">
+    <nav class={`rail ${view.isRailOpen.value ? 'open' : ''}`} aria-label="Tasks">
       <h2>
         Tasks <span class="faint">{count(tasks.value.length)}</span>
-        <button class="icon narrow" aria-label="Close" onClick={onClose}>
+        <button class="icon narrow" aria-label="Close" onClick={() => void (view.isRailOpen.value = false)}>
           ✕
         </button>
       </h2>
@@ -50,9 +44,9 @@ export function TasksRail({ view, isOpen, onClose }: TasksRailProps): JSX.Elemen
             {entries.slice(first, last).map((entry, index) => {
               const at = (first + index) * entryHeight;
               return 'task' in entry ? (
-                <TaskEntry key={`t${entry.task.index}`} task={entry.task} view={view} top={at} onClose={onClose} />
+                <TaskEntry key={`t${entry.task.index}`} task={entry.task} view={view} top={at} />
               ) : (
-                <ChildEntry key={`c${entry.child.row}`} child={entry.child} view={view} top={at} onClose={onClose} />
+                <ChildEntry key={`c${entry.child.row}`} child={entry.child} view={view} top={at} />
               );
             })}
           </ul>
@@ -73,10 +67,9 @@ interface TaskEntryProps {
   readonly task: Task;
   readonly view: View;
   readonly top: number;
-  readonly onClose: () => void;
 }
 
-function TaskEntry({ task, view, top, onClose }: TaskEntryProps): JSX.Element {
+function TaskEntry({ task, view, top }: TaskEntryProps): JSX.Element {
   const isChosen = view.onlyTask.value === task.index;
   const state = stateOf(task, view);
   const tokens = (task.input ?? 0) + (task.output ?? 0);
@@ -87,7 +80,7 @@ function TaskEntry({ task, view, top, onClose }: TaskEntryProps): JSX.Element {
         aria-pressed={isChosen}
         onClick={() => {
           view.pickTask(task.index);
-          onClose();
+          view.isRailOpen.value = false;
         }}
       >
         <i
@@ -114,12 +107,7 @@ export function stateOf(task: Task, { session }: View): string {
   return live.task === task.id ? 'running' : 'waiting';
 }
 
-function ChildEntry({
-  child,
-  view,
-  top,
-  onClose,
-}: { readonly child: Child } & Omit<TaskEntryProps, 'task'>): JSX.Element {
+function ChildEntry({ child, view, top }: { readonly child: Child } & Omit<TaskEntryProps, 'task'>): JSX.Element {
   const isBad = ['failed', 'refused', 'error', 'crashed'].includes(child.status);
   return (
     <li class="child" style={{ top: `${top}px` }}>
@@ -127,7 +115,7 @@ function ChildEntry({
         class={`task ${view.selected.value === child.row ? 'on' : ''}`}
         onClick={() => {
           view.select(child.row);
-          onClose();
+          view.isRailOpen.value = false;
         }}
       >
         <i class={`dot ${isBad ? 'failed' : child.status === 'started' ? 'working' : 'completed'}`} />

@@ -1,9 +1,9 @@
 /** Dark and light: as the system says, until a person says otherwise. */
 
-import { signal, type Signal } from '@preact/signals';
+import { Cell } from '../store/cell.ts';
 
 /** Changes whenever the colours of the page do. */
-export const theme: Signal<string> = signal('light');
+export const theme: Cell<string> = new Cell('light');
 
 const dark = '(prefers-color-scheme: dark)';
 

@@ -1,35 +1,27 @@
 /** The timeline: the whole session as a strip with a brush, and below it the lanes of the part that the brush holds. */
 
-import type { ReadonlySignal } from '@preact/signals';
 import type { JSX, TargetedPointerEvent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
 import { rowAt } from '../store/busy-lanes.ts';
+import { watch } from '../store/cell.ts';
 import type { Span, View } from '../store/view.ts';
 import { duration } from '../text/words.ts';
 import { lanes } from '../trace/kinds.ts';
 import { drawLanes, drawStrip, labelWidth, laneHeight, laneTop } from './draw-timeline.ts';
-import { theme } from './theme.ts';
 
 const zoomStep = 1.25;
 
 export function Timeline({ view }: { readonly view: View }): JSX.Element {
   const strip = useRef<HTMLCanvasElement>(null);
   const main = useRef<HTMLCanvasElement>(null);
-  const { session, range, hidden, onlyTask, selected } = view;
+  const { range, hidden } = view;
 
   useEffect(() => {
     const [over, under] = [strip.current, main.current];
     if (over === null || under === null) return undefined;
-    const stopStrip = redrawn(over, () => drawStrip(over, view), [view.restedCount, theme]);
-    const stopLanes = redrawn(under, () => drawLanes(under, view), [
-      session.count,
-      range,
-      hidden,
-      onlyTask,
-      selected,
-      theme,
-    ]);
+    const stopStrip = redrawn(over, () => drawStrip(over, view));
+    const stopLanes = redrawn(under, () => drawLanes(under, view));
     const onWheel = (event: WheelEvent): void => {
       event.preventDefault();
       const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
@@ -78,24 +70,22 @@ export function Timeline({ view }: { readonly view: View }): JSX.Element {
   );
 }
 
-/** Draws within a frame of each change, of these or of the size of the canvas. Returns what ends it. */
-function redrawn(
-  canvas: HTMLCanvasElement,
-  draw: () => void,
-  changing: readonly ReadonlySignal<unknown>[],
-): () => void {
+/** Draws, and again within a frame of each change of what was drawn, or of the size of the canvas. Returns what ends it. */
+function redrawn(canvas: HTMLCanvasElement, draw: () => void): () => void {
   let frame = 0;
+  let stop = (): void => {};
   const soon = (): void => {
     frame ||= requestAnimationFrame(() => {
       frame = 0;
-      draw();
+      stop();
+      ({ stop } = watch(draw, soon));
     });
   };
-  const stops = changing.map((each) => each.subscribe(soon));
+  soon();
   const observer = new ResizeObserver(soon);
   observer.observe(canvas);
   return () => {
-    for (const stop of stops) stop();
+    stop();
     observer.disconnect();
     cancelAnimationFrame(frame);
   };

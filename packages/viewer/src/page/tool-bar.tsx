@@ -16,7 +16,7 @@ const words: Readonly<Record<Tab, string>> = {
 
 export function ToolBar({ view }: { readonly view: View }): JSX.Element {
   const { tab, onlyFailed, onlyName, query, shown, onlyTask, session } = view;
-  const isFiltered = shown.value.length !== session.count.value;
+  const isFiltered = shown.length !== session.count.value;
   const task = session.tasks.value[onlyTask.value];
   return (
     <div class="tools">
@@ -56,7 +56,7 @@ export function ToolBar({ view }: { readonly view: View }): JSX.Element {
               onInput={({ currentTarget }) => void (query.value = currentTarget.value)}
             />
           </label>
-          <output class={isFiltered ? 'filtered' : ''}>{counted(shown.value.length, 'line')}</output>
+          <output class={isFiltered ? 'filtered' : ''}>{counted(shown.length, 'line')}</output>
         </>
       )}
       {(view.selected.value !== -1 || tab.value === 'steps' || tab.value === 'conversation') && (

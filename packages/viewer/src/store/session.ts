@@ -1,7 +1,5 @@
 /** One session as the page knows it: what its worker has told so far, and what the page may ask it. */
 
-import { signal, type Signal } from '@preact/signals';
-
 import type { LiveNow, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type {
   Block,
@@ -16,6 +14,7 @@ import type {
 } from '../messages.ts';
 import { now } from '../text/page-clock.ts';
 import { isModel, wentWrong } from '../trace/kinds.ts';
+import { Cell } from './cell.ts';
 import { Columns } from './columns.ts';
 
 export interface Task extends NewTask, Partial<Omit<EndedTask, 'index'>> {}
@@ -43,22 +42,20 @@ interface Waiting {
 export class Session {
   readonly columns: Columns = new Columns();
   /** Rows that have come; all else of the columns is read behind it. */
-  readonly count: Signal<number> = signal(0);
-  readonly start: Signal<SessionStart | null> = signal(null);
-  readonly tasks: Signal<readonly Task[]> = signal([]);
-  readonly children: Signal<readonly Child[]> = signal([]);
-  readonly hasEvidence: Signal<boolean> = signal(false);
-  readonly sums: Signal<Sums> = signal({ input: 0, output: 0, modelCalls: 0, failed: 0 });
+  readonly count: Cell<number> = new Cell(0);
+  readonly start: Cell<SessionStart | null> = new Cell(null);
+  readonly tasks: Cell<readonly Task[]> = new Cell([]);
+  readonly children: Cell<readonly Child[]> = new Cell([]);
+  readonly hasEvidence: Cell<boolean> = new Cell(false);
+  readonly sums: Cell<Sums> = new Cell({ input: 0, output: 0, modelCalls: 0, failed: 0 });
   /** Another value each time that the trace is read to its end; null until then. */
-  readonly whole: Signal<{ readonly kind: 'whole' } | null> = signal(null);
+  readonly whole: Cell<{ readonly kind: 'whole' } | null> = new Cell(null);
   /** Known once it is known what there is beside the trace. */
-  readonly hasJournal: Signal<boolean> = signal(false);
+  readonly hasJournal: Cell<boolean> = new Cell(false);
   /** What the capsule does, and when that was told; null where nothing tells it. */
-  readonly live: Signal<(LiveNow & { readonly at: number }) | null> = signal<
-    (LiveNow & { readonly at: number }) | null
-  >(null);
+  readonly live: Cell<(LiveNow & { readonly at: number }) | null> = new Cell(null);
   /** Why reading has ended early; '' while it has not. */
-  readonly lost: Signal<string> = signal('');
+  readonly lost: Cell<string> = new Cell('');
   readonly #worker: WorkerPort;
   readonly #waiting = new Map<number, Waiting>();
   #asked = 0;

@@ -1,9 +1,10 @@
 /** What of a session a person looks at: filters, the chosen step, the part of time. */
 
-import { computed, type ReadonlySignal, signal, type Signal } from '@preact/signals';
-
+import { now } from '../text/page-clock.ts';
 import * as kinds from '../trace/kind-numbers.ts';
 import { laneOfKind, wentWrong } from '../trace/kinds.ts';
+import { Cell, follow, watch } from './cell.ts';
+import type { Columns } from './columns.ts';
 import type { Session } from './session.ts';
 
 export const tabs = ['steps', 'conversation', 'grants', 'files', 'compare'] as const;
@@ -19,46 +20,80 @@ const sumsMs = 400;
 /** The view of one session, which is closed with it. The owner closes it. */
 export class View {
   readonly session: Session;
-  readonly tab: Signal<Tab>;
+  readonly tab: Cell<Tab>;
   /** -1 for none. */
-  readonly selected: Signal<number> = signal(-1);
+  readonly selected: Cell<number> = new Cell(-1);
   /** The side panel lies over a narrow page: only where it was asked for. */
-  readonly isPanelOpen: Signal<boolean> = signal(false);
+  readonly isPanelOpen: Cell<boolean> = new Cell(false);
+  /** So does the rail of tasks, over a narrower one. */
+  readonly isRailOpen: Cell<boolean> = new Cell(false);
+  /** The list of keys lies over everything. */
+  readonly areKeysShown: Cell<boolean> = new Cell(false);
   /** The number of a task; -1 for all. */
-  readonly onlyTask: Signal<number> = signal(-1);
-  readonly onlyFailed: Signal<boolean> = signal(false);
+  readonly onlyTask: Cell<number> = new Cell(-1);
+  readonly onlyFailed: Cell<boolean> = new Cell(false);
   /** Steps of exactly this name alone, of a host also those of its ports; '' for all. */
-  readonly onlyName: Signal<string> = signal('');
+  readonly onlyName: Cell<string> = new Cell('');
   /** Lanes that are switched off. */
-  readonly hidden: Signal<ReadonlySet<number>> = signal<ReadonlySet<number>>(new Set());
-  readonly query: Signal<string> = signal('');
+  readonly hidden: Cell<ReadonlySet<number>> = new Cell(new Set());
+  readonly query: Cell<string> = new Cell('');
   /** Rows whose whole lines hold what is looked for, of which a row shows only the beginning. */
-  readonly found: Signal<ReadonlySet<number>> = signal<ReadonlySet<number>>(new Set());
+  readonly found: Cell<ReadonlySet<number>> = new Cell(new Set());
   /** The part of time that the timeline shows; null for all of it. */
-  readonly range: Signal<Span | null> = signal<Span | null>(null);
+  readonly range: Cell<Span | null> = new Cell(null);
   /** The part of time whose steps are listed. */
-  readonly listed: Signal<Span | null> = signal<Span | null>(null);
+  readonly listed: Cell<Span | null> = new Cell(null);
   /** Changes seldom: for what is counted anew from all rows. */
-  readonly restedCount: Signal<number> = signal(0);
+  readonly restedCount: Cell<number> = new Cell(0);
   /** The same every two seconds: for what the server is asked anew. */
-  readonly slowCount: Signal<number> = signal(0);
-  /** The rows that the filters leave, in their order. */
-  readonly shown: ReadonlySignal<Uint32Array>;
-  /** The same, as often as `restedCount`. */
-  readonly restedRows: Signal<Uint32Array> = signal(new Uint32Array(0));
+  readonly slowCount: Cell<number> = new Cell(0);
+  /** The rows that are shown, as often as `restedCount`. */
+  readonly restedRows: Cell<Uint32Array> = new Cell(new Uint32Array(0));
+  #filters: Filters | readonly [] = [];
+  #shown: Uint32Array = new Uint32Array(0);
   readonly #stops: (() => void)[];
 
   constructor(session: Session, tab: Tab = 'steps') {
     this.session = session;
-    this.tab = signal(tab);
-    this.shown = computed(() => this.#shown());
+    this.tab = new Cell(tab);
     this.#stops = [
       rested(this.range, restMs, (range) => void (this.listed.value = range)),
       rested(this.query, searchMs, (query) => void this.#search(query)),
-      paced(session.count, sumsMs, (count) => void (this.restedCount.value = count)),
-      paced(session.count, 2000, (count) => void (this.slowCount.value = count)),
-      paced(this.shown, sumsMs, (rows) => void (this.restedRows.value = rows)),
+      paced(
+        () => session.count.value,
+        sumsMs,
+        (count) => void (this.restedCount.value = count),
+      ),
+      paced(
+        () => session.count.value,
+        2000,
+        (count) => void (this.slowCount.value = count),
+      ),
+      paced(
+        () => this.shown,
+        sumsMs,
+        (rows) => void (this.restedRows.value = rows),
+      ),
     ];
+  }
+
+  /** The rows that the filters leave, in their order. */
+  get shown(): Uint32Array {
+    const filters: Filters = [
+      this.session.count.value,
+      this.onlyTask.value,
+      this.onlyFailed.value,
+      this.onlyName.value,
+      this.hidden.value,
+      this.listed.value,
+      this.query.value,
+      this.found.value,
+    ];
+    if (filters.some((filter, index) => filter !== this.#filters[index])) {
+      this.#filters = filters;
+      this.#shown = rowsThat(this.session.columns, filters);
+    }
+    return this.#shown;
   }
 
   close(): void {
@@ -69,6 +104,14 @@ export class View {
   select(row: number): void {
     this.selected.value = row;
     this.isPanelOpen.value = row !== -1;
+  }
+
+  /** Closes what lies over the page; whether there was anything. */
+  closeOver(): boolean {
+    const wasOpen = this.areKeysShown.value || this.isRailOpen.value;
+    this.areKeysShown.value = false;
+    this.isRailOpen.value = false;
+    return wasOpen;
   }
 
   /** Everything is shown again. */
@@ -116,45 +159,46 @@ export class View {
     const rows = await this.session.ask('search', words).catch(() => []);
     if (this.query.value === query) this.found.value = new Set(rows);
   }
+}
 
-  #shown(): Uint32Array {
-    const count = this.session.count.value;
-    const [task, isFailed, hidden, span, found] = [
-      this.onlyTask.value,
-      this.onlyFailed.value,
-      this.hidden.value,
-      this.listed.value,
-      this.found.value,
-    ];
-    const words = this.query.value.trim().toLowerCase();
-    const name = this.onlyName.value;
-    if (name === '' && task === -1 && !isFailed && hidden.size === 0 && span === null && words === '')
-      return everything(count);
-    const { columns } = this.session;
-    const { kind, flags, task: tasks, start, duration, name: named, details } = columns;
-    const onlyName = columns.names.indexOf(name);
-    const rows = new Uint32Array(count);
-    let length = 0;
-    for (let row = 0; row < count; row += 1) {
-      if (task !== -1 && tasks.data[row] !== task) continue;
-      if (
-        name !== '' &&
-        named.data[row] !== onlyName &&
-        !(kind.data[row] === kinds.egress && columns.nameOf(row).startsWith(`${name}:`))
-      )
-        continue;
-      if (isFailed && ((flags.data[row] ?? 0) & wentWrong) === 0) continue;
-      const lane = laneOfKind[kind.data[row] ?? 255] ?? -1;
-      if (lane !== -1 && hidden.has(lane)) continue;
-      const begun = start.data[row] ?? 0;
-      if (span !== null && (begun > span[1] || begun + (duration.data[row] ?? 0) < span[0])) continue;
-      if (words !== '' && !found.has(row) && !`${columns.nameOf(row)} ${details[row]}`.toLowerCase().includes(words))
-        continue;
-      rows[length] = row;
-      length += 1;
-    }
-    return rows.subarray(0, length);
+type Filters = readonly [
+  count: number,
+  task: number,
+  isFailed: boolean,
+  name: string,
+  hidden: ReadonlySet<number>,
+  span: Span | null,
+  query: string,
+  found: ReadonlySet<number>,
+];
+
+function rowsThat(columns: Columns, [count, task, isFailed, name, hidden, span, query, found]: Filters): Uint32Array {
+  const words = query.trim().toLowerCase();
+  if (name === '' && task === -1 && !isFailed && hidden.size === 0 && span === null && words === '')
+    return everything(count);
+  const { kind, flags, task: tasks, start, duration, name: named, details } = columns;
+  const onlyName = columns.names.indexOf(name);
+  const rows = new Uint32Array(count);
+  let length = 0;
+  for (let row = 0; row < count; row += 1) {
+    if (task !== -1 && tasks.data[row] !== task) continue;
+    if (
+      name !== '' &&
+      named.data[row] !== onlyName &&
+      !(kind.data[row] === kinds.egress && columns.nameOf(row).startsWith(`${name}:`))
+    )
+      continue;
+    if (isFailed && ((flags.data[row] ?? 0) & wentWrong) === 0) continue;
+    const lane = laneOfKind[kind.data[row] ?? 255] ?? -1;
+    if (lane !== -1 && hidden.has(lane)) continue;
+    const begun = start.data[row] ?? 0;
+    if (span !== null && (begun > span[1] || begun + (duration.data[row] ?? 0) < span[0])) continue;
+    if (words !== '' && !found.has(row) && !`${columns.nameOf(row)} ${details[row]}`.toLowerCase().includes(words))
+      continue;
+    rows[length] = row;
+    length += 1;
   }
+  return rows.subarray(0, length);
 }
 
 let all = new Uint32Array(0);
@@ -169,13 +213,16 @@ function everything(count: number): Uint32Array {
 }
 
 /** Calls when a value has not changed for a while; at once when it becomes nothing. */
-function rested<Value>(source: Signal<Value>, ms: number, tell: (value: Value) => void): () => void {
+function rested<Value>(source: Cell<Value>, ms: number, tell: (value: Value) => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const stop = source.subscribe((value) => {
-    clearTimeout(timer);
-    if (value === null || value === '') tell(value);
-    else timer = setTimeout(() => tell(value), ms);
-  });
+  const stop = follow(
+    () => source.value,
+    (value) => {
+      clearTimeout(timer);
+      if (value === null || value === '') tell(value);
+      else timer = setTimeout(() => tell(value), ms);
+    },
+  );
   return () => {
     clearTimeout(timer);
     stop();
@@ -183,26 +230,18 @@ function rested<Value>(source: Signal<Value>, ms: number, tell: (value: Value) =
 }
 
 /** Calls at once, and then not more often than every `ms`, the last time with the last value. */
-function paced<Value>(source: ReadonlySignal<Value>, ms: number, tell: (value: Value) => void): () => void {
+function paced<Value>(read: () => Value, ms: number, tell: (value: Value) => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let isWaiting = false;
-  const stop = source.subscribe((value) => {
-    if (timer !== undefined) {
-      isWaiting = true;
-      return;
-    }
+  let watched: { readonly stop: () => void };
+  const look = (): void => {
+    const due = now() + ms;
+    const { value, stop } = watch(read, () => void (timer = setTimeout(look, due - now())));
+    watched = { stop };
     tell(value);
-    const next = (): void => {
-      timer = undefined;
-      if (!isWaiting) return;
-      isWaiting = false;
-      tell(source.peek());
-      timer = setTimeout(next, ms);
-    };
-    timer = setTimeout(next, ms);
-  });
+  };
+  look();
   return () => {
     clearTimeout(timer);
-    stop();
+    watched.stop();
   };
 }
