@@ -61,6 +61,23 @@ describe('the server of a page', () => {
     expect((await view.raw('GET / HTTP/1.1', view.host, 'authorization: Basic eDp5')).status).toBe(200);
   });
 
+  it('sends the page packed to who takes it so, and as it is to others', patience, async () => {
+    const view = await ViewProcess.start(emptyWorkspace());
+    const taken = [null, 'gzip', 'br, GZIP;q=0.5, deflate', 'gzip;q=0', 'deflate, gzip ; q=0.00', 'xgzip', 'identity'];
+    const codings: (string | undefined)[] = [];
+    for (const each of taken) {
+      const asked = each === null ? [] : [`accept-encoding: ${each}`];
+      const { head } = await view.raw('GET / HTTP/1.1', view.host, ...asked);
+      expect(head).toMatch(/\r\nvary: accept-encoding\r\n/);
+      codings.push(/\r\ncontent-encoding: (\w+)\r\n/.exec(head)?.[1]);
+    }
+    expect(codings).toEqual([undefined, 'gzip', 'gzip', undefined, undefined, undefined, undefined]);
+    const [packed, plain] = [await view.ask('/'), await view.ask('/', { headers: { 'accept-encoding': 'identity' } })];
+    expect([packed, plain].map(({ headers }) => headers.get('content-encoding'))).toEqual(['gzip', null]);
+    expect(packed.text).toBe(plain.text);
+    expect(plain.text).toMatch(/^<!doctype html>.*<\/html>\n$/s);
+  });
+
   it('ends after the fifth wrong token, and with no sooner one', patience, async () => {
     const { view, id } = await running();
     const wrong = (token: string) => view.raw(`GET /s/${id} HTTP/1.1`, view.host, `authorization: Bearer ${token}`);

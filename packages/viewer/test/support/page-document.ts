@@ -1,13 +1,10 @@
 /** Puts the built page into a document, as `svc view` serves and exports it. */
 
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-import { buildViewer } from '../../../../scripts/build-viewer.mjs';
+import { pageDocument } from '../../../../scripts/build-viewer.mjs';
 import type { MadeSession } from './made-session.ts';
 import { answersOf } from './record-answers.ts';
 
@@ -23,15 +20,11 @@ let files: PageFiles | null = null;
 /** Builds the page from the sources, once. */
 export async function buildPage(root: string = ownRoot): Promise<PageFiles> {
   if (files !== null) return files;
-  const dist = mkdtempSync(join(tmpdir(), 'svc-viewer-'));
-  try {
-    await buildViewer(root, dist);
-    const text = (name: string): string => readFileSync(join(dist, 'viewer', name), 'utf8');
-    files = { page: text('page.js'), css: text('page.css') };
-    return files;
-  } finally {
-    rmSync(dist, { recursive: true });
-  }
+  const [, css = '', page = ''] = /<style>(.*)<\/style>.*<script type="module">(.*)<\/script>/s.exec(
+    await pageDocument(root),
+  ) ?? [''];
+  files = { page, css };
+  return files;
 }
 
 type Document =

@@ -19,7 +19,7 @@ import type { LineFile } from '../../journal/line-file.ts';
 import { ExportSize } from '../trace/export-limits.ts';
 import { thisUser } from '../trace/recorded-sessions.ts';
 import { JournalPlaces } from './journal-places.ts';
-import { dataEnd, dataElement, dataStart, exportedParts, type PageTexts } from './page-document.ts';
+import { dataEnd, dataElement, dataStart, exportedParts, type BuiltPage } from './page-document.ts';
 import { type FullText, hashOf, resultOf, textIn, textsOf } from './row-texts.ts';
 import { filesOf, openViewedFile } from './session-files.ts';
 import { type Sought, StepPlaces } from './step-places.ts';
@@ -37,7 +37,7 @@ export interface Added {
 
 interface ExportRequest {
   readonly session: ViewedSession;
-  readonly page: PageTexts;
+  readonly page: BuiltPage;
   readonly path: string;
   readonly bodies: boolean;
   readonly files: boolean;

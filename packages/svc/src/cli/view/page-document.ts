@@ -1,4 +1,4 @@
-/** Makes the viewer's one HTML document of its texts, as it is served and as it is exported. */
+/** Makes documents of the viewer's built page, as it is served and as it is exported. */
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -7,21 +7,25 @@ import { join } from 'node:path';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 
 /** What `scripts/build-viewer.mjs` has made of `packages/viewer`. */
-export interface PageTexts {
-  /** Of the page, and of the worker that it makes of the same text. */
-  readonly script: string;
-  readonly style: string;
+export interface BuiltPage {
+  /** The document that is served; its policy is a header. */
+  readonly html: string;
+  /** The same as gzip. */
+  readonly packed: Uint8Array;
 }
 
 /** Of a package that is whole, or built; throws what the system refuses. */
-export function readPageTexts(): PageTexts {
+export function readPage(): BuiltPage {
   const folder = join(findPackageRoot(import.meta.filename), 'dist', 'viewer');
-  const [script = '', style = ''] = ['page.js', 'page.css'].map((name) => readFileSync(join(folder, name), 'utf8'));
-  return { script, style };
+  return {
+    html: readFileSync(join(folder, 'page.html'), 'utf8'),
+    packed: readFileSync(join(folder, 'page.html.gz')),
+  };
 }
 
 /** What the page may do: run itself and its worker, and ask its own server or nobody. */
-export function pagePolicy({ script, style }: PageTexts, kind: 'served' | 'exported'): string {
+export function pagePolicy(page: BuiltPage, kind: 'served' | 'exported'): string {
+  const { style, script } = partsOf(page);
   return [
     "default-src 'none'",
     `script-src '${hashOf(script)}'`,
@@ -38,26 +42,23 @@ export function pagePolicy({ script, style }: PageTexts, kind: 'served' | 'expor
   ].join('; ');
 }
 
-/** The document that is served; its policy is a header. */
-export function servedDocument(texts: PageTexts): string {
-  const { before, after } = documentAround(texts, '');
-  return before + after;
-}
-
 /** What stands before and behind the data of an exported file, whose policy is a part of it. */
-export function exportedParts(texts: PageTexts): { readonly before: string; readonly after: string } {
-  const policy = pagePolicy(texts, 'exported');
-  return documentAround(texts, `<meta http-equiv="Content-Security-Policy" content="${policy}">`);
+export function exportedParts(page: BuiltPage): { readonly before: string; readonly after: string } {
+  const { start, middle, end } = partsOf(page);
+  const policy = pagePolicy(page, 'exported');
+  return { before: `${start}<meta http-equiv="Content-Security-Policy" content="${policy}">${middle}`, after: end };
 }
 
-function documentAround(texts: PageTexts, meta: string): { readonly before: string; readonly after: string } {
-  checkText('page.js', texts.script, 'script');
-  checkText('page.css', texts.style, 'style');
-  const head = `<meta charset="utf-8">${meta}<meta name="referrer" content="no-referrer"><meta name="viewport" content="width=device-width, initial-scale=1"><title>svc view</title>`;
-  return {
-    before: `<!doctype html><html lang="en"><head>${head}<style>${texts.style}</style></head><body><div id="app"></div>\n`,
-    after: `<script type="module">${texts.script}</script></body></html>\n`,
-  };
+/** Where a policy can stand in the document, and data; and the two texts that a policy names. */
+const layout =
+  /^(?<start>.*?<meta charset="utf-8">)(?<middle>.*?<style>(?<style>.*?)<\/style>.*?)(?<end><script type="module">(?<script>.*?)<\/script>.*)$/s;
+
+type Part = 'start' | 'middle' | 'style' | 'end' | 'script';
+
+function partsOf({ html }: BuiltPage): Readonly<Record<Part, string>> {
+  const parts = layout.exec(html)?.groups;
+  if (parts === undefined) throw new Error('the built page is no document of the viewer');
+  return parts as Record<Part, string>;
 }
 
 /** Data within a document. Base64 has no character that would end it. */
@@ -70,12 +71,6 @@ export function dataStart(id: string): string {
 }
 
 export const dataEnd = '</script>\n';
-
-/** A text that would not be the whole of its element has another hash than the policy allows. */
-function checkText(name: string, text: string, element: 'script' | 'style'): void {
-  const closing = new RegExp(`</${element}|<!--`, 'i').exec(text);
-  if (closing !== null) throw new Error(`${name} holds ${closing[0]}, which ends its element`);
-}
 
 function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;

@@ -90,12 +90,12 @@ async function view(wanted: string | undefined, options: ViewOptions, run: Run):
 }
 
 async function serve(sessions: ViewedSessions, options: ViewOptions, { context, signal }: Run): Promise<void> {
-  const { readPageTexts } = await import('./page-document.ts');
+  const { readPage } = await import('./page-document.ts');
   const { serveView } = await import('./view-server.ts');
   const { port, readOnly = false, open = false } = options;
   // What streams by is garbage at once: the engine would add room for it bit by bit, and save nothing (ADR 0135).
   setFlagsFromString('--semi-space-growth-factor=1');
-  const page = readPageTexts();
+  const page = readPage();
   const server = await serveView({ context, sessions, page, readOnly, resumeMs, port, opens: open });
   signal.addEventListener('abort', () => void server.close(), { once: true });
   // It may have come while the server was being made.
@@ -129,7 +129,7 @@ async function exportTo(
   sessions: ViewedSessions,
   { options, context, signal }: Run & { readonly options: ViewOptions },
 ): Promise<void> {
-  const { readPageTexts } = await import('./page-document.ts');
+  const { readPage } = await import('./page-document.ts');
   const { exportPage } = await import('./export-page.ts');
   const session = sessions.find(sessions.first ?? '');
   if (session === null) throw new Diagnostic('E-RUN-070', 'the session is not there any more');
@@ -143,7 +143,7 @@ async function exportTo(
   const grants = { envAllow: Object.keys(env) };
   const headers = headerSecrets(env);
   const redactor = await sessionRedactor({ apiKey: null, listenerToken: listenerTokenOf(env), grants, env, headers });
-  const added = await exportPage({ session, page: readPageTexts(), path, bodies, files, redactor, tell, signal });
+  const added = await exportPage({ session, page: readPage(), path, bodies, files, redactor, tell, signal });
   const about = { path, session: session.id, texts: added.texts, files: added.files, added_bytes: added.bytes };
   context.stdout.write(options.json === true ? jsonLine(about) : exactLine`${path}\n`);
 }
