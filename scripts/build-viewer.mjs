@@ -1,7 +1,7 @@
 // @ts-check
 // Builds the page of the viewer: one document with its program, which is its worker's too, and its look; and the same, packed, for browsers that take it so.
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { gzipAsync } from '@gfx/zopfli';
@@ -38,8 +38,8 @@ export async function buildViewer(root, dist) {
  */
 export async function pageDocument(root) {
   const [program, look] = await Promise.all([
-    bundled(join(root, 'packages/viewer/src/start/main.ts'), root),
-    bundled(join(root, 'packages/viewer/src/page/page.css'), root),
+    bundled(programOf(root), root),
+    bundled({ entryPoints: [join(root, 'packages/viewer/src/page/page.css')] }, root),
   ]);
   const [script, style] = [minified(program.text), look.text];
   if (endsElement.test(script + style)) throw new Error('the page holds what ends an element of a document');
@@ -63,17 +63,35 @@ export async function packedDocument(document) {
  * @param {string} root Of the checkout.
  */
 export async function shortenedNames(root) {
-  return (await bundled(join(root, 'packages/viewer/src/start/main.ts'), root)).shortened;
+  return (await bundled(programOf(root), root)).shortened;
+}
+
+/** The folders of the page, the lowest first. */
+const floors = ['text', 'trace', 'worker', 'store', 'page', 'start'];
+
+/**
+ * All modules of the page, floor by floor: what is alike stands together, which takes one percent fewer bytes than the order in which they import each other.
+ * @param {string} root
+ */
+function programOf(root) {
+  const resolveDir = join(root, 'packages/viewer/src');
+  const modules = floors.flatMap((floor) =>
+    readdirSync(join(resolveDir, floor))
+      .filter((file) => /(?<!\.test)\.tsx?$/.test(file))
+      .sort()
+      .map((file) => `import './${floor}/${file}';`),
+  );
+  return { stdin: { contents: modules.join('\n'), resolveDir } };
 }
 
 /**
- * @param {string} entry
+ * @param {Pick<import('esbuild').BuildOptions, 'entryPoints' | 'stdin'>} entry
  * @param {string} root
  */
 async function bundled(entry, root) {
   const { outputFiles, mangleCache } = await build({
     absWorkingDir: root,
-    entryPoints: [entry],
+    ...entry,
     bundle: true,
     minify: true,
     write: false,

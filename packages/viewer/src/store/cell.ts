@@ -23,7 +23,8 @@ export class Cell<Value> {
     if (value === this.#value) return;
     this.#value = value;
     // Who is told may read again, and is then told of the next change.
-    for (const tell of [...this.#watchers]) tell();
+    const told = [...this.#watchers];
+    for (const tell of told) tell();
   }
 }
 
