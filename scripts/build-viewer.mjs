@@ -41,13 +41,27 @@ export async function pageDocument(root) {
     bundled(programOf(root), root),
     bundled({ entryPoints: [join(root, 'packages/viewer/src/page/page.css')] }, root),
   ]);
-  const [script, style] = [minified(program.text), look.text];
+  const { script, style } = withShortProperties(minified(program.text), look.text);
   if (endsElement.test(script + style)) throw new Error('the page holds what ends an element of a document');
   const head =
     '<meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta name="viewport" content="width=device-width, initial-scale=1"><title>svc view</title>';
   return `<!doctype html><html lang="en"><head>${head}<style>${style}</style></head><body><div id="app"></div>
 <script type="module">${script}</script></body></html>
 `;
+}
+
+/**
+ * Custom properties of the look get short names. The program, which draws in the same colours, has some of them as whole texts.
+ * @param {string} script
+ * @param {string} style
+ */
+function withShortProperties(script, style) {
+  const names = [...new Set(style.match(/(?<=[{;])--[\w-]+(?=:)/g))];
+  const short = (/** @type {string} */ name) => (names.includes(name) ? `--${names.indexOf(name).toString(36)}` : name);
+  return {
+    script: script.replaceAll(/(?<=(["'`]))--[\w-]+(?=\1)/g, short),
+    style: style.replaceAll(/--[\w-]+/g, short),
+  };
 }
 
 /**
