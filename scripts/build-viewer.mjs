@@ -13,7 +13,7 @@ const endsElement = /<\/(?:script|style)|<!--/i;
 
 /** Properties by whose names the page alone goes: they get short ones. What is read of JSON, what browsers know and what modules export keeps its name. */
 const own =
-  /^(?:(?:is|has|only|rested)[A-Z]\w*|[a-z]+Of|makeWorker|taskIds?|durationMs|startedAt|eventId|waitId|delegationId|waitingTasks|(?:input|output)Tokens|modelCalls|filesystemScope|projectFolder|rowHeight|barPixels|toggleKeys|closeOver|byLane|firstRow|tailBytes)$/;
+  /^(?:(?:is|are|has|only|rested)[A-Z]\w*|on(?:Choose|Move|Open|Unsent)|[a-z]+Of|makeWorker|taskIds?|durationMs|startedAt|eventId|waitId|delegationId|waitingTasks|(?:input|output)Tokens|modelCalls|filesystemScope|projectFolder|rowHeight|barPixels|pixels?|took|closeOver|pickTask|toggleLane|showFailed|whyEmpty|slowCount|lastTurn|detailLengths|byLane|firstRow)$/;
 const others =
   /^(?:is(?:Array|Connected|Error|File|Finite|Integer|NaN|SafeInteger|View)|has(?:Own|OwnProperty|Attribute|PointerCapture)|indexOf|valueOf)$/;
 
