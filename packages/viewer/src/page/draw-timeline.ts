@@ -9,7 +9,6 @@ import { theme } from './theme.ts';
 
 export const [labelWidth, laneHeight, laneTop] = [112, 20, 20];
 const laneColours = ['--model', '--tool', '--command', '--child', '--wait'];
-const colourNames = [...laneColours, '--bad', '--line', '--faint', '--on-bar', '--text'];
 const axisPixels = 104;
 
 /** A canvas with room for this many device pixels, and its context in pixels of the page. */
@@ -31,24 +30,28 @@ function prepared(
   return { g, width, height };
 }
 
-let colours: readonly string[] = [];
+let colours = new Map<string, string>();
 let coloursOf: unknown = null;
 
-/** A colour of the page, read once a theme: of an element, since a variable may depend on the theme itself. */
+/** A colour of the page, read once a theme. */
 function colour(name: string): string {
   if (coloursOf !== theme.value) {
     coloursOf = theme.value;
-    const probe = document.createElement('i');
-    document.body.append(probe);
-    for (const each of colourNames) {
-      const shade = document.createElement('i');
-      shade.style.color = `var(${each})`;
-      probe.append(shade);
-    }
-    colours = [...probe.children].map((shade) => getComputedStyle(shade).color);
-    probe.remove();
+    colours = new Map();
   }
-  return colours[colourNames.indexOf(name)] ?? '';
+  const known = colours.get(name) ?? shadeOf(name);
+  colours.set(name, known);
+  return known;
+}
+
+/** As an element has it, since a variable may depend on the theme itself. */
+function shadeOf(name: string): string {
+  const probe = document.createElement('i');
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
 }
 
 /** Of the whole session, as far as it is known at rest. */

@@ -101,7 +101,7 @@ export function Logo(): JSX.Element {
 }
 
 export function ThemeButton(): JSX.Element {
-  const isDark = theme.value.startsWith('dark');
+  const { isDark } = theme.value;
   return (
     <button
       class="icon"

@@ -3,20 +3,13 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
-const kinds: Readonly<Record<string, string>> = {
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  gif: 'image/gif',
-  webp: 'image/webp',
-};
 const mostBytes = 8 * 1024 * 1024;
 const step = 0x8000;
 
 /** The media type of a file by its name; null for one that is no picture here. */
 export function imageKind(path: string): string | null {
-  const ending = /\.([a-z]{3,4})$/i.exec(path)?.[1]?.toLowerCase() ?? '';
-  return Object.hasOwn(kinds, ending) ? (kinds[ending] ?? null) : null;
+  const [, ending] = /\.(png|jpe?g|gif|webp)$/i.exec(path) ?? [];
+  return ending === undefined ? null : `image/${ending.toLowerCase().replace('jpg', 'jpeg')}`;
 }
 
 export function Picture({

@@ -2,25 +2,23 @@
 
 import { Cell } from '../store/cell.ts';
 
-/** Changes whenever the colours of the page do. */
-export const theme: Cell<string> = new Cell('light');
+const [dark, strong] = ['(prefers-color-scheme: dark)', '(prefers-contrast: more)'];
 
-const dark = '(prefers-color-scheme: dark)';
+/** Another value whenever the colours of the page change. */
+export const theme: Cell<{ readonly isDark: boolean }> = new Cell({ isDark: false });
 
 /** Follows the system, and contrast with it. */
 export function followSystem(): void {
-  const tell = (): void =>
-    void (theme.value = `${isDark() ? 'dark' : 'light'} ${matchMedia('(prefers-contrast: more)').matches}`);
   tell();
-  for (const query of [dark, '(prefers-contrast: more)']) matchMedia(query).addEventListener('change', tell);
-}
-
-export function isDark(): boolean {
-  const chosen = document.documentElement.dataset['theme'];
-  return chosen === undefined ? matchMedia(dark).matches : chosen === 'dark';
+  for (const query of [dark, strong]) matchMedia(query).addEventListener('change', tell);
 }
 
 export function toggleTheme(): void {
-  document.documentElement.dataset['theme'] = isDark() ? 'light' : 'dark';
-  theme.value = document.documentElement.dataset['theme'];
+  document.documentElement.dataset['theme'] = theme.value.isDark ? 'light' : 'dark';
+  tell();
+}
+
+function tell(): void {
+  const chosen = document.documentElement.dataset['theme'];
+  theme.value = { isDark: chosen === undefined ? matchMedia(dark).matches : chosen === 'dark' };
 }

@@ -219,13 +219,11 @@ function held(
   onMove: (event: PointerEvent) => void,
   onUp: (event: PointerEvent) => void,
 ): void {
-  const stop = (event: PointerEvent): void => {
-    canvas.removeEventListener('pointermove', onMove);
-    canvas.removeEventListener('pointerup', stop);
-    canvas.removeEventListener('pointercancel', stop);
-    if (event.type === 'pointerup') onUp(event);
-  };
-  canvas.addEventListener('pointermove', onMove);
-  canvas.addEventListener('pointerup', stop);
-  canvas.addEventListener('pointercancel', stop);
+  const holding = new AbortController();
+  const { signal } = holding;
+  const stop = (): void => holding.abort();
+  canvas.addEventListener('pointermove', onMove, { signal });
+  canvas.addEventListener('pointerup', onUp, { signal });
+  canvas.addEventListener('pointerup', stop, { signal });
+  canvas.addEventListener('pointercancel', stop, { signal });
 }

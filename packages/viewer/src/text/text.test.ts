@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { isPlain, mixesScripts, runsOf } from './odd-characters.ts';
-import { axisTime, count, duration, moment, size } from './words.ts';
+import { axisTime, count, duration, minute, moment, size } from './words.ts';
 
 describe('odd characters', () => {
   it.each([
@@ -85,6 +85,10 @@ describe('words', () => {
   });
 
   it('call a time that no clock shows unknown', () => {
-    expect([moment(1e308), moment(Number.NaN)]).toEqual(['unknown', 'unknown']);
+    expect([moment(1e308), moment(-1e15), moment(Number.NaN), minute(1e308)]).toEqual(Array(4).fill('unknown'));
+    expect([moment(249e12), minute(249e12)].map((text) => text.replace(/\d/g, '0'))).toEqual([
+      '0000-00-00 00:00:00.000',
+      '0000-00-00 00:00',
+    ]);
   });
 });
