@@ -342,7 +342,9 @@ export class HttpServer {
       sendOverBody(response, reply, this.#lastReply);
     }
     // One that was refused as it began has thrown.
-    if (reply.kind === 'stream') this.#streams.set(socket, response);
+    if (reply.kind !== 'stream') return;
+    this.#streams.set(socket, response);
+    if ((this.#waiting.get(socket) ?? 0) > 0) socket.destroy();
   }
 
   /** A client that does not read what it asked for must not fill the memory with answers. */

@@ -25,7 +25,7 @@ import type { DoorName } from '@svc/artifacts/manifest/door-names.ts';
 import { type Callers, onlyCaller } from './callers.ts';
 import { doorRoutes, Doors } from './doors/doors.ts';
 import type { DoorFacts, DoorSession } from './doors/door-core.ts';
-import { EventStreams, type StreamedSession } from './event-streams.ts';
+import type { EventStreams, StreamedSession } from './event-streams.ts';
 import {
   answerTask,
   cancelTask,
@@ -184,14 +184,16 @@ const messageMethods: ReadonlySet<string> = new Set(['message/send', 'message/st
 class Dispatch {
   readonly #deps: Omit<MethodDeps, 'principal'>;
   readonly #callers: Callers;
-  readonly #streams: EventStreams;
+  readonly #streamed: StreamedSession;
+  /** Null until somebody asks for a stream. */
+  #streams: EventStreams | null = null;
   readonly #served: ReadonlySet<string>;
 
   constructor(door: CapsuleDoor, callers: Callers) {
     const { session, delegation, residue } = door;
     this.#deps = { session, delegation, residue };
     this.#callers = callers;
-    this.#streams = new EventStreams({ ...door, callers });
+    this.#streamed = { ...door, callers };
     this.#served = new Set(door.card.serves.methods);
   }
 
@@ -251,12 +253,13 @@ class Dispatch {
           namesAnswers: asksForEvents(headers) || !may(principal, 'answer'),
         });
       case 'message/stream':
-        return this.#streams.submit(
-          () => submitMessage(received ?? { parsed: parseMessage(params) }, headers, deps),
-          stream,
+        return this.#open((streams) =>
+          streams.submit(() => submitMessage(received ?? { parsed: parseMessage(params) }, headers, deps), stream),
         );
       case 'stream/watch':
-        return asksForEvents(headers) ? this.#streams.watchWithEvents(stream) : this.#streams.watch(stream);
+        return this.#open((streams) =>
+          asksForEvents(headers) ? streams.watchWithEvents(stream) : streams.watch(stream),
+        );
       case 'tasks/cancel':
         return cancelTask(params, deps);
       case 'tasks/answer':
@@ -266,6 +269,16 @@ class Dispatch {
       default:
         throw new JsonRpcFault('method-not-found');
     }
+  }
+
+  #open(stream: (streams: EventStreams) => Reply | Promise<Reply>): Reply | Promise<Reply> {
+    return this.#streams === null ? this.#openFirst(stream) : stream(this.#streams);
+  }
+
+  async #openFirst(stream: (streams: EventStreams) => Reply | Promise<Reply>): Promise<Reply> {
+    const { EventStreams } = await import('./event-streams.ts');
+    this.#streams ??= new EventStreams(this.#streamed);
+    return await stream(this.#streams);
   }
 
   #failed({ id }: JsonRpcRequest, error: unknown): Reply {

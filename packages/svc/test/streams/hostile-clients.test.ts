@@ -146,9 +146,17 @@ describe('requests on one connection', () => {
     ['later', (bytes: string) => [bytes, callBytes('tasks/get', {})]],
     ['later, no HTTP', (bytes: string) => [bytes, 'no HTTP at all\r\n\r\n']],
   ])('behind a stream end the connection, %s, and nothing is written into the stream', async (_name, pieces) => {
-    for (const bytes of [watchBytes, submitBytes]) {
+    const asked = [watchBytes, submitBytes].flatMap((bytes) => [false, true].map((isFirst) => ({ bytes, isFirst })));
+    for (const { bytes, isFirst } of asked) {
       const door = await openDoor();
+      if (!isFirst) {
+        const before = await door.connect();
+        before.send(watchBytes);
+        await before.until(ack);
+        before.socket.destroy();
+      }
       const held = new HeldByStreams(door.fixture);
+      await held.untilReaders(0);
       const reader = await door.connect();
       const [first = '', ...others] = pieces(bytes);
       reader.send(first);

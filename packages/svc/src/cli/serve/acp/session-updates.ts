@@ -7,7 +7,6 @@ import type { FileChange, RequestedCall } from '../../../tools/tool.ts';
 import { callEnded, callStarted, type CalledTools } from './call-updates.ts';
 import type { TurnEnd } from './channel.ts';
 import { type AcpUpdate, textBlock, type PlanEntry } from './updates.ts';
-import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { planLimits, submittedPlan } from '../../../tools/plan/plan.ts';
 import type { TraceEvent } from '../../../trace/events.ts';
 
