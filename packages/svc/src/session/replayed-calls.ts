@@ -3,8 +3,7 @@
 import { ComponentParted, type ImportLog } from '@svc/components/import-log.ts';
 import type { Crossing, Inside, Port } from './gate.ts';
 import { encode } from './journal-lines.ts';
-import type { Difference, Parting } from './asked-again.ts';
-import { valueDifference } from '../journal/json-difference.ts';
+import { differenceSince, type Parting } from './asked-again.ts';
 
 /** How many calls of components a replay ran again, and how many it could only serve. */
 export interface ComponentCalls {
@@ -92,16 +91,11 @@ async function partingOf({ place, value, lost }: Crossed<'end'>, { port, outcome
   const came = await outcome;
   if (came.kind === 'parted') {
     const { asked, problem, args } = came.why;
-    const difference = args === null ? null : differenceOf(args.recorded, args.now);
+    const difference = args === null ? null : differenceSince(args.recorded, args.now);
     return { place, port, problem: `${asked ?? 'the component'} ${problem}`, ...difference };
   }
-  const difference = differenceOf(recordedForm(value), recordedForm(came.value));
+  const difference = differenceSince(recordedForm(value), recordedForm(came.value));
   return difference === null ? null : { place, port, problem: 'the component comes to something else', ...difference };
-}
-
-function differenceOf(recorded: unknown, now: unknown): Difference | null {
-  const found = valueDifference(recorded, now);
-  return found === null ? null : { path: found.path, recorded: found.a, now: found.b };
 }
 
 /**
