@@ -13,6 +13,7 @@ import { syncDirectory, writeTemporary } from '@svc/kit/files/replace-file.ts';
 import { placeFolder } from '@svc/kit/files/scratch-folder.ts';
 import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import {
+  checkedKey,
   objectKeyShape,
   type ByteSpan,
   type NewObject,
@@ -98,7 +99,7 @@ export class FileStore implements ObjectStore {
   async putState(key: string, text: string): Promise<'stored' | 'taken'> {
     const file = await writeTemporary(this.#states, [Buffer.from(text)]);
     try {
-      file.keepAsNew(join(this.#states, checked(key)));
+      file.keepAsNew(join(this.#states, checkedKey(key)));
       await syncDirectory(this.#states);
       return 'stored';
     } catch (error) {
@@ -110,7 +111,7 @@ export class FileStore implements ObjectStore {
   }
 
   async readState(key: string): Promise<string | null> {
-    const path = join(this.#states, checked(key));
+    const path = join(this.#states, checkedKey(key));
     try {
       // Each download asks for a state that is usually absent, which is told without a thread.
       if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
@@ -130,14 +131,8 @@ export class FileStore implements ObjectStore {
   }
 
   #directory(key: string): string {
-    return join(this.#objects, checked(key));
+    return join(this.#objects, checkedKey(key));
   }
-}
-
-/** It becomes a path: its maker has to have checked what it is made of. */
-function checked(key: string): string {
-  if (!objectKeyShape.test(key)) throw new Error('the key of an object was not checked');
-  return key;
 }
 
 const leftoverAgeMs = 24 * 60 * 60_000;

@@ -63,3 +63,9 @@ export interface ObjectStore {
 
 /** What a key looks like. There are no two that differ in case alone, so that they are file names everywhere. */
 export const objectKeyShape = /^[0-9a-z][0-9a-z.+@-]{0,229}$/;
+
+/** A key on its way to become a path or the name of an object. Throws for one that is neither: its maker has to have checked what it is made of. */
+export function checkedKey(key: string): string {
+  if (!objectKeyShape.test(key)) throw new Error('the key of an object was not checked');
+  return key;
+}

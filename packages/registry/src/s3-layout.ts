@@ -3,7 +3,7 @@
 import * as z from 'zod/mini';
 
 import { sha256Shape } from '@svc/kit/sha256.ts';
-import { objectKeyShape } from './object-store.ts';
+import { checkedKey, objectKeyShape } from './object-store.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 
 const recordsFolder = 'records/';
@@ -74,16 +74,16 @@ export class S3Layout {
   }
 
   state(key: string): string {
-    return `${this.states}${checked(key)}`;
+    return `${this.states}${checkedKey(key)}`;
   }
 
   record(key: string): string {
-    return `${this.records}${checked(key)}`;
+    return `${this.records}${checkedKey(key)}`;
   }
 
   /** Each attempt at a key brings its archive under an id of its own: none can touch the bytes of another. */
   archive(key: string, id: string): string {
-    return `${this.archives}${checked(key)}/${id}`;
+    return `${this.archives}${checkedKey(key)}/${id}`;
   }
 
   /** Null for an object that is no record. */
@@ -108,9 +108,4 @@ export class S3Layout {
 function keyBelow(folder: string, name: string): string | null {
   const key = name.startsWith(folder) ? name.slice(folder.length) : '';
   return objectKeyShape.test(key) ? key : null;
-}
-
-function checked(key: string): string {
-  if (!objectKeyShape.test(key)) throw new Error('the key of an object was not checked');
-  return key;
 }
