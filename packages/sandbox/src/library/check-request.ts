@@ -115,6 +115,7 @@ function described(value: unknown): string {
 
 const longest = 60;
 
-function unusable(message: string, hint: string): Diagnostic {
+/** `E-CAP-019` for a request that cannot be carried out as it is. */
+export function unusable(message: string, hint: string): Diagnostic {
   return new Diagnostic('E-CAP-019', message, { hint });
 }

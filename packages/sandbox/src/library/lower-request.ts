@@ -13,7 +13,7 @@ import { formatDestination, type NetworkDestination, parseDestination } from '@s
 import { longestTimerMs } from '@svc/kit/units.ts';
 import { containedEnvironment, containedTemporary, searchPathOutside } from '../contained-environment.ts';
 import { findProgram } from '../find-program.ts';
-import { checkRequest } from './check-request.ts';
+import { checkRequest, unusable } from './check-request.ts';
 import { ownPlacesIn, writeInside } from '../own-places.ts';
 import { temporary } from '../launch/compose-plan.ts';
 import { leastGrants, type ProcessGrants, type ResourceLimits } from '../launch/process-grants.ts';
@@ -96,11 +96,6 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
       limits: resourcesOf(grants.limits ?? {}),
     },
   };
-}
-
-/** `E-CAP-019`. */
-function unusable(message: string, hint: string): Diagnostic {
-  return new Diagnostic('E-CAP-019', message, { hint });
 }
 
 function grantedPath(path: string, use: 'reading' | 'writing', { cwd }: Surroundings): string {
