@@ -2,6 +2,7 @@
 
 import { asJsonObject, asStrings, isPair, longestList, oneOf } from './json-object.ts';
 import { parseJsonText } from './json-text.ts';
+import { decodePercent } from './strict-utf8.ts';
 
 /** Of the index and of a publish; a slash, a name and a version lead to an archive. */
 export const artifactsPath = '/v1/artifacts';
@@ -53,7 +54,7 @@ export function decodeArchivePath(path: string): { readonly name: string; readon
   const [name, version, ...more] = path
     .slice(artifactsPath.length + 1)
     .split('/')
-    .map(decodedOnce);
+    .map(decodePercent);
   return typeof name === 'string' && typeof version === 'string' && more.length === 0 ? { name, version } : null;
 }
 
@@ -85,23 +86,13 @@ export function decodeQuery(query: string, known: readonly string[]): DecodedQue
   const values = new Map<string, string[]>();
   for (const part of query.split('&').filter((piece) => piece !== '')) {
     const equals = part.indexOf('=');
-    const name = decodedOnce(equals === -1 ? part : part.slice(0, equals));
-    const value = equals === -1 ? '' : decodedOnce(part.slice(equals + 1));
+    const name = decodePercent(equals === -1 ? part : part.slice(0, equals));
+    const value = equals === -1 ? '' : decodePercent(part.slice(equals + 1));
     if (name === null || value === null) return { kind: 'malformed-escape' };
     if (!known.includes(name)) return { kind: 'unknown-parameter' };
     values.set(name, [...(values.get(name) ?? []), value]);
   }
   return { kind: 'query', values };
-}
-
-/** Null for a bad escape, or one of bytes that are not UTF-8. */
-function decodedOnce(text: string): string | null {
-  try {
-    return decodeURIComponent(text);
-  } catch (error) {
-    if (error instanceof URIError) return null;
-    throw error;
-  }
 }
 
 /** What a publish is answered with. */

@@ -1,4 +1,4 @@
-/** Decodes bytes of others as UTF-8, and says when they are not UTF-8 instead of replacing what cannot be read. */
+/** Decodes UTF-8 of others, as bytes or percent-encoded, and says when it is not UTF-8 instead of replacing what cannot be read. */
 
 type Decoder = InstanceType<typeof TextDecoder>;
 
@@ -13,6 +13,16 @@ export function decodeStrictUtf8(bytes: Uint8Array): string | null {
 /** The same without the byte order mark that the text may begin with. */
 export function decodeMarkedUtf8(bytes: Uint8Array): string | null {
   return decodeStrictUtf8(bytes)?.replace(/^\ufeff/, '') ?? null;
+}
+
+/** Percent-encoded text, decoded once; null for a `%` that begins no escape, and for escapes of bytes that are not UTF-8. */
+export function decodePercent(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    if (error instanceof URIError) return null;
+    throw error;
+  }
 }
 
 /** The text of UTF-8 bytes that come in pieces, cut anywhere; each gives its text, null where the bytes are no UTF-8. */

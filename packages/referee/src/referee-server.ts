@@ -26,6 +26,7 @@ import { Referee, type RefereeOptions } from './referee.ts';
 import { refusalReply, sessionNotFound, badRequest, type Refusal } from './refusals.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 
 interface RefereeServerOptions extends RefereeOptions {
   readonly onBug: (error: unknown) => void;
@@ -98,23 +99,14 @@ export class RefereeServer {
   }
 
   #status({ path }: RequestHead): Reply {
-    const report = this.#referee.status(sessionIdOf(path));
+    // What does not decode is the id of no session.
+    const report = this.#referee.status(decodePercent(path.slice(statusPrefix.length)) ?? '');
     return report === null ? refusalReply(sessionNotFound) : jsonReply(encodeSessionReport(report));
   }
 }
 
 function credentialOf(headers: IncomingHttpHeaders): string | undefined {
   return singleHeader(headers[credentialHeader]);
-}
-
-/** What does not decode is the id of no session. */
-function sessionIdOf(path: string): string {
-  try {
-    return decodeURIComponent(path.slice(statusPrefix.length));
-  } catch (error) {
-    if (error instanceof URIError) return '';
-    throw error;
-  }
 }
 
 const nothingHere = jsonReply({ error: 'nothing is served at this path' }, 404);

@@ -7,6 +7,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Environment } from '../environment.ts';
 import { isNetworkError, networkReason } from './network-reason.ts';
+import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 
 /** A proxy that carries TLS connections. */
 export interface Proxy {
@@ -55,16 +56,13 @@ function parseProxy(text: string, name: string): Proxy {
 }
 
 function unescaped(text: string, name: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch (error) {
-    if (!(error instanceof URIError)) throw error;
-    throw new Diagnostic(
-      'E-REG-006',
-      `${name} is no proxy that svc can use: its user or password has a % that stands for no character`,
-      { hint: 'write %25 for a % that is part of the user or the password' },
-    );
-  }
+  const decoded = decodePercent(text);
+  if (decoded !== null) return decoded;
+  throw new Diagnostic(
+    'E-REG-006',
+    `${name} is no proxy that svc can use: its user or password has a % that stands for no character`,
+    { hint: 'write %25 for a % that is part of the user or the password' },
+  );
 }
 
 /** An entry is a host and all below it, with or without a dot in front, and may have a port; `*` is everything. */

@@ -3,6 +3,7 @@
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { shortestGranted } from './session-secrets.ts';
+import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 
 const headersVariable = /^OTEL_EXPORTER_OTLP_(?:(?:TRACES|METRICS|LOGS)_)?HEADERS$/;
 
@@ -12,20 +13,13 @@ export function headerSecrets(env: Environment): readonly Secret[] {
   const written = names.flatMap((name) =>
     (env[name] ?? '').split(',').map((pair) => pair.slice(pair.indexOf('=') + 1)),
   );
-  return written
-    .flatMap((value) => [value, unescaped(value)])
-    .flatMap((value) => [value, value.trim().split(/\s+/).at(-1) ?? ''])
-    .map((value) => value.trim())
-    .filter((value) => value.length >= shortestGranted)
-    .map((value) => new Secret(value));
-}
-
-/** What is not percent-encoded as it should be is sent to nobody. */
-function unescaped(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch (error) {
-    if (!(error instanceof URIError)) throw error;
-    return value;
-  }
+  return (
+    written
+      // What is not percent-encoded as it should be is sent to nobody.
+      .flatMap((value) => [value, decodePercent(value) ?? value])
+      .flatMap((value) => [value, value.trim().split(/\s+/).at(-1) ?? ''])
+      .map((value) => value.trim())
+      .filter((value) => value.length >= shortestGranted)
+      .map((value) => new Secret(value))
+  );
 }

@@ -3,6 +3,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { keepAll, type Sampler } from './task-trace.ts';
+import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 
 export type SignalName = 'traces' | 'metrics' | 'logs';
 
@@ -209,7 +210,7 @@ class Variables {
     for (const pair of text.split(',').filter((each) => each.trim() !== '')) {
       const at = pair.indexOf('=');
       const name = pair.slice(0, Math.max(0, at)).trim();
-      const value = decoded(pair.slice(at + 1).trim());
+      const value = decodePercent(pair.slice(at + 1).trim());
       if (name === '' || value === null) this.refuse(variable, 'has a part that is not name=value, which is left out');
       else pairs.set(name, value);
     }
@@ -218,12 +219,3 @@ class Variables {
 }
 
 const longestValue = 8192;
-
-function decoded(text: string): string | null {
-  try {
-    return decodeURIComponent(text);
-  } catch (error) {
-    if (!(error instanceof URIError)) throw error;
-    return null;
-  }
-}

@@ -5,6 +5,7 @@ import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { providerAt, providers, type Provider } from './providers.ts';
 import { ollamaAddress } from './ask-ollama.ts';
+import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 
 /** A model and the way to it. */
 export interface ChosenModel {
@@ -86,20 +87,11 @@ function modelAt(text: string, from: string): ChosenModel {
   const problem = endpointFault(text);
   if (problem !== undefined) throw noModel(`the address ${quoted(text)} of ${from} ${problem}`);
   const url = new URL(text);
-  const model = decoded(url.pathname.slice(1));
+  const model = decodePercent(url.pathname.slice(1));
   if (model === null || model === '')
     throw noModel(`${from} is ${quoted(text)}, which names no model behind the address`);
   const provider = providerAt(url.origin);
   return { ...(provider === null ? atAddress(url.origin) : wayTo(provider)), model, from };
-}
-
-function decoded(path: string): string | null {
-  try {
-    return decodeURIComponent(path);
-  } catch (error) {
-    if (error instanceof URIError) return null;
-    throw error;
-  }
 }
 
 function wayTo({ driver, endpoint, keyVariable }: Provider): Omit<ChosenModel, 'model' | 'from'> {

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { invalidField } from './errors.ts';
+import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 
 /** A route that a path has, as `method` of A2A. */
 interface RouteOfPath {
@@ -76,12 +77,9 @@ function ofConfigs(name: string, configName: string | undefined): readonly Route
 }
 
 function segment(text: string, field: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch (error) {
-    if (!(error instanceof URIError)) throw error;
-    throw invalidField(field, 'must be percent-encoded UTF-8');
-  }
+  const decoded = decodePercent(text);
+  if (decoded === null) throw invalidField(field, 'must be percent-encoded UTF-8');
+  return decoded;
 }
 
 const numbers: ReadonlySet<string> = new Set(['historyLength', 'history_length', 'pageSize', 'page_size']);
