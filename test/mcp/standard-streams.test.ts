@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { asks, says, script } from '../support/scripted-turns.ts';
 import type { ScriptCapsule } from '../support/script-capsule.ts';
-import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
+import { type StreamedCapsule, staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
 
 const capsules = useStreamedCapsules();
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
@@ -24,6 +24,7 @@ interface Served {
   /** Closes what the server writes to. */
   readonly readNoMore: () => void;
   readonly end: () => void;
+  readonly capsule: StreamedCapsule;
   /** The exit code, and what was said on standard error. */
   readonly ended: Promise<readonly [number | null, string]>;
 }
@@ -49,6 +50,7 @@ async function served(way: 'started' | 'joined', made: ScriptCapsule = saysOne):
     sendBytes,
     readNoMore: () => void child.stdout.destroy(),
     end: () => void child.stdin.end(),
+    capsule,
     ended: Promise.all([exit.then(([code]) => code), said]),
   };
 }
@@ -191,3 +193,40 @@ describe.each(['started', 'joined'] as const)('svc serve mcp of a capsule that i
     expect(await ended).toEqual([0, 'svc: the client cannot be answered any more, so svc serve ends\n']);
   });
 });
+
+it('holds no more than 1,024 messages for a capsule that takes none, and says so', async () => {
+  const { capsule, end, ended, next, send, sendBytes } = await served('joined');
+  send(initialize);
+  expect(await next()).toMatchObject({ id: 1, result: { serverInfo: { name: 'demo' } } });
+  send(initialized);
+  send(ping(2));
+  expect(await next()).toMatchObject({ id: 2, result: {} });
+  const { child } = capsule.process;
+  child.kill('SIGSTOP');
+  onTestFinished(() => void child.kill('SIGCONT'));
+  const progress = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } };
+  await sendBytes(`${JSON.stringify(progress)}\n`.repeat(1100));
+  send(ping(3));
+  expect(await next()).toEqual({
+    jsonrpc: '2.0',
+    id: 3,
+    error: { code: -32_000, message: 'the capsule is slow to take what was sent before; ask again' },
+  });
+  child.kill('SIGCONT');
+  await expect
+    .poll(
+      async () => {
+        send(ping(4));
+        const answer = await next();
+        return 'result' in answer;
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(true);
+  end();
+  const [code, said] = await ended;
+  expect({ code, said }).toEqual({
+    code: 0,
+    said: 'svc: notifications are left out: the capsule is slow to take them\n',
+  });
+}, 60_000);

@@ -35,6 +35,10 @@ const answerMs = 10_000;
 const farewellMs = 2000;
 const longestReason = 500;
 const internalError = -32_603;
+/** As at `/mcp`: the same may be asked again. */
+const busy = -32_000;
+/** Messages of the program on their way to a capsule that is slow to take them, and their bytes together. */
+const [mostWaiting, mostWaitingBytes] = [1024, 64 * 1024 * 1024];
 
 /**
  * Until standard input ends: what is still asked is taken back then, and the session runs on. Throws as `svc watch` does where there is no such session,
@@ -110,6 +114,8 @@ class Bridge {
   readonly #open = new Map<RequestId, OpenRequest>();
   /** Messages reach the capsule in the order in which they came. */
   #sent: Promise<void> = Promise.resolve();
+  #waiting = 0;
+  #waitingBytes = 0;
 
   constructor(wire: McpWire, http: StreamableHTTPClientTransport) {
     this.#wire = wire;
@@ -125,7 +131,7 @@ class Bridge {
     try {
       await new Promise<void>((resolve, reject) => {
         endWatch = watchOver((why) => {
-          for (const id of this.#open.keys()) this.#fail(id, 'the capsule has ended');
+          for (const id of this.#open.keys()) this.#fail(id, { message: 'the capsule has ended' });
           reject(why);
         });
         this.#wire.onclose = () => {
@@ -151,20 +157,29 @@ class Bridge {
     else this.#inTurn(async () => await this.#http.send(message));
   }
 
+  /** Whether what the program has sent is more than may wait for the capsule. A slow one must not have it pile up here. */
+  get #isFull(): boolean {
+    return this.#waiting >= mostWaiting || this.#waitingBytes + this.#wire.bytesAtHand > mostWaitingBytes;
+  }
+
   #ask(message: JSONRPCRequest): void {
     const { id } = message;
     const isModern = typeof message.params?._meta?.[PROTOCOL_VERSION_META_KEY] === 'string';
     const request = { isModern, leave: new AbortController() };
     this.#open.set(id, request);
+    if (this.#isFull) {
+      this.#fail(id, { code: busy, message: 'the capsule is slow to take what was sent before; ask again' });
+      return;
+    }
     this.#inTurn(async () => {
       if (request.leave.signal.aborted) return;
       try {
         await this.#http.send(message, {
           requestSignal: request.leave.signal,
-          onRequestStreamEnd: () => this.#fail(id, 'the connection to the capsule was lost'),
+          onRequestStreamEnd: () => this.#fail(id, { message: 'the connection to the capsule was lost' }),
         });
       } catch (error) {
-        this.#fail(id, reasonOf(error));
+        this.#fail(id, { message: reasonOf(error) });
       }
     });
   }
@@ -187,9 +202,9 @@ class Bridge {
     this.#write(message);
   }
 
-  #fail(id: RequestId, why: string): void {
+  #fail(id: RequestId, { code = internalError, message }: { readonly code?: number; readonly message: string }): void {
     if (!this.#open.delete(id)) return;
-    this.#write({ jsonrpc: '2.0', id, error: { code: internalError, message: why } });
+    this.#write({ jsonrpc: '2.0', id, error: { code, message } });
   }
 
   #write(message: JSONRPCMessage): void {
@@ -197,8 +212,23 @@ class Bridge {
     this.#wire.send(message).catch(() => {});
   }
 
-  /** What cannot be sent is answered where there is somebody who waits; of a notification nobody does. */
+  /** What cannot be sent is answered where there is somebody who waits; of a notification nobody does, so that it is left out where too much waits. */
   #inTurn(send: () => Promise<void>): void {
+    if (this.#isFull) return this.#wire.sayDropped('the capsule is slow to take them');
+    const bytes = this.#wire.bytesAtHand;
+    this.#waiting += 1;
+    this.#waitingBytes += bytes;
+    this.#afterAll(async () => {
+      try {
+        await send();
+      } finally {
+        this.#waiting -= 1;
+        this.#waitingBytes -= bytes;
+      }
+    });
+  }
+
+  #afterAll(send: () => Promise<void>): void {
     this.#sent = this.#sent.then(send).catch(() => {});
   }
 
@@ -211,7 +241,7 @@ class Bridge {
       if (isModern) leave.abort();
       else this.#takeBack({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
     }
-    this.#inTurn(async () => await this.#http.terminateSession());
+    this.#afterAll(async () => await this.#http.terminateSession());
     await Promise.race([this.#sent, isLate]);
     clearTimeout(timer);
     await this.#http.close();

@@ -22,7 +22,7 @@ import { OpenRequests } from './open-requests.ts';
 const invalidRequest = -32_600;
 /** As at `/mcp`: the same may be asked again (docs/doors.md "MCP"). */
 const busy = -32_000;
-/** Characters that the client has not taken. Beyond, nothing more is read of one that does not read either. */
+/** Characters that the client has not taken. Beyond, nothing more is read of one that does not read either, and it is notified of nothing. */
 const mostUntaken = 16 * 1024 * 1024;
 
 /**
@@ -41,6 +41,8 @@ export class McpWire implements Transport {
   /** The request that has had its answer from others; null once that of the library has been passed over, or where none has. */
   #answeredId: RequestId | null;
   #untaken = 0;
+  #hasDropped = false;
+  #bytesAtHand = 0;
   #onTaken = (): void => {};
   #isClosed = false;
 
@@ -72,7 +74,21 @@ export class McpWire implements Transport {
         return;
       }
     }
+    if (isJSONRPCNotification(message) && this.#untaken > mostUntaken)
+      return this.sayDropped('the client does not read');
     this.#write(message);
+  }
+
+  /** Of the line whose message `onmessage` is being given. */
+  get bytesAtHand(): number {
+    return this.#bytesAtHand;
+  }
+
+  /** Tells the operator, once, that messages which nobody answers are lost. */
+  sayDropped(why: string): void {
+    if (this.#hasDropped) return;
+    this.#hasDropped = true;
+    this.#stderr.write(say`svc: notifications are left out: ${why}\n`);
   }
 
   async close(): Promise<void> {
@@ -112,6 +128,7 @@ export class McpWire implements Transport {
     if (this.#isClosed) return;
     if (read.kind === 'fault') return this.#refuse(read.id, read.code, read.why);
     const message: unknown = read.message;
+    this.#bytesAtHand = line.length;
     if (isJSONRPCRequest(message)) {
       const refused = this.#open.open(message.id, line.length);
       if (refused !== null) return this.#refuse(message.id, refused.isBusy ? busy : invalidRequest, refused.why);

@@ -10,6 +10,8 @@ import { Lines, longestMessage, type ReadLine, tooLong } from '../lines.ts';
 const longestId = 256;
 /** Requests that wait for an answer, each way. */
 const mostOpen = 256;
+/** Of the messages that brought those of the editor, together. */
+const mostOpenBytes = 64 * 1024 * 1024;
 
 type RequestId = string | number;
 
@@ -18,6 +20,12 @@ export interface EditorHandlers {
   readonly onRequest: (method: string, params: unknown, id: RequestId) => Promise<unknown>;
   readonly onNotification: (method: string, params: unknown) => void;
   readonly onBug: (error: unknown) => void;
+}
+
+interface EditorRequest {
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: unknown;
 }
 
 interface Asked {
@@ -32,6 +40,7 @@ export class EditorPeer {
   readonly #lines = new Lines(longestMessage);
   readonly #asked = new Map<string, Asked>();
   #open = 0;
+  #openBytes = 0;
   #ids = 0;
 
   constructor(write: (message: JsonObject) => void, handlers: EditorHandlers) {
@@ -90,12 +99,21 @@ export class EditorPeer {
       return this.#refuse(answered, -32_600, 'Invalid Request: jsonrpc and method');
     }
     if (answered === null) return this.#handlers.onNotification(method, message['params']);
-    void this.#answer(answered, method, message['params']);
+    const refusal = this.#refusalOf(line.length);
+    if (refusal === null) void this.#answer({ id: answered, method, params: message['params'] }, line.length);
+    else this.#refuse(answered, -32_600, refusal);
   }
 
-  async #answer(id: RequestId, method: string, params: unknown): Promise<void> {
-    if (this.#open >= mostOpen) return this.#refuse(id, -32_600, `${mostOpen} requests wait already`);
+  #refusalOf(bytes: number): string | null {
+    if (this.#open >= mostOpen) return `${mostOpen} requests wait already`;
+    if (this.#openBytes + bytes <= mostOpenBytes) return null;
+    return `the requests that wait may have ${mostOpenBytes} bytes together`;
+  }
+
+  /** `bytes` are those of the message that brought it, which is held until then. */
+  async #answer({ id, method, params }: EditorRequest, bytes: number): Promise<void> {
     this.#open += 1;
+    this.#openBytes += bytes;
     try {
       const result = await this.#handlers.onRequest(method, params, id);
       this.#write({ jsonrpc: '2.0', id, result });
@@ -105,6 +123,7 @@ export class EditorPeer {
       this.#handlers.onBug(error);
     } finally {
       this.#open -= 1;
+      this.#openBytes -= bytes;
     }
   }
 
