@@ -67,6 +67,12 @@ export class Output {
     return this.#open();
   }
 
+  /** Bytes that were written and that the stream has not handed on yet; none once it is broken. */
+  get untaken(): number {
+    const stream = this.#open() as { readonly writableLength?: number; readonly destroyed?: boolean };
+    return stream.destroyed === true ? 0 : (stream.writableLength ?? 0);
+  }
+
   get isTerminal(): boolean {
     return this.terminal !== null;
   }

@@ -10,6 +10,7 @@ import { decodeTraceparent } from '@svc/protocol/traceparent.ts';
 import { version } from '../../../capsule/version.ts';
 import type { CommandContext } from '../../command-context.ts';
 import type { ServedOptions } from '../run-served.ts';
+import type { EditorOutput } from './editor-output.ts';
 import type { EditorPeer } from './editor-peer.ts';
 import { type EditorAbilities, EditorSession } from './editor-session.ts';
 import { failed, invalidParams, methodNotFound, notFound } from './fault.ts';
@@ -38,6 +39,7 @@ const methods: Readonly<Record<string, Handler>> = {
 export class AcpAgent {
   readonly #options: ServedOptions;
   readonly #context: CommandContext;
+  readonly #output: EditorOutput;
   readonly #kept: KeptSessions;
   readonly #sessions = new Map<string, EditorSession>();
   /** Sessions that are being launched. */
@@ -45,9 +47,10 @@ export class AcpAgent {
   #abilities: EditorAbilities = { takesForms: false };
   #peer: EditorPeer | null = null;
 
-  constructor(options: ServedOptions, context: CommandContext) {
+  constructor(options: ServedOptions, context: CommandContext, output: EditorOutput) {
     this.#options = options;
     this.#context = context;
+    this.#output = output;
     const { cwd } = context;
     this.#kept = new KeptSessions(workspaceOf(options, cwd));
   }
@@ -146,6 +149,7 @@ export class AcpAgent {
           id,
           cwd,
           peer,
+          output: this.#output,
           abilities: () => this.#abilities,
           context: this.#context,
           notice: hasServers ? noServers : null,

@@ -4,6 +4,7 @@ import { asJsonObject } from '@svc/protocol/json-object.ts';
 import type { CommandContext } from '../../command-context.ts';
 import type { ServedOptions } from '../run-served.ts';
 import type { SessionNews, TurnEnd } from './channel.ts';
+import type { EditorOutput } from './editor-output.ts';
 import type { EditorPeer } from './editor-peer.ts';
 import { AcpFault, failed, invalidRequest } from './fault.ts';
 import type { Prompt } from './prompt.ts';
@@ -21,6 +22,7 @@ export interface EditorSessionParts {
   /** Absolute. */
   readonly cwd: string;
   readonly peer: EditorPeer;
+  readonly output: EditorOutput;
   readonly abilities: () => EditorAbilities;
   readonly context: CommandContext;
   /** Said with the first prompt. */
@@ -66,6 +68,7 @@ export class EditorSession {
     session.#child = await SessionChild.start({ id: parts.id, workdir: parts.cwd }, options, parts.context, {
       onNews: (news) => session.#hear(news),
       onEnd: (why) => session.#ended(why),
+      output: parts.output,
     });
     if (session.#lastWords !== null) throw failed(endedWith(session.#lastWords));
     return session;

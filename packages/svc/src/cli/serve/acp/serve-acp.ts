@@ -5,16 +5,17 @@ import { once } from 'node:events';
 import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CommandContext } from '../../command-context.ts';
 import { interruptible } from '../../stop-signals.ts';
-import { jsonLine } from '../../terminal/shown.ts';
 import type { ServedOptions } from '../run-served.ts';
 import { AcpAgent } from './acp-agent.ts';
+import { EditorOutput } from './editor-output.ts';
 import { EditorPeer } from './editor-peer.ts';
 
 /** Until standard input ends or a signal comes; every session has ended then. Standard output carries the protocol alone. */
 export async function serveAcp(options: ServedOptions, context: CommandContext): Promise<void> {
   await interruptible(context, async (signal) => {
-    const agent = new AcpAgent(options, context);
-    const peer: EditorPeer = new EditorPeer((message) => void context.stdout.write(jsonLine(message)), {
+    const output = new EditorOutput(context.stdout);
+    const agent = new AcpAgent(options, context, output);
+    const peer: EditorPeer = new EditorPeer((message) => output.write(message), {
       onRequest: async (method, params) => await agent.request(method, params, peer),
       onNotification: (method, params) => agent.notification(method, params),
       onBug: raise,

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 
 import { expect, it, onTestFinished } from 'vitest';
 
@@ -24,8 +25,9 @@ async function started(
     rmSync(folder, { recursive: true });
   });
   const context = { cwd: folder, env: process.env, stderr: { write: () => true } } as unknown as CommandContext;
+  const output = { follow: () => {}, release: (source: Readable) => void source.resume() };
   const options = { manifest: 'svc.yaml', envFile: true } as ServedOptions;
-  return await SessionChild.start({ id: 'a', workdir: folder }, options, context, hears);
+  return await SessionChild.start({ id: 'a', workdir: folder }, options, context, { ...hears, output });
 }
 
 it('a session that says more at once than any does ends alone, and hears nothing more', async () => {

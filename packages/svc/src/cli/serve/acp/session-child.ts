@@ -10,6 +10,7 @@ import type { CommandContext } from '../../command-context.ts';
 import { sayLines } from '../../terminal/shown.ts';
 import type { ServedOptions } from '../run-served.ts';
 import { longestNews, type SessionNews, type SessionOrder } from './channel.ts';
+import type { EditorOutput } from './editor-output.ts';
 import { failed } from './fault.ts';
 import { Lines } from '../lines.ts';
 
@@ -21,17 +22,26 @@ const endMs = 20_000;
 const keptWords = 2000;
 const longestWords = 64 * 1024;
 
+interface SessionListener {
+  readonly onNews: (news: SessionNews) => void;
+  readonly onEnd: (why: string) => void;
+  /** Where what is heard goes. */
+  readonly output: Pick<EditorOutput, 'follow' | 'release'>;
+}
+
 /** It ends with this process: its standard input ends then. */
 export class SessionChild {
   readonly #child: ChildProcess;
   /** The orders to it. */
   readonly #output: Writable;
   readonly #ended: Promise<void>;
+  readonly #editor: Pick<EditorOutput, 'release'>;
   #words = '';
   /** Why it was broken off; what it says from then on is read no more. */
   #fault: string | null = null;
 
-  private constructor(child: ChildProcess, context: CommandContext) {
+  private constructor(child: ChildProcess, output: Pick<EditorOutput, 'release'>, context: CommandContext) {
+    this.#editor = output;
     if (child.stdin === null) throw new Error('its standard input is a pipe');
     this.#child = child;
     this.#output = child.stdin;
@@ -45,14 +55,14 @@ export class SessionChild {
   }
 
   /**
-   * Starts the capsule in `workdir`, and waits until it can be given tasks. `onNews` hears what it says afterwards, `onEnd` that it has ended by itself. Throws the
-   * fault that the editor is answered with.
+   * Starts the capsule in `workdir`, and waits until it can be given tasks. `onNews` hears what it says afterwards, as long as `output` has room, `onEnd` that it has
+   * ended by itself. Throws the fault that the editor is answered with.
    */
   static async start(
     { id, workdir }: { readonly id: string; readonly workdir: string },
     options: ServedOptions,
     context: CommandContext,
-    hears: { readonly onNews: (news: SessionNews) => void; readonly onEnd: (why: string) => void },
+    hears: SessionListener,
   ): Promise<SessionChild> {
     const [, script = ''] = process.argv;
     const args = [...process.execArgv, script, 'serve', 'acp', ...argumentsOf(options)];
@@ -61,8 +71,9 @@ export class SessionChild {
       env: context.env,
       stdio: ['pipe', 'pipe', 'pipe'],
     });
-    const started = new SessionChild(child, context);
+    const started = new SessionChild(child, hears.output, context);
     await started.#ready(hears.onNews);
+    hears.output.follow(child.stdout);
     void started.#ended.then(() => hears.onEnd(started.#lastWords));
     return started;
   }
@@ -74,6 +85,8 @@ export class SessionChild {
   /** Ends it, its tasks with it. Resolves once it has ended. */
   async stop(): Promise<void> {
     this.#output.end();
+    // It ends once what it has said has been read.
+    if (this.#child.stdout !== null) this.#editor.release(this.#child.stdout);
     this.#child.kill('SIGTERM');
     const late = new AbortController();
     const isEnded = await Promise.race([

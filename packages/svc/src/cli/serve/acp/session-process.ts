@@ -12,7 +12,7 @@ import type { Task, TaskSource } from '../../../session/task.ts';
 import { redactedJson } from '../../../trace/file-trace.ts';
 import type { CommandContext } from '../../command-context.ts';
 import { render } from '../../render-failure.ts';
-import { jsonLine } from '../../terminal/shown.ts';
+import { jsonLine, say } from '../../terminal/shown.ts';
 import { runServed, type ServedOptions } from '../run-served.ts';
 import { longestOrder, type SessionNews, type SessionOrder } from './channel.ts';
 import { type KeptSession, KeptSessions, workspaceOf } from './kept-session.ts';
@@ -28,6 +28,7 @@ export async function runSessionProcess(
   const contextId = `ctx_${session}` as ContextId;
   let manifest: CapsuleManifest | null = null;
   let acp: AcpSession | null = null;
+  const lost = new AbortController();
   // From the start: else the end of standard input would be noticed once the capsule is up.
   listen((order) => acp?.take(order));
   return await runServed(options, context, {
@@ -36,22 +37,34 @@ export async function runSessionProcess(
       return manifest;
     },
     thread: session,
-    clientLost: null,
+    clientLost: lost.signal,
     onActivity: (activity) => acp?.note(activity),
     onDoor: (door, workdir) => {
       if (manifest === null) throw new Error('a capsule that runs has a manifest');
-      const say = (news: SessionNews): void => void context.stdout.write(jsonLine(redacted(news, door)));
+      const tell = (news: SessionNews): void => {
+        if (lost.signal.aborted && news.kind === 'update') return;
+        const isCut = lost.signal.aborted && news.kind === 'end';
+        const told = isCut ? ({ kind: 'failed', turn: news.turn, why: unread } as const) : news;
+        context.stdout.write(jsonLine(redacted(told, door)));
+        if (context.stdout.untaken <= mostUntaken || lost.signal.aborted) return;
+        context.stderr.write(say`svc: ${unread}\n`);
+        lost.abort();
+      };
       const folder = resolve(context.cwd, options.workdir ?? '.');
       const onLost = (why: Diagnostic): void => void context.stderr.write(render([why], context));
       const sessions = new KeptSessions(workspaceOf(options, context.cwd));
       let kept: KeptSession | null = null;
-      const lost = diagnosticOf(() => (kept = sessions.keep(session, folder, door.redact)));
-      if (lost !== null) onLost(lost);
-      acp = new AcpSession({ door, manifest, workdir, contextId, kept, onLost }, say);
-      say({ kind: 'ready' });
+      const unkept = diagnosticOf(() => (kept = sessions.keep(session, folder, door.redact)));
+      if (unkept !== null) onLost(unkept);
+      acp = new AcpSession({ door, manifest, workdir, contextId, kept, onLost }, tell);
+      tell({ kind: 'ready' });
     },
   });
 }
+
+/** Bytes that the editor has not taken, beside those of one that is on its way to it. Its model could go on for hours. */
+const mostUntaken = 64 * 1024 * 1024;
+const unread = `the editor has left more than ${mostUntaken} bytes of what it was told unread, so its session ends`;
 
 function redacted(news: SessionNews, { redact }: CapsuleDoor): unknown {
   const encoded = JSON.stringify(news);
