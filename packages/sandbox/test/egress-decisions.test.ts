@@ -328,9 +328,13 @@ describe('a host that is granted and cannot be reached', () => {
     const { status, body } = parseResponse(
       await exchange({ port: proxy.port, bytes: [getBytes('http://a.example/')] }),
     );
-    expect([status, body]).toEqual([502, 'a.example has no address here (ENOTFOUND).\n']);
+    expect([status, body]).toEqual([502, 'a.example cannot be reached: no host has that name.\n']);
     expect(proxy.decisions).toEqual([
-      { destination: 'http://a.example', verdict: 'failed', reason: 'a.example has no address here (ENOTFOUND).' },
+      {
+        destination: 'http://a.example',
+        verdict: 'failed',
+        reason: 'a.example cannot be reached: no host has that name.',
+      },
     ]);
   });
 
@@ -339,7 +343,7 @@ describe('a host that is granted and cannot be reached', () => {
     const { status, body } = parseResponse(
       await exchange({ port: proxy.port, bytes: [connectBytes('a.example:443')] }),
     );
-    expect([status, body]).toEqual([502, 'https://a.example cannot be reached (ECONNREFUSED).\n']);
+    expect([status, body]).toEqual([502, 'https://a.example cannot be reached: nothing listens there.\n']);
   });
 
   it('has a name server that never answers: 504', async () => {
@@ -350,7 +354,11 @@ describe('a host that is granted and cannot be reached', () => {
     );
     expect([status, body]).toEqual([504, 'http://a.example did not answer in time.\n']);
     expect(proxy.decisions).toEqual([
-      { destination: 'http://a.example', verdict: 'failed', reason: 'a.example has no address here (ETIMEOUT).' },
+      {
+        destination: 'http://a.example',
+        verdict: 'failed',
+        reason: 'a.example cannot be reached: its name could not be looked up in time.',
+      },
     ]);
   });
 });

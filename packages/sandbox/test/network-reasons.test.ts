@@ -5,7 +5,7 @@ import { networkReasonContract } from '../../../test/support/network-reason-cont
 import { exchange, parseResponse } from '../../kit/test/http/raw-client.ts';
 import { EgressFixture, getBytes } from './egress-fixture.ts';
 
-const ended = /^502 The server ended the connection before it answered \(ECONNRESET\)\.$/m;
+const ended = /^502 The server gave no answer: the connection was closed before everything had gone over it\.$/m;
 
 describe('why nothing came of a connection', () => {
   networkReasonContract('the proxy of contained programs', {
@@ -18,12 +18,13 @@ describe('why nothing came of a connection', () => {
       return `${status} ${body}`;
     },
     says: {
-      'a closed port': /^502 http:\/\/127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\)\.$/m,
-      'a host that nobody knows': /^502 no-such-host\.invalid has no address here \((ENOTFOUND|EAI_AGAIN)\)\.$/m,
+      'a closed port': /^502 http:\/\/127\.0\.0\.1:\d+ cannot be reached: nothing listens there\.$/m,
+      'a host that nobody knows':
+        /^502 no-such-host\.invalid cannot be reached: (no host has that name|its name cannot be looked up now)\.$/m,
       'a reset connection': ended,
       'a connection closed without an answer': ended,
       silence: /^504 The server did not answer in time\.$/m,
-      'another protocol': /^502 The server answered with something that is not HTTP\.$/m,
+      'another protocol': /^502 The server gave no answer: what it answers is not HTTP \(HPE_\w+\)\.$/m,
       // What goes through a tunnel is between the two ends.
       'a server without TLS': null,
       'a certificate that nobody vouches for': null,

@@ -3,7 +3,7 @@
 import { request as nodeRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
-import { networkFault } from '@svc/kit/net/network-reason.ts';
+import { networkFault, networkReason } from '@svc/kit/net/network-reason.ts';
 import type { ProxyTarget } from './proxy-target.ts';
 import {
   type RequestHead,
@@ -147,10 +147,8 @@ function chunk(piece: Buffer): Buffer {
 }
 
 function faultOf({ code = 'unknown' }: NodeJS.ErrnoException): ProxyRefusal {
-  const fault = networkFault(code);
-  if (fault === 'silent') return refuse(504, 'The server did not answer in time.');
-  if (fault === 'no-http') return refuse(502, 'The server answered with something that is not HTTP.');
-  return refuse(502, `The server ended the connection before it answered (${code}).`);
+  if (networkFault(code) === 'silent') return refuse(504, 'The server did not answer in time.');
+  return refuse(502, `The server gave no answer: ${networkReason({ code })}.`);
 }
 
 /** Writes and settles once there is room for more; false when nothing more can be written. Never rejects. */

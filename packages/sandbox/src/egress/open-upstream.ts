@@ -6,6 +6,7 @@ import { isCovered, formatDestination, type NetworkDestination } from '@svc/kit/
 import type { EgressDecision, EgressRules } from './egress-rules.ts';
 import { refuse, type ProxyRefusal } from './message-heads.ts';
 import type { ProxyTarget } from './proxy-target.ts';
+import { networkReason } from '@svc/kit/net/network-reason.ts';
 import { checkedAddresses } from '@svc/kit/net/resolver.ts';
 
 type Opening = { readonly kind: 'open'; readonly socket: Socket } | ProxyRefusal;
@@ -31,7 +32,7 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
   const faultOf = (address: string): string | undefined => addressFault(mayReach, destination, address);
   const checked = await checkedAddresses(destination.host, { resolver, faultOf }, signal);
   if (checked.kind === 'failed') {
-    const reason = `${destination.host} has no address here (${checked.reason}).`;
+    const reason = `${destination.host} cannot be reached: ${networkReason({ code: checked.reason })}.`;
     decided('failed', reason);
     return signal.aborted ? tooSlow(name) : refuse(502, reason);
   }
@@ -48,7 +49,9 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
     rules.onConnection?.(destination, dialed.socket);
     return { kind: 'open', socket: dialed.socket };
   }
-  return signal.aborted ? tooSlow(name) : refuse(502, `${name} cannot be reached (${dialed.reason}).`);
+  return signal.aborted
+    ? tooSlow(name)
+    : refuse(502, `${name} cannot be reached: ${networkReason({ code: dialed.reason })}.`);
 }
 
 /** Connects to what the runtime serves behind the proxy's own address. That is no destination, and so there is nothing to decide. */
@@ -59,7 +62,7 @@ export async function openService(
 ): Promise<Opening> {
   const dialed = await dial({ addresses: [host], port, connect, signal });
   if (dialed.kind === 'connected') return { kind: 'open', socket: dialed.socket };
-  return refuse(502, `The service at this address is not there (${dialed.reason}).`);
+  return refuse(502, `The service at this address cannot be reached: ${networkReason({ code: dialed.reason })}.`);
 }
 
 function notGranted({ kind }: ProxyTarget, name: string): string {
