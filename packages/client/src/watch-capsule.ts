@@ -136,13 +136,13 @@ export function pauseBeforeReconnect(failures: number, { reconnectMs }: Limits):
 }
 
 /** What a gateway answers while the capsule behind it cannot be reached. */
-const passingStatuses: readonly (number | null)[] = [502, 503, 504];
+const passingStatuses: ReadonlySet<number | null> = new Set([502, 503, 504]);
 
 /** Another connection may fare better. */
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof ClientError)) return false;
   const { code, status } = error;
-  return code === 'unreachable' || code === 'timeout' || (code === 'refused' && passingStatuses.includes(status));
+  return code === 'unreachable' || code === 'timeout' || (code === 'refused' && passingStatuses.has(status));
 }
 
 interface Connection {

@@ -93,9 +93,11 @@ describe('a watch whose events are taken slowly', () => {
     const capsule = await FakeCapsule.open({ watch: (watcher) => watcher.write(acknowledgement) });
     const events = new CapsuleClient({ url: capsule.url, limits: quick }).watch();
     await events.next();
-    const gone = once(capsule.watchers[0]!.response, 'close');
+    const { response } = capsule.watchers[0]!;
+    const gone = once(response, 'close');
     await events.return();
     await gone;
+    expect(response.closed).toBe(true);
   });
 });
 
