@@ -4,7 +4,7 @@ import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeRefusal } from '@svc/protocol/refusal.ts';
 import { mostIndexBytes } from '@svc/protocol/registry-messages.ts';
 import { ClientError } from './client-error.ts';
-import { longestTimer, type Wait, within } from './wait.ts';
+import { longestTimerMs, type Wait, within } from './wait.ts';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
@@ -202,7 +202,7 @@ export class HttpDoor {
   ): Promise<string> {
     const { callMs = this.limits.callMs } = asked;
     // Also while the answer is taken, which `within` would leave open.
-    const late = AbortSignal.timeout(Math.min(Math.ceil(callMs), longestTimer));
+    const late = AbortSignal.timeout(Math.min(Math.ceil(callMs), longestTimerMs));
     const signal = asked.signal === undefined ? late : AbortSignal.any([asked.signal, late]);
     try {
       return await this.ask({ ...asked, signal }, async (answer) => {

@@ -6,6 +6,7 @@ import { ClientError } from '@svc/client/client-error.ts';
 import { askingForEvents } from '@svc/client/event-stream.ts';
 import { HttpDoor } from '@svc/client/http-door.ts';
 import { SeenFrames } from '@svc/client/seen-frames.ts';
+import { isPassing } from '@svc/client/watch-capsule.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { OpenBody } from '@svc/kit/http/open-body.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
@@ -44,7 +45,7 @@ type Reader = Pick<OpenBody, 'gone'> & {
   put(bytes: Uint8Array | string): Promise<boolean>;
 };
 
-/** One page that listens. Nothing is kept for a page that is slow: the capsule drops what it does not take, and says so. */
+/** One page that listens. Nothing is kept for a page that is slow: the capsule drops what it does not take, and nothing tells of it. */
 export class EventRelay {
   readonly #options: RelayOptions;
   readonly #seen = new SeenFrames();
@@ -106,7 +107,7 @@ export class EventRelay {
       return 'broken';
     } catch (error) {
       if (body.gone.aborted) return 'over';
-      if (error instanceof ClientError && isPassing(error)) return 'broken';
+      if (isPassing(error)) return 'broken';
       throw error;
     } finally {
       this.#stream.close();
@@ -196,9 +197,4 @@ async function connect(
   } finally {
     close();
   }
-}
-
-/** Another connection may fare better. */
-function isPassing({ code }: ClientError): boolean {
-  return code === 'unreachable' || code === 'timeout';
 }
