@@ -11,11 +11,11 @@ import { minifySync } from 'oxc-minify';
 /** What would end the element that a text stands in, or begin another. */
 const endsElement = /<\/(?:script|style)|<!--/i;
 
-/** Properties by whose names the page alone goes: they get short ones. What is read of JSON, what browsers know and what modules export keeps its name. */
+/** Properties by whose names the page alone goes: they get short ones. What the server answers, what browsers know and what modules export keeps its name. */
 const own =
-  /^(?:(?:is|are|has|only|rested)[A-Z]\w*|on(?:Choose|Move|Open|Unsent)|[a-z]+Of|makeWorker|taskIds?|durationMs|startedAt|eventId|waitId|delegationId|waitingTasks|(?:input|output)Tokens|modelCalls|filesystemScope|projectFolder|rowHeight|barPixels|pixels?|took|closeOver|pickTask|toggleLane|showFailed|whyEmpty|slowCount|lastTurn|detailLengths|byLane|firstRow)$/;
+  /^(?:(?:is|are|has|only|rested)[A-Z]\w*|on(?:Choose|Move|Open|Unsent)|[a-z]+Of|makeWorker|waitId|waitingTasks|modelCalls|rowHeight|barPixels|pixels?|took|closeOver|pickTask|toggleLane|showFailed|whyEmpty|slowCount|lastTurn|byLane)$/;
 const others =
-  /^(?:is(?:Array|Connected|Error|File|Finite|Integer|NaN|SafeInteger|View)|has(?:Own|OwnProperty|Attribute|PointerCapture)|indexOf|valueOf)$/;
+  /^(?:is(?:Array|Connected|Error|File|Finite|Integer|NaN|SafeInteger|View)|has(?:Own|OwnProperty|Attribute|PointerCapture|Evidence)|is(?:Untrusted|Why)|indexOf|valueOf)$/;
 
 /**
  * Writes `dist/viewer/page.html`, and `page.html.gz` beside it, where the page has changed.

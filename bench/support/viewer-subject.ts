@@ -1,7 +1,6 @@
 /** The page of the viewer in Chromium, with a made-up session behind a server as that of `svc view`. */
 
-import { writeFileSync, mkdtempSync, rmSync, createReadStream } from 'node:fs';
-import type { ServerResponse } from 'node:http';
+import { writeFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -10,7 +9,7 @@ import type { Page } from 'playwright-core';
 import { closeBrowser, chromiumPath, openPage } from '../../packages/viewer/test/support/browser.ts';
 import { makeTrace } from '../../packages/viewer/test/support/made-session.ts';
 import { buildPage } from '../../packages/viewer/test/support/page-document.ts';
-import { StandInServer } from '../../packages/viewer/test/support/stand-in-server.ts';
+import { StandInServer, type TraceWriter } from '../../packages/viewer/test/support/stand-in-server.ts';
 import type { Viewer } from './viewer-measures.ts';
 
 const perSecond = 2000;
@@ -26,8 +25,8 @@ export async function startViewer({ root, lines }: { readonly root: string; read
   for (const piece of makeTrace(lines)) writeFileSync(file, piece, { flag: 'a' });
   const live = new LiveLines(lines);
   const server = await new StandInServer([
-    { id: 'ses_file', trace: (response) => void createReadStream(file).pipe(response) },
-    { id: 'ses_live', trace: (response) => live.open(response) },
+    { id: 'ses_file', trace: '', file },
+    { id: 'ses_live', trace: (writer) => live.open(writer) },
   ]).listen();
 
   const whole = async (page: Page, count: number): Promise<void> => {
@@ -151,15 +150,15 @@ export async function startViewer({ root, lines }: { readonly root: string; read
 /** A trace that comes: most of it at once, the rest at a steady pace. */
 class LiveLines {
   readonly #lines: readonly string[];
-  #response: ServerResponse | null = null;
+  #trace: TraceWriter | null = null;
   sent = 0;
 
   constructor(count: number) {
     this.#lines = [...makeTrace(count)].join('').split('\n').slice(0, -1);
   }
 
-  open(response: ServerResponse): void {
-    this.#response = response;
+  open(trace: TraceWriter): void {
+    this.#trace = trace;
     this.sent = 0;
     this.#send(this.first);
   }
@@ -183,14 +182,14 @@ class LiveLines {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     clearInterval(timer);
-    this.#response?.end();
+    this.#trace?.end();
     return behind.toSorted((a, b) => a - b)[Math.floor(behind.length * 0.95)] ?? Number.NaN;
   }
 
   #send(count: number): void {
     const chosen = this.#lines.slice(this.sent, this.sent + Math.max(0, count));
     if (chosen.length === 0) return;
-    this.#response?.write(`${chosen.join('\n')}\n`);
+    this.#trace?.write(`${chosen.join('\n')}\n`);
     this.sent += chosen.length;
   }
 }

@@ -50,6 +50,18 @@ function linesOf(text = ''): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
+/** The lines of the trace that an exported page holds. */
+function traceIn(elements: Readonly<Record<string, string>>): Record<string, unknown>[] {
+  const lines = linesOf(elements['svc-lines']) as unknown as { line: { text: string } }[];
+  return lines.map(({ line }) => JSON.parse(line.text) as Record<string, unknown>);
+}
+
+/** Of those of a step, its number and its texts. */
+function stepsIn(elements: Readonly<Record<string, string>>): object[] {
+  const lines = linesOf(elements['svc-lines']);
+  return lines.filter(({ step }) => step !== null).map(({ step, parts }) => ({ step, parts }));
+}
+
 async function exported(
   workspace: Workspace,
   args: readonly string[],
@@ -72,18 +84,24 @@ describe('svc view --export', () => {
     const html = readFileSync(join(workspace.folder, 'page.html'), 'utf8');
     expect(statSync(join(workspace.folder, 'page.html')).mode & 0o777).toBe(0o600);
     const elements = elementsOf(html);
-    expect(Object.keys(elements)).toEqual(['svc-facts', 'svc-trace', 'svc-texts']);
-    expect(elements['svc-trace']).toBe(readFileSync(tracePath(workspace, id), 'utf8'));
-    const types = linesOf(elements['svc-trace']).map(({ event_type: type }) => type);
+    expect(Object.keys(elements)).toEqual(['svc-facts', 'svc-rows', 'svc-lines', 'svc-answers']);
+    const trace = linesOf(readFileSync(tracePath(workspace, id), 'utf8'));
+    expect(traceIn(elements)).toEqual(trace);
+    const [block] = linesOf(elements['svc-rows']) as unknown as { rows: { names: string[]; kind: number[] } }[];
+    expect([block?.rows.kind.length, block?.rows.names.slice(0, 3)]).toEqual([
+      trace.length,
+      ['session', 'task', 'attempt'],
+    ]);
     const why = 'Not in this file: it was exported without texts.';
-    const text = { kind: 'none', why };
-    const bare = (row: number, step: number): unknown => [`row/${row}`, { step, parts: [{ kind: 'output', text }] }];
-    const [asked, called] = [types.indexOf('inference'), types.indexOf('shell')];
-    expect(linesOf(elements['svc-texts'])).toEqual([
-      bare(asked, 1),
-      bare(called, 2),
-      bare(types.lastIndexOf('inference'), 3),
-      [expect.stringMatching(/^result\/tsk_/), text],
+    const parts = [{ kind: 'output', text: { kind: 'none', why } }];
+    expect(stepsIn(elements)).toEqual([
+      { step: 1, parts },
+      { step: 2, parts },
+      { step: 3, parts },
+    ]);
+    expect(linesOf(elements['svc-answers'])).toEqual([
+      ['changes', []],
+      [expect.stringMatching(/^result\/tsk_/), { kind: 'none', why }],
     ]);
     const listed = await svc(workspace, ['sessions', '--json']);
     expect(JSON.parse(elements['svc-facts'] ?? '')).toEqual({
@@ -123,11 +141,11 @@ describe('svc view --export', () => {
     const shown = new Set(journal.map(({ k, value, result }) => (k === 'end' ? value : k === 'task-end' ? result : 0)));
     const bodies = journal.filter(({ k, sha256 }) => k === 'body' && shown.has(sha256));
     const text = (said: string): object => ({ kind: 'text', text: said, more: 0 });
-    expect(linesOf(elements['svc-texts']).map((held) => Object.values(held)[1])).toEqual([
+    expect(Object.values(linesOf(elements['svc-answers'])[1] ?? {})[1]).toEqual(text('Done.'));
+    expect(stepsIn(elements)).toEqual([
       { step: 1, parts: [] },
       { step: 2, parts: [{ kind: 'output', text: text(expect.stringMatching(/stdout:\nblue\n/) as string) }] },
       { step: 3, parts: [{ kind: 'text', text: text('Done.') }] },
-      text('Done.'),
     ]);
     expect(linesOf(elements['svc-files'])).toEqual([
       { path: 'out/colour.txt', bytes: 5, text: 'blue\n' },
@@ -150,12 +168,12 @@ describe('svc view --export', () => {
   it('takes the secrets of today out of all of it', patience, async () => {
     const { workspace } = await recorded(`mkdir -p out && echo ${secret} > out/key.txt && echo ${secret}`);
     const plain = await exported(workspace, ['--bodies', '--files']);
-    for (const element of ['svc-trace', 'svc-texts', 'svc-files']) expect(plain[element]).toContain(secret);
+    for (const element of ['svc-rows', 'svc-lines', 'svc-files']) expect(plain[element]).toContain(secret);
     const clean = await exported(workspace, ['--bodies', '--files'], { env: { SERVICE_TOKEN: secret } });
-    expect(Object.keys(clean)).toEqual(['svc-facts', 'svc-trace', 'svc-texts', 'svc-files']);
+    expect(Object.keys(clean)).toEqual(['svc-facts', 'svc-rows', 'svc-lines', 'svc-answers', 'svc-files']);
     expect(Object.values(clean).join('')).not.toContain('canary');
     expect(linesOf(clean['svc-files'])[0]).toEqual({ path: 'out/key.txt', bytes: 33, text: '[secret]\n' });
-    expect(clean['svc-trace']).toBe(plain['svc-trace']?.replaceAll(secret, '[secret]'));
+    expect(clean['svc-lines']).toBe(plain['svc-lines']?.replaceAll(secret, '[secret]'));
   });
 
   it('writes a session that runs as far as it has come', patience, async () => {
@@ -167,7 +185,7 @@ describe('svc view --export', () => {
       notes: ['The session was running when this was exported.', expect.any(String)],
       row: { status: 'running' },
     });
-    expect(elements['svc-trace']).toMatch(/^\{"event_type":"session_start".*\n/);
+    expect(traceIn(elements)[0]).toMatchObject({ event_type: 'session_start' });
   });
 
   it('writes a damaged session as far as its lines are whole, and says so in the page', patience, async () => {
@@ -177,7 +195,7 @@ describe('svc view --export', () => {
     const journal = join(folder, 'journal.jsonl');
     writeFileSync(journal, readFileSync(journal, 'utf8').replace('"data":"Done."', '"data":"Boat."'));
     const elements = await exported(workspace, ['--bodies']);
-    expect(elements['svc-trace']).toMatch(/"event_type":"task_end".*\n$/);
+    expect(traceIn(elements).at(-1)).toMatchObject({ event_type: 'task_end' });
     expect(JSON.parse(elements['svc-facts'] ?? '')).toMatchObject({
       notes: [
         'The trace ends in the middle of a line.',
@@ -187,8 +205,8 @@ describe('svc view --export', () => {
       ],
     });
     // The text that was changed is another than its hash says: it is not given away as what it is not.
-    expect(elements['svc-texts']).toContain('The journal is damaged: record');
-    expect(elements['svc-texts']).not.toContain('Boat.');
+    expect(elements['svc-lines']).toContain('The journal is damaged: record');
+    expect(elements['svc-lines']).not.toContain('Boat.');
   });
 
   it('writes a trace of anybody, and refuses what an export cannot hold', patience, async () => {
@@ -196,7 +214,13 @@ describe('svc view --export', () => {
     const line = `{"event_type":"task_received","text":"${'<script>alert(1)</script>'.repeat(400_000)}"}\n`;
     workspace.write('trace.jsonl', line);
     const elements = await exported(workspace, ['trace.jsonl']);
-    expect(elements['svc-trace']).toBe(line);
+    const [{ texts } = {}] = linesOf(elements['svc-lines']) as { texts?: { text: object }[] }[];
+    const longest = 1024 * 1024;
+    expect(texts?.[0]?.text).toEqual({
+      kind: 'text',
+      text: '<script>alert(1)</script>'.repeat(400_000).slice(0, longest),
+      more: 25 * 400_000 - longest,
+    });
     writeFileSync(join(workspace.folder, 'long.jsonl'), '');
     truncateSync(join(workspace.folder, 'long.jsonl'), 501 * 1024 * 1024);
     const before = readFileSync(join(workspace.folder, 'out.html'), 'utf8');

@@ -105,12 +105,35 @@ describe('the page of recorded sessions', () => {
       .map((line) => JSON.parse(line) as Record<string, unknown>);
     const types = events.map(({ event_type: type }) => type);
     const text = { kind: 'text', text: 'Done.', more: 0 };
-    expect(await view.json(`/s/${id}/row/${types.lastIndexOf('inference')}`)).toEqual({
+    const said = types.lastIndexOf('inference');
+    expect(await view.json(`/s/${id}/detail/${said}`)).toMatchObject({
+      row: said,
+      eventId: events[said]?.['event_id'],
+      line: { text: JSON.stringify(events[said], null, 2) },
       step: 3,
       parts: [{ kind: 'text', text }],
     });
-    for (const row of [0, types.length, 999_999_999])
-      expect(await view.json(`/s/${id}/row/${row}`)).toEqual({ step: null, parts: [] });
+    expect(await view.json(`/s/${id}/detail/0`)).toMatchObject({ row: 0, step: null, parts: [] });
+    for (const row of [types.length, 999_999_999]) expect((await view.ask(`/s/${id}/detail/${row}`)).status).toBe(404);
+    const rows = async (from: number): Promise<readonly { rows: { first: number; kind: number[] } }[]> =>
+      (await view.ask(`/s/${id}/rows?from=${from}`)).text
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as { rows: { first: number; kind: number[] } });
+    const [block] = await rows(0);
+    expect(block).toMatchObject({
+      rows: { first: 0 },
+      tasks: [{ text: 'Paint the shed.' }],
+      start: { achieved: 'advisory' },
+    });
+    expect(block?.rows.kind.length).toBe(types.length);
+    expect((await rows(2)).map((each) => each.rows.first)).toEqual([2]);
+    expect(await rows(types.length)).toEqual([]);
+    expect(await view.json(`/s/${id}/find/${String(events[said]?.['event_id'])}`)).toBe(said);
+    expect(await view.json(`/s/${id}/search/${encodeURIComponent('paint the')}`)).toEqual([
+      types.indexOf('task_received'),
+    ]);
+    expect(await view.json(`/s/${id}/changes`)).toEqual([]);
     expect(await view.json(`/s/${id}/result/${String(events[1]?.['task_id'])}`)).toEqual(text);
     expect(((await view.json(`/s/${id}/steps`)) as { name: string }[]).map(({ name }) => name)).toEqual([
       'scripted',
@@ -133,7 +156,7 @@ describe('the page of recorded sessions', () => {
       '/',
       '/sessions',
       `/s/${id}/trace`,
-      `/s/${id}/row/0`,
+      `/s/${id}/detail/0`,
       `/s/${id}/body/${'0'.repeat(64)}`,
       '/none',
     ]) {
@@ -273,9 +296,9 @@ describe('the page of recorded sessions', () => {
       `/s/${id}/file/out`,
       `/s/${id}/body/${sha256Hex('Another secret.')}`,
       `/s/${id}/body/..%2F..%2Ftrace.jsonl`,
-      `/s/${id}/row/-1`,
-      `/s/${id}/row/1e3`,
-      `/s/${id}/row/..%2F0`,
+      `/s/${id}/detail/-1`,
+      `/s/${id}/detail/1e3`,
+      `/s/${id}/detail/..%2F0`,
       `/s/${id}/result/%E0%A4%A`,
       `/s/${id}/none`,
       `/s/..%2F${id}/trace`,

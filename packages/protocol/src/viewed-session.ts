@@ -1,6 +1,7 @@
 /** What `svc view` answers to its page, as docs/viewer.md "What the page asks" has it. Both are of one version: what is typed here is looked at by the server alone. */
 
 import type { ShownText } from './shown-text.ts';
+import type { FileChanges } from './viewed-rows.ts';
 
 /** A row of the list of sessions, as `svc sessions --json` writes it. */
 export interface ListedSession {
@@ -68,8 +69,8 @@ export interface StepTexts {
   readonly parts: readonly { readonly kind: 'text' | 'thinking' | 'output' | 'answer'; readonly text: ShownText }[];
 }
 
-/** What an exported page holds of texts, a line each: what its server would answer at a path of the session, `row/7` or `result/tsk_1`. */
-export type HeldAnswer = readonly [path: string, answer: StepTexts | ShownText];
+/** What an exported page holds beside rows and lines: what its server would answer at a path of the session, `changes` or `result/tsk_1`. */
+export type HeldAnswer = readonly [path: string, answer: ShownText | readonly FileChanges[]];
 
 /** A step as it is set beside that of another session. */
 export interface JournalStep {

@@ -1,5 +1,3 @@
-import type { ServerResponse } from 'node:http';
-
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
@@ -7,7 +5,7 @@ import { chromiumPath, closeBrowser, openPage } from './support/browser.ts';
 import { makeSession } from './support/made-session.ts';
 import { buildPage } from './support/page-document.ts';
 import { type RunningCapsule, runningCapsule } from './support/running-capsule.ts';
-import { type StandInSession, StandInServer } from './support/stand-in-server.ts';
+import { type StandInSession, StandInServer, type TraceWriter } from './support/stand-in-server.ts';
 
 interface Asked {
   readonly method: string;
@@ -123,7 +121,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     const lines = makeSession({ lines: 12_000 }).trace.split('\n').slice(0, -2);
     const stream = new PacedLines(lines);
     const server = await new StandInServer([
-      { id: 'ses_live', trace: (response) => stream.write(response, 8000) },
+      { id: 'ses_live', trace: (writer) => stream.write(writer, 8000) },
     ]).listen();
     onTestFinished(() => server.close());
     const { page, faults, close } = await openPage(server.url('ses_live'));
@@ -204,12 +202,11 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     const lines = makeSession({ lines: 60 }).trace;
     const cut = lines.indexOf('\n', 10_000) + 1;
     let connections = 0;
-    const trace = (response: ServerResponse): void => {
+    const trace = (writer: TraceWriter): void => {
       connections += 1;
-      const from = Number(new URL(response.req.url ?? '', 'http://x').searchParams.get('from'));
-      response.end(lines.slice(from, connections === 1 ? cut : undefined));
+      writer.end(lines.slice(0, connections === 1 ? cut : undefined));
     };
-    const { page } = await watching({ ...runningCapsule(), trace });
+    const { page } = await watching(runningCapsule(), { trace });
     await page.getByRole('tab', { name: 'Steps' }).click();
     await page.locator('.tools output', { hasText: '60 lines' }).waitFor({ timeout: 20_000 });
     expect(connections).toBeGreaterThan(1);
@@ -228,12 +225,14 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
   it('goes on where it was when a connection breaks off', async () => {
     const lines = makeSession({ lines: 2000 }).trace;
     let connections = 0;
-    const trace = (response: ServerResponse): void => {
+    const trace = (writer: TraceWriter): void => {
       connections += 1;
-      const from = Number(new URL(response.req.url ?? '', 'http://x').searchParams.get('from'));
-      const rest = Buffer.from(lines).subarray(from);
-      if (connections < 4) response.write(rest.subarray(0, 100_001), () => setTimeout(() => response.destroy(), 20));
-      else response.end(rest);
+      if (connections === 4) {
+        writer.end(lines);
+        return;
+      }
+      writer.write(lines.slice(0, connections * 100_001));
+      writer.cut();
     };
     const server = await new StandInServer([{ id: 'ses_cut', trace }]).listen();
     onTestFinished(() => server.close());
@@ -248,15 +247,15 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
 /** Lines of a trace that come at a steady pace. */
 class PacedLines {
   readonly #lines: readonly string[];
-  #response: ServerResponse | null = null;
+  #trace: TraceWriter | null = null;
   #sent = 0;
 
   constructor(lines: readonly string[]) {
     this.#lines = lines;
   }
 
-  write(response: ServerResponse, count: number): void {
-    this.#response = response;
+  write(trace: TraceWriter, count: number): void {
+    this.#trace = trace;
     this.#send(count);
   }
 
@@ -273,7 +272,7 @@ class PacedLines {
   #send(count: number): void {
     const chosen = this.#lines.slice(this.#sent, this.#sent + Math.max(0, count));
     if (chosen.length === 0) return;
-    this.#response?.write(`${chosen.join('\n')}\n`);
+    this.#trace?.write(`${chosen.join('\n')}\n`);
     this.#sent += chosen.length;
   }
 }

@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
-import type { Child } from '../messages.ts';
+import type { Child } from '@svc/protocol/viewed-rows.ts';
 import type { Source } from '../store/source.ts';
 import type { View } from '../store/view.ts';
 import { duration } from '../text/words.ts';

@@ -8,8 +8,8 @@ import type { Task } from '../store/session.ts';
 import type { Source } from '../store/source.ts';
 import { View } from '../store/view.ts';
 import { count, counted, duration } from '../text/words.ts';
-import * as kinds from '../trace/kind-numbers.ts';
-import { betweenDetails } from '../trace/read-line.ts';
+import * as kinds from '@svc/protocol/row-kinds.ts';
+import { betweenDetails } from '@svc/protocol/viewed-rows.ts';
 import { CallCard } from './call-card.tsx';
 import { ChildConversation } from './child-conversation.tsx';
 import { LiveTurn } from './live-turn.tsx';
@@ -189,7 +189,7 @@ function Question({ row, view }: { readonly row: number; readonly view: View }):
   const detail = useLoading(() => view.session.ask('detail', row), [row]);
   if (detail.kind !== 'there') return <p class="note">Reading…</p>;
   const prompt = detail.value.texts.find(({ label }) => label === 'Question');
-  const outcome = detail.value.facts.find(([label]) => label === 'Outcome')?.[1] ?? '';
+  const outcome = `${detail.value.facts.find(([label]) => label === 'Outcome')?.[1] ?? ''}`;
   return (
     <article class="question">
       <button class="turn-head" onClick={() => view.select(row)}>
@@ -254,7 +254,7 @@ function Result({
   readonly lastTurn: number | null;
 }): JSX.Element | null {
   const hasJournal = view.session.hasJournal.value;
-  const result = useLoading(() => view.session.ask('result', task.index), [task.state, hasJournal]);
+  const result = useLoading(() => view.session.ask('result', task.id), [task.state, hasJournal]);
   const last = useLoading(
     async () => (lastTurn === null || !hasJournal ? null : await view.session.ask('detail', lastTurn)),
     [lastTurn, hasJournal],

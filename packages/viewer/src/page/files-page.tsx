@@ -4,7 +4,7 @@ import type { ViewedFacts, ViewedFiles } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
-import type { FileChanges } from '../messages.ts';
+import type { FileChanges } from '@svc/protocol/viewed-rows.ts';
 import { type FileEntry, resultPath, treeOf, type TreeLine } from '../store/file-tree.ts';
 import type { Source } from '../store/source.ts';
 import type { View } from '../store/view.ts';

@@ -5,7 +5,7 @@ import type { JSX } from 'preact';
 
 import { failedLabel, type Sum, sumsOf } from '../store/session-sums.ts';
 import type { View } from '../store/view.ts';
-import * as kinds from '../trace/kind-numbers.ts';
+import * as kinds from '@svc/protocol/row-kinds.ts';
 import { goTo } from './address.ts';
 import { Theirs, theirs } from './theirs.tsx';
 import { theme, toggleTheme } from './theme.ts';

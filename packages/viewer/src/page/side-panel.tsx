@@ -3,12 +3,12 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 
-import type { StepDetail } from '../messages.ts';
+import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
 import { sumsOf } from '../store/session-sums.ts';
 import { percents, summarize } from '../store/summary.ts';
 import type { View } from '../store/view.ts';
-import { count, duration } from '../text/words.ts';
-import * as kinds from '../trace/kind-numbers.ts';
+import { count, duration, moment, size } from '../text/words.ts';
+import * as kinds from '@svc/protocol/row-kinds.ts';
 import { labelOf, laneOfKind, lanes } from '../trace/kinds.ts';
 import { address, goTo, linkTo } from './address.ts';
 import { loaded, useLoading } from './loading.tsx';
@@ -67,6 +67,8 @@ function Step({
   );
 }
 
+const spelt = { at: moment, ms: duration, bytes: size } as const;
+
 function Detail({
   detail,
   view,
@@ -89,10 +91,10 @@ function Detail({
               <dd>#{detail.step}</dd>
             </>
           )}
-          {detail.facts.map(([label, value]) => (
+          {detail.facts.map(([label, value, unit = 'ms']) => (
             <>
               <dt class="theirs">{theirs(label)}</dt>
-              <dd class="theirs">{theirs(value)}</dd>
+              <dd class="theirs">{theirs(typeof value === 'string' ? value : spelt[unit](value))}</dd>
             </>
           ))}
         </dl>

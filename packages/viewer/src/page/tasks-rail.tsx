@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-import type { Child } from '../messages.ts';
+import type { Child } from '@svc/protocol/viewed-rows.ts';
 import type { Task } from '../store/session.ts';
 import type { View } from '../store/view.ts';
 import { count, duration } from '../text/words.ts';

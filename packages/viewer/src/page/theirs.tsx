@@ -4,10 +4,10 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
 import type { ShownText } from '@svc/protocol/shown-text.ts';
-import type { DiffLine, FileEdit } from '../messages.ts';
+import type { DiffLine, FileEdit } from '@svc/protocol/viewed-rows.ts';
 import { isPlain, runsOf } from '../text/odd-characters.ts';
 import { count, counted } from '../text/words.ts';
-import { folded } from '../trace/line-diff.ts';
+import { folded } from '../trace/folded-lines.ts';
 
 /** A text of others as children of an element whose class isolates it (`.theirs`, or any cell of a list). */
 export function theirs(text: string): ComponentChildren {

@@ -1,6 +1,6 @@
 /** All rows of a session as growing columns of numbers, and their short texts. */
 
-import type { RowBlock } from '../messages.ts';
+import type { RowBlock } from '@svc/protocol/viewed-rows.ts';
 
 /** A column; who reads it looks at no more than the rows that there are. */
 class Column<Values extends Uint8Array | Int32Array | Uint32Array | Float64Array> {
@@ -12,7 +12,7 @@ class Column<Values extends Uint8Array | Int32Array | Uint32Array | Float64Array
     this.data = make(1 << 14);
   }
 
-  put(values: Values, at: number): void {
+  put(values: readonly number[], at: number): void {
     if (at + values.length > this.data.length) {
       const larger = this.#make(Math.max(this.data.length * 2, at + values.length));
       larger.set(this.data);
@@ -39,7 +39,7 @@ export class Columns {
   end = 0;
 
   put(rows: RowBlock): void {
-    const { first, start, duration, detailLengths } = rows;
+    const { first, start, duration } = rows;
     this.kind.put(rows.kind, first);
     this.flags.put(rows.flags, first);
     this.start.put(start, first);
@@ -49,10 +49,8 @@ export class Columns {
     this.output.put(rows.output, first);
     this.name.put(rows.name, first);
     for (const name of rows.names) this.names.push(name);
-    let at = 0;
-    for (const [index, length] of detailLengths.entries()) {
-      this.details.push(rows.details.slice(at, at + length));
-      at += length;
+    for (const [index, detail] of rows.details.entries()) {
+      this.details.push(detail);
       this.end = Math.max(this.end, (start[index] ?? 0) + (duration[index] ?? 0));
     }
   }

@@ -1,7 +1,7 @@
 /** Puts the rows of one task together as it was talked: turns with their calls, and what happened between them. */
 
-import * as kinds from '../trace/kind-numbers.ts';
-import { isCall, isPlanStep } from '../trace/kinds.ts';
+import * as kinds from '@svc/protocol/row-kinds.ts';
+import { isCall, isPlanStep } from '@svc/protocol/row-kinds.ts';
 import type { Columns } from './columns.ts';
 
 export type Talk =

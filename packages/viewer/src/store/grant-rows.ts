@@ -1,9 +1,9 @@
 /** Sets what a session was granted against what it used: from both follows what could be taken away. */
 
 import type { Granted } from '@svc/protocol/viewed-session.ts';
-import * as kinds from '../trace/kind-numbers.ts';
-import { isCall, isPlanStep } from '../trace/kinds.ts';
-import * as flags from '../trace/row-flags.ts';
+import * as kinds from '@svc/protocol/row-kinds.ts';
+import { isCall, isPlanStep } from '@svc/protocol/row-kinds.ts';
+import * as flags from '@svc/protocol/row-flags.ts';
 import type { Columns } from './columns.ts';
 import { tellsAgain } from './told-again.ts';
 

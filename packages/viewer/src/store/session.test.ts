@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { FromWorker } from '../messages.ts';
 import { Session, type WorkerPort } from './session.ts';
 
-const place = { kind: 'held', trace: '', texts: null } as const;
+const place = { kind: 'held', rows: '', lines: '', answers: '' } as const;
 
 it('the rows of a session are not waited for once their trace cannot be read', () => {
   const worker: WorkerPort = { onmessage: null, postMessage: () => {}, terminate: () => {} };

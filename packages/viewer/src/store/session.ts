@@ -1,19 +1,11 @@
 /** One session as the page knows it: what its worker has told so far, and what the page may ask it. */
 
+import { isModel } from '@svc/protocol/row-kinds.ts';
 import type { LiveNow, ViewedFacts } from '@svc/protocol/viewed-session.ts';
-import type {
-  Block,
-  Child,
-  EndedTask,
-  FromWorker,
-  NewTask,
-  Place,
-  Questions,
-  SessionStart,
-  ToWorker,
-} from '../messages.ts';
+import type { Block, Child, EndedTask, NewTask, SessionStart } from '@svc/protocol/viewed-rows.ts';
+import type { FromWorker, Place, Questions, ToWorker } from '../messages.ts';
 import { now } from '../text/page-clock.ts';
-import { isModel, wentWrong } from '../trace/kinds.ts';
+import { wentWrong } from '../trace/kinds.ts';
 import { Cell } from './cell.ts';
 import { Columns } from './columns.ts';
 
@@ -81,7 +73,8 @@ export class Session {
     const id = this.#asked;
     return await new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ kind: 'ask', id, what, about });
+      const path = about === null ? what : `${what}/${encodeURIComponent(about)}`;
+      this.#worker.postMessage({ kind: 'ask', id, path });
     });
   }
 
@@ -99,7 +92,7 @@ export class Session {
   #take(message: FromWorker): void {
     switch (message.kind) {
       case 'rows':
-        this.#rows(message);
+        this.#rows(message.block);
         return;
       case 'whole':
         this.whole.value = message;

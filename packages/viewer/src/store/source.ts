@@ -1,6 +1,6 @@
 /** Where a page gets its sessions from: the server that sent it, or what was exported with it. */
 
-import type { JsonObject } from '@svc/protocol/json-object.ts';
+import { asJsonObject, type JsonObject, stringOr } from '@svc/protocol/json-object.ts';
 import type {
   ListedSession,
   ViewedComparison,
@@ -9,7 +9,6 @@ import type {
   ViewedFiles,
 } from '@svc/protocol/viewed-session.ts';
 import type { Place } from '../messages.ts';
-import { objectIn, textIn } from '../trace/checked.ts';
 import { ask, faultOf, fromBase64, heldBytes, SourceFault } from '../worker/byte-sources.ts';
 
 /** All that is asked of one rejects with a `SourceFault` where the answer says why there is none. */
@@ -64,7 +63,9 @@ export class ServedSource {
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
       headers: { 'content-type': 'application/json' },
     });
-    return error === undefined ? '' : textIn(objectIn(error)['message'], 500) || 'The capsule refused it.';
+    return error === undefined
+      ? ''
+      : stringOr(asJsonObject(error)?.['message'], '').slice(0, 500) || 'The capsule refused it.';
   }
 
   /** What the server answers, which is of the same version as this page. */
@@ -127,7 +128,8 @@ export class HeldSource {
 
   place(): Place {
     const held = this.#held;
-    return { kind: 'held', trace: held('svc-trace') ?? '', texts: held('svc-texts') };
+    const [rows = '', lines = '', answers = ''] = ['rows', 'lines', 'answers'].map((name) => held(`svc-${name}`) ?? '');
+    return { kind: 'held', rows, lines, answers };
   }
 
   async files(): Promise<ViewedFiles> {

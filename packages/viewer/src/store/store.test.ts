@@ -2,7 +2,7 @@ import type { Granted, JournalStep } from '@svc/protocol/viewed-session.ts';
 import { describe, expect, it } from 'vitest';
 
 import { blockOf } from '../../test/support/block-of.ts';
-import type { Block } from '../messages.ts';
+import type { Block } from '@svc/protocol/viewed-rows.ts';
 import { align, partingRow } from './alignment.ts';
 import { busyLanes } from './busy-lanes.ts';
 import { Columns } from './columns.ts';
@@ -17,7 +17,7 @@ const start = 1_700_000_000_000;
 const event = (type: string, at: number, fields: object = {}): string =>
   JSON.stringify({ event_type: type, event_id: 'e', timestamp: start + at, task_id: 'tsk_1', ...fields });
 
-const place = { kind: 'held', trace: '', texts: null } as const;
+const place = { kind: 'held', rows: '', lines: '', answers: '' } as const;
 
 const lines = [
   event('session_start', 0, {
@@ -96,7 +96,7 @@ describe('the rows of a trace', () => {
 
   it('keep their order where a clock goes backwards or far ahead', () => {
     const { rows } = blockOf([event('a', 1000), event('b', -5000), event('c', 9e14), event('d', 2000)]);
-    expect([...rows.start]).toEqual([0, 0, 0, 1000]);
+    expect(rows.start).toEqual([0, 0, 0, 1000]);
   });
 
   it('are a conversation', () => {

@@ -1,7 +1,8 @@
 /** Counts what a person asks first: where the time went, what was slow, what failed. */
 
-import * as kinds from '../trace/kind-numbers.ts';
-import { isPlanStep, laneOfKind, lanes, wentWrong } from '../trace/kinds.ts';
+import * as kinds from '@svc/protocol/row-kinds.ts';
+import { isPlanStep } from '@svc/protocol/row-kinds.ts';
+import { laneOfKind, lanes, wentWrong } from '../trace/kinds.ts';
 import type { Columns } from './columns.ts';
 import { tellsAgain } from './told-again.ts';
 

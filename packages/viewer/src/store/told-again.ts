@@ -1,8 +1,8 @@
 /** Knows rows that say again what a refusal before them has said: the call itself, or the connections of a host. */
 
-import * as kinds from '../trace/kind-numbers.ts';
-import { isCall, isPlanStep } from '../trace/kinds.ts';
-import * as flags from '../trace/row-flags.ts';
+import * as kinds from '@svc/protocol/row-kinds.ts';
+import { isCall, isPlanStep } from '@svc/protocol/row-kinds.ts';
+import * as flags from '@svc/protocol/row-flags.ts';
 import type { Columns } from './columns.ts';
 
 /** Asked for rows in their order, each once. */

@@ -1,7 +1,7 @@
 /** What of a session a person looks at: filters, the chosen step, the part of time. */
 
+import * as kinds from '@svc/protocol/row-kinds.ts';
 import { now } from '../text/page-clock.ts';
-import * as kinds from '../trace/kind-numbers.ts';
 import { laneOfKind, wentWrong } from '../trace/kinds.ts';
 import { Cell, follow, watch } from './cell.ts';
 import type { Columns } from './columns.ts';

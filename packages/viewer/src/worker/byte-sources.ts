@@ -19,6 +19,21 @@ export async function nextPiece(reader: ReadableStreamDefaultReader<Uint8Array>)
   }
 }
 
+/** Takes each whole line of a stream. Rejects with a `BrokenStream`. */
+export async function eachLine(stream: ReadableStream<Uint8Array>, take: (line: string) => void): Promise<void> {
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  for (let piece = await nextPiece(reader); piece !== null; piece = await nextPiece(reader)) {
+    const [begun = '', ...lines] = decoder.decode(piece, { stream: true }).split('\n');
+    rest += begun;
+    for (const line of lines) {
+      take(rest);
+      rest = line;
+    }
+  }
+}
+
 /** A server that has too much to do at once says so, and is asked again for half a minute. */
 const [mostAsked, betweenMs, tooMuch] = [30, 1000, 503];
 
@@ -52,9 +67,16 @@ export function headersOf({ token }: Served): Readonly<Record<string, string>> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** The trace from a byte on; it ends where the file does, or when the session has. Throws a `SourceFault`. */
-export async function servedBytes(place: Served, from: number): Promise<ReadableStream<Uint8Array>> {
-  const answer = await ask(`${place.base}trace?from=${from}`, { headers: headersOf(place) });
+/** What the server has at a path of the session. Throws a `SourceFault`. */
+export async function json(place: Served, path: string): Promise<unknown> {
+  const answer = await ask(place.base + path, { headers: headersOf(place) });
+  if (!answer.ok) throw new SourceFault(await faultOf(answer));
+  return await answer.json();
+}
+
+/** Blocks of rows behind the first `from`, a line each; they end where the trace does, or when the session has. Throws a `SourceFault`. */
+export async function servedRows(place: Served, from: number): Promise<ReadableStream<Uint8Array>> {
+  const answer = await ask(`${place.base}rows?from=${from}`, { headers: headersOf(place) });
   if (!answer.ok || answer.body === null) throw new SourceFault(await faultOf(answer));
   return answer.body;
 }

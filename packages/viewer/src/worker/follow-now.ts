@@ -1,7 +1,7 @@
 /** Follows what a running capsule does right now, as the server of the page tells it. */
 
 import type { LiveNow } from '@svc/protocol/viewed-session.ts';
-import { ask, BrokenStream, headersOf, nextPiece, type Served, SourceFault } from './byte-sources.ts';
+import { ask, BrokenStream, eachLine, headersOf, type Served, SourceFault } from './byte-sources.ts';
 
 const mostTries = 10_000;
 
@@ -21,15 +21,7 @@ async function connect(place: Served, tell: (now: LiveNow | null) => void): Prom
     const answer = await ask(`${place.base}now`, { headers: headersOf(place) });
     if (answer.status === 410 || answer.status === 401 || answer.status === 404) return true;
     if (!answer.ok || answer.body === null) return false;
-    const reader = answer.body.getReader();
-    const decoder = new TextDecoder();
-    let rest = '';
-    for (let piece = await nextPiece(reader); piece !== null; piece = await nextPiece(reader)) {
-      const lines = (rest + decoder.decode(piece, { stream: true })).split('\n');
-      rest = lines.pop() ?? '';
-      const last = lines.at(-1);
-      if (last !== undefined) tell(JSON.parse(last) as LiveNow | null);
-    }
+    await eachLine(answer.body, (line) => tell(JSON.parse(line) as LiveNow | null));
   } catch (error) {
     if (!(error instanceof BrokenStream || error instanceof SourceFault)) throw error;
   }

@@ -4,8 +4,7 @@ import type { FromWorker, ToWorker } from '../messages.ts';
 import { SessionReader } from './session-reader.ts';
 
 export function startWorker(): void {
-  const post = (message: FromWorker, transfer: Transferable[] = []): void =>
-    globalThis.postMessage(message, { transfer });
+  const post = (message: FromWorker): void => globalThis.postMessage(message);
   const reader = new SessionReader(post);
   globalThis.onmessage = ({ data }: MessageEvent<ToWorker>): void => {
     if (data.kind === 'open') {
@@ -16,8 +15,8 @@ export function startWorker(): void {
       void reader.live();
       return;
     }
-    const { id, what, about } = data;
-    reader.ask(what, about).then(
+    const { id, path } = data;
+    reader.ask(path).then(
       (value) => post({ kind: 'answer', id, value }),
       (error: unknown) => post({ kind: 'fault', id, message: String(error).slice(0, 300) }),
     );

@@ -1,11 +1,11 @@
-/** Reads lines of a trace as a worker does, at one go. */
+/** Reads lines of a trace as the server does, at one go. */
 
-import type { Block } from '../../src/messages.ts';
-import { RowBlocks } from '../../src/worker/row-blocks.ts';
+import type { Block } from '@svc/protocol/viewed-rows.ts';
+import { RowBlocks } from '@svc/svc/cli/view/rows/row-blocks.ts';
 
 export function blockOf(texts: readonly string[]): Block {
   const blocks = new RowBlocks();
-  blocks.add(texts);
+  for (const text of texts) blocks.add(text);
   const block = blocks.take();
   if (block === null) throw new Error('there are no rows');
   return block;

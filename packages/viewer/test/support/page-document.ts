@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 
 import { pageDocument } from '../../../../scripts/build-viewer.mjs';
 import type { MadeSession } from './made-session.ts';
-import { answersOf } from './record-answers.ts';
+import { heldOf } from './record-answers.ts';
 
 const ownRoot = fileURLToPath(new URL('../../../..', import.meta.url));
 
@@ -52,6 +52,7 @@ export async function elementsOf(
   { id, trace, journal, bodies }: Pick<MadeSession, 'id' | 'trace'> & Partial<MadeSession>,
   facts: object = {},
 ): Promise<Readonly<Record<string, string>>> {
+  const { rows, lines, answers } = await heldOf({ trace, journal, bodies });
   const gzip = (text: string): string => gzipSync(text).toString('base64');
   const known = {
     id,
@@ -66,13 +67,8 @@ export async function elementsOf(
   };
   return {
     'svc-facts': Buffer.from(JSON.stringify(known)).toString('base64'),
-    'svc-trace': gzip(trace),
-    ...(journal === undefined
-      ? {}
-      : {
-          'svc-texts': gzip(
-            [...(await answersOf({ trace, journal, bodies }))].map((held) => `${JSON.stringify(held)}\n`).join(''),
-          ),
-        }),
+    'svc-rows': gzip(rows),
+    'svc-lines': gzip(lines),
+    'svc-answers': gzip(answers),
   };
 }

@@ -4,11 +4,18 @@ import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { HeldAnswer, JournalStep } from '@svc/protocol/viewed-session.ts';
-import { JournalPlaces, stepsOf } from '@svc/svc/cli/view/journal-places.ts';
+import type { HeldAnswer } from '@svc/protocol/viewed-session.ts';
+import { eachLine } from '@svc/svc/cli/view/each-line.ts';
+import { rowsOf } from '@svc/svc/cli/view/follow-rows.ts';
+import { JournalPlaces } from '@svc/svc/cli/view/journal-places.ts';
 import { type OpenJournal, resultOf, textsOf } from '@svc/svc/cli/view/row-texts.ts';
+import { detailOf } from '@svc/svc/cli/view/rows/line-detail.ts';
+import { SessionTexts } from '@svc/svc/cli/view/session-texts.ts';
 import { StepPlaces } from '@svc/svc/cli/view/step-places.ts';
-import { placedEvents } from '@svc/svc/cli/view/trace-index.ts';
+import { placedEvent } from '@svc/svc/cli/view/trace-index.ts';
+import { changesIn } from '@svc/svc/cli/view/trace-lookups.ts';
+import type { ViewedSession } from '@svc/svc/cli/view/viewed-session.ts';
+import type { BodyReading, JournalReader } from '@svc/svc/journal/journal-reader.ts';
 import { LineFile } from '@svc/svc/journal/line-file.ts';
 
 interface Recorded {
@@ -17,47 +24,85 @@ interface Recorded {
   readonly bodies?: ReadonlyMap<string, string> | undefined;
 }
 
-/** At each path of the session that has an answer. */
-export async function answersOf({ trace, journal, bodies }: Recorded): Promise<ReadonlyMap<string, HeldAnswer[1]>> {
-  return await withFiles({ trace, journal: journal ?? '' }, async (traceFile, journalFile) => {
-    const places = new JournalPlaces();
-    await places.goOn(journalFile);
-    const textOf = (sha256: string): ReturnType<OpenJournal['textOf']> => {
-      const text = bodies?.get(sha256);
-      return text === undefined ? { why: 'There is no such text: the journal has no such text.' } : { text };
-    };
-    const open = journal === undefined ? null : { file: journalFile, places, textOf };
-    const answers = new Map<string, HeldAnswer[1]>();
-    const sought = new StepPlaces();
-    let row = 0;
-    for (const event of placedEvents(traceFile.walk(0))) {
-      answers.set(`row/${row}`, textsOf(event === null ? null : sought.take(event), open));
-      row += 1;
+/** What the server answers at the path of a session; undefined where it has none. */
+export async function answerAt(recorded: Recorded, path: string): Promise<unknown> {
+  const [what = '', about = ''] = path.split('/');
+  const texts = new SessionTexts();
+  return await withFiles(recorded, async (session) => {
+    switch (what) {
+      case 'detail':
+        return (await texts.ofRow(session, Number(about))) ?? undefined;
+      case 'result':
+        return await texts.ofTask(session, about);
+      case 'find':
+        return await texts.find(session, about);
+      case 'search':
+        return await texts.search(session, about);
+      case 'changes':
+        return await texts.changes(session);
+      case 'steps':
+        return await texts.steps(session);
+      default:
+        return undefined;
     }
-    for (const [task] of places.results()) answers.set(`result/${task}`, resultOf(task, open));
-    return answers;
   });
 }
 
-export async function stepsIn(journal: string | Buffer | undefined): Promise<readonly JournalStep[]> {
-  return await withFiles({ trace: '', journal: journal ?? '' }, async (_trace, file) => await stepsOf(file));
+/** The texts of the elements of an exported page. */
+export async function heldOf(recorded: Recorded): Promise<Readonly<Record<'rows' | 'lines' | 'answers', string>>> {
+  return await withFiles(recorded, async (session) => {
+    const [trace, file] = [session.openTrace(), session.openJournal()];
+    if (trace === null) throw new Error('there is a trace');
+    const rows = [...rowsOf(trace, (line) => line.toString('utf8'))].join('');
+    const places = new JournalPlaces();
+    if (file !== null) await places.goOn(file);
+    const journal = file === null ? null : { file, places, textOf: textsIn(recorded) };
+    const sought = new StepPlaces();
+    let lines = '';
+    let row = 0;
+    for (const line of eachLine(trace, 0)) {
+      if (line === null) continue;
+      const event = placedEvent(line);
+      const texts = textsOf(event === null ? null : sought.take(event), journal);
+      lines += `${JSON.stringify({ ...detailOf(line.line.toString('utf8'), row), ...texts })}\n`;
+      row += 1;
+    }
+    const answers: HeldAnswer[] = [['changes', await changesIn(trace)]];
+    for (const [task] of places.results()) answers.push([`result/${task}`, resultOf(task, journal)]);
+    trace.close();
+    file?.close();
+    return { rows, lines, answers: answers.map((answer) => `${JSON.stringify(answer)}\n`).join('') };
+  });
+}
+
+function textsIn({ bodies }: Recorded): OpenJournal['textOf'] {
+  return (sha256) => {
+    const text = bodies?.get(sha256);
+    return text === undefined ? { why: 'There is no such text: the journal has no such text.' } : { text };
+  };
 }
 
 async function withFiles<Value>(
-  texts: Readonly<Record<'trace' | 'journal', string | Buffer>>,
-  use: (trace: LineFile, journal: LineFile) => Promise<Value>,
+  { trace, journal, bodies }: Recorded,
+  use: (session: ViewedSession) => Promise<Value>,
 ): Promise<Value> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-record-'));
-  const [trace, journal] = (['trace', 'journal'] as const).map((name) => {
-    writeFileSync(join(folder, name), texts[name]);
-    return new LineFile(openSync(join(folder, name), 'r'));
-  });
-  if (trace === undefined || journal === undefined) throw new Error('there are two files');
+  writeFileSync(join(folder, 'trace'), trace);
+  writeFileSync(join(folder, 'journal'), journal ?? '');
+  const open = (name: string): LineFile => new LineFile(openSync(join(folder, name), 'r'));
+  const body = (sha256: string): BodyReading => {
+    const text = bodies?.get(sha256);
+    return text === undefined ? { kind: 'damaged', why: 'the journal has no such text' } : { kind: 'text', text };
+  };
+  const session = {
+    id: 'ses_x',
+    openTrace: () => open('trace'),
+    openJournal: () => (journal === undefined ? null : open('journal')),
+    openReader: () => ({ reader: { body } as unknown as JournalReader, close: () => {} }),
+  };
   try {
-    return await use(trace, journal);
+    return await use(session as unknown as ViewedSession);
   } finally {
-    trace.close();
-    journal.close();
     rmSync(folder, { recursive: true });
   }
 }

@@ -11,11 +11,16 @@ function line(type: string, at: number, fields: object): string {
   return `${JSON.stringify({ event_type: type, event_id: `evt_${String(at).padStart(32, '0')}`, session_id: 'ses_live', timestamp: start + at, ...fields })}\n`;
 }
 
+interface Writer {
+  write(text: string): unknown;
+  end(): unknown;
+}
+
 /** A stream that is open, and what may be written to it later. */
 class OpenStream {
-  #response: ServerResponse | null = null;
+  #response: Writer | null = null;
 
-  open(response: ServerResponse): void {
+  open(response: Writer): void {
     this.#response = response;
   }
 
@@ -29,7 +34,7 @@ class OpenStream {
 }
 
 export interface RunningCapsule {
-  readonly trace: (response: ServerResponse) => void;
+  readonly trace: (trace: Writer) => void;
   readonly now: (response: ServerResponse) => void;
   /** The question was answered: what the capsule tells then. */
   answered(): void;

@@ -2,21 +2,28 @@
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { openSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
+import { OpenBody } from '@svc/kit/http/open-body.ts';
+import { followRows } from '@svc/svc/cli/view/follow-rows.ts';
 import { grantedIn } from '@svc/svc/cli/view/recorded-grants.ts';
+import { LineFile } from '@svc/svc/journal/line-file.ts';
+import { RowBlocks } from '@svc/svc/cli/view/rows/row-blocks.ts';
 import type { ViewedComparison, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import { manifest } from './made-session.ts';
 import { documentOf } from './page-document.ts';
-import { answersOf, stepsIn } from './record-answers.ts';
+import { answerAt } from './record-answers.ts';
 
 export interface StandInSession {
   readonly id: string;
   readonly row?: Readonly<Record<string, unknown>>;
   readonly facts?: Readonly<Record<string, unknown>>;
-  /** What `GET …/trace` answers; a function gets the answer, and writes and ends it. */
-  readonly trace: string | Buffer | ((response: ServerResponse) => void);
+  /** Of which `GET …/rows` answers the rows; a function gets what takes it, and writes and ends it. */
+  readonly trace: string | Buffer | ((trace: TraceWriter) => void);
+  /** A file that holds the trace in its place. */
+  readonly file?: string;
   readonly journal?: string | Buffer;
   readonly bodies?: ReadonlyMap<string, string>;
   readonly files?: ReadonlyMap<string, string | Buffer>;
@@ -155,21 +162,30 @@ async function serveSession(
         ...session.facts,
       });
       return;
-    case 'trace':
+    case 'rows': {
       response.writeHead(200, { 'content-type': 'application/x-ndjson' });
-      if (typeof session.trace === 'function') session.trace(response);
-      else response.end(Buffer.from(session.trace).subarray(from));
+      if (session.file !== undefined) {
+        await rowsOfFile(session.file, from, response);
+        return;
+      }
+      const rows = new TraceWriter(session, from, response);
+      if (typeof session.trace === 'function') session.trace(rows);
+      else rows.end(session.trace.toString());
       return;
-    case 'row':
-    case 'result': {
-      const answer = (await answersOfSession(session)).get(`${what}/${rest}`);
+    }
+    case 'detail':
+    case 'result':
+    case 'find':
+    case 'search':
+    case 'changes':
+    case 'steps': {
+      const { trace, journal, bodies } = session;
+      const known = { trace: typeof trace === 'function' ? (written.get(session) ?? '') : trace, journal, bodies };
+      const answer = await answerAt(known, `${what}/${rest}`);
       if (answer === undefined) refuse(response, 404, 'There is no such line.');
       else json(response, answer);
       return;
     }
-    case 'steps':
-      json(response, await stepsIn(session.journal));
-      return;
     case 'files':
       json(response, {
         files: [...(session.files ?? [])].map(([path, content]) => ({ path, bytes: Buffer.byteLength(content) })),
@@ -198,13 +214,67 @@ async function serveSession(
   }
 }
 
-const answers = new WeakMap<StandInSession, ReturnType<typeof answersOf>>();
+async function rowsOfFile(path: string, from: number, response: ServerResponse): Promise<void> {
+  const file = new LineFile(openSync(path, 'r'));
+  try {
+    await followRows({ file, from, isLive: () => false }, new OpenBody(response));
+    response.end();
+  } finally {
+    file.close();
+  }
+}
 
-async function answersOfSession(session: StandInSession): ReturnType<typeof answersOf> {
-  const { trace, journal, bodies } = session;
-  const known = answers.get(session) ?? answersOf({ trace: typeof trace === 'function' ? '' : trace, journal, bodies });
-  answers.set(session, known);
-  return await known;
+/** What was written of traces that come bit by bit. */
+const written = new WeakMap<StandInSession, string>();
+
+/** Between two looks at a trace that grows. */
+const lookMs = 40;
+
+/** Takes the text of a trace, and answers with rows as the server does. */
+export class TraceWriter {
+  readonly #session: StandInSession;
+  readonly #from: number;
+  readonly #response: ServerResponse;
+  readonly #blocks = new RowBlocks();
+  #rest = '';
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(session: StandInSession, from: number, response: ServerResponse) {
+    written.set(session, '');
+    this.#session = session;
+    this.#from = from;
+    this.#response = response;
+  }
+
+  write(text: string): void {
+    written.set(this.#session, `${written.get(this.#session) ?? ''}${text}`);
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) {
+      this.#blocks.add(line);
+      if (this.#blocks.count === this.#from) this.#blocks.take();
+    }
+    this.#timer ??= setTimeout(() => this.#tell(), lookMs);
+  }
+
+  end(text = ''): void {
+    this.write(text);
+    this.#tell();
+    this.#response.end();
+  }
+
+  /** The connection breaks off behind what was written. */
+  cut(): void {
+    this.#tell();
+    setTimeout(() => this.#response.destroy(), 20);
+  }
+
+  #tell(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const block = this.#blocks.take();
+    if (block !== null) this.#response.write(`${JSON.stringify(block)}\n`);
+  }
 }
 
 function json(response: ServerResponse, value: unknown): void {

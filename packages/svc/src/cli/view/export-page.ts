@@ -13,19 +13,23 @@ import { removeLeftovers } from '@svc/kit/files/scratch-folder.ts';
 import { temporaryPrefix } from '@svc/kit/files/temporary-name.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
-import type { HeldFacts, HeldAnswer, ViewedFile } from '@svc/protocol/viewed-session.ts';
+import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
+import type { HeldAnswer, HeldFacts, ViewedFile } from '@svc/protocol/viewed-session.ts';
 import type { JournalReader } from '../../journal/journal-reader.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import { ExportSize } from '../trace/export-limits.ts';
 import { thisUser } from '../trace/recorded-sessions.ts';
+import { eachLine } from './each-line.ts';
+import { rowsOf } from './follow-rows.ts';
 import { JournalPlaces } from './journal-places.ts';
 import { dataEnd, dataElement, dataStart, exportedParts, type BuiltPage } from './page-document.ts';
-import { type FullText, hashOf, resultOf, textIn, textsOf } from './row-texts.ts';
+import { type FullText, hashOf, type OpenJournal, resultOf, textIn, textsOf } from './row-texts.ts';
+import { detailOf } from './rows/line-detail.ts';
 import { filesOf, openViewedFile } from './session-files.ts';
 import { type Sought, StepPlaces } from './step-places.ts';
-import { placedEvents } from './trace-index.ts';
+import { placedEvent } from './trace-index.ts';
+import { changesIn } from './trace-lookups.ts';
 import { SessionLooks, viewedFacts, type ViewedSession } from './viewed-session.ts';
-import { WholeLines } from './whole-lines.ts';
 
 /** What an exported page brings beside its trace. */
 export interface Added {
@@ -49,8 +53,6 @@ interface ExportRequest {
 }
 
 const mostFileBytes = 16 * 1024 * 1024;
-/** A longer line is redacted in parts. */
-const longestLine = 64 * 1024 * 1024;
 
 /** Replaces the file as a whole: after a crash it is the old one or the new one. `E-RUN-068` for more than an export may hold. */
 export async function exportPage(request: ExportRequest): Promise<Added> {
@@ -85,8 +87,9 @@ async function* documentOf(
   yield Buffer.from(before);
   const facts = await exportedFacts(session, { looks: parts.looks, hasFiles: files.length > 0 });
   yield Buffer.from(dataElement('svc-facts', Buffer.from(redactor.redact(JSON.stringify(facts))).toString('base64')));
-  yield* packed('svc-trace', parts.trace());
-  if (parts.hasJournal) yield* packed('svc-texts', parts.texts());
+  yield* packed('svc-rows', parts.rows());
+  yield* packed('svc-lines', parts.lines());
+  yield* packed('svc-answers', parts.answers());
   if (files.length > 0) yield* packed('svc-files', parts.files(files));
   yield Buffer.from(after);
 }
@@ -140,10 +143,6 @@ class SessionParts {
     this.#open = bodies ? session.openReader() : null;
   }
 
-  get hasJournal(): boolean {
-    return this.#journal !== null;
-  }
-
   /** Before all else. */
   async look(): Promise<void> {
     if (this.#journal !== null) await this.#places.goOn(this.#journal);
@@ -166,25 +165,23 @@ class SessionParts {
     return { texts, files: files.length, bytes };
   }
 
-  *trace(): Generator<Buffer> {
+  *rows(): Generator<Buffer> {
     if (this.#trace === null) return;
-    const lines = new WholeLines(this.#trace);
-    let at = 0;
-    do {
-      for (const end = lines.end(); at < end;) {
-        const piece = lines.linesAt(at, end, longestLine) ?? this.#trace.readAt(at, Math.min(longestLine, end - at));
-        if (piece.length === 0) return;
-        at += piece.length;
-        yield this.#redacted(piece);
-      }
-    } while (lines.isBehind);
+    for (const block of rowsOf(this.#trace, (line) => this.#textOfLine(line))) yield Buffer.from(block);
   }
 
-  /** For each line of the trace that leads to the journal what it came to, then the same of tasks. */
-  *texts(): Generator<Buffer> {
-    if (this.#journal === null) return;
-    const journal = { file: this.#journal, places: this.#places, textOf: (sha256: string) => this.#textOfHash(sha256) };
-    for (const { row, sought } of this.#sought()) yield this.#held([`row/${row}`, textsOf(sought, journal)]);
+  /** All that is shown of each line of the trace. */
+  *lines(): Generator<Buffer> {
+    const journal = this.#openJournal();
+    for (const { row, line, sought } of this.#sought())
+      yield this.#held({ ...detailOf(this.#textOfLine(line), row), ...textsOf(sought, journal) });
+  }
+
+  /** What else a page asks, by the paths of the session. */
+  async *answers(): AsyncGenerator<Buffer> {
+    const journal = this.#openJournal();
+    const changes = this.#trace === null ? [] : await changesIn(this.#trace);
+    yield this.#held(['changes', changes]);
     for (const [task] of this.#places.results())
       yield this.#held([`result/${encodeURIComponent(task)}`, resultOf(task, journal)]);
   }
@@ -214,14 +211,14 @@ class SessionParts {
     }
   }
 
-  /** Lines of the trace that lead to the journal. */
-  *#sought(): Generator<{ readonly row: number; readonly sought: Sought }> {
+  *#sought(): Generator<{ readonly row: number; readonly line: Buffer; readonly sought: Sought | null }> {
     if (this.#trace === null) return;
     const places = new StepPlaces();
     let row = 0;
-    for (const event of placedEvents(this.#trace.walk(0))) {
-      const sought = event === null ? null : places.take(event);
-      if (sought !== null) yield { row, sought };
+    for (const each of eachLine(this.#trace, 0)) {
+      if (each === null) continue;
+      const event = placedEvent(each);
+      yield { row, line: each.line, sought: event === null ? null : places.take(event) };
       row += 1;
     }
   }
@@ -232,8 +229,17 @@ class SessionParts {
     return 'why' in full ? full : { text: this.#redactor.redact(full.text) };
   }
 
-  #held(answer: HeldAnswer): Buffer {
-    return this.#redacted(this.#line(answer));
+  #openJournal(): OpenJournal | null {
+    if (this.#journal === null) return null;
+    return { file: this.#journal, places: this.#places, textOf: (sha256) => this.#textOfHash(sha256) };
+  }
+
+  #textOfLine(line: Buffer): string {
+    return this.#redactor.redact(line.toString('utf8'));
+  }
+
+  #held(answer: HeldAnswer | StepDetail): Buffer {
+    return Buffer.from(this.#redactor.redact(`${JSON.stringify(answer)}\n`));
   }
 
   /** Null for what is no text, has grown too long, or is gone. */
@@ -246,13 +252,6 @@ class SessionParts {
     } finally {
       release(file.descriptor);
     }
-  }
-
-  #redacted(bytes: Buffer): Buffer {
-    const text = bytes.toString('utf8');
-    const redacted = this.#redactor.redact(text);
-    // What holds no secret stays the bytes that it is, also where those are no text.
-    return redacted === text ? bytes : Buffer.from(redacted);
   }
 
   #line(value: object): Buffer {

@@ -17,7 +17,7 @@ const passedBytes = 8 * 1024 * 1024;
 
 export interface Followed {
   readonly file: LineFile;
-  /** Where the answer begins: so many of its bytes are not put. */
+  /** Where the answer begins: so many of its bytes, or of its rows, are not put. */
   readonly from: number;
   /** Whether the session may write more. */
   readonly isLive: () => boolean;
@@ -59,7 +59,7 @@ export async function followJournal({ file, from, isLive }: Followed, body: Open
 }
 
 /** Looks once more after the end: what the session wrote last was written before it was gone. */
-async function whileLive(isLive: () => boolean, { gone }: OpenBody, look: () => Promise<void>): Promise<void> {
+export async function whileLive(isLive: () => boolean, { gone }: OpenBody, look: () => Promise<void>): Promise<void> {
   let [lives, looks] = [isLive(), 0];
   for (;;) {
     await look();

@@ -5,6 +5,7 @@ import { type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import type { JournalStep } from '@svc/protocol/viewed-session.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import { journalVersion } from '../../journal/records.ts';
+import { eachLine } from './each-line.ts';
 
 /** A journal may have any number of steps, tasks and answers: what comes behind so many has no texts in a page. */
 const [mostSteps, mostTasks, mostListed] = [500_000, 100_000, 100_000];
@@ -83,13 +84,13 @@ export class JournalPlaces {
       [this.#steps, this.#results, this.#answers] = [new Map(), new Map(), new Map()];
       [this.#stepCount, this.#answerCount, this.#version, this.#byte] = [0, 0, null, 0];
     }
-    let turn = this.#byte + turnBytes;
-    for (const { record, byte, next } of readRecords(file, this.#byte)) {
-      if (record !== null) this.#take(record, byte);
-      this.#byte = next;
-      if (next < turn) continue;
-      turn = next + turnBytes;
-      await ownTurn();
+    for (const read of readRecords(file, this.#byte)) {
+      if (read === null) {
+        await ownTurn();
+        continue;
+      }
+      if (read.record !== null) this.#take(read.record, read.byte);
+      this.#byte = read.next;
     }
   }
 
@@ -127,8 +128,13 @@ export class JournalPlaces {
 export async function stepsOf(file: LineFile): Promise<readonly JournalStep[]> {
   const steps = new Map<string, { -readonly [Key in keyof JournalStep]: JournalStep[Key] }>();
   const tasks = new Map<string, number>();
-  let [isKnown, turn] = [false, turnBytes];
-  for (const { record, next } of readRecords(file, 0)) {
+  let isKnown = false;
+  for (const read of readRecords(file, 0)) {
+    if (read === null) {
+      await ownTurn();
+      continue;
+    }
+    const { record } = read;
     if (record?.['k'] === 'open') isKnown = record['version'] === journalVersion;
     const place = textIn(record?.['e'], longestPlace);
     const step = steps.get(place);
@@ -150,9 +156,6 @@ export async function stepsOf(file: LineFile): Promise<readonly JournalStep[]> {
       step.ms = msIn(record['ms']);
       step.failed = record['error'] === true;
     }
-    if (next < turn) continue;
-    turn = next + turnBytes;
-    await ownTurn();
   }
   return [...steps.values()];
 }
@@ -172,18 +175,20 @@ interface ReadRecord {
   readonly next: number;
 }
 
-function* readRecords(file: LineFile, from: number): Generator<ReadRecord> {
-  const cursor = file.walk(from);
-  for (;;) {
-    while (cursor.next()) {
-      const { line, offset: byte } = cursor;
-      const isPassed = passed.test(line.toString('latin1', 0, 40));
-      const record = isPassed ? null : parseJsonObject(line.toString('utf8'));
-      yield { record, byte, next: byte + line.length + 1 };
+/** Null where others should have their turn. */
+function* readRecords(file: LineFile, from: number): Generator<ReadRecord | null> {
+  let turn = from + turnBytes;
+  for (const each of eachLine(file, from)) {
+    if (each === null) {
+      yield null;
+      continue;
     }
-    if (!cursor.isTooLong || !cursor.skip()) return;
-    const next = cursor.offset - cursor.start + cursor.end + 1;
-    yield { record: null, byte: next, next };
+    const { line, isWhole, byte, next } = each;
+    const isPassed = !isWhole || passed.test(line.toString('latin1', 0, 40));
+    yield { record: isPassed ? null : parseJsonObject(line.toString('utf8')), byte, next };
+    if (next < turn) continue;
+    turn = next + turnBytes;
+    yield null;
   }
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import type { ShownText } from '@svc/protocol/shown-text.ts';
+import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
 import type { StepTexts } from '@svc/protocol/viewed-session.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
@@ -90,7 +91,15 @@ const nothing = (why: string, step: number | null = null): StepTexts => ({
 
 async function rowsOf(viewed: ViewedSession, rows: readonly number[]): Promise<readonly StepTexts[]> {
   const texts = new SessionTexts();
-  return await Promise.all(rows.map(async (row) => await texts.ofRow(viewed, row)));
+  return await Promise.all(rows.map(async (row) => textsIn(await texts.ofRow(viewed, row))));
+}
+
+function textsIn(detail: StepDetail | null): StepTexts {
+  return { step: detail?.step ?? null, parts: detail?.parts ?? [] };
+}
+
+async function stepOf(texts: SessionTexts, viewed: ViewedSession, row: number): Promise<number | null> {
+  return (await texts.ofRow(viewed, row))?.step ?? null;
 }
 
 describe('the texts of a session', () => {
@@ -158,12 +167,12 @@ describe('the texts of a session', () => {
   it('are those that came since the last time, also where a file is another one', async () => {
     const { viewed, write } = session(trace.slice(0, 3), journal.slice(0, 4));
     const texts = new SessionTexts();
-    expect([(await texts.ofRow(viewed, 2)).step, (await texts.ofRow(viewed, 3)).step]).toEqual([1, null]);
+    expect([await stepOf(texts, viewed, 2), await stepOf(texts, viewed, 3)]).toEqual([1, null]);
     write('trace', `${trace.join('\n')}\n`);
     write('journal', `${journal.map((record) => JSON.stringify(record)).join('\n')}\n`);
-    expect([(await texts.ofRow(viewed, 4)).step, (await texts.ofRow(viewed, 3)).step]).toEqual([3, 2]);
+    expect([await stepOf(texts, viewed, 4), await stepOf(texts, viewed, 3)]).toEqual([3, 2]);
     write('trace', `${trace.slice(1, 3).join('\n')}\n`);
-    expect((await texts.ofRow(viewed, 1)).step).toBe(1);
+    expect(await stepOf(texts, viewed, 1)).toBe(1);
   });
 
   it('are found from a place near to each of many lines', async () => {
@@ -197,6 +206,56 @@ describe('the texts of a session', () => {
       nothing('The journal was written by a later version of svc, and is not read.'),
     ]);
     expect(await new SessionTexts().steps(later)).toEqual([]);
+  });
+});
+
+describe('the lines of a session', () => {
+  const lines = [
+    line('shell', { event_id: 'evt_1', is_error: false, exit_code: null, arguments: { command: 'echo "One"' } }),
+    line('shell', { content: { text: ['a task of ERROR null \\o/'] } }),
+    line('tool_call', {
+      event_id: 'evt_3',
+      task_id: 'tsk_2',
+      arguments: { command: 'write', path: 'C:\\Temp', content: 'b\n' },
+    }),
+    '{"error": task',
+    `{"event_type":"x","a":${'['.repeat(10_000)}"error"${']'.repeat(10_000)}}`,
+    line('plan_step', { kind: 'tool', outcome: 'failed', arguments: { command: 'write', path: 'p', content: 'b' } }),
+  ];
+
+  it('are searched in what they say, not in the words that they are made of', async () => {
+    const { viewed } = session(lines);
+    const texts = new SessionTexts();
+    const found = async (words: string): Promise<readonly number[]> => await texts.search(viewed, words);
+    expect(await found('error')).toEqual([1, 3]);
+    expect(await found('task')).toEqual([1, 3]);
+    expect(await found('null')).toEqual([1]);
+    expect(await found('"one"')).toEqual([0]);
+    expect(await found('c:\\temp')).toEqual([2]);
+    expect(await found('event_type')).toEqual([]);
+  });
+
+  it('are found by their ids, and say what became of files', async () => {
+    const { viewed } = session(lines);
+    const texts = new SessionTexts();
+    const find = async (id: string): Promise<number> => await texts.find(viewed, id);
+    expect([await find('evt_3'), await find('evt_none'), await find('"')]).toEqual([2, -1, -1]);
+    expect(await texts.changes(viewed)).toEqual([{ path: 'C:\\Temp', added: 1, removed: 0, rows: [2] }]);
+  });
+
+  it('are all there of one, with what it came to', async () => {
+    const { viewed } = session(trace);
+    expect(await new SessionTexts().ofRow(viewed, 3)).toEqual({
+      row: 3,
+      eventId: null,
+      facts: [['Turn', '1']],
+      arguments: null,
+      edit: null,
+      texts: [],
+      line: text(JSON.stringify(JSON.parse(trace[3] ?? ''), null, 2)),
+      ...output('a.ts\n', 2),
+    });
+    expect(await new SessionTexts().ofRow(viewed, 7)).toBe(null);
   });
 });
 

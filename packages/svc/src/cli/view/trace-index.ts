@@ -2,9 +2,9 @@
 
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
-import type { LineCursor } from '../../journal/line-cursor.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import { typeOfLine } from '../trace/trace-events.ts';
+import { eachLine, type WalkedLine } from './each-line.ts';
 import { placedTypes, type Sought, StepPlaces } from './step-places.ts';
 
 /** So far apart are the places that are kept, from which a line is walked to. */
@@ -19,14 +19,20 @@ interface Mark {
   readonly places: StepPlaces;
 }
 
+export interface FoundLine {
+  readonly text: string;
+  /** Null for a line of no step. */
+  readonly sought: Sought | null;
+}
+
 /** One trace, which is walked through once however often it is asked for and however long it grows. */
 export class TraceIndex {
   #marks: Mark[] = [];
   #end: Mark = { row: 0, byte: 0, places: new StepPlaces() };
   #walking: Promise<void> = Promise.resolve();
 
-  /** What of the journal a line leads to; null for one of no step, and for one that is not there. */
-  async sought(file: LineFile, row: number): Promise<Sought | null> {
+  /** Null for one that is not there. */
+  async line(file: LineFile, row: number): Promise<FoundLine | null> {
     // One behind the other; what one fails of is told to who asked for it.
     const walking = this.#walking.then(async () => await this.#walkTo(file, row));
     this.#walking = walking.catch(() => {});
@@ -35,9 +41,14 @@ export class TraceIndex {
     if (mark === undefined || row >= this.#end.row) return null;
     const places = mark.places.copy();
     let at = mark.row;
-    for (const event of placedEvents(file.walk(mark.byte))) {
+    for (const line of eachLine(file, mark.byte)) {
+      if (line === null) {
+        await ownTurn();
+        continue;
+      }
+      const event = placedEvent(line);
       const sought = event === null ? null : places.take(event);
-      if (at === row) return sought;
+      if (at === row) return { text: line.line.toString('utf8'), sought };
       at += 1;
     }
     return null;
@@ -49,30 +60,26 @@ export class TraceIndex {
       this.#end = { row: 0, byte: 0, places: new StepPlaces() };
     }
     const { places } = this.#end;
-    const cursor = file.walk(this.#end.byte);
+    if (this.#end.row > row) return;
     let turn = this.#end.byte + turnBytes;
-    for (const event of placedEvents(cursor)) {
+    for (const line of eachLine(file, this.#end.byte)) {
+      if (line === null || line.byte >= turn) {
+        turn = this.#end.byte + turnBytes;
+        await ownTurn();
+      }
+      if (line === null) continue;
       const { row: at, byte } = this.#end;
       if (byte >= (this.#marks.at(-1)?.byte ?? -markBytes) + markBytes)
         this.#marks.push({ row: at, byte, places: places.copy() });
+      const event = placedEvent(line);
       if (event !== null) places.take(event);
-      this.#end = { row: at + 1, byte: cursor.offset - cursor.start + cursor.end + 1, places };
+      this.#end = { row: at + 1, byte: line.next, places };
       if (at >= row) return;
-      if (byte < turn) continue;
-      turn = byte + turnBytes;
-      await ownTurn();
     }
   }
 }
 
-/** For each line what it tells of; null where that is no step, and for a line that is too long to be read. */
-export function* placedEvents(cursor: LineCursor): Generator<JsonObject | null> {
-  for (;;) {
-    while (cursor.next()) {
-      const { line } = cursor;
-      yield placedTypes.has(typeOfLine(line)) ? parseJsonObject(line.toString('utf8')) : null;
-    }
-    if (!cursor.isTooLong || !cursor.skip()) return;
-    yield null;
-  }
+/** What a line tells of; null where that is no step, and for a line that is too long to be read. */
+export function placedEvent({ line, isWhole }: WalkedLine): JsonObject | null {
+  return isWhole && placedTypes.has(typeOfLine(line)) ? parseJsonObject(line.toString('utf8')) : null;
 }

@@ -17,6 +17,7 @@ import { passCall } from './capsule-relay.ts';
 import { Comparisons } from './comparisons.ts';
 import { EventRelay } from './event-relay.ts';
 import { type Followed, followJournal, followTrace } from './follow.ts';
+import { followRows } from './follow-rows.ts';
 import { tellNow } from './live-relay.ts';
 import { type BuiltPage, pagePolicy } from './page-document.ts';
 import { filesOf, openViewedFile } from './session-files.ts';
@@ -151,8 +152,19 @@ class SessionAnswers {
         return jsonReply(await filesOf(session, this.#looks));
       case 'steps':
         return this.#bounded(JSON.stringify(await this.#found.steps(session)));
-      case 'row/':
-        return this.#bounded(JSON.stringify(await this.#found.ofRow(session, rowOf(rest ?? ''))));
+      case 'rows':
+        return this.#follow(session.openTrace(), { session, query, follow: followRows });
+      case 'changes':
+        return this.#bounded(JSON.stringify(await this.#found.changes(session)));
+      case 'find/':
+        return jsonReply(await this.#found.find(session, rest ?? ''));
+      case 'search/':
+        return this.#bounded(JSON.stringify(await this.#found.search(session, decoded(rest ?? ''))));
+      case 'detail/': {
+        const detail = await this.#found.ofRow(session, rowOf(rest ?? ''));
+        if (detail === null) throw notThere('The trace has no such line.');
+        return this.#bounded(JSON.stringify(detail));
+      }
       case 'result/':
         return this.#bounded(JSON.stringify(await this.#found.ofTask(session, decoded(rest ?? ''))));
       case 'body/':

@@ -1,8 +1,8 @@
 /** Reads what a session began with: its capsule and its containment. */
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
-import type { SessionStart } from '../messages.ts';
-import { objectIn, textIn } from '../trace/checked.ts';
+import type { SessionStart } from '@svc/protocol/viewed-rows.ts';
+import { objectIn, textIn } from './checked.ts';
 
 /** Of a `session_start`; what is missing or of another form is empty. */
 export function startOfSession(event: JsonObject): SessionStart {

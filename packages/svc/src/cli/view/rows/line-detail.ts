@@ -2,10 +2,10 @@
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { mostShown, type ShownText, shownText } from '@svc/protocol/shown-text.ts';
-import type { LineDetail } from '../messages.ts';
-import { parseLine, prettyJson, preview, textIn, textOrNull } from '../trace/checked.ts';
-import { editOf } from '../trace/file-edit.ts';
-import { count, duration, moment, size } from '../text/words.ts';
+import type { LineDetail } from '@svc/protocol/viewed-rows.ts';
+import { parseLine, prettyJson, preview, textIn, textOrNull } from './checked.ts';
+import { editOf } from './file-edit.ts';
+import { shownCount } from '../../trace/shown-values.ts';
 
 /** Never throws, whatever the line holds. */
 export function detailOf(line: string, row: number): LineDetail {
@@ -39,23 +39,20 @@ function factsOf(event: JsonObject): LineDetail['facts'] {
   return Object.entries(event)
     .slice(0, mostFacts)
     .flatMap(([key, value]): LineDetail['facts'] => {
-      const shown = passedOver.has(key) || value === false || value === null ? '' : factOf(key, value);
-      return shown === '' ? [] : [[labelOf(key.slice(0, longestFact)), shown]];
+      const label = labelOf(key.slice(0, longestFact));
+      if (passedOver.has(key) || value === false || value === null || value === '') return [];
+      if (value === true) return [[label, 'yes']];
+      // A port is a name.
+      if (typeof value !== 'number' || key === 'port') return [[label, preview(value, longestFact)]];
+      if (key === 'timestamp' || key === 'start_ms') return [[label, value, 'at']];
+      if (key.endsWith('_ms')) return [[label, value, 'ms']];
+      return /(?:^|_)bytes(?:_|$)/.test(key) ? [[label, value, 'bytes']] : [[label, shownCount(value)]];
     });
 }
 
 function labelOf(key: string): string {
   const words = key === 'ttfb_ms' ? 'first byte after' : key.replace(/_ms$/, '').replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-function factOf(key: string, value: unknown): string {
-  if (value === true) return 'yes';
-  // A port is a name.
-  if (typeof value !== 'number' || key === 'port') return preview(value, longestFact);
-  if (key === 'timestamp' || key === 'start_ms') return moment(value);
-  if (key.endsWith('_ms')) return duration(value);
-  return /(?:^|_)bytes(?:_|$)/.test(key) ? size(value) : count(value);
 }
 
 /** Longer texts of an event, and whether they say why something went wrong. */

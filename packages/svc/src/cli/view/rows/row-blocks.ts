@@ -1,11 +1,11 @@
 /** Makes columns of the lines of a trace, and keeps what is needed to say which task and which child a row belongs to. */
 
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
-import type { Block, Child, EndedTask, NewTask } from '../messages.ts';
-import { countIn, objectIn, textIn, textOrNull } from '../trace/checked.ts';
-import * as kinds from '../trace/kind-numbers.ts';
-import * as flags from '../trace/row-flags.ts';
-import { longestStepMs, readLine, type Row, taskText } from '../trace/read-line.ts';
+import type { Block, Child, EndedTask, NewTask } from '@svc/protocol/viewed-rows.ts';
+import { countIn, objectIn, textIn, textOrNull } from './checked.ts';
+import * as kinds from '@svc/protocol/row-kinds.ts';
+import * as flags from '@svc/protocol/row-flags.ts';
+import { longestStepMs, readLine, type Row, taskText } from './read-line.ts';
 import { startOfSession } from './session-start.ts';
 
 interface Fresh {
@@ -32,71 +32,67 @@ function nothingFresh(): Fresh {
   return { ...lists, ...others, sessionStart: null, hasEvidence: false };
 }
 
+/** A trace may name any number of things: of tasks and delegations behind so many, rows are of none. */
+const [mostNames, mostKept] = [50_000, 200_000];
+
 /** Reads the lines of one trace in their order. */
 export class RowBlocks {
-  /** Of all rows that were read, for questions that come later. */
-  readonly kinds: number[] = [];
-  readonly tasks: number[] = [];
-  readonly taskIds: string[] = [];
+  #count = 0;
   readonly #tasks = new Map<string, number>();
   readonly #names = new Map<string, number>();
   /** When delegations began, by their ids. */
   readonly #delegated = new Map<string, number>();
+  #nameCount = 0;
   #origin: number | null = null;
   #last = 0;
   #hasStart = false;
   #fresh = nothingFresh();
 
-  add(lines: readonly string[]): void {
+  /** Lines that were read. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Whether there are rows that were not taken. */
+  get hasMore(): boolean {
+    return this.#fresh.details.length > 0;
+  }
+
+  add(line: string): void {
     const fresh = this.#fresh;
-    for (const line of lines) {
-      const row = readLine(line);
-      const at = this.#timeOf(row.at);
-      const duration = row.durationMs || this.#delegationMs(row, at);
-      const task = this.#taskOf(row, fresh);
-      fresh.kind.push(row.kind);
-      fresh.flags.push(row.flags);
-      fresh.start.push(this.#startOf(row, at, duration));
-      fresh.duration.push(duration);
-      fresh.task.push(task);
-      fresh.input.push(row.inputTokens);
-      fresh.output.push(row.outputTokens);
-      fresh.name.push(this.#nameOf(row.name, fresh));
-      fresh.details.push(row.detail);
-      this.#note(row, { task, row: this.kinds.length, at }, fresh);
-      this.kinds.push(row.kind);
-      this.tasks.push(task);
-    }
+    const row = readLine(line);
+    const at = this.#timeOf(row.at);
+    const duration = row.durationMs || this.#delegationMs(row, at);
+    const task = this.#taskOf(row, fresh);
+    fresh.kind.push(row.kind);
+    fresh.flags.push(row.flags);
+    fresh.start.push(this.#startOf(row, at, duration));
+    fresh.duration.push(duration);
+    fresh.task.push(task);
+    fresh.input.push(row.inputTokens);
+    fresh.output.push(row.outputTokens);
+    fresh.name.push(this.#nameOf(row.name, fresh));
+    fresh.details.push(row.detail);
+    this.#note(row, { task, row: this.#count, at }, fresh);
+    this.#count += 1;
   }
 
   /** The rows since the last call; null for none. */
   take(): Block | null {
-    const { sessionStart, hasEvidence, tasks, ends, children, names, details, ...lists } = this.#fresh;
-    const { length } = details;
+    const { sessionStart: start, hasEvidence, tasks, ends, children, ...lists } = this.#fresh;
+    const { length } = lists.details;
     if (length === 0) return null;
     this.#fresh = nothingFresh();
-    const rows = {
-      first: this.kinds.length - length,
-      kind: new Uint8Array(lists.kind),
-      flags: new Uint8Array(lists.flags),
-      start: new Float64Array(lists.start),
-      duration: new Float64Array(lists.duration),
-      task: new Int32Array(lists.task),
-      input: new Uint32Array(lists.input),
-      output: new Uint32Array(lists.output),
-      name: new Uint32Array(lists.name),
-      names,
-      details: details.join(''),
-      detailLengths: new Uint16Array(details.map((detail) => detail.length)),
-    };
-    return { kind: 'rows', rows, tasks, ends, children, start: sessionStart, hasEvidence };
+    return { rows: { first: this.#count - length, ...lists }, tasks, ends, children, start, hasEvidence };
   }
 
   #nameOf(name: string, fresh: Fresh): number {
     const known = this.#names.get(name);
     if (known !== undefined) return known;
-    const number = this.#names.size;
-    this.#names.set(name, number);
+    const number = this.#nameCount;
+    this.#nameCount += 1;
+    // One that is not kept is told again each time.
+    if (this.#names.size < mostNames) this.#names.set(name, number);
     fresh.names.push(name);
     return number;
   }
@@ -121,7 +117,7 @@ export class RowBlocks {
     if (id === null) return 0;
     const begun = this.#delegated.get(id);
     if (begun === undefined) {
-      this.#delegated.set(id, at);
+      if (this.#delegated.size < mostKept) this.#delegated.set(id, at);
       return 0;
     }
     return Math.max(0, at - begun);
@@ -131,13 +127,13 @@ export class RowBlocks {
     if (taskId === null) return -1;
     const known = this.#tasks.get(taskId);
     if (known !== undefined) return known;
+    if (this.#tasks.size === mostKept) return -1;
     const index = this.#tasks.size;
     this.#tasks.set(taskId, index);
-    this.taskIds.push(taskId);
     fresh.tasks.push({
       index,
       id: taskId,
-      firstRow: this.kinds.length,
+      firstRow: this.#count,
       text: (event === null ? '' : taskText(event)) || taskId,
       origin: textIn(event?.['origin'], 20) || 'user',
       isUntrusted: (bits & flags.untrusted) !== 0,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { changeOf } from './file-edit.ts';
-import { changedLines, folded, lineDiff } from './line-diff.ts';
+import { changedLines, lineDiff } from './line-diff.ts';
 
 describe('the difference of two texts', () => {
   it('has the lines that went and those that came, around what stayed', () => {
@@ -22,11 +22,6 @@ describe('the difference of two texts', () => {
     const before = Array.from({ length: 2000 }, (_, index) => `old ${index}`).join('\n');
     const after = Array.from({ length: 2000 }, (_, index) => `new ${index}`).join('\n');
     expect(changedLines(lineDiff(before, after))).toEqual({ added: 2000, removed: 2000 });
-  });
-
-  it('folds what is far from any change', () => {
-    const lines = lineDiff('1\n2\n3\n4\n5\n6\n7\n8\n9\n', '1\n2\n3\n4\n5\n6\n7\n8\nnine\n');
-    expect(folded(lines)).toEqual([5, [' ', '6'], [' ', '7'], [' ', '8'], ['-', '9'], ['+', 'nine']]);
   });
 });
 

@@ -1,4 +1,4 @@
-/** The kinds of rows that others ask for by their names: each is the place of its type in the list of `kinds.ts`, which a test holds. */
+/** The kinds of rows of a trace that a page asks for by their names: each is the place of its type in the list of who reads the lines, which a test holds. */
 
 export const sessionStart = 0;
 export const taskReceived = 1;
@@ -27,3 +27,20 @@ export const planCommand = 34;
 export const planChild = 35;
 /** The model was asked by a hook: that is no turn of a task. */
 export const hookModel = 36;
+/** A line that is no JSON object, or one without a type. */
+export const damaged = 254;
+/** A line of a type that this version does not know. */
+export const unknown = 255;
+
+/** A call of the model's answer: it has a place of its own in the journal. */
+export function isCall(kind: number): boolean {
+  return kind === tool || kind === skill || kind === command;
+}
+
+export function isModel(kind: number): boolean {
+  return kind === model || kind === hookModel;
+}
+
+export function isPlanStep(kind: number): boolean {
+  return kind === planStep || kind === planCommand || kind === planChild;
+}

@@ -12,10 +12,12 @@ import {
   textsIn,
   wholeOrNull,
 } from './checked.ts';
-import { count, counted, size } from '../text/words.ts';
-import * as kinds from './kind-numbers.ts';
-import { damagedKind, isModel, isPlanStep, kindOf, unknownKind } from './kinds.ts';
-import * as flags from './row-flags.ts';
+import * as kinds from '@svc/protocol/row-kinds.ts';
+import { isModel, isPlanStep } from '@svc/protocol/row-kinds.ts';
+import { betweenDetails } from '@svc/protocol/viewed-rows.ts';
+import { shownBytes, shownCount } from '../../trace/shown-values.ts';
+import { kindOf } from './event-kinds.ts';
+import * as flags from '@svc/protocol/row-flags.ts';
 
 /** What of a line is looked at for every row. */
 export interface Row {
@@ -48,7 +50,7 @@ export function readLine(line: string): Row {
   const type = textOrNull(parsed?.['event_type']);
   const event = type === null ? null : parsed;
   const said = event ?? {};
-  const kind = type === null ? damagedKind : kindOf(type, said);
+  const kind = type === null ? kinds.damaged : kindOf(type, said);
   const usage = isModel(kind) ? objectIn(said['usage']) : {};
   const [name, detail] = type === null ? ['damaged line', line.slice(0, 160)] : describe(kind, type, said);
   return {
@@ -98,9 +100,6 @@ function exitOf({ exit_code: code }: JsonObject): number | null {
   const whole = wholeOrNull(code);
   return whole === 0 ? null : whole;
 }
-
-/** Between how a row went wrong and what it was about. */
-export const betweenDetails = ' · ';
 
 function withExit(event: JsonObject, about: string): string {
   const code = exitOf(event);
@@ -162,7 +161,7 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
     case kinds.egress: {
       const port = countIn(event['port'], 65_535);
       const connections = countIn(event['connections']);
-      const bytes = `${connections} ${connections === 1 ? 'connection' : 'connections'}, ${size(countIn(event['bytes_in']))} in, ${size(countIn(event['bytes_out']))} out`;
+      const bytes = `${connections} ${connections === 1 ? 'connection' : 'connections'}, ${shownBytes(countIn(event['bytes_in']))} in, ${shownBytes(countIn(event['bytes_out']))} out`;
       return [
         `${text('host', longestName)}${port === 0 ? '' : `:${port}`}`,
         `${event['allowed'] === false ? 'not allowed' : bytes}, by ${text('by', 40)}`,
@@ -172,7 +171,7 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
       return [text('path', longestName), text('change', 20)];
     default: {
       const about = event['detail'] ?? event['error'] ?? event['path'] ?? event['outcome'] ?? event['principal'] ?? '';
-      return [(kind === unknownKind ? type : type.replaceAll('_', ' ')).slice(0, longestName), preview(about)];
+      return [(kind === kinds.unknown ? type : type.replaceAll('_', ' ')).slice(0, longestName), preview(about)];
     }
   }
 }
@@ -188,7 +187,7 @@ function modelRow(event: JsonObject): readonly [string, string] {
   const stop = textIn(event['stop_reason'], 40);
   const said = [
     textIn(event['model'], 60),
-    `${count(countIn(input))} in, ${count(countIn(output))} out`,
+    `${shownCount(countIn(input))} in, ${shownCount(countIn(output))} out`,
     usualStops.has(stop) ? '' : stop,
     again,
   ];
@@ -208,6 +207,11 @@ export function taskText(event: JsonObject): string {
   return name === null ? textIn(event['text'], 400) : `${name} has ended: ${textIn(ended?.['status'], 20)}`;
 }
 
+/** `1 step`, `2 steps`. */
+function counted(value: number, one: string, many = `${one}s`): string {
+  return `${shownCount(value)} ${value === 1 ? one : many}`;
+}
+
 function commandRow(given: unknown): string {
   const { args } = objectIn(given);
   return (Array.isArray(args) ? textsIn(args, 40, 160).join(' ') : argumentsRow(given)).slice(0, 160);
@@ -223,7 +227,7 @@ function compactionRow(event: JsonObject): string {
   const [before, after] = [countIn(event['messages_before']), countIn(event['messages_after'])];
   switch (event['outcome']) {
     case 'replaced':
-      return `${count(before)} to ${counted(after, 'message')}`;
+      return `${shownCount(before)} to ${counted(after, 'message')}`;
     case 'failed':
       return textIn(event['error']);
     default:

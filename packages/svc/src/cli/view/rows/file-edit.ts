@@ -1,7 +1,7 @@
 /** Reads from the arguments of a call how it changed a file. */
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
-import type { FileEdit } from '../messages.ts';
+import type { FileEdit } from '@svc/protocol/viewed-rows.ts';
 import { objectIn } from './checked.ts';
 import { changedLines, lineDiff } from './line-diff.ts';
 

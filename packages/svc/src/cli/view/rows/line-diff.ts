@@ -1,6 +1,6 @@
 /** Says which lines a change of a text takes away and brings. */
 
-import type { DiffLine } from '../messages.ts';
+import type { DiffLine } from '@svc/protocol/viewed-rows.ts';
 
 /** More than this is not looked for a common part: the lines are told as taken away and brought as a whole. */
 const mostCells = 250_000;
@@ -28,21 +28,6 @@ export function changedLines(lines: readonly DiffLine[]): { readonly added: numb
     if (sign === '-') removed += 1;
   }
   return { added, removed };
-}
-
-/** Unchanged lines further than `around` from a change become one gap, which is told by how many lines it has. */
-export function folded(lines: readonly DiffLine[], around = 3): readonly (DiffLine | number)[] {
-  const near = new Uint8Array(lines.length);
-  for (const [index, [sign]] of lines.entries())
-    if (sign !== ' ') near.fill(1, Math.max(0, index - around), index + around + 1);
-  const shown: (DiffLine | number)[] = [];
-  for (const [index, line] of lines.entries()) {
-    const last = shown.at(-1);
-    if (near[index] === 1) shown.push(line);
-    else if (typeof last === 'number') shown[shown.length - 1] = last + 1;
-    else shown.push(1);
-  }
-  return shown;
 }
 
 /** By the longest common part, the lines that go before those that come. */

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import * as kinds from './kind-numbers.ts';
-import { damagedKind, labelOf, laneOfKind, lanes, unknownKind } from './kinds.ts';
-import * as flags from './row-flags.ts';
+import * as kinds from '@svc/protocol/row-kinds.ts';
+import * as flags from '@svc/protocol/row-flags.ts';
+import { eventTypes } from './event-kinds.ts';
 import { readLine } from './read-line.ts';
 
 const line = (fields: object): string => JSON.stringify({ event_id: 'evt_1', timestamp: 5000, ...fields });
@@ -92,20 +92,20 @@ describe('the row of a line', () => {
 
   it('of the end of all tasks says who asked for it', () => {
     const { kind, name, detail } = readLine(line({ event_type: 'session_stop', principal: 'token:ci' }));
-    expect([labelOf(kind), name, detail]).toEqual(['Stop', 'session stop', 'token:ci']);
+    expect([eventTypes[kind], name, detail]).toEqual(['session_stop', 'session stop', 'token:ci']);
   });
 
   it('of a step of a plan is of the kind that it runs', () => {
     const kindsOf = ['tool', 'shell', 'capsule', 'later', undefined, { toString: 7 }].map(
       (kind) => readLine(line({ event_type: 'plan_step', kind, name: 'n' })).kind,
     );
-    expect(kindsOf.map((kind) => [kind, labelOf(kind), lanes[laneOfKind[kind] ?? -1]])).toEqual([
-      [kinds.planStep, 'Plan step', 'Tools'],
-      [kinds.planCommand, 'Plan step', 'Commands'],
-      [kinds.planChild, 'Plan step', 'Children'],
-      [kinds.planStep, 'Plan step', 'Tools'],
-      [kinds.planStep, 'Plan step', 'Tools'],
-      [kinds.planStep, 'Plan step', 'Tools'],
+    expect(kindsOf).toEqual([
+      kinds.planStep,
+      kinds.planCommand,
+      kinds.planChild,
+      kinds.planStep,
+      kinds.planStep,
+      kinds.planStep,
     ]);
   });
 
@@ -121,12 +121,12 @@ describe('the row of a line', () => {
   });
 
   it.each([
-    ['null', damagedKind],
-    ['[]', damagedKind],
-    ['{"event_type":7}', damagedKind],
-    ['{"event_type":"infer', damagedKind],
-    ['', damagedKind],
-    [line({ event_type: 'something_of_later' }), unknownKind],
+    ['null', kinds.damaged],
+    ['[]', kinds.damaged],
+    ['{"event_type":7}', kinds.damaged],
+    ['{"event_type":"infer', kinds.damaged],
+    ['', kinds.damaged],
+    [line({ event_type: 'something_of_later' }), kinds.unknown],
   ])('of %s is of kind %i', (text, kind) => {
     expect(readLine(text).kind).toBe(kind);
   });

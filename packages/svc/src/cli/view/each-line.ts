@@ -1,0 +1,52 @@
+/** Walks over the lines of a file that anybody may have written, with time for others in between. */
+
+import type { LineFile } from '../../journal/line-file.ts';
+import { longestLine } from '../../journal/line-cursor.ts';
+
+/** Given of a line that is too long to be read. */
+const beginningBytes = 64 * 1024;
+/** A file may have holes of any size: so much is read at once, and so much before others have their turn. */
+const [pieceBytes, turnBytes] = [1024 * 1024, 64 * 1024 * 1024];
+const lineFeed = 0x0a;
+
+export interface WalkedLine {
+  /** Good until the next is asked for. Of a line of more than 16 MiB only its beginning, with `isWhole` false. */
+  readonly line: Buffer;
+  readonly isWhole: boolean;
+  readonly byte: number;
+  /** Where the line behind it begins. */
+  readonly next: number;
+}
+
+/** Lines from `from` on, as far as the last line feed there is; null where others should have their turn. */
+export function* eachLine(file: LineFile, from: number): Generator<WalkedLine | null> {
+  for (let start = from; ;) {
+    const cursor = file.walk(start);
+    while (cursor.next()) {
+      const { line, offset: byte } = cursor;
+      yield { line, isWhole: true, byte, next: byte + line.length + 1 };
+    }
+    if (!cursor.isTooLong) return;
+    const { offset: byte, start: at } = cursor;
+    const line = Buffer.from(cursor.bytes.subarray(at, at + beginningBytes));
+    const end = yield* endOfLine(file, byte + longestLine);
+    if (end === null) return;
+    start = end + 1;
+    yield { line, isWhole: false, byte, next: start };
+  }
+}
+
+/** The byte of the next line feed; null where none comes. */
+function* endOfLine(file: LineFile, from: number): Generator<null, number | null> {
+  let turn = from + turnBytes;
+  for (let at = from; ;) {
+    const piece = file.readAt(at, pieceBytes);
+    if (piece.length === 0) return null;
+    const found = piece.indexOf(lineFeed);
+    if (found >= 0) return at + found;
+    at += piece.length;
+    if (at < turn) continue;
+    turn = at + turnBytes;
+    yield null;
+  }
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+
+import { detailOf } from './line-detail.ts';
+
+const line = (type: string, fields: object): string =>
+  JSON.stringify({ event_type: type, event_id: `evt_${type}`, timestamp: 1000, task_id: 'tsk_1', ...fields });
+
+describe('the detail of a line', () => {
+  it('has facts in words, and the change of a file', () => {
+    const detail = detailOf(
+      line('tool_call', {
+        tool_name: 'e',
+        turn: 3,
+        duration_ms: 1500,
+        usage: { input_tokens: 7, output_tokens: 2 },
+        ttfb_ms: 20,
+        content_bytes: 1500,
+        is_error: false,
+        exit_code: null,
+        truncated: true,
+        of_later: 'x',
+        arguments: { command: 'patch', path: 'a', old_text: 'x', new_text: 'y' },
+      }),
+      7,
+    );
+    expect(detail.facts.slice(1)).toEqual([
+      ['Turn', '3'],
+      ['Duration', 1500, 'ms'],
+      ['Usage', 'input_tokens: 7, output_tokens: 2'],
+      ['First byte after', 20, 'ms'],
+      ['Content bytes', 1500, 'bytes'],
+      ['Truncated', 'yes'],
+      ['Of later', 'x'],
+    ]);
+    expect([detail.arguments, detail.edit?.lines]).toEqual([
+      null,
+      [
+        ['-', 'x'],
+        ['+', 'y'],
+      ],
+    ]);
+  });
+
+  it('says who gave a task, answered or stopped', () => {
+    expect(detailOf(line('session_stop', { principal: 'operator' }), 7).facts[1]).toEqual(['Principal', 'operator']);
+  });
+
+  it('has all digits of a port', () => {
+    expect(detailOf(line('egress', { host: 'h', port: 45_877 }), 7).facts[2]).toEqual(['Port', '45877']);
+  });
+
+  it('is the line itself where it is damaged, cut to what is shown', () => {
+    const detail = detailOf(`{${'x'.repeat(2_000_000)}`, 7);
+    expect(detail.line.kind === 'text' ? [detail.line.text.length, detail.line.more] : null).toEqual([
+      1_048_576, 951_425,
+    ]);
+  });
+});

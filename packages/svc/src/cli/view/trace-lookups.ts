@@ -1,0 +1,67 @@
+/** Looks through all lines of a trace: for an event, for words, and for what became of files. */
+
+import { ownTurn } from '@svc/kit/own-turn.ts';
+import type { FileChanges } from '@svc/protocol/viewed-rows.ts';
+import type { LineFile } from '../../journal/line-file.ts';
+import { typeOfLine } from '../trace/trace-events.ts';
+import { eachLine } from './each-line.ts';
+import { holdsText, parseLine } from './rows/checked.ts';
+import { changeOf } from './rows/file-edit.ts';
+import { changedLines, lineDiff } from './rows/line-diff.ts';
+
+const [mostFound, mostFiles, mostRows] = [100_000, 10_000, 1000];
+/** Looked through before others have their turn. */
+const turnBytes = 2 * 1024 * 1024;
+
+/** The row of an event id; -1 for none. */
+export async function rowOfEvent(file: LineFile, eventId: string): Promise<number> {
+  if (!/^[\w-]{1,128}$/.test(eventId)) return -1;
+  const wanted = Buffer.from(`"event_id":"${eventId}"`);
+  for await (const { row, line } of rows(file)) if (line.includes(wanted)) return row;
+  return -1;
+}
+
+/** Rows of whose lines a value holds a text, in small letters; at most 100,000. None once nobody wants them. */
+export async function rowsWith(file: LineFile, words: string, isWanted: () => boolean): Promise<readonly number[]> {
+  const found: number[] = [];
+  const written = JSON.stringify(words).slice(1, -1);
+  for await (const { row, line } of rows(file)) {
+    if (!isWanted() || found.length >= mostFound) return found;
+    const text = line.toString('utf8');
+    if (!text.toLowerCase().includes(written)) continue;
+    const event = parseLine(text);
+    if (event === null || holdsText(event, words)) found.push(row);
+  }
+  return found;
+}
+
+/** Of each file that calls have changed, as far as their arguments say it. */
+export async function changesIn(file: LineFile): Promise<readonly FileChanges[]> {
+  const files = new Map<string, { readonly path: string; added: number; removed: number; readonly rows: number[] }>();
+  for await (const { row, line } of rows(file)) {
+    const type = typeOfLine(line);
+    const change =
+      type === 'tool_call' || type === 'plan_step' ? changeOf(parseLine(line.toString('utf8')) ?? {}) : null;
+    if (change === null) continue;
+    const { added, removed } = changedLines(lineDiff(change.before, change.after));
+    const known = files.get(change.path) ?? { path: change.path, added: 0, removed: 0, rows: [] };
+    if (files.size < mostFiles) files.set(change.path, known);
+    known.added += added;
+    known.removed += removed;
+    if (known.rows.length < mostRows) known.rows.push(row);
+  }
+  return [...files.values()];
+}
+
+async function* rows(file: LineFile): AsyncGenerator<{ readonly row: number; readonly line: Buffer }> {
+  let [row, turn] = [0, turnBytes];
+  for (const each of eachLine(file, 0)) {
+    if (each === null || each.byte >= turn) {
+      turn = (each?.byte ?? 0) + turnBytes;
+      await ownTurn();
+    }
+    if (each === null) continue;
+    yield { row, line: each.line };
+    row += 1;
+  }
+}
