@@ -12,8 +12,6 @@ const embeddedPackages = [
   '@bytecodealliance/jco-transpile',
   'componentize-qjs',
   'preact',
-  '@preact/signals',
-  '@preact/signals-core',
   '@sigstore/bundle',
   '@sigstore/core',
   '@sigstore/protobuf-specs',
