@@ -93,7 +93,9 @@ function programOf(root) {
   const modules = floors.flatMap((floor) => {
     const files = readdirSync(join(resolveDir, floor)).sort();
     return endings.flatMap((ending) =>
-      files.filter((file) => extname(file) === ending && !/\.test\.ts$/.test(file)).map((file) => `./${floor}/${file}`),
+      files
+        .filter((file) => extname(file) === ending && !file.endsWith('.test.ts'))
+        .map((file) => `./${floor}/${file}`),
     );
   });
   return { stdin: { contents: modules.map((module) => `import '${module}';`).join('\n'), resolveDir } };

@@ -42,7 +42,7 @@ class Search {
 
   walk(directory: HeldDirectory, prefix: string, depth: number): void {
     // All of them before one is looked at: what is entered meanwhile needs no second descriptor for each level.
-    for (const entry of [...this.#entries(directory)]) {
+    for (const entry of Array.from(this.#entries(directory))) {
       // A name that is no UTF-8 cannot be asked for.
       if (!entry.name.includes('\ufffd')) this.#look(directory, entry, { prefix, depth });
     }

@@ -74,16 +74,17 @@ it('a session that goes on from there is the same to its end', async () => {
 it('a recording from before the mark is met again as it was', async () => {
   const crossings = (await recorded(() => false)).map((crossing) => {
     const { past: _past, ...rest } = crossing as Crossing & { past?: unknown };
-    return rest as Crossing;
+    return rest;
   });
   expect(await replayed(crossings, true)).toEqual({ kind: 'same' });
 });
 
 it('a mark of a look that the session never has parts the replay', async () => {
   const crossings = await recorded(({ kind }) => kind === 'end');
-  const forged = crossings.map((crossing) =>
-    crossing.kind === 'arrived' ? { ...crossing, past: ['session/look', 'session/other'] } : crossing,
-  );
+  const forged = crossings.map((crossing) => {
+    if (crossing.kind !== 'arrived') return crossing;
+    return Object.assign({}, crossing, { past: ['session/look', 'session/other'] });
+  });
   expect(await replayed(forged, false)).toEqual({
     kind: 'parted',
     parting: { place: 'session/other', port: 'look', problem: 'was not looked at again' },

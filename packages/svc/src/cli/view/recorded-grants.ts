@@ -124,7 +124,7 @@ function accessOf(writable: unknown): string {
 
 /** One line for people. */
 function limitOf({ resource, of, max, held_by: heldBy }: JsonObject): string {
-  const [what = '', whose = '', how = ''] = [resource, of, heldBy].map((each) => `${textsIn([each])[0] ?? ''}`);
+  const [what = '', whose = '', how = ''] = [resource, of, heldBy].map((each) => textsIn([each])[0]);
   if (!isFiniteNumber(max)) return `${what} of a ${whose}: no limit`;
   return `${what} of a ${whose}: ${what === 'memory' ? sizeOf(max) : shownCount(max)}, held by ${how}`;
 }
