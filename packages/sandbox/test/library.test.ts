@@ -119,6 +119,27 @@ describe.each(['sealed', 'scoped', 'advisory'] as const)('a command in class %s'
     expect(existsSync(place) || existsSync(join(place, '..'))).toBe(false);
   });
 
+  it('reads nothing of what contains it, also where it may read all temporary files', async (context) => {
+    await needsClass(context, wanted);
+    context.skip(wanted === 'advisory', 'keeps no file from a command');
+    const left = leftBy(context);
+    const { out } = await shell(
+      `find ${at('temporary')} /dev/shm -mindepth 1; ls -d ${at('temporary')}/svc-sandbox-*/work`,
+      { read: [at('temporary')] },
+      { class: wanted },
+    );
+    const found = out
+      .replaceAll(/svc-sandbox-\w{6}/g, 'svc-sandbox')
+      .trimEnd()
+      .split('\n');
+    expect(found.filter((path) => !path.includes('/work/')).toSorted()).toEqual([
+      at('temporary/svc-sandbox'),
+      at('temporary/svc-sandbox/work'),
+      at('temporary/svc-sandbox/work'),
+    ]);
+    expect(left()).toEqual([]);
+  });
+
   it('reaches no server of this machine', async (context) => {
     await needsClass(context, wanted);
     const { url, server } = await listening();

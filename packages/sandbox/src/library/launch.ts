@@ -31,7 +31,7 @@ export async function launch(request: LaunchRequest): Promise<Launched> {
   const lowered = lowerRequest(request, surroundings);
   const { containment } = await containmentOf(lowered.class);
   request.signal?.throwIfAborted();
-  const place = makePlace(surroundings.temporaryDirectory);
+  const place = makePlace(surroundings.temporaryDirectory, lowered.privateDirectory);
   const refused = new NetworkRefusals();
   const { workdir, privateDirectory } = place;
   const directories = [workdir, ...(lowered.grants.writes ?? [])];
@@ -207,13 +207,20 @@ interface SandboxPlace {
   remove(): Promise<void>;
 }
 
-/** Makes them in the temporary directory. Throws `E-CAP-019` where nothing can be made there. */
-function makePlace(temporaryDirectory: string): SandboxPlace {
-  const folder = makeFolder(temporaryDirectory);
-  const place = { workdir: join(folder, 'work'), privateDirectory: join(folder, 'private') };
-  mkdirSync(containedTemporary(place.workdir), { recursive: true });
-  mkdirSync(place.privateDirectory, { mode: 0o700 });
-  return { ...place, remove: async () => void (await removeTree(folder)) };
+/** Makes them, each in a folder of its own. Throws `E-CAP-019` where nothing can be made there. */
+function makePlace(temporaryDirectory: string, privateDirectory: string): SandboxPlace {
+  const folders = [makeFolder(temporaryDirectory)];
+  const remove = async (): Promise<void> => void (await Promise.all(folders.map(removeTree)));
+  try {
+    const [open = '', hidden = ''] = [...folders, makeFolder(privateDirectory)];
+    folders.push(hidden);
+    const workdir = join(open, 'work');
+    mkdirSync(containedTemporary(workdir), { recursive: true });
+    return { workdir, privateDirectory: hidden, remove };
+  } catch (error) {
+    void remove();
+    throw error;
+  }
 }
 
 function makeFolder(temporaryDirectory: string): string {

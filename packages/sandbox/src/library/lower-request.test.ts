@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { lowerRequest } from './lower-request.ts';
-import type { Grants, SandboxRequest } from './requests.ts';
+import type { Grants, SandboxClass, SandboxRequest } from './requests.ts';
 
 let folder = '';
 const at = (...parts: readonly string[]): string => join(folder, ...parts);
@@ -25,13 +25,14 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const lower = (request: SandboxRequest) =>
-  lowerRequest(request, {
-    cwd: at('project'),
-    searchPath: `bin:${at('bin')}`,
-    temporaryDirectory: tmpdir(),
-    own: [at('lib/package'), at('bin/other')],
-  });
+const surroundings = () => ({
+  cwd: at('project'),
+  searchPath: `bin:${at('bin')}`,
+  temporaryDirectory: tmpdir(),
+  privateDirectories: [tmpdir()],
+  own: [at('lib/package'), at('bin/other')],
+});
+const lower = (request: SandboxRequest) => lowerRequest(request, surroundings());
 const withGrants = (grants: Grants) => lower({ command: ['tool'], grants });
 
 /** The code and the message of what a request is refused with, the folder of the test cut out. */
@@ -39,6 +40,23 @@ function refusal(request: Partial<SandboxRequest>): string | undefined {
   const found = diagnosticOf(() => void lower({ command: ['tool'], ...request }));
   return found === null ? undefined : `${found.code}: ${found.message}`.replaceAll(folder, '');
 }
+
+it('has what contains the command kept where the command may not read', () => {
+  const place = (wanted: SandboxClass, read: readonly string[], places: readonly string[]): string =>
+    lowerRequest(
+      { command: ['tool'], class: wanted, grants: { read } },
+      { ...surroundings(), temporaryDirectory: at('data'), privateDirectories: places.map((each) => at(each)) },
+    ).privateDirectory.replace(folder, '');
+  expect(place('sealed', [], ['bin', 'data'])).toBe('/bin');
+  expect(place('sealed', [at('bin')], ['bin', 'data'])).toBe('/data');
+  expect(place('scoped', [at('bin/other')], ['bin'])).toBe('/bin');
+  expect(place('advisory', [folder], ['bin', 'data'])).toBe('/bin');
+  expect(diagnosticOf(() => void place('scoped', [folder], ['bin', 'data']))).toMatchObject({
+    code: 'E-CAP-019',
+    message: `${at('data')} was granted for reading, and holds the temporary files that contain the command`,
+    hint: 'grant a directory inside it, or set TMPDIR to a directory elsewhere',
+  });
+});
 
 describe('a request', () => {
   it('without grants reads and runs the programs of the system, and nothing else', () => {

@@ -37,6 +37,8 @@ export interface LoweredRequest {
   readonly granted: readonly string[];
   /** What of the program itself lies in them, and stays as it is. */
   readonly keptOwn: readonly string[];
+  /** Where what contains the command is kept: out of its reach, in a class that keeps files from it. */
+  readonly privateDirectory: string;
   /** As they are granted, for a person. */
   readonly network: readonly string[];
   readonly timeMs: number | null;
@@ -64,6 +66,7 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
   refuseUnheld(wanted, kept, grants);
   const own = keptOwnPlaces(wanted, writes, surroundings.own);
   refuseOpenTemporary(writes, surroundings);
+  const privateDirectory = privatePlace(wanted, [...reads, ...writes], surroundings);
   refuseRunnable(wanted, writes, grants);
   const searchPath = searchPathOutside(surroundings.searchPath, grants.runWritten === true ? [] : writes);
   const env = environmentOf(grants.env ?? {});
@@ -80,6 +83,7 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
     env,
     granted: [...reads, ...writes],
     keptOwn: own,
+    privateDirectory,
     network: network.map(formatDestination),
     timeMs,
     outputBytes,
@@ -165,6 +169,21 @@ function refuseOpenTemporary(writes: readonly string[], { temporaryDirectory }: 
   if (open === undefined) return;
   throw unusable(
     `${open} was granted for writing, and holds the temporary files that contain the command`,
+    'grant a directory inside it, or set TMPDIR to a directory elsewhere',
+  );
+}
+
+/** What contains a command says what else there is to be found, and where it asked to go: it is not for the command to read. */
+function privatePlace(
+  wanted: SandboxClass,
+  granted: readonly string[],
+  { privateDirectories, temporaryDirectory }: Surroundings,
+): string {
+  const isOpen = (place: string): boolean => granted.some((path) => isBeneath(path, place));
+  const place = privateDirectories.find((each) => wanted === 'advisory' || !isOpen(each));
+  if (place !== undefined) return place;
+  throw unusable(
+    `${temporaryDirectory} was granted for reading, and holds the temporary files that contain the command`,
     'grant a directory inside it, or set TMPDIR to a directory elsewhere',
   );
 }

@@ -9,7 +9,7 @@ import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { type Containment, kernelContainment, strongestEnforcement } from '../containment.ts';
 import { architectureOf, findHelper } from '../host-containment.ts';
-import type { Enforcement } from '../launch/compose-plan.ts';
+import { type Enforcement, sharedMemory } from '../launch/compose-plan.ts';
 import { type HostAbility, leastAbiForScoped } from '../launch/host-ability.ts';
 import { type OwnGroupFacts, ownGroupFacts, ownGroupId } from '../own-facts.ts';
 import { ownPlaces } from '../own-places.ts';
@@ -36,6 +36,8 @@ export interface Surroundings {
   readonly searchPath: string;
   /** For files of a moment, links resolved. */
   readonly temporaryDirectory: string;
+  /** Where what contains a command may be kept meanwhile, links resolved, the best first. */
+  readonly privateDirectories: readonly string[];
   /** The folder of this package and the program that runs it, links resolved. */
   readonly own: readonly string[];
 }
@@ -52,16 +54,26 @@ export function ownSurroundings(): Surroundings {
       },
     );
   }
+  const temporaryDirectory = writableTemporary();
   return {
     cwd: place,
     searchPath: env['PATH'] ?? '',
-    temporaryDirectory: writableTemporary(),
+    temporaryDirectory,
+    // Nothing below /dev of the host is ever granted, and temporary files are.
+    privateDirectories: isWritable(sharedMemory) ? [sharedMemory, temporaryDirectory] : [temporaryDirectory],
     own: (ownNow ??= ownPlaces(packageRoot(), execPath)),
   };
 }
 
 /** As this process was loaded: what comes to be there later is not it. */
 let ownNow: readonly string[] | null = null;
+
+function isWritable(path: string): boolean {
+  return unlessRefused(() => {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return realpathSync(path) === path;
+  }, false);
+}
 
 function writableTemporary(): string {
   const path = tmpdir();
