@@ -33,6 +33,7 @@ beforeEach(() => {
 afterEach(() => workspace.remove());
 
 const id = (digits: string): string => `ses_${digits.padStart(32, '0')}`;
+const withoutTrace = 'trace: not there; connections and refusals are told by a trace alone\n';
 const folderOf = (digits: string): string => join(workspace.folder, '.svc', 'sessions', id(digits));
 
 async function trace(...args: readonly string[]): Promise<SvcEnd> {
@@ -297,13 +298,21 @@ describe('svc trace show', () => {
     );
     const session = (await trace('show')).stdout;
     expect(session).toMatch(/^session: ses_0+4f1a\ncapsule: demo v1\.2\.3\nstarted: 2025-10-09 08:53, by svc 0\.4\.0/);
-    expect(session).toContain('status: ok, 3 steps, capture content\nmanifest: name: demo\n');
+    expect(session).toContain(`status: ok, 3 steps, capture content\n${withoutTrace}manifest: name: demo\n`);
     expect(session).toContain('system: You are helpful.\n');
     expect(JSON.parse((await trace('show', '--json')).stdout)).toMatchObject({
       steps: 3,
       status: 'ok',
       system: 'You are helpful.',
     });
+  });
+
+  it('says that connections and refusals are not known where there is no trace, as in an export', async () => {
+    const { folder } = recorded('4f1a');
+    writeFileSync(join(folder, 'trace.jsonl'), '{"event_type":"session_start"}\n');
+    await trace('export', '4f1a', '-o', 'out.zip');
+    expect((await trace('show')).stdout).not.toContain('trace: not there');
+    expect((await trace('show', './out.zip')).stdout).toContain(`capture content\n${withoutTrace}manifest:`);
   });
 
   it('says of one step that it is one', async () => {

@@ -1,9 +1,12 @@
 /** The command `svc trace show`: shows one step of a session, or what the session began with. */
 
+import { closeSync } from 'node:fs';
+
 import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { BodyReading, JournalReader, Step } from '../../journal/journal-reader.ts';
+import { openOwn } from '../../journal/line-file.ts';
 import type { CommandContext } from '../command-context.ts';
 import { pageOf } from '../terminal/page.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
@@ -13,6 +16,8 @@ import {
   manifestHelp,
   type OpenJournal,
   sessionHelp,
+  thisUser,
+  traceFile,
   withJournal,
   type WorkspaceOption,
 } from './recorded-sessions.ts';
@@ -95,6 +100,15 @@ function valueOf(body: BodyReading): unknown {
   return body.kind === 'text' ? (parsed(body.text) ?? body.text) : { missing: body };
 }
 
+/** The journal records neither, and an export holds nothing else. */
+const noTrace = 'trace: not there; connections and refusals are told by a trace alone\n';
+
+function hasTrace({ directory }: OpenJournal): boolean {
+  const fd = openOwn(directory, traceFile, thisUser());
+  if (fd !== null) closeSync(fd);
+  return fd !== null;
+}
+
 function showSession(journal: OpenJournal, options: ShowOptions, context: CommandContext): void {
   const { reader, open, setup } = journal;
   const close = reader.closing();
@@ -112,7 +126,7 @@ function showSession(journal: OpenJournal, options: ShowOptions, context: Comman
   const { capsule, svc, node, capture, at } = open;
   const status = close === null ? 'not ended' : close.status;
   const head = page.own(
-    say`session: ${open.session}\ncapsule: ${capsule.name} v${capsule.version}\nstarted: ${shownMinute(at)}, by svc ${svc} on Node ${node}\nstatus: ${status}, ${steps === 1 ? '1 step' : `${steps} steps`}, capture ${capture}\n`,
+    say`session: ${open.session}\ncapsule: ${capsule.name} v${capsule.version}\nstarted: ${shownMinute(at)}, by svc ${svc} on Node ${node}\nstatus: ${status}, ${steps === 1 ? '1 step' : `${steps} steps`}, capture ${capture}\n${hasTrace(journal) ? '' : noTrace}`,
   );
   const texts =
     setup === null
