@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer as createHttpServer, type ServerResponse } from 'node:http';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 
 import { expect, it, onTestFinished } from 'vitest';
@@ -75,15 +75,13 @@ it('a task whose answer was lost is sent again with the key of its delegation, a
   const tasks = new Map<string, string>();
   const server = createHttpServer((request, response) => {
     const key = String(request.headers['idempotency-key']);
-    request.resume().once('end', () => answer(key, response));
-  });
-  const answer = (key: string, response: ServerResponse): void => {
+    request.resume();
     const isFirst = tasks.size === 0;
     const id = tasks.get(key) ?? `tsk_${tasks.size + 1}`;
     tasks.set(key, id);
     if (isFirst) response.destroy();
     else response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { id, status: { state: 'working' } } }));
-  };
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());

@@ -151,7 +151,7 @@ export class ClientSessions {
 }
 
 async function closed(sessions: Iterable<ClientSession>): Promise<void> {
-  for (const { transport } of Array.from(sessions)) await transport.close();
+  for (const { transport } of sessions) await transport.close();
 }
 
 function full(what: string): HttpRefusal {
