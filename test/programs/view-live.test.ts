@@ -82,7 +82,8 @@ describe('the events of a page', () => {
     first.close();
     const second = await StandInCapsule.start(viewed.capsule.workspace, viewed.card);
     onTestFinished(() => second.close());
-    (await second.stream()).write([1, 2, 3].map((number) => statusFrame(number, task, `${number}`)).join(''));
+    const replay = ['one', 'two', '3'].map((said, index) => statusFrame(index + 1, task, said));
+    (await second.stream()).write(replay.join(''));
     await events.until('"message":"3"');
     (await second.stream()).end('event: capsule-closed\ndata: {}\n\n');
     const text = await events.untilOver();
