@@ -153,7 +153,7 @@ describe('svc view --export', () => {
       { path: 'out/result.txt', bytes: 5, text: 'Done.' },
     ]);
     const bytes = bodies.reduce((sum, body) => sum + Number(body['bytes']), 12);
-    expect(stderr).toBe(`adds ${bodies.length} texts and 3 files, ${(bytes / 1000).toFixed(1)} KB\n`);
+    expect(stderr).toBe(`adds ${bodies.length} texts and 3 files, ${bytes} B\n`);
     expect(JSON.parse(stdout)).toEqual({
       path: join(workspace.folder, 'a.html'),
       session: id,
@@ -205,8 +205,8 @@ describe('svc view --export', () => {
       ],
     });
     // The text that was changed is another than its hash says: it is not given away as what it is not.
-    expect(elements['svc-lines']).toContain('The journal is damaged: record');
-    expect(elements['svc-lines']).not.toContain('Boat.');
+    expect(elements['svc-answers']).toContain('The journal is damaged: record');
+    expect(Object.values(elements).join('')).not.toContain('Boat.');
   });
 
   it('writes a trace of anybody, and refuses what an export cannot hold', patience, async () => {
