@@ -1,8 +1,9 @@
 // @ts-check
-// Builds the page of the viewer: one document with its program, which is its worker's too, and its look; and the same, packed, for browsers that take it so.
+// Builds the page of the viewer: one document with its program, which is its worker's too, and its look; packed, as browsers take it.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 
 import { gzipAsync } from '@gfx/zopfli';
 import { build } from 'esbuild';
@@ -18,17 +19,16 @@ const others =
   /^(?:is(?:Array|Connected|Error|File|Finite|Integer|NaN|SafeInteger|View)|has(?:Own|OwnProperty|Attribute|PointerCapture|Evidence)|is(?:Untrusted|Why)|indexOf|valueOf)$/;
 
 /**
- * Writes `dist/viewer/page.html`, and `page.html.gz` beside it, where the page has changed.
+ * Writes `dist/viewer/page.html.gz` where the page has changed.
  * @param {string} root Of the checkout.
  * @param {string} dist Where it goes.
  */
 export async function buildViewer(root, dist) {
   const folder = join(dist, 'viewer');
-  const [plain, packed] = [join(folder, 'page.html'), join(folder, 'page.html.gz')];
+  const packed = join(folder, 'page.html.gz');
   const document = await pageDocument(root);
-  if (existsSync(packed) && readFileSync(plain, 'utf8') === document) return;
+  if (existsSync(packed) && gunzipSync(readFileSync(packed)).toString() === document) return;
   mkdirSync(folder, { recursive: true });
-  writeFileSync(plain, document);
   writeFileSync(packed, await packedDocument(document));
 }
 

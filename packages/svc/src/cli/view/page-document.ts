@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 
@@ -16,11 +17,8 @@ export interface BuiltPage {
 
 /** Of a package that is whole, or built; throws what the system refuses. */
 export function readPage(): BuiltPage {
-  const folder = join(findPackageRoot(import.meta.filename), 'dist', 'viewer');
-  return {
-    html: readFileSync(join(folder, 'page.html'), 'utf8'),
-    packed: readFileSync(join(folder, 'page.html.gz')),
-  };
+  const packed = readFileSync(join(findPackageRoot(import.meta.filename), 'dist', 'viewer', 'page.html.gz'));
+  return { html: gunzipSync(packed).toString(), packed };
 }
 
 /** What the page may do: run itself and its worker, and ask its own server or nobody. */
