@@ -9,4 +9,6 @@ export default function setup(): void {
   execFileSync(process.execPath, [fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url))], {
     stdio: 'inherit',
   });
+  // Each project of the tests has this done.
+  process.env['SVC_TEST_DIST'] = 'built';
 }
