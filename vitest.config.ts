@@ -35,7 +35,8 @@ class SharedLast extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    maxWorkers: availableParallelism(),
+    // Many tests wait: for a deadline to pass, for a process to end. What would be idle meanwhile works for another file.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     sequence: { sequencer: SharedLast },
     projects: [
       project({ name: 'own process', include: everywhere, exclude: ['**/node_modules/**', ...besideFiles] }),
