@@ -24,33 +24,46 @@ interface Recorded {
   readonly bodies?: ReadonlyMap<string, string> | undefined;
 }
 
-/** What the server answers at the path of a session; undefined where it has none. */
-export async function answerAt(recorded: Recorded, path: string): Promise<unknown> {
-  const [what = '', about = ''] = path.split('/');
-  const texts = new SessionTexts();
-  return await withFiles(recorded, async (session) => {
+/** One session in files, whose owner closes it. */
+export class RecordedAnswers {
+  readonly #files: SessionFiles;
+  readonly #texts = new SessionTexts();
+
+  constructor(recorded: Recorded) {
+    this.#files = filesOf(recorded);
+  }
+
+  /** What the server answers at the path of a session; undefined where it has none. */
+  async at(path: string): Promise<unknown> {
+    const { session } = this.#files;
+    const [what = '', about = ''] = path.split('/');
     switch (what) {
       case 'detail':
-        return (await texts.ofRow(session, Number(about))) ?? undefined;
+        return (await this.#texts.ofRow(session, Number(about))) ?? undefined;
       case 'result':
-        return await texts.ofTask(session, about);
+        return await this.#texts.ofTask(session, about);
       case 'find':
-        return await texts.find(session, about);
+        return await this.#texts.find(session, about);
       case 'search':
-        return await texts.search(session, about);
+        return await this.#texts.search(session, about);
       case 'changes':
-        return await texts.changes(session);
+        return await this.#texts.changes(session);
       case 'steps':
-        return await texts.steps(session);
+        return await this.#texts.steps(session);
       default:
         return undefined;
     }
-  });
+  }
+
+  close(): void {
+    this.#files.remove();
+  }
 }
 
 /** The texts of the elements of an exported page. */
 export async function heldOf(recorded: Recorded): Promise<Readonly<Record<'rows' | 'lines' | 'answers', string>>> {
-  return await withFiles(recorded, async (session) => {
+  const { session, remove } = filesOf(recorded);
+  try {
     const [trace, file] = [session.openTrace(), session.openJournal()];
     if (trace === null) throw new Error('there is a trace');
     const rows = [...rowsOf(trace, (line) => line.toString('utf8'))].join('');
@@ -72,7 +85,9 @@ export async function heldOf(recorded: Recorded): Promise<Readonly<Record<'rows'
     trace.close();
     file?.close();
     return { rows, lines, answers: answers.map((answer) => `${JSON.stringify(answer)}\n`).join('') };
-  });
+  } finally {
+    remove();
+  }
 }
 
 function textsIn({ bodies }: Recorded): OpenJournal['textOf'] {
@@ -82,10 +97,12 @@ function textsIn({ bodies }: Recorded): OpenJournal['textOf'] {
   };
 }
 
-async function withFiles<Value>(
-  { trace, journal, bodies }: Recorded,
-  use: (session: ViewedSession) => Promise<Value>,
-): Promise<Value> {
+interface SessionFiles {
+  readonly session: ViewedSession;
+  readonly remove: () => void;
+}
+
+function filesOf({ trace, journal, bodies }: Recorded): SessionFiles {
   const folder = mkdtempSync(join(tmpdir(), 'svc-record-'));
   writeFileSync(join(folder, 'trace'), trace);
   writeFileSync(join(folder, 'journal'), journal ?? '');
@@ -100,9 +117,5 @@ async function withFiles<Value>(
     openJournal: () => (journal === undefined ? null : open('journal')),
     openReader: () => ({ reader: { body } as unknown as JournalReader, close: () => {} }),
   };
-  try {
-    return await use(session as unknown as ViewedSession);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  return { session: session as unknown as ViewedSession, remove: () => rmSync(folder, { recursive: true }) };
 }

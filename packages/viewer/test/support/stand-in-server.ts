@@ -14,7 +14,7 @@ import { RowBlocks } from '@svc/svc/cli/view/rows/row-blocks.ts';
 import type { ViewedComparison, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import { manifest } from './made-session.ts';
 import { documentOf } from './page-document.ts';
-import { answerAt } from './record-answers.ts';
+import { RecordedAnswers } from './record-answers.ts';
 
 export interface StandInSession {
   readonly id: string;
@@ -70,6 +70,10 @@ export class StandInServer {
   }
 
   async close(): Promise<void> {
+    for (const session of this.#sessions) {
+      known.get(session)?.recorded.close();
+      known.delete(session);
+    }
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
   }
@@ -179,9 +183,7 @@ async function serveSession(
     case 'search':
     case 'changes':
     case 'steps': {
-      const { trace, journal, bodies } = session;
-      const known = { trace: typeof trace === 'function' ? (written.get(session) ?? '') : trace, journal, bodies };
-      const answer = await answerAt(known, `${what}/${rest}`);
+      const answer = await answersOf(session).at(`${what}/${rest}`);
       if (answer === undefined) refuse(response, 404, 'There is no such line.');
       else json(response, answer);
       return;
@@ -226,6 +228,25 @@ async function rowsOfFile(path: string, from: number, response: ServerResponse):
 
 /** What was written of traces that come bit by bit. */
 const written = new WeakMap<StandInSession, string>();
+
+interface Answers {
+  readonly trace: string | Buffer;
+  readonly recorded: RecordedAnswers;
+}
+
+const known = new Map<StandInSession, Answers>();
+
+/** Made anew where more of the trace was written. */
+function answersOf(session: StandInSession): RecordedAnswers {
+  const { journal, bodies } = session;
+  const trace = typeof session.trace === 'function' ? (written.get(session) ?? '') : session.trace;
+  const before = known.get(session);
+  if (before?.trace === trace) return before.recorded;
+  before?.recorded.close();
+  const recorded = new RecordedAnswers({ trace, journal, bodies });
+  known.set(session, { trace, recorded });
+  return recorded;
+}
 
 /** Between two looks at a trace that grows. */
 const lookMs = 40;
