@@ -101,7 +101,7 @@ function valueOf(body: BodyReading): unknown {
 }
 
 /** The journal records neither, and an export holds nothing else. */
-const noTrace = 'trace: not there; connections and refusals are told by a trace alone\n';
+const noTrace = say`trace: not there; connections and refusals are told by a trace alone\n`;
 
 function hasTrace({ directory }: OpenJournal): boolean {
   const fd = openOwn(directory, traceFile, thisUser());
@@ -126,13 +126,14 @@ function showSession(journal: OpenJournal, options: ShowOptions, context: Comman
   const { capsule, svc, node, capture, at } = open;
   const status = close === null ? 'not ended' : close.status;
   const head = page.own(
-    say`session: ${open.session}\ncapsule: ${capsule.name} v${capsule.version}\nstarted: ${shownMinute(at)}, by svc ${svc} on Node ${node}\nstatus: ${status}, ${steps === 1 ? '1 step' : `${steps} steps`}, capture ${capture}\n${hasTrace(journal) ? '' : noTrace}`,
+    say`session: ${open.session}\ncapsule: ${capsule.name} v${capsule.version}\nstarted: ${shownMinute(at)}, by svc ${svc} on Node ${node}\nstatus: ${status}, ${steps === 1 ? '1 step' : `${steps} steps`}, capture ${capture}\n`,
   );
+  const note = hasTrace(journal) ? '' : page.own(noTrace);
   const texts =
     setup === null
       ? ''
       : (['manifest', 'system', 'tools', 'grants', 'hooks', 'settings'] as const)
           .map((key) => view.text(say`${key}:`, setup[key]))
           .join('');
-  writePaged(head + texts, context);
+  writePaged(head + note + texts, context);
 }
