@@ -209,10 +209,11 @@ interface SandboxPlace {
 
 /** Makes them, each in a folder of its own. Throws `E-CAP-019` where nothing can be made there. */
 function makePlace(temporaryDirectory: string, privateDirectory: string): SandboxPlace {
-  const folders = [makeFolder(temporaryDirectory)];
+  const open = makeFolder(temporaryDirectory);
+  const folders = [open];
   const remove = async (): Promise<void> => void (await Promise.all(folders.map(removeTree)));
   try {
-    const [open = '', hidden = ''] = [...folders, makeFolder(privateDirectory)];
+    const hidden = makeFolder(privateDirectory);
     folders.push(hidden);
     const workdir = join(open, 'work');
     mkdirSync(containedTemporary(workdir), { recursive: true });
