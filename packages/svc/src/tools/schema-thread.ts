@@ -14,10 +14,16 @@ export type ThreadAnswer =
   /** There is no thread to ask, or it ran out of memory; `reason` is a clause. */
   | { readonly kind: 'no-thread'; readonly reason: string };
 
+/** Until the thread has read the compiler and compiled a first schema, on a machine that has much else to do. */
+const startTimeoutMs = 30_000;
 const compileTimeoutMs = 2000;
 const checkTimeoutMs = 250;
 /** The heap for the compiler, a schema and the arguments of a call. */
 const heapMegabytes = 256;
+
+/** That of no tool: what is compiled while the thread starts. */
+const firstKey = 0;
+const firstSchema: JsonSchema = { type: 'object' };
 
 interface Running {
   readonly worker: Worker;
@@ -91,19 +97,15 @@ class SchemaThread {
         stderr: true,
         resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
       });
-      return await new Promise((resolve) => {
-        const running = { worker, compiled: new Set<number>() };
-        worker.once('online', () => {
-          worker.unref();
-          this.#running = running;
-          resolve(running);
-        });
-        worker.once('error', (error) => resolve(error.message));
-        worker.once('exit', () => {
-          if (this.#running === running) this.#running = null;
-          resolve('it ended at once');
-        });
+      const running = { worker, compiled: new Set<number>() };
+      this.#running = running;
+      worker.once('exit', () => {
+        if (this.#running === running) this.#running = null;
       });
+      const question = { kind: 'compile', key: firstKey, schema: firstSchema } as const;
+      const first = await this.#ask(running, question, startTimeoutMs);
+      if (first.kind === 'problems') return running;
+      return first.kind === 'out-of-time' ? 'it did not start in 30 seconds' : first.reason;
     } catch (error) {
       // The message is the system's code for what it refused, a thread or descriptors for one.
       if (!isCoded(error) || error.code !== 'ERR_WORKER_INIT_FAILED') throw error;
@@ -119,15 +121,18 @@ class SchemaThread {
           clearTimeout(timer);
           worker.removeAllListeners('message');
           worker.off('error', onError);
+          worker.off('exit', onExit);
           resolve(answer);
         };
         const onError = (error: Error): void => settle({ kind: 'no-thread', reason: error.message });
+        const onExit = (): void => settle({ kind: 'no-thread', reason: 'it ended at once' });
         const timer = setTimeout(() => {
           this.#running = null;
           void worker.terminate();
           settle({ kind: 'out-of-time' });
         }, timeoutMs);
         worker.once('error', onError);
+        worker.once('exit', onExit);
         worker.once('message', (answer: SchemaAnswer) => settle(answer));
         worker.postMessage(question);
       });
