@@ -19,6 +19,8 @@ interface Following {
   readonly blocks: Block[];
   readonly over: Promise<void>;
   readonly end: () => void;
+  /** How often the file was walked through, and asked for its size. */
+  readonly reads: { walks: number; sizes: number };
 }
 
 function following(text: string, from = 0, isLive = false): Following {
@@ -26,7 +28,17 @@ function following(text: string, from = 0, isLive = false): Following {
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'trace');
   writeFileSync(path, text);
-  const file = new LineFile(openSync(path, 'r'));
+  const reads = { walks: 0, sizes: 0 };
+  const file = new (class extends LineFile {
+    override walk(from: number): ReturnType<LineFile['walk']> {
+      reads.walks += 1;
+      return super.walk(from);
+    }
+    override get size(): number {
+      reads.sizes += 1;
+      return super.size;
+    }
+  })(openSync(path, 'r'));
   const blocks: Block[] = [];
   let lives = isLive;
   const body = {
@@ -37,7 +49,7 @@ function following(text: string, from = 0, isLive = false): Following {
     },
   };
   const over = followRows({ file, from, isLive: () => lives }, body as unknown as OpenBody).finally(() => file.close());
-  return { path, blocks, over, end: () => void (lives = false) };
+  return { path, blocks, over, end: () => void (lives = false), reads };
 }
 
 const rowsOf = (blocks: readonly Block[]): readonly string[] =>
@@ -67,6 +79,22 @@ describe('the rows of a trace', () => {
     const none = following(lines(0, 10), 10);
     await none.over;
     expect(none.blocks).toEqual([]);
+  });
+
+  it.each([[2900], [3000], [5000]])('go on behind %i of a long trace, and tell nothing again', async (from) => {
+    const { blocks, over } = following(lines(0, 3000, { padding: 'x'.repeat(400) }), from);
+    await over;
+    expect(rowsOf(blocks)).toEqual(Array.from({ length: Math.max(0, 3000 - from) }, (_, row) => `${from + row}`));
+    expect(blocks.flatMap(({ tasks, rows }) => [...tasks, ...rows.names])).toEqual([]);
+  });
+
+  it('cost nothing while nothing is written', async () => {
+    const { blocks, over, end, reads } = following(`${line(0)}${'x'.repeat(1000)}`, 0, true);
+    await expect.poll(() => rowsOf(blocks)).toEqual(['0']);
+    await expect.poll(() => reads.sizes).toBeGreaterThan(4);
+    expect(reads.walks).toBe(1);
+    end();
+    await over;
   });
 
   it('come as they are written, a line once it is whole', async () => {

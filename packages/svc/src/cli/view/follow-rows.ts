@@ -16,13 +16,16 @@ const turnBytes = 1024 * 1024;
 /** The rows behind the first `from`, as they are written. Ends once the session does not live, or the reader is gone. */
 export async function followRows({ file, from, isLive }: Followed, body: OpenBody): Promise<void> {
   const blocks = new RowBlocks();
-  let [byte, turn, told, toldAt] = [0, 0, 0, systemClock.monotonicMs()];
+  let [byte, turn, told, toldAt, seen] = [0, 0, 0, systemClock.monotonicMs(), -1];
   const tell = async (): Promise<boolean> => {
     [told, toldAt] = [byte, systemClock.monotonicMs()];
     const block = blocks.take();
     return block === null || (await body.put(`${JSON.stringify(block)}\n`));
   };
   await whileLive(isLive, body, async () => {
+    // The last line may be long, and without its end for long.
+    if (file.size === seen) return;
+    seen = file.size;
     for (const line of eachLine(file, byte)) {
       if (line === null || byte >= turn) {
         turn = byte + turnBytes;
@@ -32,12 +35,18 @@ export async function followRows({ file, from, isLive }: Followed, body: OpenBod
       if (line === null) continue;
       blocks.add(line.line.toString('utf8'));
       byte = line.next;
-      // These are known already.
-      if (blocks.count === from) blocks.take();
+      if (blocks.count <= from) {
+        // These are known already.
+        if (blocks.count === from || byte - told >= blockBytes) {
+          blocks.take();
+          told = byte;
+        }
+        continue;
+      }
       const isDue = told === 0 ? byte >= firstBytes : byte - told >= blockBytes;
       if (isDue && (told === 0 || systemClock.monotonicMs() - toldAt >= betweenMs) && !(await tell())) return;
     }
-    await tell();
+    if (blocks.count > from) await tell();
   });
 }
 
