@@ -20,21 +20,26 @@ export function wholeOrNull(value: unknown): number | null {
   return Number.isSafeInteger(value) ? (value as number) : null;
 }
 
+/** The beginning of a text. It may be kept for long: the engine makes a part of a text by holding all of it, so what is cut is copied. */
+export function keptText(text: string, longest: number): string {
+  return text.length > longest ? Buffer.from(text.slice(0, longest)).toString() : text;
+}
+
 /** The beginning of a text; '' for anything else. */
 export function textIn(value: unknown, longest = 160): string {
-  return typeof value === 'string' ? value.slice(0, longest) : '';
+  return typeof value === 'string' ? keptText(value, longest) : '';
 }
 
 /** The beginning of a text that is there and not empty; null for anything else. */
 export function textOrNull(value: unknown, longest = 160): string | null {
-  return typeof value === 'string' && value !== '' ? value.slice(0, longest) : null;
+  return typeof value === 'string' && value !== '' ? keptText(value, longest) : null;
 }
 
 /** The texts of a list, as many as a person would read; none of anything else. */
 export function textsIn(value: unknown, most = 500, longest = 300): readonly string[] {
   const texts: string[] = [];
   for (const each of Array.isArray(value) ? (value as readonly unknown[]).slice(0, most) : []) {
-    if (typeof each === 'string') texts.push(each.slice(0, longest));
+    if (typeof each === 'string') texts.push(keptText(each, longest));
   }
   return texts;
 }
@@ -55,7 +60,7 @@ export function objectIn(value: unknown): JsonObject {
 
 /** How a value reads in one row: `longest` characters and four levels at most, whatever it is. */
 export function preview(value: unknown, longest = 160, levels = 4): string {
-  if (typeof value === 'string') return value.slice(0, longest);
+  if (typeof value === 'string') return keptText(value, longest);
   if (typeof value !== 'object' || value === null)
     return value === undefined ? '' : `${value as number | boolean | null}`;
   if (levels === 0) return '…';
@@ -64,9 +69,9 @@ export function preview(value: unknown, longest = 160, levels = 4): string {
   for (const key in value) {
     if (shown.length > longest) break;
     const inner = preview((value as JsonObject)[key], longest, levels - 1);
-    shown += `${shown === '' ? '' : isList ? ' ' : ', '}${isList ? '' : `${key.slice(0, 60)}: `}${inner}`;
+    shown += `${shown === '' ? '' : isList ? ' ' : ', '}${isList ? '' : `${keptText(key, 60)}: `}${inner}`;
   }
-  return shown.slice(0, longest);
+  return keptText(shown, longest);
 }
 
 /** Whether a text of a value, in small letters, holds `words`: keys are no texts, nor is what lies deeper than anybody nests. */

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import type { FileEdit } from '@svc/protocol/viewed-rows.ts';
-import { objectIn } from './checked.ts';
+import { keptText, objectIn } from './checked.ts';
 import { changedLines, lineDiff } from './line-diff.ts';
 
 /** What one call did to one file. */
@@ -30,9 +30,9 @@ export function changeOf(event: JsonObject): Change | null {
     text('new_text', 'new_str'),
     text('content', 'file_text'),
   ];
-  if (before !== null && after !== null) return { path: path.slice(0, 1024), before, after };
+  if (before !== null && after !== null) return { path: keptText(path, 1024), before, after };
   const isWrite = command === 'write' || command === 'create' || command === undefined;
-  return isWrite && content !== null ? { path: path.slice(0, 1024), before: '', after: content } : null;
+  return isWrite && content !== null ? { path: keptText(path, 1024), before: '', after: content } : null;
 }
 
 export function editOf(event: JsonObject, row: number): FileEdit | null {

@@ -4,6 +4,7 @@ import type { JsonObject } from '@svc/protocol/json-object.ts';
 import {
   countIn,
   countOrNull,
+  keptText,
   objectIn,
   parseLine,
   preview,
@@ -52,7 +53,7 @@ export function readLine(line: string): Row {
   const said = event ?? {};
   const kind = type === null ? kinds.damaged : kindOf(type, said);
   const usage = isModel(kind) ? objectIn(said['usage']) : {};
-  const [name, detail] = type === null ? ['damaged line', line.slice(0, 160)] : describe(kind, type, said);
+  const [name, detail] = type === null ? ['damaged line', keptText(line, 160)] : describe(kind, type, said);
   return {
     kind,
     flags: event === null ? flags.failed : flagsOf(kind, said),
@@ -238,7 +239,7 @@ function compactionRow(event: JsonObject): string {
 /** What a call was about: of the editor what it did and where, else its only text, else all of it. */
 function argumentsRow(given: unknown): string {
   const { command, path } = objectIn(given);
-  if (typeof path === 'string') return `${textIn(command, 20)} ${path.slice(0, 140)}`.trim();
-  if (typeof command === 'string') return command.slice(0, 160);
+  if (typeof path === 'string') return `${textIn(command, 20)} ${keptText(path, 140)}`.trim();
+  if (typeof command === 'string') return keptText(command, 160);
   return preview(given);
 }
