@@ -58,20 +58,35 @@ export function objectIn(value: unknown): JsonObject {
   return asJsonObject(value) ?? {};
 }
 
+/** How many values are looked at for one row, of which many may be empty. */
+const mostLooked = 200;
+
 /** How a value reads in one row: `longest` characters and four levels at most, whatever it is. */
-export function preview(value: unknown, longest = 160, levels = 4): string {
+export function preview(value: unknown, longest = 160): string {
+  return keptText(previewed(value, longest, 4, { left: mostLooked }), longest);
+}
+
+function previewed(value: unknown, longest: number, levels: number, looks: { left: number }): string {
   if (typeof value === 'string') return keptText(value, longest);
   if (typeof value !== 'object' || value === null)
     return value === undefined ? '' : `${value as number | boolean | null}`;
   if (levels === 0) return '…';
   let shown = '';
-  const isList = Array.isArray(value);
-  for (const key in value) {
-    if (shown.length > longest) break;
-    const inner = preview((value as JsonObject)[key], longest, levels - 1);
-    shown += `${shown === '' ? '' : isList ? ' ' : ', '}${isList ? '' : `${keptText(key, 60)}: `}${inner}`;
+  const isFull = (): boolean => shown.length > longest || looks.left === 0;
+  const add = (name: string, inner: unknown, between: string): void => {
+    looks.left -= 1;
+    shown += `${shown === '' ? '' : between}${name}${previewed(inner, longest, levels - 1, looks)}`;
+  };
+  if (Array.isArray(value)) {
+    // By `for … in`, each place of a long list would become a text first.
+    for (let at = 0; at < value.length && !isFull(); at += 1) add('', value[at], ' ');
+    return shown;
   }
-  return keptText(shown, longest);
+  for (const key in value) {
+    if (isFull()) break;
+    add(`${keptText(key, 60)}: `, (value as JsonObject)[key], ', ');
+  }
+  return shown;
 }
 
 /** Whether a text of a value, in small letters, holds `words`: keys are no texts, nor is what lies deeper than anybody nests. */
