@@ -103,6 +103,29 @@ describe('what a session was granted', () => {
     expect(grantedIn(line({ shell_allow: ['sh'] }), 'shell: { allow: [sh] }').rows[0]?.line).toBe(1);
   });
 
+  it('is told in a thousand rows, and how many more there are', () => {
+    const names = (kind: string): string[] => Array.from({ length: 500 }, (_, at) => `${kind}${at}`);
+    const { rows } = grantedIn(line({ shell_allow: names('s'), spawn_allow: names('c'), env_allow: names('e') }), '');
+    expect([rows.length, rows[999]?.what, rows[1000]]).toEqual([
+      1001,
+      'c499',
+      { kind: 'Grant', what: '500 more', line: null, use: null },
+    ]);
+  });
+
+  it('is looked for in the first 5000 lines of a manifest', () => {
+    const manifest = `shell:\n${'\n'.repeat(4998)}  - git\n  - jq\n`;
+    const { rows } = grantedIn(line({ shell_allow: ['git', 'jq'] }), manifest);
+    expect(rows.map(({ line: number }) => number)).toEqual([5000, null]);
+  });
+
+  it('is looked for no longer than a moment in a manifest that was made for that', () => {
+    const words = Array.from({ length: 498 }, (_, at) => `${'a'.repeat(296)}${String(at).padStart(3, '0')}`);
+    const manifest = `shell:\n${`${'a'.repeat(3900)}\n`.repeat(50)}  - last\n`;
+    const { rows } = grantedIn(line({ shell_allow: ['last', ...words, 'last'] }), manifest);
+    expect(rows.map(({ line: number }) => number)).toEqual([52, ...words.map(() => null), null]);
+  });
+
   it.each([
     ['no JSON', '{'],
     ['a list', '[]'],

@@ -8,6 +8,13 @@ import { shownBytes, shownCount } from '../trace/shown-values.ts';
 const mostItems = 500;
 const longestText = 300;
 const longestManifest = 200_000;
+const mostManifestLines = 5000;
+/** Of all lists together. */
+const mostRows = 1000;
+/** Pairs of characters that are compared at most to find where the manifest asks for grants: behind them no line is named. */
+const mostCompared = 200_000_000;
+/** What it costs to look at a line, as so many pairs. */
+const lineCost = 16;
 
 /** A section of a manifest, and a word in it. */
 type Asked = readonly [section: string, word: string];
@@ -78,26 +85,48 @@ export function grantedIn(line: string, manifest: string): Granted {
 }
 
 class GrantList {
-  readonly rows: Granted['rows'][number][] = [];
+  readonly #rows: Granted['rows'][number][] = [];
   readonly #manifest: readonly string[];
+  /** Where sections start; -1 for one that does not. */
+  readonly #starts = new Map<string, number>();
+  #left = mostCompared;
+  #more = 0;
 
   constructor(manifest: string) {
-    this.#manifest = manifest.split('\n');
+    this.#manifest = manifest.split('\n', mostManifestLines);
+  }
+
+  /** Where there are too many, the last says how many more. */
+  get rows(): Granted['rows'] {
+    if (this.#more === 0) return this.#rows;
+    return [...this.#rows, { kind: 'Grant', what: `${shownCount(this.#more)} more`, line: null, use: null }];
   }
 
   add(kind: string, what: string, asked: Asked | null, use: UsedBy = null): void {
-    this.rows.push({ kind, what, line: asked === null ? null : this.#lineOf(asked), use });
+    if (this.#rows.length === mostRows) this.#more += 1;
+    else this.#rows.push({ kind, what, line: asked === null ? null : this.#lineOf(asked), use });
   }
 
   /** The first line with this word behind the start of its section, from 1; null where there is none. */
   #lineOf([section, word]: Asked): number | null {
-    const start = this.#manifest.findIndex((line) => new RegExp(`^\\s*(?:- )?${section}\\s*:`).test(line));
+    const start = this.#startOf(section);
     if (start === -1) return null;
     const pattern = new RegExp(`(?<![\\w-])${word.replaceAll(/\W/g, '\\$&')}(?![\\w-])`);
-    const found = this.#manifest.findIndex(
-      (line, index) => index >= start && line.includes(word) && pattern.test(line),
-    );
-    return found === -1 ? null : found + 1;
+    for (const [index, line] of this.#manifest.slice(start).entries()) {
+      this.#left -= lineCost + line.length * word.length;
+      if (this.#left < 0) return null;
+      if (line.includes(word) && pattern.test(line)) return start + index + 1;
+    }
+    return null;
+  }
+
+  #startOf(section: string): number {
+    const known = this.#starts.get(section);
+    if (known !== undefined) return known;
+    const pattern = new RegExp(`^\\s*(?:- )?${section}\\s*:`);
+    const start = this.#manifest.findIndex((line) => pattern.test(line));
+    this.#starts.set(section, start);
+    return start;
   }
 }
 
