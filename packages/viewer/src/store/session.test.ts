@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import type { FromWorker } from '../messages.ts';
+import type { FromWorker, ToWorker } from '../messages.ts';
 import { Session, type WorkerPort } from './session.ts';
 
 const place = { kind: 'held', rows: '', lines: '', answers: '' } as const;
@@ -15,4 +15,19 @@ it('the rows of a session are not waited for once their trace cannot be read', (
   const other = new Session(worker, place);
   tell({ kind: 'whole' });
   expect(other.whyEmpty('none')).toBe('none');
+});
+
+it('what is asked about an id that is no whole text is answered as any other', async () => {
+  const told: ToWorker[] = [];
+  const worker: WorkerPort = {
+    onmessage: null,
+    postMessage: (message) => void told.push(message),
+    terminate: () => {},
+  };
+  const session = new Session(worker, place);
+  const result = session.ask('result', 'tsk_\ud800');
+  expect(told.at(-1)).toEqual({ kind: 'ask', id: 1, path: 'result/tsk_%EF%BF%BD' });
+  const value = { kind: 'none', why: 'There is none.' };
+  worker.onmessage?.({ data: { kind: 'answer', id: 1, value } } as MessageEvent<FromWorker>);
+  expect(await result).toEqual(value);
 });

@@ -71,9 +71,10 @@ export class Session {
   ): Promise<Questions[What]['answer']> {
     this.#asked += 1;
     const id = this.#asked;
+    // What a capsule writes as an id may be no whole text, of which no path can be made.
+    const path = about === null ? what : `${what}/${encodeURIComponent(`${about}`.toWellFormed())}`;
     return await new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      const path = about === null ? what : `${what}/${encodeURIComponent(about)}`;
       this.#worker.postMessage({ kind: 'ask', id, path });
     });
   }
