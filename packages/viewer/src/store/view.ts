@@ -17,6 +17,8 @@ const restMs = 120;
 const searchMs = 200;
 const sumsMs = 400;
 
+const noRows: ReadonlySet<number> = new Set();
+
 /** The view of one session, which is closed with it. The owner closes it. */
 export class View {
   readonly session: Session;
@@ -37,8 +39,10 @@ export class View {
   /** Lanes that are switched off. */
   readonly hidden: Cell<ReadonlySet<number>> = new Cell(new Set());
   readonly query: Cell<string> = new Cell('');
-  /** Rows whose whole lines hold what is looked for, of which a row shows only the beginning. */
-  readonly found: Cell<ReadonlySet<number>> = new Cell(new Set());
+  /** Rows whose whole lines hold what is looked for, of which a row shows only the beginning; none of other words. */
+  readonly found: Cell<ReadonlySet<number>> = new Cell(noRows);
+  /** Whether whole lines could not be searched, so that nothing is known of what rows do not show. */
+  readonly hasSearchFailed: Cell<boolean> = new Cell(false);
   /** The part of time that the timeline shows; null for all of it. */
   readonly range: Cell<Span | null> = new Cell(null);
   /** The part of time whose steps are listed. */
@@ -58,6 +62,13 @@ export class View {
     this.tab = new Cell(tab);
     this.#stops = [
       rested(this.range, restMs, (range) => void (this.listed.value = range)),
+      follow(
+        () => this.query.value,
+        () => {
+          this.found.value = noRows;
+          this.hasSearchFailed.value = false;
+        },
+      ),
       rested(this.query, searchMs, (query) => void this.#search(query)),
       paced(
         () => session.count.value,
@@ -152,12 +163,11 @@ export class View {
 
   async #search(query: string): Promise<void> {
     const words = query.trim().toLowerCase();
-    if (words.length < 2) {
-      this.found.value = new Set();
-      return;
-    }
-    const rows = await this.session.ask('search', words).catch(() => []);
-    if (this.query.value === query) this.found.value = new Set(rows);
+    if (words.length < 2) return;
+    const rows = await this.session.ask('search', words).catch(() => null);
+    if (this.query.value !== query) return;
+    this.hasSearchFailed.value = rows === null;
+    if (rows !== null) this.found.value = new Set(rows);
   }
 }
 
