@@ -25,11 +25,13 @@ const mostLines = 2000;
 export function FilesPage({ view, facts, source }: FilesProps): JSX.Element {
   const { session } = view;
   const [chosen, choose] = useState<string | null>(null);
-  const changes = useLoading(() => session.ask('changes', null), [view.restedCount.value]);
+  const again = { follows: () => view.slowCount.value };
+  const changes = useLoading(() => session.ask('changes', null), [session], again);
   const list = useLoading(
     async (): Promise<ViewedFiles> =>
       facts.has.files ? await source.files(facts.id) : { files: [], truncated: false },
-    [facts.id, facts.has.files, view.slowCount.value],
+    [facts.id, facts.has.files],
+    again,
   );
   if (changes.kind === 'loading' || list.kind === 'loading') return <p class="empty">Reading…</p>;
   const entries = entriesOf(

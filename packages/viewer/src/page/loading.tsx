@@ -3,28 +3,18 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-import { SourceFault } from '../worker/byte-sources.ts';
+import { type Again, type Loaded, loadInTurn } from '../store/load-in-turn.ts';
 
-export type Loading<Value> =
-  | { readonly kind: 'loading' }
-  | { readonly kind: 'there'; readonly value: Value }
-  | { readonly kind: 'fault'; readonly why: string };
+export type Loading<Value> = Loaded<Value> | { readonly kind: 'loading' };
 
-/** Loads again whenever one of `inputs` changes; the answer to an earlier question is dropped. */
-export function useLoading<Value>(load: () => Promise<Value>, inputs: readonly unknown[]): Loading<Value> {
+/** Loads again whenever one of `inputs` changes, where the answer to an earlier question is dropped, and as `again` says. */
+export function useLoading<Value>(
+  load: () => Promise<Value>,
+  inputs: readonly unknown[],
+  again: Again<Value> = { follows: () => null },
+): Loading<Value> {
   const [state, setState] = useState<Loading<Value>>({ kind: 'loading' });
-  useEffect(() => {
-    let isWanted = true;
-    load().then(
-      (value) => isWanted && setState({ kind: 'there', value }),
-      (error: unknown) =>
-        isWanted &&
-        setState({ kind: 'fault', why: error instanceof SourceFault ? error.message : 'This cannot be read.' }),
-    );
-    return () => {
-      isWanted = false;
-    };
-  }, inputs);
+  useEffect(() => loadInTurn(load, again, setState), inputs);
   return state;
 }
 

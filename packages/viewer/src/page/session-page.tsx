@@ -128,18 +128,18 @@ function useAddress(view: View): void {
     tab.value = arrival.value.tab;
     wanted.current = arrival.value.step;
   }, [arrival.value]);
-  useEffect(() => {
-    if (wanted.current === null || session.count.value === 0) return;
-    const step = wanted.current;
-    session.ask('find', step).then(
-      (found) => {
-        if (found === -1 || wanted.current !== step) return;
-        wanted.current = null;
-        view.select(found);
-      },
-      () => {},
-    );
-  }, [view.restedCount.value, session.whole.value, arrival.value]);
+  useLoading(
+    async () => {
+      const step = wanted.current;
+      if (step === null || session.count.value === 0) return;
+      const found = await session.ask('find', step);
+      if (found === -1 || wanted.current !== step) return;
+      wanted.current = null;
+      view.select(found);
+    },
+    [view.restedCount.value > 0, session.whole.value, arrival.value],
+    { follows: () => view.slowCount.value },
+  );
   useEffect(() => {
     const { session: id, step } = address.value;
     if (row === -1) {
