@@ -6,6 +6,7 @@ import type { JournalStep } from '@svc/protocol/viewed-session.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import { journalVersion } from '../../journal/records.ts';
 import { eachLine } from './each-line.ts';
+import { keptText } from './rows/checked.ts';
 
 /** A journal may have any number of steps, tasks and answers: what comes behind so many has no texts in a page. */
 const [mostSteps, mostTasks, mostListed] = [500_000, 100_000, 100_000];
@@ -116,7 +117,7 @@ export class JournalPlaces {
   #arrived({ what, task, text }: JsonObject): void {
     const hash = hashIn(text);
     if (what !== 'answer' || hash === null || typeof task !== 'string' || this.#answerCount >= mostTasks) return;
-    const id = task.slice(0, longestId);
+    const id = keptText(task, longestId);
     const known = this.#answers.get(id);
     this.#answerCount += 1;
     if (known === undefined) this.#answers.set(id, [hash]);
@@ -213,7 +214,7 @@ function hashIn(value: unknown): string | null {
 }
 
 function textIn(value: unknown, longest: number): string {
-  return typeof value === 'string' ? value.slice(0, longest) : '';
+  return typeof value === 'string' ? keptText(value, longest) : '';
 }
 
 function msIn(value: unknown): number | null {

@@ -1,6 +1,8 @@
 import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
 import type { ShownText } from '@svc/protocol/shown-text.ts';
 import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
@@ -11,6 +13,18 @@ import type { BodyReading, JournalReader } from '../../journal/journal-reader.ts
 import { LineFile } from '../../journal/line-file.ts';
 import { SessionTexts } from './session-texts.ts';
 import type { ViewedSession } from './viewed-session.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** MiB that are still held behind some work. */
+async function heldAfter(work: () => Promise<unknown>): Promise<number> {
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  await work();
+  collectGarbage();
+  return (process.memoryUsage().heapUsed - before) / 1024 / 1024;
+}
 
 const hash = (digit: string): string => digit.repeat(64);
 const line = (type: string, fields: object): string =>
@@ -206,6 +220,33 @@ describe('the texts of a session', () => {
       nothing('The journal was written by a later version of svc, and is not read.'),
     ]);
     expect(await new SessionTexts().steps(later)).toEqual([]);
+  });
+});
+
+describe('what is kept of hostile records', () => {
+  const mebibyte = 1024 * 1024;
+
+  it('holds nothing of what is written for turns', async () => {
+    const turns = line('inference', { turn: Array.from({ length: mebibyte / 2 }, () => 0) });
+    const { viewed } = session(Array.from({ length: 12 }, () => turns));
+    const texts = new SessionTexts();
+    expect(await heldAfter(async () => await texts.ofRow(viewed, 11))).toBeLessThan(4);
+    expect(await stepOf(texts, viewed, 0)).toBe(null);
+  });
+
+  it('holds the beginnings alone of long ids', async () => {
+    const ids = Array.from({ length: 12 }, (_each, number) => `${number}`.padEnd(mebibyte, '.'));
+    const { viewed } = session(
+      ids.map((id) => JSON.stringify({ event_type: 'shell', task_id: id })),
+      [
+        ...journal,
+        ...ids.map((id) => ({ k: 'task-end', id, result: hash('5') })),
+        ...ids.map((id) => ({ k: 'in', what: 'answer', task: id, text: hash('4') })),
+      ],
+    );
+    const texts = new SessionTexts();
+    expect(await heldAfter(async () => await texts.ofRow(viewed, 11))).toBeLessThan(4);
+    expect(await texts.ofTask(viewed, '3'.padEnd(128, '.'))).toEqual(text('a\n… 900 bytes in all …\nz'));
   });
 });
 

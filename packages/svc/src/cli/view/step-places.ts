@@ -1,6 +1,7 @@
 /** Says where in the journal the texts of a line of a trace are: the trace names a task, an attempt and a turn, the journal a place. */
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
+import { countIn, keptText } from './rows/checked.ts';
 
 /** What of the journal a line leads to: the step at a place, or the n-th answer that a task was given, from 0. */
 export type Sought =
@@ -10,18 +11,19 @@ export type Sought =
 /** How far a task has come. */
 interface Progress {
   readonly attempt: number;
-  /** Of the model's last answer. */
-  readonly turn: unknown;
+  /** Of the model's last answer; 0 where that is not known. */
+  readonly turn: number;
   /** Of that answer, so many have a line. */
   readonly calls: number;
   readonly answers: number;
 }
 
-const begun: Progress = { attempt: 1, turn: undefined, calls: 0, answers: 0 };
+const begun: Progress = { attempt: 1, turn: 0, calls: 0, answers: 0 };
 
 /** Tasks whose lines came last: of an earlier one, what comes then has no texts. */
 const mostTasks = 100;
 const longestId = 128;
+const mostTurns = 1e9;
 
 /** Types of lines that lead to the journal, or that the way of others there depends on. */
 export const placedTypes: ReadonlySet<string> = new Set([
@@ -51,25 +53,25 @@ export class StepPlaces {
   take(event: JsonObject): Sought | null {
     const { event_type: type, task_id: id, turn } = event;
     if (typeof type !== 'string' || !placedTypes.has(type) || typeof id !== 'string' || id === '') return null;
-    const task = id.slice(0, longestId);
+    const task = keptText(id, longestId);
     const known = this.#tasks.get(task) ?? begun;
     const at = `${task}/${known.attempt}/m`;
     switch (type) {
       case 'task_start':
-        this.#keep(task, { ...known, attempt: countIn(event['attempt'], 1e6) || 1, turn: undefined, calls: 0 });
+        this.#keep(task, { ...known, attempt: countIn(event['attempt'], 1e6) || 1, turn: 0, calls: 0 });
         return null;
       case 'inference':
         // A hook asks beside the turns of a task.
         if (event['hook_name'] !== undefined) return null;
-        this.#keep(task, { ...known, turn, calls: 0 });
-        return { kind: 'step', place: `${at}${countIn(turn, 1e9)}` };
+        this.#keep(task, { ...known, turn: countIn(turn, mostTurns), calls: 0 });
+        return { kind: 'step', place: `${at}${countIn(turn, mostTurns)}` };
       case 'task_input_required':
         if (event['outcome'] !== 'answered') return null;
         this.#keep(task, { ...known, answers: known.answers + 1 });
         return { kind: 'answer', task, number: known.answers };
       default: {
         // Calls run one after the other: the n-th line after that of the model is the n-th call of its answer. The line of a plan comes after those of its steps, which say no turn.
-        const call = `${at}${countIn(turn ?? known.turn, 1e9)}/t${known.calls + 1}`;
+        const call = `${at}${countIn(turn ?? known.turn, mostTurns)}/t${known.calls + 1}`;
         const step = event['step_id'];
         if (type === 'plan_step')
           return { kind: 'step', place: `${call}/s${typeof step === 'string' ? step.slice(0, 160) : ''}` };
@@ -86,8 +88,4 @@ export class StepPlaces {
     const [oldest] = this.#tasks.keys();
     if (this.#tasks.size > mostTasks && oldest !== undefined) this.#tasks.delete(oldest);
   }
-}
-
-function countIn(value: unknown, most: number): number {
-  return typeof value === 'number' && value >= 0 && value <= most ? value : 0;
 }
