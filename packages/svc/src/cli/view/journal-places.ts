@@ -10,7 +10,9 @@ import { keptText } from './rows/checked.ts';
 
 /** A journal may have any number of steps, tasks and answers: what comes behind so many has no texts in a page. */
 const [mostSteps, mostTasks, mostListed] = [500_000, 100_000, 100_000];
-const [longestPlace, longestId] = [1024, 128];
+const [longestPlace, longestId, longestKey] = [1024, 128, 160];
+/** Characters of all steps that are listed: even where each is escaped they are no more than one answer may have. */
+const mostSaid = 8 * 1024 * 1024;
 const sha256 = /^[0-9a-f]{64}$/;
 /** Records that lead nowhere, by how `svc` writes them: they are not parsed. */
 const passed = /^\{"n":\d{1,15},"k":"(?:body|index|ask|io|look)"/;
@@ -125,11 +127,13 @@ export class JournalPlaces {
   }
 }
 
-/** The first 100,000 steps of a journal, in their order. */
+/** The first steps of a journal in their order: 100,000 of them, or fewer where they say more than 8 Mi characters together. */
 export async function stepsOf(file: LineFile): Promise<readonly JournalStep[]> {
-  const steps = new Map<string, { -readonly [Key in keyof JournalStep]: JournalStep[Key] }>();
+  const steps: { -readonly [Key in keyof JournalStep]: JournalStep[Key] }[] = [];
+  const placed = new Map<number, (typeof steps)[number]>();
   const tasks = new Map<string, number>();
   let isKnown = false;
+  let said = 0;
   for (const read of readRecords(file, 0)) {
     if (read === null) {
       await ownTurn();
@@ -137,35 +141,42 @@ export async function stepsOf(file: LineFile): Promise<readonly JournalStep[]> {
     }
     const { record } = read;
     if (record?.['k'] === 'open') isKnown = record['version'] === journalVersion;
-    const place = textIn(record?.['e'], longestPlace);
-    const step = steps.get(place);
     if (record === null || !isKnown) continue;
+    const place = textIn(record['e'], longestPlace);
     if (record['k'] === 'task' && tasks.size < mostTasks) tasks.set(textIn(record['id'], longestId), tasks.size);
     else if (record['k'] === 'start') {
-      if (steps.size === mostListed) break;
       const [, asked] = /\/m(\d{1,9})(?:\/|$)/.exec(place) ?? [];
-      steps.set(step === undefined ? place : `${place}#${steps.size}`, {
-        number: steps.size + 1,
+      const step = {
+        number: steps.length + 1,
         key: keyOf(place, tasks),
         port: textIn(record['port'], 20),
         name: textIn(record['name'], 100),
         turn: asked === undefined ? null : Number(asked),
         ms: null,
         failed: false,
-      });
-    } else if (record['k'] === 'end' && step !== undefined) {
+      };
+      said += step.key.length + step.port.length + step.name.length;
+      if (steps.length === mostListed || said > mostSaid) break;
+      steps.push(step);
+      // What ends is the first of two that say one place.
+      const number = numberOf(place);
+      if (!placed.has(number)) placed.set(number, step);
+    } else if (record['k'] === 'end') {
+      const step = placed.get(numberOf(place));
+      if (step === undefined) continue;
       step.ms = msIn(record['ms']);
       step.failed = record['error'] === true;
     }
   }
-  return [...steps.values()];
+  return steps;
 }
 
-/** A place with the number of its task for its id, which is another in each session. */
+/** A place with the number of its task for its id, which is another in each session; of a long one the beginning and a number of all of it. */
 function keyOf(place: string, tasks: ReadonlyMap<string, number>): string {
   const end = place.indexOf('/');
   const task = tasks.get(place.slice(0, end));
-  return task === undefined ? place : `${task}${place.slice(end)}`;
+  const key = task === undefined ? place : `${task}${place.slice(end)}`;
+  return key.length > longestKey ? `${keptText(key, longestKey)}…${numberOf(key)}` : key;
 }
 
 interface ReadRecord {

@@ -309,4 +309,37 @@ describe('the steps of a session', () => {
       { number: 3, key: '0/1/m1/t2', port: 'tool', name: 'svc-tool-editor', turn: 1, ms: 5, failed: true },
     ]);
   });
+
+  it('are told with the beginnings of long places, each with a number of its own, and those of one place apart', async () => {
+    const start = (e: string): object => ({ k: 'start', e, port: 'p', name: 'n' });
+    const long = `tsk_1/1/${'x'.repeat(400)}`;
+    const { viewed } = session(
+      [],
+      [
+        ...journal.slice(0, 2),
+        start(`${long}1`),
+        start(`${long}2`),
+        start('tsk_1/1/m1'),
+        start('tsk_1/1/m1'),
+        { k: 'end', e: 'tsk_1/1/m1', ms: 5 },
+      ],
+    );
+    const steps = await new SessionTexts().steps(viewed);
+    expect(steps.map(({ key, ms }) => [key.slice(0, 161), key.length < 180, ms])).toEqual([
+      [`0/1/${'x'.repeat(156)}…`, true, null],
+      [`0/1/${'x'.repeat(156)}…`, true, null],
+      ['0/1/m1', true, 5],
+      ['0/1/m1', true, null],
+    ]);
+    expect(steps[0]?.key).not.toBe(steps[1]?.key);
+  });
+
+  it('are no more than say 8 Mi characters together', async () => {
+    const record = JSON.stringify({ k: 'start', e: 'e'.repeat(180), port: 'p'.repeat(300), name: 'n'.repeat(300) });
+    const { viewed } = session([], [...journal.slice(0, 1), ...Array.from({ length: 31_000 }, () => record)]);
+    const steps = await new SessionTexts().steps(viewed);
+    const said = steps.map(({ key, port, name }) => key.length + port.length + name.length);
+    const sum = said.reduce((before, each) => before + each, 0);
+    expect([sum > 8_388_000, sum <= 8_388_608]).toEqual([true, true]);
+  });
 });
