@@ -59,6 +59,12 @@ export class LineFile {
     return fstatSync(this.#fd).size;
   }
 
+  /** Says which file it is: one that takes its place under the same name says something else. */
+  get identity(): string {
+    const { dev, ino, birthtimeNs } = fstatSync(this.#fd, { bigint: true });
+    return `${dev}:${ino}:${birthtimeNs}`;
+  }
+
   /** How much was read so far. */
   get bytesRead(): number {
     return this.#bytesRead;

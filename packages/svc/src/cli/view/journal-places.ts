@@ -32,7 +32,7 @@ interface Placed {
   endByte: number | null;
 }
 
-/** One journal, which is read through once however often it is asked for and however long it grows. Damaged records are passed over. */
+/** One journal, which is read through once however often it is asked for and however long it grows; one that takes its place is read anew. Damaged records are passed over. */
 export class JournalPlaces {
   /** By numbers that are made of their places: a place is some times as long. */
   #steps = new Map<number, Placed>();
@@ -42,6 +42,7 @@ export class JournalPlaces {
   #answerCount = 0;
   #version: number | null = null;
   #byte = 0;
+  #identity: string | null = null;
   #reading: Promise<void> = Promise.resolve();
 
   /** Reads what has come since the last time. */
@@ -83,7 +84,9 @@ export class JournalPlaces {
   }
 
   async #read(file: LineFile): Promise<void> {
-    if (file.size < this.#byte) {
+    const { identity } = file;
+    if (identity !== this.#identity || file.size < this.#byte) {
+      this.#identity = identity;
       [this.#steps, this.#results, this.#answers] = [new Map(), new Map(), new Map()];
       [this.#stepCount, this.#answerCount, this.#version, this.#byte] = [0, 0, null, 0];
     }

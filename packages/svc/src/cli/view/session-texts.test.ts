@@ -1,4 +1,4 @@
-import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -76,10 +76,18 @@ const bodies: Readonly<Record<string, BodyReading>> = {
 function session(
   lines: readonly string[],
   records: readonly (object | string)[] | null = journal,
-): { readonly viewed: ViewedSession; readonly write: (what: 'trace' | 'journal', text: string) => void } {
+): {
+  readonly viewed: ViewedSession;
+  readonly write: (what: 'trace' | 'journal', text: string) => void;
+  readonly replace: (what: 'trace' | 'journal', text: string) => void;
+} {
   const folder = mkdtempSync(join(tmpdir(), 'svc-texts-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const write = (what: string, text: string): void => writeFileSync(join(folder, what), text);
+  const replace = (what: string, text: string): void => {
+    write('new', text);
+    renameSync(join(folder, 'new'), join(folder, what));
+  };
   write('trace', lines.map((each) => `${each}\n`).join(''));
   const texts = records?.map((each) => `${typeof each === 'string' ? each : JSON.stringify(each)}\n`);
   if (texts !== undefined) write('journal', texts.join(''));
@@ -93,7 +101,7 @@ function session(
     openJournal: () => (records === null ? null : open('journal')),
     openReader: () => ({ reader: reader as unknown as JournalReader, close: () => {} }),
   };
-  return { viewed: viewed as unknown as ViewedSession, write };
+  return { viewed: viewed as unknown as ViewedSession, write, replace };
 }
 
 const text = (said: string): ShownText => ({ kind: 'text', text: said, more: 0 });
@@ -187,6 +195,25 @@ describe('the texts of a session', () => {
     expect([await stepOf(texts, viewed, 4), await stepOf(texts, viewed, 3)]).toEqual([3, 2]);
     write('trace', `${trace.slice(1, 3).join('\n')}\n`);
     expect(await stepOf(texts, viewed, 1)).toBe(1);
+  });
+
+  it('are those of a file that took the place of another, also where it is as long', async () => {
+    const long = line('note', { text: 'y'.repeat(1024 * 1024) });
+    const { viewed, replace } = session([long, ...trace]);
+    const texts = new SessionTexts();
+    expect(await stepOf(texts, viewed, 4)).toBe(2);
+    replace(
+      'trace',
+      [...trace.slice(0, 2), long, ...trace.slice(2), line('note', {})].map((each) => `${each}\n`).join(''),
+    );
+    expect(await stepOf(texts, viewed, 4)).toBe(2);
+    const [open = {}, ...records] = journal;
+    const before = [
+      { k: 'start', e: 'tsk_0/1/m1' },
+      { k: 'start', e: 'tsk_0/1/m2' },
+    ];
+    replace('journal', [open, ...before, ...records].map((record) => `${JSON.stringify(record)}\n`).join(''));
+    expect(await stepOf(texts, viewed, 4)).toBe(4);
   });
 
   it('are found from a place near to each of many lines', async () => {

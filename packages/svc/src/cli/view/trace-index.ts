@@ -25,10 +25,11 @@ export interface FoundLine {
   readonly sought: Sought | null;
 }
 
-/** One trace, which is walked through once however often it is asked for and however long it grows. */
+/** One trace, which is walked through once however often it is asked for and however long it grows; one that takes its place is walked anew. */
 export class TraceIndex {
   #marks: Mark[] = [];
   #end: Mark = { row: 0, byte: 0, places: new StepPlaces() };
+  #identity: string | null = null;
   #walking: Promise<void> = Promise.resolve();
 
   /** Null for one that is not there. */
@@ -54,8 +55,13 @@ export class TraceIndex {
     return null;
   }
 
+  #isOf(file: LineFile): boolean {
+    return file.identity === this.#identity && file.size >= this.#end.byte;
+  }
+
   async #walkTo(file: LineFile, row: number): Promise<void> {
-    if (file.size < this.#end.byte) {
+    if (!this.#isOf(file)) {
+      this.#identity = file.identity;
       this.#marks = [];
       this.#end = { row: 0, byte: 0, places: new StepPlaces() };
     }
