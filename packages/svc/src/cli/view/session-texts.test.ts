@@ -216,6 +216,20 @@ describe('the texts of a session', () => {
     expect(await stepOf(texts, viewed, 4)).toBe(4);
   });
 
+  it('are told of a line that is known while others are walked to', async () => {
+    const long = line('shell', { arguments: 'y'.repeat(1024 * 1024) });
+    const { viewed } = session([...trace, ...Array.from({ length: 20 }, () => long)], null);
+    const texts = new SessionTexts();
+    await texts.ofRow(viewed, 3);
+    const told: number[] = [];
+    const ask = async (row: number): Promise<void> => {
+      await texts.ofRow(viewed, row);
+      told.push(row);
+    };
+    await Promise.all([ask(26), ask(3)]);
+    expect(told).toEqual([3, 26]);
+  });
+
   it('are found from a place near to each of many lines', async () => {
     const call = line('shell', { turn: 1, command_name: 'ls', arguments: 'y'.repeat(4000) });
     const many = Array.from({ length: 2000 }, () => call);

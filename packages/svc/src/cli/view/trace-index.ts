@@ -34,10 +34,13 @@ export class TraceIndex {
 
   /** Null for one that is not there. */
   async line(file: LineFile, row: number): Promise<FoundLine | null> {
-    // One behind the other; what one fails of is told to who asked for it.
-    const walking = this.#walking.then(async () => await this.#walkTo(file, row));
-    this.#walking = walking.catch(() => {});
-    await walking;
+    // A line that is known waits for nobody.
+    if (row >= this.#end.row || !this.#isOf(file)) {
+      // One behind the other; what one fails of is told to who asked for it.
+      const walking = this.#walking.then(async () => await this.#walkTo(file, row));
+      this.#walking = walking.catch(() => {});
+      await walking;
+    }
     const mark = this.#marks.findLast((each) => each.row <= row);
     if (mark === undefined || row >= this.#end.row) return null;
     const places = mark.places.copy();
