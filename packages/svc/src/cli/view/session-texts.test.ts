@@ -325,6 +325,34 @@ describe('the lines of a session', () => {
     expect(await texts.changes(viewed)).toEqual([{ path: 'C:\\Temp', added: 1, removed: 0, rows: [2] }]);
   });
 
+  it('are looked through once for all who ask the same at once, to the end', async () => {
+    const { viewed } = session([...lines, ...Array.from({ length: 8 }, () => `"${'x'.repeat(1024 * 1024)}"`)]);
+    let opened = 0;
+    const counted = {
+      ...viewed,
+      openTrace: () => {
+        opened += 1;
+        return viewed.openTrace();
+      },
+    } as ViewedSession;
+    const texts = new SessionTexts();
+    const asked = [
+      texts.search(counted, 'error'),
+      texts.search(counted, '"one"'),
+      texts.changes(counted),
+      texts.search(counted, 'error'),
+      texts.changes(counted),
+      texts.find(counted, 'evt_3'),
+      texts.find(counted, 'evt_3'),
+    ];
+    expect(opened).toBe(4);
+    await expect(texts.search(counted, 'null')).rejects.toMatchObject({ status: 503, code: 'busy' });
+    const changed = [{ path: 'C:\\Temp', added: 1, removed: 0, rows: [2] }];
+    expect(await Promise.all(asked)).toEqual([[1, 3], [0], changed, [1, 3], changed, 2, 2]);
+    expect(await texts.search(counted, 'null')).toEqual([1]);
+    expect(opened).toBe(5);
+  });
+
   it('are all there of one, with what it came to', async () => {
     const { viewed } = session(trace);
     expect(await new SessionTexts().ofRow(viewed, 3)).toEqual({

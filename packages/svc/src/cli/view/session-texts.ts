@@ -1,5 +1,6 @@
 /** Looks up what a page asks of the sessions that are shown: a line of the trace with its texts, what a task came to, and what is found in all lines. */
 
+import { busy } from '@svc/kit/http/refusal.ts';
 import type { ShownText } from '@svc/protocol/shown-text.ts';
 import type { FileChanges, StepDetail } from '@svc/protocol/viewed-rows.ts';
 import type { JournalStep } from '@svc/protocol/viewed-session.ts';
@@ -13,11 +14,14 @@ import type { ViewedSession } from './viewed-session.ts';
 
 /** Sessions whose records were looked through last. */
 const mostKnown = 4;
+/** Different scans of the whole records of one session that run at once. */
+const mostScans = 4;
 
 interface Known {
   readonly trace: TraceIndex;
   readonly journal: JournalPlaces;
-  searches: number;
+  /** That run, by what they look for. */
+  readonly scans: Map<string, Promise<unknown>>;
 }
 
 export class SessionTexts {
@@ -31,21 +35,25 @@ export class SessionTexts {
     return { ...detailOf(line.text, row), ...texts };
   }
 
-  /** The row of an event; -1 for none. */
+  /** The row of an event; -1 for none. Like each of the scans below, refused as `busy` while many others run in the session. */
   async find(session: ViewedSession, eventId: string): Promise<number> {
-    return await withTrace(session, async (trace) => await rowOfEvent(trace, eventId), -1);
+    return await this.#scan(
+      session,
+      `find ${eventId}`,
+      async () => await withTrace(session, async (trace) => await rowOfEvent(trace, eventId), -1),
+    );
   }
 
-  /** A later search in the same session ends an earlier one. */
   async search(session: ViewedSession, words: string): Promise<readonly number[]> {
-    const known = this.#of(session);
-    known.searches += 1;
-    const mine = known.searches;
-    return await withTrace(session, async (trace) => await rowsWith(trace, words, () => mine === known.searches), []);
+    return await this.#scan(
+      session,
+      `search ${words}`,
+      async () => await withTrace(session, async (trace) => await rowsWith(trace, words), []),
+    );
   }
 
   async changes(session: ViewedSession): Promise<readonly FileChanges[]> {
-    return await withTrace(session, changesIn, []);
+    return await this.#scan(session, 'changes', async () => await withTrace(session, changesIn, []));
   }
 
   /** What a task came to, by its id. */
@@ -55,12 +63,25 @@ export class SessionTexts {
 
   /** Of a session without a journal, none. */
   async steps(session: ViewedSession): Promise<readonly JournalStep[]> {
-    const file = session.openJournal();
-    try {
-      return file === null ? [] : await stepsOf(file);
-    } finally {
-      file?.close();
-    }
+    return await this.#scan(session, 'steps', async () => {
+      const file = session.openJournal();
+      try {
+        return file === null ? [] : await stepsOf(file);
+      } finally {
+        file?.close();
+      }
+    });
+  }
+
+  /** What is being scanned for already is not scanned for once more: all who ask for it have the answer of one scan. */
+  async #scan<Value>(session: ViewedSession, what: string, scan: () => Promise<Value>): Promise<Value> {
+    const { scans } = this.#of(session);
+    const running = scans.get(what) as Promise<Value> | undefined;
+    if (running !== undefined) return await running;
+    if (scans.size >= mostScans) throw busy();
+    const begun = scan().finally(() => scans.delete(what));
+    scans.set(what, begun);
+    return await begun;
   }
 
   async #withJournal<Value>(session: ViewedSession, use: (journal: OpenJournal | null) => Value): Promise<Value> {
@@ -78,7 +99,7 @@ export class SessionTexts {
   }
 
   #of({ id }: ViewedSession): Known {
-    const known = this.#known.get(id) ?? { trace: new TraceIndex(), journal: new JournalPlaces(), searches: 0 };
+    const known = this.#known.get(id) ?? { trace: new TraceIndex(), journal: new JournalPlaces(), scans: new Map() };
     // The newest is the last.
     this.#known.delete(id);
     this.#known.set(id, known);

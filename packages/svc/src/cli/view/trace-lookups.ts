@@ -21,12 +21,12 @@ export async function rowOfEvent(file: LineFile, eventId: string): Promise<numbe
   return -1;
 }
 
-/** Rows of whose lines a value holds a text, in small letters; at most 100,000. None once nobody wants them. */
-export async function rowsWith(file: LineFile, words: string, isWanted: () => boolean): Promise<readonly number[]> {
+/** Rows of whose lines a value holds a text, in small letters; at most 100,000. */
+export async function rowsWith(file: LineFile, words: string): Promise<readonly number[]> {
   const found: number[] = [];
   const written = JSON.stringify(words).slice(1, -1);
   for await (const { row, line } of rows(file)) {
-    if (!isWanted() || found.length >= mostFound) return found;
+    if (found.length >= mostFound) return found;
     const text = line.toString('utf8');
     if (!text.toLowerCase().includes(written)) continue;
     const event = parseLine(text);
