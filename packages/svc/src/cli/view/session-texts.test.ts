@@ -353,6 +353,22 @@ describe('the lines of a session', () => {
     expect(opened).toBe(5);
   });
 
+  it('are compared with time for others in between, however short the texts are', async () => {
+    const numbers = (from: number): string => Array.from({ length: 498 }, (_each, at) => `${from + at}\n`).join('');
+    const edit = { command: 'replace', path: 'p', old_text: numbers(0), new_text: numbers(1000) };
+    const { viewed } = session(Array.from({ length: 20 }, () => line('tool_call', { arguments: edit })));
+    let [turns, isDone] = [0, false];
+    const count = (): void => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    const [changes] = await new SessionTexts().changes(viewed);
+    isDone = true;
+    expect([changes?.added, changes?.removed]).toEqual([9960, 9960]);
+    expect(turns).toBeGreaterThanOrEqual(4);
+  });
+
   it('are all there of one, with what it came to', async () => {
     const { viewed } = session(trace);
     expect(await new SessionTexts().ofRow(viewed, 3)).toEqual({

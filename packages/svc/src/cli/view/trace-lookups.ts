@@ -12,6 +12,8 @@ import { changedLines, lineDiff } from './rows/line-diff.ts';
 const [mostFound, mostFiles, mostRows] = [100_000, 10_000, 1000];
 /** Looked through before others have their turn. */
 const turnBytes = 2 * 1024 * 1024;
+/** Comparisons of two lines, which are made for so many before others have their turn; of one change no more are made than the last says. */
+const [turnCells, mostCells] = [1_000_000, 250_000];
 
 /** The row of an event id; -1 for none. */
 export async function rowOfEvent(file: LineFile, eventId: string): Promise<number> {
@@ -38,12 +40,19 @@ export async function rowsWith(file: LineFile, words: string): Promise<readonly 
 /** Of each file that calls have changed, as far as their arguments say it. */
 export async function changesIn(file: LineFile): Promise<readonly FileChanges[]> {
   const files = new Map<string, { readonly path: string; added: number; removed: number; readonly rows: number[] }>();
+  let cells = 0;
   for await (const { row, line } of rows(file)) {
     const type = typeOfLine(line);
     const change =
       type === 'tool_call' || type === 'plan_step' ? changeOf(parseLine(line.toString('utf8')) ?? {}) : null;
     if (change === null) continue;
-    const { added, removed } = changedLines(lineDiff(change.before, change.after));
+    const lines = lineDiff(change.before, change.after);
+    const { added, removed } = changedLines(lines);
+    cells += Math.min((lines.length - added) * (lines.length - removed), mostCells);
+    if (cells >= turnCells) {
+      cells = 0;
+      await ownTurn();
+    }
     const known = files.get(change.path) ?? { path: change.path, added: 0, removed: 0, rows: [] };
     if (files.size < mostFiles) files.set(change.path, known);
     known.added += added;
