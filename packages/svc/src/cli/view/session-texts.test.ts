@@ -353,22 +353,6 @@ describe('the lines of a session', () => {
     expect(opened).toBe(5);
   });
 
-  it('are compared with time for others in between, however short the texts are', async () => {
-    const numbers = (from: number): string => Array.from({ length: 498 }, (_each, at) => `${from + at}\n`).join('');
-    const edit = { command: 'replace', path: 'p', old_text: numbers(0), new_text: numbers(1000) };
-    const { viewed } = session(Array.from({ length: 20 }, () => line('tool_call', { arguments: edit })));
-    let [turns, isDone] = [0, false];
-    const count = (): void => {
-      turns += 1;
-      if (!isDone) setImmediate(count);
-    };
-    setImmediate(count);
-    const [changes] = await new SessionTexts().changes(viewed);
-    isDone = true;
-    expect([changes?.added, changes?.removed]).toEqual([9960, 9960]);
-    expect(turns).toBeGreaterThanOrEqual(4);
-  });
-
   it('are all there of one, with what it came to', async () => {
     const { viewed } = session(trace);
     expect(await new SessionTexts().ofRow(viewed, 3)).toEqual({
@@ -393,38 +377,5 @@ describe('the steps of a session', () => {
       { number: 2, key: '0/1/m1/t1', port: 'shell', name: 'ls', turn: 1, ms: 5, failed: false },
       { number: 3, key: '0/1/m1/t2', port: 'tool', name: 'svc-tool-editor', turn: 1, ms: 5, failed: true },
     ]);
-  });
-
-  it('are told with the beginnings of long places, each with a number of its own, and those of one place apart', async () => {
-    const start = (e: string): object => ({ k: 'start', e, port: 'p', name: 'n' });
-    const long = `tsk_1/1/${'x'.repeat(400)}`;
-    const { viewed } = session(
-      [],
-      [
-        ...journal.slice(0, 2),
-        start(`${long}1`),
-        start(`${long}2`),
-        start('tsk_1/1/m1'),
-        start('tsk_1/1/m1'),
-        { k: 'end', e: 'tsk_1/1/m1', ms: 5 },
-      ],
-    );
-    const steps = await new SessionTexts().steps(viewed);
-    expect(steps.map(({ key, ms }) => [key.slice(0, 161), key.length < 180, ms])).toEqual([
-      [`0/1/${'x'.repeat(156)}…`, true, null],
-      [`0/1/${'x'.repeat(156)}…`, true, null],
-      ['0/1/m1', true, 5],
-      ['0/1/m1', true, null],
-    ]);
-    expect(steps[0]?.key).not.toBe(steps[1]?.key);
-  });
-
-  it('are no more than say 8 Mi characters together', async () => {
-    const record = JSON.stringify({ k: 'start', e: 'e'.repeat(180), port: 'p'.repeat(300), name: 'n'.repeat(300) });
-    const { viewed } = session([], [...journal.slice(0, 1), ...Array.from({ length: 31_000 }, () => record)]);
-    const steps = await new SessionTexts().steps(viewed);
-    const said = steps.map(({ key, port, name }) => key.length + port.length + name.length);
-    const sum = said.reduce((before, each) => before + each, 0);
-    expect([sum > 8_388_000, sum <= 8_388_608]).toEqual([true, true]);
   });
 });
