@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { containedHome } from './contained-environment.ts';
 import type { Enforcement, PlanRequest } from './launch/compose-plan.ts';
 import { type ComposedRoot, type HostAbility, landlockAbis, leastAbiForScoped } from './launch/host-ability.ts';
-import { LaunchSheets } from './launch/launch-sheets.ts';
+import { LaunchSheets, UnwrittenSheet } from './launch/launch-sheets.ts';
 import { describeFailure, readLaunchStatus, type LaunchFailure } from './contained-launcher.ts';
 import { leastGrants } from './launch/process-grants.ts';
 import { keepUsers, unusedUser, type UserIdentity } from './limits/session-limits.ts';
@@ -183,6 +183,9 @@ class Probe {
       const [failure, said, complaint] = await Promise.all([readLaunchStatus(status), text(stdout), text(stderr)]);
       const [, signal] = await closed;
       return { failure, said, complaint, signal: signal as NodeJS.Signals | null };
+    } catch (error) {
+      // What the system refuses here says nothing of containment: there is no launch that could be refused for it.
+      throw error instanceof UnwrittenSheet ? error.cause : error;
     } finally {
       sheets.close();
     }
