@@ -173,6 +173,37 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     expect(await page.locator('.leaf').count()).toBe(2);
   });
 
+  it('shows what a step gave as soon as the journal has it', async () => {
+    const capsule = runningCapsule();
+    const place = 'tsk_00000000000000000000000000000001/1/m1';
+    const records: object[] = [
+      { k: 'open', version: 1, capture: 'content' },
+      { k: 'start', e: place, port: 'model', name: 'large-2' },
+    ];
+    const said = JSON.stringify({ kind: 'response', response: { content: [{ type: 'text', text: 'I ask first.' }] } });
+    const { trace, now } = capsule;
+    const server = await new StandInServer([
+      {
+        id: 'ses_live',
+        trace,
+        now,
+        get journal(): string {
+          return records.map((record) => `${JSON.stringify(record)}\n`).join('');
+        },
+        bodies: new Map([['a'.repeat(64), said]]),
+      },
+    ]).listen();
+    onTestFinished(() => server.close());
+    const { page, close } = await openPage(server.url('ses_live'));
+    onTestFinished(close);
+    await page.locator('.step').getByText('turn 1').click();
+    await page.locator('.side').getByText('Nothing came back').waitFor();
+    records.push({ k: 'end', e: place, ms: 5, value: 'a'.repeat(64) });
+    capsule.answered();
+    await page.locator('.side').getByText('I ask first.').waitFor();
+    expect(await page.locator('.side').getByText('Nothing came back').count()).toBe(0);
+  });
+
   it('can be answered and scrolled where the window is low', async () => {
     const prompt = Array.from({ length: 40 }, (_, line) => `Line ${line} of the question.`).join('\n');
     const { page } = await watching(runningCapsule(prompt));

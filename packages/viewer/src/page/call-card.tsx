@@ -6,7 +6,7 @@ import { useState } from 'preact/hooks';
 import type { View } from '../store/view.ts';
 import { duration } from '../text/words.ts';
 import { labelOf, laneOfKind } from '../trace/kinds.ts';
-import { loaded, useLoading } from './loading.tsx';
+import { loaded, useDetail } from './loading.tsx';
 import { StepTexts } from './step-texts.tsx';
 import { wordsOf } from './steps.tsx';
 import { theirs } from './theirs.tsx';
@@ -38,7 +38,7 @@ export function CallCard({ row, view }: { readonly row: number; readonly view: V
 }
 
 function CallBody({ row, view }: { readonly row: number; readonly view: View }): JSX.Element {
-  const detail = useLoading(() => view.session.ask('detail', row), [row]);
+  const detail = useDetail(view, row);
   return (
     <div class="call-body">
       {loaded(detail, (there) => (

@@ -13,7 +13,7 @@ import { betweenDetails } from '@svc/protocol/viewed-rows.ts';
 import { CallCard } from './call-card.tsx';
 import { ChildConversation } from './child-conversation.tsx';
 import { LiveTurn } from './live-turn.tsx';
-import { loaded, useLoading } from './loading.tsx';
+import { loaded, useDetail, useLoading } from './loading.tsx';
 import { Parts } from './step-texts.tsx';
 import { stateOf } from './tasks-rail.tsx';
 import { TextBlock, theirs } from './theirs.tsx';
@@ -180,13 +180,13 @@ function Turn({
 }
 
 function Said({ row, view }: { readonly row: number; readonly view: View }): JSX.Element {
-  const detail = useLoading(() => view.session.ask('detail', row), [row]);
+  const detail = useDetail(view, row);
   return loaded(detail, (there) => <Parts detail={there} isBare />);
 }
 
 function Question({ row, view }: { readonly row: number; readonly view: View }): JSX.Element {
   const { columns } = view.session;
-  const detail = useLoading(() => view.session.ask('detail', row), [row]);
+  const detail = useDetail(view, row);
   if (detail.kind !== 'there') return <p class="note">Reading…</p>;
   const prompt = detail.value.texts.find(({ label }) => label === 'Question');
   const outcome = `${detail.value.facts.find(([label]) => label === 'Outcome')?.[1] ?? ''}`;
@@ -254,10 +254,11 @@ function Result({
   readonly lastTurn: number | null;
 }): JSX.Element | null {
   const hasJournal = view.session.hasJournal.value;
-  const result = useLoading(() => view.session.ask('result', task.id), [task.state, hasJournal]);
+  const inputs = [task.state, hasJournal, view.session.whole.value];
+  const result = useLoading(() => view.session.ask('result', task.id), inputs);
   const last = useLoading(
     async () => (lastTurn === null || !hasJournal ? null : await view.session.ask('detail', lastTurn)),
-    [lastTurn, hasJournal],
+    [lastTurn, ...inputs],
   );
   if (task.state === undefined) {
     const state = stateOf(task, view);

@@ -1,9 +1,14 @@
 /** Values that come later: what a component shows until then, and where they do not come at all. */
 
+import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 import { type Again, type Loaded, loadInTurn } from '../store/load-in-turn.ts';
+import type { View } from '../store/view.ts';
+
+/** Behind so many other lines, all texts of a line are there. */
+const latestRows = 100;
 
 export type Loading<Value> = Loaded<Value> | { readonly kind: 'loading' };
 
@@ -16,6 +21,15 @@ export function useLoading<Value>(
   const [state, setState] = useState<Loading<Value>>({ kind: 'loading' });
   useEffect(() => loadInTurn(load, again, setState), inputs);
   return state;
+}
+
+/** All of a row. Its texts come a little later than its line while a session runs. */
+export function useDetail({ session, slowCount }: View, row: number): Loading<StepDetail> {
+  return useLoading(() => session.ask('detail', row), [row, session.whole.value], {
+    follows: () => slowCount.value,
+    // What is not there long after its line does not come any more.
+    isLast: ({ parts }) => parts.every(({ text }) => text.kind !== 'none') || slowCount.value > row + latestRows,
+  });
 }
 
 /** What is shown of a value, once it is there. */

@@ -11,7 +11,7 @@ import { count, duration, moment, size } from '../text/words.ts';
 import * as kinds from '@svc/protocol/row-kinds.ts';
 import { labelOf, laneOfKind, lanes } from '../trace/kinds.ts';
 import { address, goTo, linkTo } from './address.ts';
-import { loaded, useLoading } from './loading.tsx';
+import { loaded, useDetail } from './loading.tsx';
 import { StepTexts } from './step-texts.tsx';
 import { wordsOf } from './steps.tsx';
 import { TextBlock, theirs } from './theirs.tsx';
@@ -43,7 +43,7 @@ function Step({
 }): JSX.Element {
   const { columns } = view.session;
   const kind = columns.kindOf(row);
-  const detail = useLoading(() => view.session.ask('detail', row), [row, view.session.whole.value]);
+  const detail = useDetail(view, row);
   const [word] = wordsOf(columns.flagsOf(row), columns.detailOf(row));
   return (
     <>
