@@ -4,26 +4,34 @@ import { asJsonObject } from '@svc/protocol/json-object.ts';
 import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
 import type { HeldAnswer } from '@svc/protocol/viewed-session.ts';
 import type { Place } from '../messages.ts';
-import { BrokenStream, eachLine, heldBytes, nextPiece } from './byte-sources.ts';
+import { BrokenStream, eachLine, heldBytes, nextPiece, SourceFault } from './byte-sources.ts';
 
 type Held = Extract<Place, { readonly kind: 'held' }>;
 
 const mostFound = 100_000;
-/** Lines that are searched before others have their turn. */
-const searchedAtOnce = 8192;
+/** Characters that are looked through before others have their turn. */
+const turnLength = 2 * 1024 * 1024;
 /** Nobody nests deeper. */
 const mostLevels = 60;
 
-/** The answer at a path of the session; undefined for one that the page does not hold. */
+/** The answer at a path of the session; undefined for one that the page does not hold, a `SourceFault` for a line that is damaged. A search ends one that still runs, which then has found nothing. */
 export function heldAnswers({ lines, answers }: Held): (path: string) => Promise<unknown> {
   let all: Promise<Lines> | null = null;
   let others: Promise<ReadonlyMap<string, unknown>> | null = null;
+  let searches = 0;
   return async (path) => {
     const [, what, about = ''] = /^(detail|find|search)\/(.*)/.exec(path) ?? [];
     if (what === undefined) return (await (others ??= readAnswers(answers))).get(path);
     all ??= readLines(lines);
-    if (what === 'detail') return JSON.parse((await all)(Number(about))) as StepDetail;
-    return what === 'find' ? find(await all, about) : await search(await all, decodeURIComponent(about));
+    if (what === 'detail') {
+      const detail = asJsonObject(parsed((await all)(Number(about))));
+      if (detail === null) throw new SourceFault('What this page holds of this line is damaged.');
+      return detail;
+    }
+    if (what === 'find') return await find(await all, about);
+    searches += 1;
+    const number = searches;
+    return await search(await all, decodeURIComponent(about), () => number === searches);
   };
 }
 
@@ -50,33 +58,47 @@ async function readLines(base64: string): Promise<Lines> {
 
 async function readAnswers(base64: string): Promise<ReadonlyMap<string, unknown>> {
   const answers = new Map<string, unknown>();
-  await eachLine(heldBytes(base64), (line) => {
-    const [path, answer] = JSON.parse(line) as HeldAnswer;
-    answers.set(path, answer);
-  });
+  try {
+    await eachLine(heldBytes(base64), (line) => {
+      const [path, answer] = (parsed(line) ?? []) as Partial<HeldAnswer>;
+      if (path !== undefined) answers.set(path, answer);
+    });
+  } catch (error) {
+    // What came before the damage is shown.
+    if (!(error instanceof BrokenStream)) throw error;
+  }
   return answers;
 }
 
-function find(lines: Lines, eventId: string): number {
+async function find(lines: Lines, eventId: string): Promise<number> {
   const wanted = `"eventId":"${eventId}"`;
-  for (let row = 0; ; row += 1) {
-    const line = lines(row);
-    if (line === '') return -1;
-    if (line.includes(wanted)) return row;
-  }
+  for await (const { row, text } of inTurns(lines)) if (text.includes(wanted)) return row;
+  return -1;
 }
 
-async function search(lines: Lines, words: string): Promise<readonly number[]> {
+async function search(lines: Lines, words: string, isWanted: () => boolean): Promise<readonly number[]> {
   const found: number[] = [];
   const written = JSON.stringify(words).slice(1, -1);
-  for (let row = 0; found.length < mostFound; row += 1) {
-    const text = lines(row);
-    if (text === '') break;
+  for await (const { row, text } of inTurns(lines)) {
+    if (!isWanted()) return [];
     if (holds(text, words, written)) found.push(row);
-    // Others are answered in between.
-    if (row % searchedAtOnce === 0) await new Promise((resolve) => setTimeout(resolve));
+    if (found.length === mostFound) break;
   }
   return found;
+}
+
+/** All lines; others are answered in between. */
+async function* inTurns(lines: Lines): AsyncGenerator<{ readonly row: number; readonly text: string }> {
+  let turn = 0;
+  for (let row = 0; ; row += 1) {
+    const text = lines(row);
+    if (text === '') return;
+    yield { row, text };
+    turn += text.length;
+    if (turn < turnLength) continue;
+    turn = 0;
+    await new Promise((resolve) => setTimeout(resolve));
+  }
 }
 
 /** Whether a value of a line of the trace holds `words`, or a line that is no JSON. */
@@ -84,16 +106,17 @@ function holds(text: string, words: string, written: string): boolean {
   const small = text.toLowerCase();
   // In a line within a line, what is written in another way is so twice.
   if (!small.includes(written) && !small.includes(JSON.stringify(written).slice(1, -1))) return false;
-  const { line } = JSON.parse(text) as StepDetail;
-  if (line.kind === 'none') return false;
-  return holdsText(eventOf(line.text) ?? line.text, words);
+  const line = (parsed(text) as StepDetail | null)?.line;
+  if (line === undefined || line.kind === 'none') return false;
+  // Cut, damaged, or no JSON at all: it is searched as it is.
+  return holdsText(asJsonObject(parsed(line.text)) ?? line.text, words);
 }
 
-function eventOf(line: string): unknown {
+/** The value of a line; null for what is no JSON. */
+function parsed(line: string): unknown {
   try {
-    return asJsonObject(JSON.parse(line));
+    return JSON.parse(line);
   } catch {
-    // Cut, damaged, or no JSON at all: it is searched as it is.
     return null;
   }
 }
