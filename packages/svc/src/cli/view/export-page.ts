@@ -52,6 +52,9 @@ interface ExportRequest {
   readonly signal: AbortSignal;
 }
 
+/** `text` is null for what is none, or too long. */
+type HeldFile = ViewedFile & { readonly text: string | null };
+
 const mostFileBytes = 16 * 1024 * 1024;
 
 /** Replaces the file as a whole: after a crash it is the old one or the new one. `E-RUN-068` for more than an export may hold. */
@@ -86,7 +89,7 @@ async function* documentOf(
   const { before, after } = exportedParts(page);
   yield Buffer.from(before);
   const facts = await exportedFacts(session, { looks: parts.looks, hasFiles: files.length > 0 });
-  yield Buffer.from(dataElement('svc-facts', Buffer.from(redactor.redact(JSON.stringify(facts))).toString('base64')));
+  yield Buffer.from(dataElement('svc-facts', Buffer.from(redactedJson(facts, redactor)).toString('base64')));
   yield* packed('svc-rows', parts.rows());
   yield* packed('svc-lines', parts.lines());
   yield* packed('svc-answers', parts.answers());
@@ -134,6 +137,8 @@ class SessionParts {
   readonly #journal: LineFile | null;
   readonly #open: { readonly reader: JournalReader; readonly close: () => void } | null;
   readonly #places = new JournalPlaces();
+  /** One text may be shown at many lines: what is measured before tells less than what is written. */
+  readonly #written = new ExportSize();
 
   constructor({ session, redactor, bodies }: ExportRequest) {
     this.#session = session;
@@ -167,7 +172,7 @@ class SessionParts {
 
   *rows(): Generator<Buffer> {
     if (this.#trace === null) return;
-    for (const block of rowsOf(this.#trace, (line) => this.#textOfLine(line))) yield Buffer.from(block);
+    for (const block of rowsOf(this.#trace, (line) => this.#textOfLine(line))) yield this.#counted(Buffer.from(block));
   }
 
   /** All that is shown of each line of the trace. */
@@ -183,13 +188,13 @@ class SessionParts {
     const changes = this.#trace === null ? [] : await changesIn(this.#trace);
     yield this.#held(['changes', changes]);
     for (const [task] of this.#places.results())
-      yield this.#held([`result/${encodeURIComponent(task)}`, resultOf(task, journal)]);
+      yield this.#held([`result/${this.#inPath(task)}`, resultOf(task, journal)]);
   }
 
   async *files(files: readonly ViewedFile[]): AsyncGenerator<Buffer> {
     for (const { path, bytes } of files) {
       const text = bytes > mostFileBytes ? null : await this.#textOf(path);
-      yield this.#line({ path, bytes, text: text === null ? null : this.#redactor.redact(text) });
+      yield this.#held({ path, bytes, text });
     }
   }
 
@@ -238,8 +243,19 @@ class SessionParts {
     return this.#redactor.redact(line.toString('utf8'));
   }
 
-  #held(answer: HeldAnswer | StepDetail): Buffer {
-    return Buffer.from(this.#redactor.redact(`${JSON.stringify(answer)}\n`));
+  #held(answer: HeldAnswer | StepDetail | HeldFile): Buffer {
+    return this.#counted(Buffer.from(`${redactedJson(answer, this.#redactor)}\n`));
+  }
+
+  /** An id may hold half a character, which no path can, and is a secret in the rows where it is one here. */
+  #inPath(id: string): string {
+    return encodeURIComponent(this.#redactor.redact(id.toWellFormed()));
+  }
+
+  /** `E-RUN-068` once all that was written is too much. */
+  #counted(piece: Buffer): Buffer {
+    this.#written.grow(piece.length);
+    return piece;
   }
 
   /** Null for what is no text, has grown too long, or is gone. */
@@ -253,8 +269,9 @@ class SessionParts {
       release(file.descriptor);
     }
   }
+}
 
-  #line(value: object): Buffer {
-    return Buffer.from(`${JSON.stringify(value)}\n`);
-  }
+/** The JSON of a value whose texts have no secrets: one that is spelled as `null` or a number is none where JSON has that. */
+function redactedJson(value: object, redactor: Redactor): string {
+  return JSON.stringify(value, (_key, each: unknown) => (typeof each === 'string' ? redactor.redact(each) : each));
 }
