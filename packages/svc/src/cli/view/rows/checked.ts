@@ -96,15 +96,30 @@ export function holdsText(value: unknown, words: string, levels = 60): boolean {
   return Object.values(value).some((each) => holdsText(each, words, levels - 1));
 }
 
-/** The JSON of a value in lines, or null where it nests too deep for that. */
+/** Of white space that the JSON of a value in lines may have; nobody nests so deep as to need more. */
+const mostSpaces = 4 * 1024 * 1024;
+
+/** The JSON of a value in lines, or in one line where it nests so deep that most would be white space; null where it nests too deep to be written. */
 export function prettyJson(value: unknown): string | null {
   try {
-    return JSON.stringify(value, null, 2) ?? '';
+    return JSON.stringify(value, null, spacesIn(value) > mostSpaces ? 0 : 2) ?? '';
   } catch (error) {
     // The only values here came out of JSON, of which this alone cannot be written again.
     if (error instanceof RangeError) return null;
     throw error;
   }
+}
+
+/** How much white space the lines of a value begin with; endless behind 60 levels. */
+function spacesIn(value: unknown, level = 1): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  if (level > 60) return Infinity;
+  let spaces = 0;
+  for (const each of Object.values(value)) {
+    spaces += 2 * level + spacesIn(each, level + 1);
+    if (spaces > mostSpaces) return Infinity;
+  }
+  return spaces;
 }
 
 /** The value of a line of JSON; null for what is no object. */

@@ -55,4 +55,30 @@ describe('the detail of a line', () => {
       1_048_576, 951_425,
     ]);
   });
+
+  it.each([
+    ['deep', `${'['.repeat(3000)}${'1,'.repeat(20_000)}1${']'.repeat(3000)}`],
+    ['deep in many places', `[${Array.from({ length: 5000 }, () => '['.repeat(58) + ']'.repeat(58)).join(',')}]`],
+  ])('has what nests %s in one line each', (_what, nested) => {
+    const whole = `{"event_type":"tool_call","arguments":${nested}}`;
+    const { arguments: given, line: shown } = detailOf(whole, 7);
+    expect([given, shown]).toEqual([
+      { kind: 'text', text: nested, more: 0 },
+      { kind: 'text', text: whole, more: 0 },
+    ]);
+  });
+
+  it('is as it was written where it nests too deep for JSON to be made of it', () => {
+    const whole = `{"event_type":"tool_call","arguments":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+    const { arguments: given, line: shown } = detailOf(whole, 7);
+    expect([given, shown]).toEqual([
+      { kind: 'none', why: 'It nests too deep to be shown.' },
+      { kind: 'text', text: whole, more: 0 },
+    ]);
+  });
+
+  it('is in lines where it nests as people do', () => {
+    const given = detailOf('{"event_type":"tool_call","arguments":{"a":[1]}}', 7).arguments;
+    expect(given).toEqual({ kind: 'text', text: '{\n  "a": [\n    1\n  ]\n}', more: 0 });
+  });
 });

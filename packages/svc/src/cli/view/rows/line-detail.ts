@@ -18,7 +18,7 @@ export function detailOf(line: string, row: number): LineDetail {
     row,
     eventId: textOrNull(event['event_id'], 128),
     facts: factsOf(event),
-    arguments: edit === null && 'arguments' in event ? jsonText(event['arguments']) : null,
+    arguments: edit === null && 'arguments' in event ? jsonText(event['arguments'], null) : null,
     edit,
     texts: textsOf(event),
     line: jsonText(event, line),
@@ -76,6 +76,8 @@ function textsOf(event: JsonObject): LineDetail['texts'] {
   return [...found, { label: 'The driver asked again', isWhy: false, text: shownText(lines.join('\n')) }];
 }
 
-function jsonText(value: unknown, line = ''): ShownText {
-  return shownText((line.length > mostShown ? null : prettyJson(value)) ?? line);
+/** Of a value in a line that is too long for that, the line as it is. */
+function jsonText(value: unknown, line: string | null): ShownText {
+  const text = (line === null || line.length <= mostShown ? prettyJson(value) : null) ?? line;
+  return text === null ? { kind: 'none', why: 'It nests too deep to be shown.' } : shownText(text);
 }
