@@ -77,7 +77,15 @@ describe('an exported page', () => {
   it('has what a task came to whose id is cut within a character', async () => {
     const { recorded, write } = made();
     recorded.task('Paint.').model('Blue.');
-    recorded.journal.append({ k: 'task-end', id: 'tsk_\ud800', state: 'completed', result: recorded.json('Blue.') });
+    recorded.journal.append({
+      k: 'task-end',
+      id: 'tsk_\ud800',
+      state: 'completed',
+      attempts: 1,
+      turns: 1,
+      result: recorded.json('Blue.'),
+      message: '',
+    });
     const { 'svc-answers': answers } = await write([{ event_type: 'task_end', task_id: 'tsk_\ud800' }]);
     expect(linesOf(answers)).toEqual([
       ['changes', []],
