@@ -786,5 +786,5 @@ describe('svc test reaches nothing', () => {
     const ended = await svc(workspace, ['test'], { env: { NODE_OPTIONS: '--max-old-space-size=64' } });
     expect(ended.stdout.split('\n').at(-2)).toBe('200 tests: 200 passed');
     expect(ended).toMatchObject({ code: 0, stderr: '' });
-  }, 60_000);
+  }, 240_000);
 });
