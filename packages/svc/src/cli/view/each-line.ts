@@ -5,8 +5,10 @@ import { longestLine } from '../../journal/line-cursor.ts';
 
 /** Given of a line that is too long to be read. */
 const beginningBytes = 64 * 1024;
-/** A file may have holes of any size: so much is read at once, and so much before others have their turn. */
-const [pieceBytes, turnBytes] = [1024 * 1024, 64 * 1024 * 1024];
+/** Of lines, before others have their turn. */
+const turnBytes = 1024 * 1024;
+/** A line may be a hole of any size: so much is read at once, and so much before others have their turn. */
+const [pieceBytes, holeBytes] = [1024 * 1024, 64 * 1024 * 1024];
 const lineFeed = 0x0a;
 
 export interface WalkedLine {
@@ -20,11 +22,16 @@ export interface WalkedLine {
 
 /** Lines from `from` on, as far as the last line feed there is; null where others should have their turn. */
 export function* eachLine(file: LineFile, from: number): Generator<WalkedLine | null> {
+  let turn = from + turnBytes;
   for (let start = from; ;) {
     const cursor = file.walk(start);
     while (cursor.next()) {
       const { line, offset: byte } = cursor;
-      yield { line, isWhole: true, byte, next: byte + line.length + 1 };
+      const next = byte + line.length + 1;
+      yield { line, isWhole: true, byte, next };
+      if (next < turn) continue;
+      turn = next + turnBytes;
+      yield null;
     }
     if (!cursor.isTooLong) return;
     const { offset: byte, start: at } = cursor;
@@ -38,7 +45,7 @@ export function* eachLine(file: LineFile, from: number): Generator<WalkedLine | 
 
 /** The byte of the next line feed; null where none comes. */
 function* endOfLine(file: LineFile, from: number): Generator<null, number | null> {
-  let turn = from + turnBytes;
+  let turn = from + holeBytes;
   for (let at = from; ;) {
     const piece = file.readAt(at, pieceBytes);
     if (piece.length === 0) return null;
@@ -46,7 +53,7 @@ function* endOfLine(file: LineFile, from: number): Generator<null, number | null
     if (found >= 0) return at + found;
     at += piece.length;
     if (at < turn) continue;
-    turn = at + turnBytes;
+    turn = at + holeBytes;
     yield null;
   }
 }

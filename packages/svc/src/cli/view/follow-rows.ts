@@ -10,13 +10,11 @@ import { RowBlocks } from './rows/row-blocks.ts';
 
 /** A small first block is painted early. The page draws each: later ones are large, and some time apart. */
 const [firstBytes, blockBytes, betweenMs] = [128 * 1024, 4 * 1024 * 1024, 250];
-/** Read before others have their turn. */
-const turnBytes = 1024 * 1024;
 
 /** The rows behind the first `from`, as they are written. Ends once the session does not live, or the reader is gone. */
 export async function followRows({ file, from, isLive }: Followed, body: OpenBody): Promise<void> {
   const blocks = new RowBlocks();
-  let [byte, turn, told, toldAt, seen] = [0, 0, 0, systemClock.monotonicMs(), -1];
+  let [byte, told, toldAt, seen] = [0, 0, systemClock.monotonicMs(), -1];
   const tell = async (): Promise<boolean> => {
     [told, toldAt] = [byte, systemClock.monotonicMs()];
     const block = blocks.take();
@@ -27,12 +25,11 @@ export async function followRows({ file, from, isLive }: Followed, body: OpenBod
     if (file.size === seen) return;
     seen = file.size;
     for (const line of eachLine(file, byte)) {
-      if (line === null || byte >= turn) {
-        turn = byte + turnBytes;
+      if (line === null) {
         await ownTurn();
         if (body.gone.aborted) return;
+        continue;
       }
-      if (line === null) continue;
       blocks.add(line.line.toString('utf8'));
       byte = line.next;
       if (blocks.count <= from) {

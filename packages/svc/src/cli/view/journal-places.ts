@@ -16,8 +16,6 @@ const mostSaid = 8 * 1024 * 1024;
 const sha256 = /^[0-9a-f]{64}$/;
 /** Records that lead nowhere, by how `svc` writes them: they are not parsed. */
 const passed = /^\{"n":\d{1,15},"k":"(?:body|index|ask|io|look)"/;
-/** Read before others have their turn. */
-const turnBytes = 4 * 1024 * 1024;
 
 export interface FoundStep {
   /** From 1. */
@@ -192,7 +190,6 @@ interface ReadRecord {
 
 /** Null where others should have their turn. */
 function* readRecords(file: LineFile, from: number): Generator<ReadRecord | null> {
-  let turn = from + turnBytes;
   for (const each of eachLine(file, from)) {
     if (each === null) {
       yield null;
@@ -201,9 +198,6 @@ function* readRecords(file: LineFile, from: number): Generator<ReadRecord | null
     const { line, isWhole, byte, next } = each;
     const isPassed = !isWhole || passed.test(line.toString('latin1', 0, 40));
     yield { record: isPassed ? null : parseJsonObject(line.toString('utf8')), byte, next };
-    if (next < turn) continue;
-    turn = next + turnBytes;
-    yield null;
   }
 }
 

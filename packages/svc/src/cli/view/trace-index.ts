@@ -9,8 +9,6 @@ import { placedTypes, type Sought, StepPlaces } from './step-places.ts';
 
 /** So far apart are the places that are kept, from which a line is walked to. */
 const markBytes = 1024 * 1024;
-/** Walked before others have their turn. */
-const turnBytes = 4 * 1024 * 1024;
 
 interface Mark {
   /** The number of the line that begins here, from 0. */
@@ -70,13 +68,11 @@ export class TraceIndex {
     }
     const { places } = this.#end;
     if (this.#end.row > row) return;
-    let turn = this.#end.byte + turnBytes;
     for (const line of eachLine(file, this.#end.byte)) {
-      if (line === null || line.byte >= turn) {
-        turn = this.#end.byte + turnBytes;
+      if (line === null) {
         await ownTurn();
+        continue;
       }
-      if (line === null) continue;
       const { row: at, byte } = this.#end;
       if (byte >= (this.#marks.at(-1)?.byte ?? -markBytes) + markBytes)
         this.#marks.push({ row: at, byte, places: places.copy() });

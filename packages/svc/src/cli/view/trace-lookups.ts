@@ -10,8 +10,6 @@ import { changeOf } from './rows/file-edit.ts';
 import { changedLines, lineDiff } from './rows/line-diff.ts';
 
 const [mostFound, mostFiles, mostRows] = [100_000, 10_000, 1000];
-/** Looked through before others have their turn. */
-const turnBytes = 2 * 1024 * 1024;
 /** Comparisons of two lines, which are made for so many before others have their turn; of one change no more are made than the last says. */
 const [turnCells, mostCells] = [1_000_000, 250_000];
 
@@ -63,13 +61,12 @@ export async function changesIn(file: LineFile): Promise<readonly FileChanges[]>
 }
 
 async function* rows(file: LineFile): AsyncGenerator<{ readonly row: number; readonly line: Buffer }> {
-  let [row, turn] = [0, turnBytes];
+  let row = 0;
   for (const each of eachLine(file, 0)) {
-    if (each === null || each.byte >= turn) {
-      turn = (each?.byte ?? 0) + turnBytes;
+    if (each === null) {
       await ownTurn();
+      continue;
     }
-    if (each === null) continue;
     yield { row, line: each.line };
     row += 1;
   }
