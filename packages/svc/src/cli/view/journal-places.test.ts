@@ -1,22 +1,7 @@
-import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { expect, it } from 'vitest';
 
-import { expect, it, onTestFinished } from 'vitest';
-
-import { LineFile } from '../../journal/line-file.ts';
+import { fileOfLines } from '../../../test/journal/file-of-lines.ts';
 import { stepsOf } from './journal-places.ts';
-
-function fileOf(lines: readonly object[]): LineFile {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-lines-'));
-  writeFileSync(join(folder, 'lines'), lines.map((each) => `${JSON.stringify(each)}\n`).join(''));
-  const file = new LineFile(openSync(join(folder, 'lines'), 'r'));
-  onTestFinished(() => {
-    file.close();
-    rmSync(folder, { recursive: true });
-  });
-  return file;
-}
 
 const start = (e: string, port = 'p', name = 'n'): object => ({ k: 'start', e, port, name });
 const open = { k: 'open', version: 1 };
@@ -24,7 +9,7 @@ const open = { k: 'open', version: 1 };
 it('lists steps with the beginnings of long places, each with a number of its own, and those of one place apart', async () => {
   const long = `tsk_1/1/${'x'.repeat(400)}`;
   const steps = await stepsOf(
-    fileOf([
+    fileOfLines([
       open,
       { k: 'task', id: 'tsk_1' },
       start(`${long}1`),
@@ -45,7 +30,7 @@ it('lists steps with the beginnings of long places, each with a number of its ow
 
 it('lists no more steps than say 8 Mi characters together', async () => {
   const record = start('e'.repeat(180), 'p'.repeat(300), 'n'.repeat(300));
-  const steps = await stepsOf(fileOf([open, ...Array.from({ length: 31_000 }, () => record)]));
+  const steps = await stepsOf(fileOfLines([open, ...Array.from({ length: 31_000 }, () => record)]));
   const said = steps.map(({ key, port, name }) => key.length + port.length + name.length);
   const sum = said.reduce((before, each) => before + each, 0);
   expect([sum > 8_388_000, sum <= 8_388_608]).toEqual([true, true]);

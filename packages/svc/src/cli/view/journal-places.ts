@@ -6,7 +6,7 @@ import type { JournalStep } from '@svc/protocol/viewed-session.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import { journalVersion } from '../../journal/records.ts';
 import { eachLine } from './each-line.ts';
-import { keptText } from './rows/checked.ts';
+import { countOrNull, keptText, textIn } from './rows/checked.ts';
 
 /** A journal may have any number of steps, tasks and answers: what comes behind so many has no texts in a page. */
 const [mostSteps, mostTasks, mostListed] = [500_000, 100_000, 100_000];
@@ -165,7 +165,7 @@ export async function stepsOf(file: LineFile): Promise<readonly JournalStep[]> {
     } else if (record['k'] === 'end') {
       const step = placed.get(numberOf(place));
       if (step === undefined) continue;
-      step.ms = msIn(record['ms']);
+      step.ms = countOrNull(record['ms']);
       step.failed = record['error'] === true;
     }
   }
@@ -219,12 +219,4 @@ function numberOf(place: string): number {
 
 function hashIn(value: unknown): string | null {
   return typeof value === 'string' && sha256.test(value) ? value : null;
-}
-
-function textIn(value: unknown, longest: number): string {
-  return typeof value === 'string' ? keptText(value, longest) : '';
-}
-
-function msIn(value: unknown): number | null {
-  return typeof value === 'number' && value >= 0 && value <= 1e13 ? value : null;
 }

@@ -1,8 +1,9 @@
 /** Lists what a session was granted, from the first line of its trace, with the line of its manifest that asks for each. */
 
-import { asJsonObject, isFiniteNumber, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
+import { isFiniteNumber, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import type { Granted } from '@svc/protocol/viewed-session.ts';
 import { shownBytes, shownCount } from '../trace/shown-values.ts';
+import { objectIn, textsIn } from './rows/checked.ts';
 
 /** Of each list of a scope, which anybody may have written. */
 const mostItems = 500;
@@ -57,29 +58,29 @@ export function grantedIn(line: string, manifest: string): Granted {
   const grants = objectIn(event['effective_grants']);
   const list = new GrantList(manifest.slice(0, longestManifest));
   const { path: folder, writable } = objectIn(grants['project_folder']);
-  const [scope] = textsIn([grants['filesystem_scope']]);
-  const shell = textsIn(grants['shell_allow']);
+  const [scope] = namesIn([grants['filesystem_scope']]);
+  const shell = namesIn(grants['shell_allow']);
   for (const name of shell) list.add('Command', name, ['shell', name], ['command', name]);
   if (typeof folder === 'string')
     list.add('Project folder', `${folder.slice(0, longestText)}, ${accessOf(writable)}`, null);
   if (scope !== undefined) list.add('Files', `${scope} of the workdir alone`, ['filesystem', scope]);
   const preopens = objectsIn(grants['preopens']);
   for (const preopen of preopens) addPreopen(preopen, list);
-  for (const place of textsIn(grants['network_allow']))
+  for (const place of namesIn(grants['network_allow']))
     list.add('Network', place, ['network', place.replace(/:\d+$/, '')], ['connection', addressOf(place)]);
-  for (const name of textsIn(grants['spawn_allow']))
+  for (const name of namesIn(grants['spawn_allow']))
     list.add('Child', name, ['spawn', name], ['child', name.replace(/@.*$/, '')]);
-  for (const name of textsIn(grants['env_allow'])) list.add('Variable', name, ['env', name]);
-  for (const name of textsIn(Object.keys(grants).filter((each) => listName.test(each))))
-    if (!listsInWords.has(name)) for (const each of textsIn(grants[name])) list.add('Grant', `${name}: ${each}`, null);
-  for (const flag of textsIn(Object.keys(grants).filter((name) => grants[name] === true))) {
+  for (const name of namesIn(grants['env_allow'])) list.add('Variable', name, ['env', name]);
+  for (const name of namesIn(Object.keys(grants).filter((each) => listName.test(each))))
+    if (!listsInWords.has(name)) for (const each of namesIn(grants[name])) list.add('Grant', `${name}: ${each}`, null);
+  for (const flag of namesIn(Object.keys(grants).filter((name) => grants[name] === true))) {
     if (flag === narrows) continue;
     const { kind, what, asked, use } = flagRows.get(flag) ?? { kind: 'Grant', what: flag, asked: null, use: null };
     list.add(kind, what, asked, use);
   }
   // Tools of servers and of the runtime, which see no files.
   const known = new Set([...preopens.map(({ artifact }) => artifact), ...shell, planTool]);
-  for (const name of textsIn(event['tools_declared']))
+  for (const name of namesIn(event['tools_declared']))
     if (!known.has(name)) list.add('Tool', name, ['artifacts', name], ['tool', name]);
   return { rows: list.rows, limits: objectsIn(grants['limits']).map(limitOf) };
 }
@@ -131,10 +132,10 @@ class GrantList {
 }
 
 function addPreopen(preopen: JsonObject, list: GrantList): void {
-  const [artifact = '', runtime = 'artifact'] = textsIn([preopen['artifact'], preopen['runtime']]);
+  const [artifact = '', runtime = 'artifact'] = namesIn([preopen['artifact'], preopen['runtime']]);
   const { path, writable } = preopen;
   const place = path === '.' ? 'the workdir' : typeof path === 'string' ? path.slice(0, longestText) : null;
-  const stores = textsIn(preopen['state']);
+  const stores = namesIn(preopen['state']);
   const reach = place === null ? 'no files' : `${place}, ${accessOf(writable)}`;
   const held = stores.length === 0 ? '' : `; state: ${stores.join(', ')}`;
   const use = runtime === 'tool' ? (['tool', artifact] as const) : null;
@@ -153,7 +154,7 @@ function accessOf(writable: unknown): string {
 
 /** One line for people. */
 function limitOf({ resource, of, max, held_by: heldBy }: JsonObject): string {
-  const [what = '', whose = '', how = ''] = [resource, of, heldBy].map((each) => textsIn([each])[0]);
+  const [what = '', whose = '', how = ''] = [resource, of, heldBy].map((each) => namesIn([each])[0]);
   if (!isFiniteNumber(max)) return `${what} of a ${whose}: no limit`;
   return `${what} of a ${whose}: ${what === 'memory' ? sizeOf(max) : shownCount(max)}, held by ${how}`;
 }
@@ -162,16 +163,11 @@ function sizeOf(bytes: number): string {
   return bytes < 1e9 ? shownBytes(bytes) : `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
-function objectIn(value: unknown): JsonObject {
-  return asJsonObject(value) ?? {};
-}
-
 function objectsIn(value: unknown): readonly JsonObject[] {
   return (Array.isArray(value) ? value.slice(0, mostItems) : []).map(objectIn);
 }
 
 /** Those of a list that are texts and not empty. */
-function textsIn(value: unknown): readonly string[] {
-  const items: readonly unknown[] = Array.isArray(value) ? value.slice(0, mostItems) : [];
-  return items.flatMap((each) => (typeof each === 'string' && each !== '' ? [each.slice(0, longestText)] : []));
+function namesIn(value: unknown): readonly string[] {
+  return textsIn(value, mostItems, longestText).filter((each) => each !== '');
 }

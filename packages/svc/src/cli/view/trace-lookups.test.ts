@@ -1,27 +1,12 @@
-import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { expect, it } from 'vitest';
 
-import { expect, it, onTestFinished } from 'vitest';
-
-import { LineFile } from '../../journal/line-file.ts';
+import { fileOfLines } from '../../../test/journal/file-of-lines.ts';
 import { changesIn } from './trace-lookups.ts';
-
-function fileOf(lines: readonly object[]): LineFile {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-lines-'));
-  writeFileSync(join(folder, 'lines'), lines.map((each) => `${JSON.stringify(each)}\n`).join(''));
-  const file = new LineFile(openSync(join(folder, 'lines'), 'r'));
-  onTestFinished(() => {
-    file.close();
-    rmSync(folder, { recursive: true });
-  });
-  return file;
-}
 
 it('compares lines with time for others in between, however short the texts are', async () => {
   const numbers = (from: number): string => Array.from({ length: 498 }, (_each, at) => `${from + at}\n`).join('');
   const edit = { command: 'replace', path: 'p', old_text: numbers(0), new_text: numbers(1000) };
-  const file = fileOf(Array.from({ length: 20 }, () => ({ event_type: 'tool_call', arguments: edit })));
+  const file = fileOfLines(Array.from({ length: 20 }, () => ({ event_type: 'tool_call', arguments: edit })));
   let [turns, isDone] = [0, false];
   const count = (): void => {
     turns += 1;

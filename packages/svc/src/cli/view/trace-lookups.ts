@@ -1,11 +1,12 @@
 /** Looks through all lines of a trace: for an event, for words, and for what became of files. */
 
+import { parseJsonObject } from '@svc/protocol/json-object.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import type { FileChanges } from '@svc/protocol/viewed-rows.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import { typeOfLine } from '../trace/trace-events.ts';
 import { eachLine } from './each-line.ts';
-import { holdsText, parseLine } from './rows/checked.ts';
+import { holdsText } from './rows/checked.ts';
 import { changeOf } from './rows/file-edit.ts';
 import { changedLines, lineDiff } from './rows/line-diff.ts';
 
@@ -29,7 +30,7 @@ export async function rowsWith(file: LineFile, words: string): Promise<readonly 
     if (found.length >= mostFound) return found;
     const text = line.toString('utf8');
     if (!text.toLowerCase().includes(written)) continue;
-    const event = parseLine(text);
+    const event = parseJsonObject(text);
     if (event === null || holdsText(event, words)) found.push(row);
   }
   return found;
@@ -42,7 +43,7 @@ export async function changesIn(file: LineFile): Promise<readonly FileChanges[]>
   for await (const { row, line } of rows(file)) {
     const type = typeOfLine(line);
     const change =
-      type === 'tool_call' || type === 'plan_step' ? changeOf(parseLine(line.toString('utf8')) ?? {}) : null;
+      type === 'tool_call' || type === 'plan_step' ? changeOf(parseJsonObject(line.toString('utf8')) ?? {}) : null;
     if (change === null) continue;
     const lines = lineDiff(change.before, change.after);
     const { added, removed } = changedLines(lines);

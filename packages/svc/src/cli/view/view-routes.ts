@@ -10,6 +10,7 @@ import { busy, HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest, RequestHead, Route } from '@svc/kit/http/route.ts';
 import { parseResourcePath } from '@svc/protocol/resource-path.ts';
+import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import type { CommandContext } from '../command-context.ts';
 import { guarded, notThere, openAnswer, refusalOf } from './answers.ts';
@@ -293,12 +294,9 @@ function rowOf(text: string): number {
 
 /** A part of a path as it was before it was written into one. */
 function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch (error) {
-    if (!(error instanceof URIError)) throw error;
-    throw notThere('Nothing is served at this path.');
-  }
+  const text = decodePercent(part);
+  if (text === null) throw notThere('Nothing is served at this path.');
+  return text;
 }
 
 /** The byte that is asked from, 0 when absent; null for what is no number. */

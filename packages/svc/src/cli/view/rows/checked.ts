@@ -15,11 +15,6 @@ export function countOrNull(value: unknown): number | null {
   return typeof value === 'number' && value >= 0 && value <= mostCounted ? value : null;
 }
 
-/** A whole number, such as an exit code; null for anything else. */
-export function wholeOrNull(value: unknown): number | null {
-  return Number.isSafeInteger(value) ? (value as number) : null;
-}
-
 /** The beginning of a text. It may be kept for long: the engine makes a part of a text by holding all of it, so what is cut is copied. */
 export function keptText(text: string, longest: number): string {
   return text.length > longest ? Buffer.from(text.slice(0, longest)).toString() : text;
@@ -120,14 +115,4 @@ function spacesIn(value: unknown, level = 1): number {
     if (spaces > mostSpaces) return Infinity;
   }
   return spaces;
-}
-
-/** The value of a line of JSON; null for what is no object. */
-export function parseLine(line: string): JsonObject | null {
-  try {
-    return asJsonObject(JSON.parse(line));
-  } catch {
-    // Cut, damaged, or no JSON at all: the line is shown as it is.
-    return null;
-  }
 }

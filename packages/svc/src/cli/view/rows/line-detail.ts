@@ -1,15 +1,15 @@
 /** Lays out one line of a trace for the side panel. */
 
-import type { JsonObject } from '@svc/protocol/json-object.ts';
+import { type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { mostShown, type ShownText, shownText } from '@svc/protocol/shown-text.ts';
 import type { LineDetail } from '@svc/protocol/viewed-rows.ts';
-import { parseLine, prettyJson, preview, textIn, textOrNull } from './checked.ts';
+import { prettyJson, preview, textIn, textOrNull } from './checked.ts';
 import { editOf } from './file-edit.ts';
 import { shownCount } from '../../trace/shown-values.ts';
 
 /** Never throws, whatever the line holds. */
 export function detailOf(line: string, row: number): LineDetail {
-  const event = parseLine(line);
+  const event = parseJsonObject(line);
   if (event === null) {
     return { row, eventId: null, facts: [], arguments: null, edit: null, texts: [], line: shownText(line) };
   }

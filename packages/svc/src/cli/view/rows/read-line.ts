@@ -1,18 +1,7 @@
 /** Makes the row of a line of a trace: a few numbers and two short texts. */
 
-import type { JsonObject } from '@svc/protocol/json-object.ts';
-import {
-  countIn,
-  countOrNull,
-  keptText,
-  objectIn,
-  parseLine,
-  preview,
-  textIn,
-  textOrNull,
-  textsIn,
-  wholeOrNull,
-} from './checked.ts';
+import { type JsonObject, parseJsonObject, wholeOrNull } from '@svc/protocol/json-object.ts';
+import { countIn, countOrNull, keptText, objectIn, preview, textIn, textOrNull, textsIn } from './checked.ts';
 import * as kinds from '@svc/protocol/row-kinds.ts';
 import { isModel, isPlanStep } from '@svc/protocol/row-kinds.ts';
 import { betweenDetails } from '@svc/protocol/viewed-rows.ts';
@@ -47,7 +36,7 @@ const longestId = 128;
 
 /** Never throws, whatever the line holds. */
 export function readLine(line: string): Row {
-  const parsed = parseLine(line);
+  const parsed = parseJsonObject(line);
   const type = textOrNull(parsed?.['event_type']);
   const event = type === null ? null : parsed;
   const said = event ?? {};
@@ -203,7 +192,7 @@ const longestCompletion = 20_000;
 
 /** The text of a task; of one that tells of the end of a session that was asked for, in words. */
 export function taskText(event: JsonObject): string {
-  const ended = event['origin'] === 'completion' ? parseLine(textIn(event['text'], longestCompletion)) : null;
+  const ended = event['origin'] === 'completion' ? parseJsonObject(textIn(event['text'], longestCompletion)) : null;
   const name = textOrNull(ended?.['capsule_name'], 100);
   return name === null ? textIn(event['text'], 400) : `${name} has ended: ${textIn(ended?.['status'], 20)}`;
 }

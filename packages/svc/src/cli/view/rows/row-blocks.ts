@@ -1,12 +1,11 @@
 /** Makes columns of the lines of a trace, and keeps what is needed to say which task and which child a row belongs to. */
 
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
-import type { Block, Child, EndedTask, NewTask } from '@svc/protocol/viewed-rows.ts';
+import type { Block, Child, EndedTask, NewTask, SessionStart } from '@svc/protocol/viewed-rows.ts';
 import { countIn, objectIn, textIn, textOrNull } from './checked.ts';
 import * as kinds from '@svc/protocol/row-kinds.ts';
 import * as flags from '@svc/protocol/row-flags.ts';
 import { longestStepMs, readLine, type Row, taskText } from './read-line.ts';
-import { startOfSession } from './session-start.ts';
 
 interface Fresh {
   readonly kind: number[];
@@ -181,5 +180,19 @@ function endOf(event: JsonObject, index: number, end: number): EndedTask {
     turns: countIn(event['turns'], 1e9),
     input: countIn(usage['input_tokens'], 4e12),
     output: countIn(usage['output_tokens'], 4e12),
+  };
+}
+
+/** Of a `session_start`; what is missing or of another form is empty. */
+function startOfSession(event: JsonObject): SessionStart {
+  const capsule = objectIn(event['capsule']);
+  const containment = objectIn(event['containment']);
+  return {
+    sessionId: textIn(event['session_id'], 128),
+    capsule: textIn(capsule['name'], 100),
+    version: textIn(capsule['version'], 40),
+    declared: textIn(containment['declared'], 20),
+    achieved: textIn(containment['achieved'], 20),
+    mechanism: textIn(containment['mechanism'], 100),
   };
 }
