@@ -10,11 +10,14 @@ const longestWaitMs = 10 * 60 * 1000;
 export function answerHalfClosed(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true });
   server.on('connection', (socket: Socket) => {
-    socket.once('end', () => {
-      const timer = setTimeout(() => socket.destroy(), longestWaitMs).unref();
-      socket.once('close', () => clearTimeout(timer));
-    });
+    socket.on('end', waitAtMost);
   });
+}
+
+/** One for all connections, which comes once for each: every idle connection would keep its own. */
+function waitAtMost(this: Socket): void {
+  const timer = setTimeout(() => this.destroy(), longestWaitMs).unref();
+  this.once('close', () => clearTimeout(timer));
 }
 
 /** Milliseconds after the end. The system of a client that has left refuses what reaches it, which is heard of with what is written next. */

@@ -89,7 +89,12 @@ function unlessGone(response: ServerResponse, start: () => void, abandon: (() =>
 /** A client that ends its half leaves. */
 function endWithClient(socket: Socket): void {
   if (socket.readableEnded) socket.destroy();
-  else socket.once('end', () => socket.end());
+  else socket.on('end', endOwnHalf);
+}
+
+/** One for all connections: each idle stream would keep its own. */
+function endOwnHalf(this: Socket): void {
+  this.end();
 }
 
 /** What was still to be written when a connection was cut counts as written, so the connection is asked as well. */

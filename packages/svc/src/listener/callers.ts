@@ -15,13 +15,20 @@ export interface Callers {
   readonly principalOf: PrincipalOf;
   /** Whether the token that the principal showed is still good. */
   holds(principal: Principal): boolean | Promise<boolean>;
-  /** Calls `cut` within 5 seconds of the end of the token that the principal showed; the function it returns ends that. */
-  whileHeld(principal: Principal, cut: () => void): () => void;
+  /** Cuts the stream within 5 seconds of the end of the token that the principal showed, until `letGo`. */
+  hold(principal: Principal, stream: CutStream): void;
+  /** Harmless for one that is not held. */
+  letGo(stream: CutStream): void;
+}
+
+/** A stream that can be cut off from its reader. */
+export interface CutStream {
+  cut(): void;
 }
 
 /** Those of a listener that knows one client alone. */
 export function onlyCaller(name: string): Callers {
-  return { principalOf: onlyPrincipal(name), holds: () => true, whileHeld: () => () => {} };
+  return { principalOf: onlyPrincipal(name), holds: () => true, hold: () => {}, letGo: () => {} };
 }
 
 interface TokenCallersOptions {
@@ -54,7 +61,7 @@ export class TokenCallers implements Callers {
   readonly #isOperator: BearerCheck | null;
   /** A handler is given the very headers that were admitted. */
   readonly #named = new WeakMap<IncomingHttpHeaders, Principal>();
-  readonly #streams = new Map<() => void, Principal>();
+  readonly #streams = new Map<CutStream, Principal>();
   #stopSweep: (() => void) | null = null;
   #known: KnownTokens | null = null;
 
@@ -90,16 +97,17 @@ export class TokenCallers implements Callers {
     return known instanceof Promise ? known.then((settled) => settled.holds(principal)) : known.holds(principal);
   }
 
-  whileHeld(principal: Principal, cut: () => void): () => void {
-    if (principal.seesAll) return () => {};
-    this.#streams.set(cut, principal);
+  hold(principal: Principal, stream: CutStream): void {
+    if (principal.seesAll) return;
+    this.#streams.set(stream, principal);
     this.#armSweep();
-    return () => {
-      this.#streams.delete(cut);
-      if (this.#streams.size > 0) return;
-      this.#stopSweep?.();
-      this.#stopSweep = null;
-    };
+  }
+
+  letGo(stream: CutStream): void {
+    this.#streams.delete(stream);
+    if (this.#streams.size > 0) return;
+    this.#stopSweep?.();
+    this.#stopSweep = null;
   }
 
   #judge(headers: IncomingHttpHeaders, token: Buffer, known: KnownTokens): boolean {
@@ -134,7 +142,7 @@ export class TokenCallers implements Callers {
 
   async #sweep(): Promise<void> {
     const known = await this.#upToDate();
-    for (const [cut, principal] of this.#streams) if (!known.holds(principal)) cut();
+    for (const [stream, principal] of this.#streams) if (!known.holds(principal)) stream.cut();
     if (this.#streams.size > 0) this.#armSweep();
   }
 }

@@ -33,8 +33,8 @@ async function stalled(): Promise<{
   client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
   const [, response] = (await once(server, 'request')) as [unknown, ConstructorParameters<typeof EventConnection>[0]];
   const gone: EventConnection[] = [];
-  const options = { closesOnFinal: false, readers: () => 1, onGone: (one: EventConnection) => void gone.push(one) };
-  const connection = new EventConnection(response, options);
+  const others = { readers: 1, leave: (one: EventConnection) => void gone.push(one) };
+  const connection = new EventConnection(response, { closesOnFinal: false }, others);
   clients.push(client);
   return { client, socket: response.socket as Socket, connection, gone };
 }

@@ -30,10 +30,14 @@ export interface EventConnectionOptions {
   readonly closesOnFinal: boolean;
   /** Of the response, beside those of every stream. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How many connections are open, this one included. */
-  readonly readers: () => number;
-  /** Called once, when the connection is gone for whatever reason. */
-  readonly onGone: (connection: EventConnection) => void;
+}
+
+/** What the connections of a session have together. */
+export interface OpenConnections {
+  /** How many are open, the one that asks included. */
+  readonly readers: number;
+  /** Called once by each, when it is gone for whatever reason. */
+  leave(connection: EventConnection): void;
 }
 
 /**
@@ -44,7 +48,8 @@ export interface EventConnectionOptions {
  */
 export class EventConnection implements FrameSink {
   readonly #socket: Socket;
-  readonly #options: EventConnectionOptions;
+  readonly #closesOnFinal: boolean;
+  readonly #others: OpenConnections;
   /** Live frames that wait for the reader; null while it keeps up. */
   #missed: FrameRing<SentFrame> | null = null;
   /** What it is being sent, and how far; its frames are held. */
@@ -53,24 +58,27 @@ export class EventConnection implements FrameSink {
   #isToldGone = false;
   #open = true;
   #isTimed = false;
-  readonly #cut = (): void => void this.#socket.destroy();
+  /** The one listener that is added and taken away again; null before the first time. */
+  #onStall: (() => void) | null = null;
 
   /** The response is first in line on its connection, so its socket is there. */
-  constructor(response: ServerResponse, options: EventConnectionOptions) {
+  constructor(response: ServerResponse, { closesOnFinal, headers }: EventConnectionOptions, others: OpenConnections) {
     const { socket } = response;
     if (socket === null) throw new Error('an event stream starts on a response whose turn it is');
     this.#socket = socket;
-    this.#options = options;
+    this.#closesOnFinal = closesOnFinal;
+    this.#others = others;
     response.useChunkedEncodingByDefault = false;
     response.writeHead(200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-cache',
       connection: 'keep-alive',
-      ...options.headers,
+      ...headers,
     });
     response.flushHeaders();
     socket.setNoDelay(true);
-    response.once('close', () => this.#gone());
+    // Comes once; `once` would keep three objects more for each idle reader.
+    response.on('close', () => this.#gone());
   }
 
   /** A frame of this connection alone, written at once. */
@@ -93,7 +101,7 @@ export class EventConnection implements FrameSink {
     if (!this.#open) return;
     if (this.#missed !== null) {
       for (const frame of frames) this.#missed.push(frame);
-    } else if (bytes === null || (this.#options.closesOnFinal && frames.some((frame) => frame.final))) {
+    } else if (bytes === null || (this.#closesOnFinal && frames.some((frame) => frame.final))) {
       this.#sendLive(frames);
     } else {
       this.#watchFlow(this.#socket.write(bytes));
@@ -105,30 +113,35 @@ export class EventConnection implements FrameSink {
     if (this.#open && this.#missed === null) this.#watchFlow(this.#socket.write(heartbeatBytes));
   }
 
+  /** Its reader loses it at once. */
+  cut(): void {
+    this.#socket.destroy();
+  }
+
   /** The capsule ends its stream: what is queued goes out at the reader's pace, then the connection closes. */
   end(): void {
     this.#isEnding = true;
     this.#tellGone();
     if (this.#missed === null) this.#finish();
-    else this.#socket.setTimeout(lingerMs, () => this.#socket.destroy());
+    else this.#socket.setTimeout(lingerMs, () => this.cut());
   }
 
   close(): void {
     if (!this.#open) return;
-    this.#socket.setTimeout(lingerMs, () => this.#socket.destroy());
+    this.#socket.setTimeout(lingerMs, () => this.cut());
     // Not the response: the server would take the connection for idle, and drop what is still on its way when it closes.
     this.#socket.destroySoon();
     this.#gone();
   }
 
   #finish(): void {
-    if (!this.#options.closesOnFinal) this.write({ event: 'capsule-closed' });
+    if (!this.#closesOnFinal) this.write({ event: 'capsule-closed' });
     this.close();
   }
 
   /** Live frames one by one, up to the final status that closes the connection, if it is one that closes. */
   #sendLive(frames: readonly SentFrame[]): void {
-    const last = this.#options.closesOnFinal ? frames.findIndex((frame) => frame.final) : -1;
+    const last = this.#closesOnFinal ? frames.findIndex((frame) => frame.final) : -1;
     this.#send({ frames: last === -1 ? frames : frames.slice(0, last + 1), thenCloses: last !== -1 });
   }
 
@@ -141,7 +154,7 @@ export class EventConnection implements FrameSink {
   /** Writes on until all is written, or as much as may be on its way at once. */
   #sendOn(backlog: Backlog): void {
     this.#socket.cork();
-    const most = Math.max(leastAtOnce, Math.min(mostAtOnce, Math.floor(atOnceTogether / this.#options.readers())));
+    const most = Math.max(leastAtOnce, Math.min(mostAtOnce, Math.floor(atOnceTogether / this.#others.readers)));
     let flowing = true;
     for (let written = 0; backlog.next < backlog.frames.length && written < most;) {
       const piece = nextPiece(backlog, most - written);
@@ -173,8 +186,9 @@ export class EventConnection implements FrameSink {
     const isAwaited = backlog?.frames.some((frame, at) => at >= backlog.next && frame.isStored) === true;
     if (isAwaited === this.#isTimed) return;
     this.#isTimed = isAwaited;
-    if (isAwaited) this.#socket.setTimeout(longestFileWaitMs, this.#cut);
-    else if (!this.#isEnding) this.#socket.setTimeout(0, this.#cut);
+    this.#onStall ??= () => this.cut();
+    if (isAwaited) this.#socket.setTimeout(longestFileWaitMs, this.#onStall);
+    else if (!this.#isEnding) this.#socket.setTimeout(0, this.#onStall);
   }
 
   #waitForReader(): void {
@@ -210,7 +224,7 @@ export class EventConnection implements FrameSink {
   #tellGone(): void {
     if (this.#isToldGone) return;
     this.#isToldGone = true;
-    this.#options.onGone(this);
+    this.#others.leave(this);
   }
 }
 

@@ -14,7 +14,7 @@ import { isTerminal } from '../session/task.ts';
 import type { Submission } from '../session/task-board.ts';
 import type { Callers } from './callers.ts';
 import type { Principal } from './doors/principal.ts';
-import { EventConnection, type EventConnectionOptions } from './event-connection.ts';
+import { EventConnection, type EventConnectionOptions, type OpenConnections } from './event-connection.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 
 /** The session whose streams they are, and what its connections begin with. */
@@ -36,7 +36,7 @@ interface StreamRequest {
 }
 
 /** The two event streams of a session (D1 "`message/stream` and `stream/watch`"). */
-export class EventStreams {
+export class EventStreams implements OpenConnections {
   readonly #streamed: StreamedSession;
   readonly #session: Session;
   readonly #heartbeats: Heartbeats;
@@ -48,6 +48,18 @@ export class EventStreams {
     this.#streamed = streamed;
     this.#session = streamed.session;
     this.#heartbeats = new Heartbeats(streamed.session.clock);
+  }
+
+  get readers(): number {
+    return this.#readers;
+  }
+
+  leave(connection: EventConnection): void {
+    this.#streamed.callers.letGo(connection);
+    this.#readers -= 1;
+    this.#session.events.unsubscribe(connection);
+    this.#live?.part(connection);
+    this.#heartbeats.leave(connection);
   }
 
   /** `stream/watch`: the acknowledgement, the replay, then everything live until the capsule ends its stream. */
@@ -98,23 +110,13 @@ export class EventStreams {
     }: Pick<EventConnectionOptions, 'closesOnFinal' | 'headers'> & Pick<StreamRequest, 'principal'>,
     open: (connection: EventConnection) => void,
   ): StreamReply {
-    const { events } = this.#session;
     return {
       kind: 'stream',
       start: (response: ServerResponse) => {
         this.#readers += 1;
-        const letGo = this.#streamed.callers.whileHeld(principal, () => response.destroy());
-        const connection = new EventConnection(response, {
-          ...options,
-          readers: () => this.#readers,
-          onGone: (gone) => {
-            letGo();
-            this.#readers -= 1;
-            events.unsubscribe(gone);
-            this.#live?.part(gone);
-            this.#heartbeats.leave(gone);
-          },
-        });
+        // Whatever a connection keeps is kept for each idle reader: this object, and no functions of its own.
+        const connection = new EventConnection(response, options, this);
+        this.#streamed.callers.hold(principal, connection);
         this.#heartbeats.join(connection);
         open(connection);
       },

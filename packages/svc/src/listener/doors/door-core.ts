@@ -117,7 +117,9 @@ export class DoorCore {
 
   /** Calls `cut` soon after the token of the principal has ended; the function it returns ends that. */
   whileHeld(principal: Principal, cut: () => void): () => void {
-    return this.#callers.whileHeld(principal, cut);
+    const stream = { cut };
+    this.#callers.hold(principal, stream);
+    return () => this.#callers.letGo(stream);
   }
 
   /** A place for a stream of this client; the function gives it back, once. Throws the refusal 429 where it has none left. */
@@ -147,7 +149,7 @@ export class DoorCore {
       kind: 'stream',
       outlivesHalf: true,
       start: (response) => {
-        const letGo = this.#callers.whileHeld(principal, () => response.destroy());
+        const letGo = this.whileHeld(principal, () => response.destroy());
         const onGone = (gone: DoorStream): void => {
           giveBack();
           letGo();
