@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, type TestContext } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
+import { changeRecord } from '../support/running-record.ts';
 import { startCapsule, svc, SvcProcess } from '../support/svc-process.ts';
 
 const capsule = useCapsules();
@@ -114,7 +115,7 @@ describe('the listener token', () => {
     const workspace = capsule({ manifest });
     const { process, line } = await startCapsule(workspace, [], { env });
     const other = (await thief('127.0.0.1', 0, { name: 'x', url: 'x', session_id: 'ses_\u001B[2Jother' }))!;
-    rewriteAddress(workspace.home, line.session_id, other.address);
+    changeRecord(workspace.home, line.session_id, { address: other.address });
     const watch = await svc(workspace, ['watch'], { env });
     expect(watch.stderr).toContain('error[E-IO-004]: session ses_\\u{1b}[2Jother answers at');
     const stop = await svc(workspace, ['stop'], { env });
@@ -124,9 +125,3 @@ describe('the listener token', () => {
     expect(stop.stderr).not.toContain('\u001B');
   });
 });
-
-function rewriteAddress(home: string, sessionId: string, address: string): void {
-  const file = join(home, '.svc', 'running', `${sessionId}.json`);
-  const record = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
-  writeFileSync(file, JSON.stringify({ ...record, address }));
-}

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
+import { changeRecord } from '../support/running-record.ts';
 import { startCapsule, svc, type SvcEnd } from '../support/svc-process.ts';
 
 const capsule = useCapsules();
@@ -31,9 +30,8 @@ async function watched(card: object): Promise<{ readonly end: SvcEnd; readonly a
   });
   onTestFinished(() => void server.close());
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  const file = join(workspace.home, '.svc', 'running', `${line.session_id}.json`);
   const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), address }));
+  changeRecord(workspace.home, line.session_id, { address });
   const end = await svc(workspace, ['watch', line.session_id]);
   session.child.kill('SIGTERM');
   await session.ended;

@@ -1,14 +1,13 @@
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { readTrace } from '../support/read-trace.ts';
 import { onlySession, tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { FrameStream } from '../support/frame-stream.ts';
+import { changeRecord } from '../support/running-record.ts';
 import { message, rpc, startCapsule, svc, SvcProcess } from '../support/svc-process.ts';
 import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
 import type { Workspace } from '../support/workspace.ts';
@@ -55,20 +54,13 @@ describe('svc stop of a capsule that stays up', () => {
   });
 });
 
-/** What is known of a session that runs, as other commands read it. */
-function changeRecord({ home }: Workspace, session: string, changes: Readonly<Record<string, unknown>>): void {
-  const file = join(home, '.svc', 'running', `${session}.json`);
-  const record = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
-  writeFileSync(file, JSON.stringify({ ...record, ...changes }));
-}
-
 describe('svc stop', () => {
   it('ends the process of a capsule that does not answer, and says why', async () => {
     const workspace = useCapsule({ manifest });
     const { process, line } = await startCapsule(workspace);
     const silent = createServer(() => {}).listen(0, '127.0.0.1');
     await once(silent, 'listening');
-    changeRecord(workspace, line.session_id, { address: `127.0.0.1:${(silent.address() as AddressInfo).port}` });
+    changeRecord(workspace.home, line.session_id, { address: `127.0.0.1:${(silent.address() as AddressInfo).port}` });
     const { code, stderr } = await svc(workspace, ['stop']);
     silent.close();
     expect(stderr).toMatch(/no answer within 5 s; its process \d+ is sent SIGTERM\n/);
@@ -139,7 +131,7 @@ describe('svc stop', () => {
     }).listen(0, '127.0.0.1');
     await once(other, 'listening');
     const address = `127.0.0.1:${(other.address() as AddressInfo).port}`;
-    changeRecord(workspace, line.session_id, { address });
+    changeRecord(workspace.home, line.session_id, { address });
     const { code, stderr } = await svc(workspace, ['stop', address]);
     other.close();
     expect(stderr).toContain(`error[E-IO-004]: something else answers at ${address}, where ${line.session_id} is to`);

@@ -1,4 +1,7 @@
-/** Makes the record of a session that runs. */
+/** Makes and changes the records of sessions that run. */
+
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { processStart } from '@svc/kit/process-stat.ts';
 import type { RunningRecord } from '@svc/svc/capsule/running-record.ts';
@@ -19,4 +22,13 @@ export function liveRecord(over: Partial<RunningRecord> = {}): RunningRecord {
     started_at_ms: 1,
     ...over,
   };
+}
+
+/** Changes what other commands read of a session that runs. */
+export function changeRecord(home: string, session: string, changes: Partial<RunningRecord>): void {
+  const folder = join(home, '.svc', 'running');
+  const name = readdirSync(folder).find((one) => one.startsWith(`${session}.`));
+  if (name === undefined) throw new Error(`${session} has no record in ${folder}`);
+  const record = JSON.parse(readFileSync(join(folder, name), 'utf8')) as RunningRecord;
+  writeFileSync(join(folder, name), JSON.stringify({ ...record, ...changes }));
 }

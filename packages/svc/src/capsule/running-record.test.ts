@@ -28,7 +28,7 @@ const live = liveRecord();
 
 describe('the records of running sessions', () => {
   replacementContract('as one of them', {
-    path: `.svc/running/${live.session_id}.json`,
+    path: `.svc/running/${live.session_id}.${live.pid}.json`,
     mode: 0o600,
     write: (place, variant) => void writeRunningRecord(place, { ...live, name: variant }),
   });
@@ -49,7 +49,11 @@ describe('the records of running sessions', () => {
     writeFileSync(join(directory, 'later.json'), '{"format":2}');
     writeFileSync(join(directory, 'half.json.tmp'), '{"ses');
     expect(readRunningRecords(home)).toEqual([live]);
-    expect(readdirSync(directory).toSorted()).toEqual(['half.json.tmp', 'later.json', `${live.session_id}.json`]);
+    expect(readdirSync(directory).toSorted()).toEqual([
+      'half.json.tmp',
+      'later.json',
+      `${live.session_id}.${live.pid}.json`,
+    ]);
   });
 
   it('lose those of processes that have ended and that their parents do not wait for', async () => {
@@ -65,6 +69,18 @@ describe('the records of running sessions', () => {
     } finally {
       parent.kill('SIGKILL');
     }
+  });
+
+  it('keep that of a session which was started again under its id, whatever becomes of the one before', () => {
+    const before = { ...live, pid: 1, process_start: '1' };
+    const forget = writeRunningRecord(home, before);
+    writeRunningRecord(home, live);
+    expect(readdirSync(directory)).toHaveLength(2);
+    expect(readRunningRecords(home)).toEqual([live]);
+    expect(readdirSync(directory)).toHaveLength(1);
+    writeRunningRecord(home, before);
+    forget();
+    expect(readRunningRecords(home)).toEqual([live]);
   });
 
   it('do not show one twice that is being written', () => {

@@ -37,10 +37,13 @@ function recordsDirectory(home: string): string {
   return join(home, '.svc', 'running');
 }
 
-/** Writes the record whole, under a temporary name first. Returns what takes it away again. */
+/**
+ * Writes the record whole, under a temporary name first. Returns what takes it away again. Its name has the process, too: a session that is started
+ * again under its id has a record of its own, which goes neither with the process before it nor with one that finds the old record dead.
+ */
 export function writeRunningRecord(home: string, record: RunningRecord): () => void {
   const directory = recordsDirectory(home);
-  const path = join(directory, `${record.session_id}.json`);
+  const path = join(directory, `${record.session_id}.${record.pid}.json`);
   try {
     makeDirectories(directory, 0o700);
     replaceFileSync(path, Buffer.from(`${JSON.stringify(record)}\n`), { mode: 0o600, isDurable: false });
