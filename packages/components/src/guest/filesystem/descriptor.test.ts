@@ -59,6 +59,7 @@ function open(
     readonly masked?: readonly string[];
     readonly maskedNames?: readonly string[];
     readonly fixed?: readonly string[];
+    readonly onRefused?: (path: string, code: string) => void;
   } = {},
 ): Descriptor {
   const hostPath = options.hostPath ?? inside;
@@ -66,7 +67,7 @@ function open(
     guard === 'descriptor-walk' ? openSync(hostPath, O_PATH | constants.O_DIRECTORY) : realpathSync(hostPath);
   const { writable = true, masked, maskedNames = [], fixed = [] } = options;
   const given = { guestPath: '/', place, writable, ...(masked === undefined ? {} : { masked, maskedNames, fixed }) };
-  const preopens = filesystem([given], room)['wasi:filesystem/preopens'] as unknown as Preopens;
+  const preopens = filesystem([given], room, options.onRefused)['wasi:filesystem/preopens'] as unknown as Preopens;
   const [entry] = preopens.getDirectories();
   if (entry === undefined) throw new Error('no directory');
   return entry[0];
@@ -218,7 +219,8 @@ describe.each<FilesystemGuard>(['descriptor-walk', 'realpath-check'])('a descrip
   });
 
   it('changes nothing through a directory that is read-only', () => {
-    const root = open(guard, { writable: false });
+    const told: string[] = [];
+    const root = open(guard, { writable: false, onRefused: (path, code) => void told.push(`${path}: ${code}`) });
     const attempts = [
       () => root.openAt({}, 'new', { create: true }, read),
       () => root.openAt({}, 'note', { truncate: true }, read),
@@ -231,6 +233,8 @@ describe.each<FilesystemGuard>(['descriptor-walk', 'realpath-check'])('a descrip
       () => root.setTimesAt({}, 'note', { tag: 'now' }, { tag: 'now' }),
     ];
     expect(attempts.map((attempt) => refusal(attempt))).toEqual(attempts.map(() => 'read-only'));
+    const paths = ['new', 'note', 'note', 'd', 'sub/deep', 'note', 'note', 'link', 'note'];
+    expect(told).toEqual(paths.map((path) => `${path}: read-only`));
     expect([content(root, 'note'), readdirSync(inside)]).toEqual(['a note', ['note', 'sub']]);
     expect(refusal(() => root.openAt({}, 'note', {}, read).write(Buffer.from('x'), 0n))).toBe('bad-descriptor');
   });

@@ -169,7 +169,7 @@ export class Descriptor extends HostObject {
   }
 
   setTimesAt(flags: PathFlags, path: string, access: NewTimestamp, modification: NewTimestamp): void {
-    this.#mustWrite();
+    this.#mustWrite(path);
     this.#at(path, lastLink(flags), (located) => {
       const place = placeOf(located);
       lutimesSync(place, ...this.#newTimes(() => lstatSync(place, { bigint: true }), access, modification));
@@ -231,7 +231,7 @@ export class Descriptor extends HostObject {
   }
 
   renameAt(oldPath: string, target: Descriptor, newPath: string): void {
-    this.#mustWrite();
+    this.#mustWrite(oldPath);
     if (target.#mount !== this.#mount) refuse('cross-device');
     this.#replace(oldPath, (from) => target.#replace(newPath, (to) => renameSync(from, to)));
   }
@@ -317,6 +317,7 @@ export class Descriptor extends HostObject {
     });
   }
 
+  /** Without a path for a descriptor that is open: what it is of was told of by its own path. */
   #mustWrite(path?: string): void {
     if (this.#mount.writable) return;
     if (path !== undefined) this.#mount.onRefused?.(path, 'read-only');
