@@ -278,8 +278,9 @@ function reasonOf(sign: RequestEnd): RetryReason {
 
 /** Statuses below 500 that go away by themselves. */
 const busy: ReadonlySet<number> = new Set([408, 425, 429]);
-/** Error codes of `wasi:http` that the same request would meet again. */
-const lasting = /^(?:HTTP-request-|TLS-certificate-error$)/;
+/** Error codes of `wasi:http` that the same request would meet again: the same ones as for a driver that is made with the guest's library. */
+const lasting =
+  /^(?:HTTP-request-|TLS-certificate-error$|configuration-error$|loop-detected$|destination-IP-prohibited$)/;
 
 function mayPass(sign: RequestEnd): boolean | null {
   switch (sign.kind) {

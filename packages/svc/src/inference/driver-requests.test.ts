@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { connectionFailure } from '@svc/guest/request-failure.ts';
 import { DriverRequests } from './component-driver.ts';
 
 interface Heard extends ReturnType<DriverRequests['listen']> {
@@ -51,6 +52,39 @@ describe('requests of a driver', () => {
     requests.tell(sign);
     requests.tell({ kind: 'bytes' });
     expect(retryable()).toBe(expected);
+  });
+
+  it.each([
+    'DNS-timeout',
+    'DNS-error',
+    'destination-not-found',
+    'destination-unavailable',
+    'destination-IP-prohibited',
+    'destination-IP-unroutable',
+    'connection-refused',
+    'connection-terminated',
+    'connection-timeout',
+    'connection-read-timeout',
+    'connection-write-timeout',
+    'connection-limit-reached',
+    'TLS-protocol-error',
+    'TLS-certificate-error',
+    'TLS-alert-received',
+    'HTTP-request-denied',
+    'HTTP-request-length-required',
+    'HTTP-request-URI-invalid',
+    'HTTP-response-incomplete',
+    'HTTP-response-timeout',
+    'HTTP-upgrade-failed',
+    'HTTP-protocol-error',
+    'loop-detected',
+    'configuration-error',
+    'internal-error',
+  ])('that end with %s may succeed later where the driver believes it, too', (tag) => {
+    const { requests, retryable } = heard();
+    requests.tell({ kind: 'started', host: 'a.example.test' });
+    requests.tell({ kind: 'failed', error: tag });
+    expect(retryable()).toBe(connectionFailure('http://h', { tag }).transient);
   });
 
   it('tell where they go, when the first bytes of the model come, and why a driver waits', () => {

@@ -3,12 +3,18 @@ import { describe, expect, it } from 'vitest';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connectionFailure } from '@svc/guest/request-failure.ts';
 import { hintsFor, providerHint } from './provider-hint.ts';
 
 const file = { file: './svc.yaml', keyVariable: 'TEAM_KEY' };
 const task = { file: null, keyVariable: 'OPENAI_API_KEY' };
 
 describe('the hint for what a provider failed of', () => {
+  it('knows the words in which a driver says that nothing listens', () => {
+    const { message } = connectionFailure('http://127.0.0.1:9', { tag: 'connection-refused' });
+    expect(providerHint(message, file)).toMatch(/^nothing listens there: /);
+  });
+
   it.each([
     [
       'provider answered 401: invalid api key',

@@ -40,6 +40,7 @@ export function providerHint(words: string, place: ModelPlace): string | null {
   if (status !== undefined) return statusHint(Number(status), place);
   if (words.startsWith('provider answered without an event stream'))
     return `what answers is no provider of models, but a web page or a proxy: look at ${addressIn(place)}`;
+  // The words of the guest's library, with which drivers are made.
   if (/^cannot reach \S+: connection refused/.test(words))
     return `nothing listens there: start the server of the model, or look at ${addressIn(place)}`;
   if (words.startsWith('cannot reach ')) return `look at the network, and at ${addressIn(place)}`;
