@@ -132,6 +132,13 @@ describe.each(['started', 'joined'] as const)('svc serve mcp of a capsule that i
         -32_600,
         'Invalid Request: the message must not nest deeper than 64',
       ],
+      // Long ones are read by the part, which stops where one nests deeper than any message.
+      [
+        `{"jsonrpc":"2.0","id":"b","method":"ping","params":{"b":"${'x'.repeat(100_000)}","a":${'['.repeat(600)}${']'.repeat(600)}}}`,
+        null,
+        -32_600,
+        'Invalid Request: the message must not nest deeper than 64',
+      ],
     ] as const) {
       await sendBytes(`${line}\n`);
       expect(await next()).toEqual({ jsonrpc: '2.0', id, error: { code, message: why } });

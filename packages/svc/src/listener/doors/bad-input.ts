@@ -1,7 +1,7 @@
 /** Recognises JSON that no door takes from its clients: nested too deep, or with half a character in a text. */
 
 /** Lists and objects within each other; no request of any protocol that is spoken here nests so deep. */
-const deepest = 64;
+export const deepest = 64;
 
 /** Whether JSON that was read nests deeper than 64 lists and objects. */
 export function nestsTooDeep(value: unknown): boolean {

@@ -11,7 +11,7 @@ import type { TaskRecord } from '../../../session/task-record.ts';
 import type { TaskSource } from '../../../session/task.ts';
 import { otherError } from '../../../telemetry/genai-names.ts';
 import type { RequestSpan } from '../../../telemetry/request-spans.ts';
-import { nestsTooDeep } from '../bad-input.ts';
+import { deepest, nestsTooDeep } from '../bad-input.ts';
 import type { DoorCore, StreamOpening } from '../door-core.ts';
 import type { DoorStream, DoorStreamOptions } from '../door-stream.ts';
 import { a2aScopes, demand } from '../../scopes.ts';
@@ -85,7 +85,7 @@ export class A2aCalls {
   #answer(called: A2aCall, traceparent: string | undefined, span: RequestSpan | null): A2aAnswer | Promise<A2aAnswer> {
     const { method, params, request } = called;
     checkVersion(request);
-    if (nestsTooDeep(params)) throw new A2aFault('INVALID_REQUEST', 'params must not nest deeper than 64');
+    if (nestsTooDeep(params)) throw new A2aFault('INVALID_REQUEST', `params must not nest deeper than ${deepest}`);
     const principal = this.#core.principalOf(request);
     demand(principal, a2aScopes.get(method));
     if (isUnary(method)) return unaryMethods[method](params, { principal, core: this.#core, push: this.#push });

@@ -1,11 +1,12 @@
 /** Reads one message of the Model Context Protocol from a body, and refuses what no revision of it allows. */
 
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
-import { holdsWholeText, nestsTooDeep } from '../bad-input.ts';
+import { deepest, holdsWholeText, nestsTooDeep } from '../bad-input.ts';
 import { mostBodyValues } from '@svc/protocol/json-rpc.ts';
 import { readJson } from '../read-json.ts';
 
 const longestId = 256;
+const tooDeep = `the message must not nest deeper than ${deepest}`;
 
 type Id = string | number | null;
 
@@ -21,6 +22,7 @@ export type ReadMessage =
 export async function readMessage(body: Uint8Array): Promise<ReadMessage> {
   const read = await readJson(body);
   if (read.kind === 'too-many') return fault(-32_600, `the body holds more than ${mostBodyValues} values`);
+  if (read.kind === 'too-deep') return fault(-32_600, tooDeep);
   if (read.kind !== 'json') return fault(-32_700, 'Parse error');
   if (Array.isArray(read.value)) return fault(-32_600, 'batches are not served');
   const message = asJsonObject(read.value);
@@ -34,7 +36,7 @@ export async function readMessage(body: Uint8Array): Promise<ReadMessage> {
   }
   const isOfRequest = 'method' in message && (typeof id === 'string' || typeof id === 'number');
   const asked = isOfRequest ? id : null;
-  if (nestsTooDeep(message)) return fault(-32_600, 'the message must not nest deeper than 64', asked);
+  if (nestsTooDeep(message)) return fault(-32_600, tooDeep, asked);
   if (!holdsWholeText(message)) return fault(-32_602, 'texts must hold whole characters', asked);
   return { kind: 'message', message, id: asked };
 }

@@ -10,7 +10,7 @@ import { decodeMessageTags } from '@svc/protocol/message-tags.ts';
 import type { TaskRecord } from '../../../session/task-record.ts';
 import { demand, openAiScopes } from '../../scopes.ts';
 import { untilAtRest } from '../at-rest.ts';
-import { nestsTooDeep } from '../bad-input.ts';
+import { deepest, nestsTooDeep } from '../bad-input.ts';
 import type { DoorCore, StreamOpening } from '../door-core.ts';
 import type { DoorStream } from '../door-stream.ts';
 import type { Principal } from '../principal.ts';
@@ -250,5 +250,5 @@ function valueOf(json: JsonText): unknown {
   if (json.kind === 'not-json') throw new OpenAiFault(400, 'The body is not JSON.', { code: 'invalid_json' });
   if (json.kind === 'too-many') throw new OpenAiFault(400, 'The body holds too many values.', { code: 'invalid_json' });
   if (json.kind === 'json' && !nestsTooDeep(json.value)) return json.value;
-  throw new OpenAiFault(400, 'The body nests deeper than 64.', { code: 'invalid_json' });
+  throw new OpenAiFault(400, `The body nests deeper than ${deepest}.`, { code: 'invalid_json' });
 }
