@@ -161,6 +161,25 @@ describe('a blocked version', () => {
     expect(await run('run', '--offline')).toMatchObject({ code: 0, stderr: '' });
   });
 
+  it('is not used from this machine with any reason that a registry takes, nor with a mark that cannot be read', async () => {
+    expect((await run('install')).code).toBe(0);
+    await registry.state('style@1.0.0', 'blocked', 'bad\u2028thing');
+    expect((await run('install')).stderr).toContain('error[E-REG-010]: style@1.0.0 is blocked');
+    const offline = async (): Promise<unknown> => {
+      const { code, stderr } = await run('install', '--offline');
+      return [code, stderr.split('\n')[0]];
+    };
+    const blocked = 'error[E-REG-010]: style@1.0.0 is blocked, says the registry that an install asked';
+    expect(await offline()).toEqual([1, `${blocked}: bad\\u{2028}thing`]);
+    for (const mark of ['blocked "a"b"\n', 'blocked "a"', 'blocked {}\n', 'blocked \n']) {
+      writeFileSync(hash(), mark);
+      const reason = mark === 'blocked "a"' ? ': a' : '';
+      expect(await offline(), mark).toEqual([1, expect.stringContaining(`${blocked}${reason}`) as string]);
+    }
+    await registry.state('style@1.0.0', 'active');
+    expect(await run('install')).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it('of other bytes than those on this machine is another artifact', async () => {
     const own = await skillArchive('style', '1.0.0', 'My own.');
     writeFileSync(join(workspace.folder, 'own.zip'), own.bytes);

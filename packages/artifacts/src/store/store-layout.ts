@@ -5,6 +5,8 @@ import { join } from 'node:path';
 
 import { isArtifactName, isExactVersion } from '../manifest/names.ts';
 import { readSmallText, readTextIfThere } from '@svc/kit/files/read-text.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
+import { isReason } from '@svc/protocol/version-states.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 
 /** One archive of a store; `platform` is null for the generic file of its version. */
@@ -81,14 +83,17 @@ function decodeHashFile(text: string): string | null {
   return /^([0-9a-f]{64})(?:\s|$)/.exec(text)?.[1] ?? null;
 }
 
+const blockedPrefix = 'blocked ';
+
 /** What takes the place of the hash of an archive whose version is known to be blocked: without a hash it is not there, and this says why. */
 export function encodeBlockedMark(reason: string | null): string {
-  return `blocked ${JSON.stringify(reason)}\n`;
+  return `${blockedPrefix}${JSON.stringify(reason)}\n`;
 }
 
-/** The reason that such a mark gives, null where nobody gave one; undefined where there is no mark. */
+/** The reason that such a mark gives, null where it gives none that can be read; undefined where there is no mark. */
 export function blockedReason(root: string, ref: ArtifactRef, platform: string | null): string | null | undefined {
   const reading = readSmallText(variantPaths(root, ref, platform).hash);
-  const [, reason] = reading.kind === 'text' ? (/^blocked (null|".*")\n$/.exec(reading.text) ?? []) : [];
-  return reason === undefined ? undefined : (JSON.parse(reason) as string | null);
+  if (reading.kind !== 'text' || !reading.text.startsWith(blockedPrefix)) return undefined;
+  const reason = parseJson(reading.text.slice(blockedPrefix.length));
+  return isReason(reason) ? reason : null;
 }
