@@ -79,7 +79,7 @@ export async function main(args: readonly string[]): Promise<void> {
 async function start(args: readonly string[]): Promise<void> {
   if (args[0] === 'key') {
     const { keyCommand } = await import('./new-key.ts');
-    const { key, said } = keyCommand(args.slice(1), process.env['REGISTRY_KEYS'] || null);
+    const { key, said } = await keyCommand(args.slice(1), process.env['REGISTRY_KEYS'] || null);
     process.stderr.write(said);
     process.stdout.write(`${key}\n`);
     return;

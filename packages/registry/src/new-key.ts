@@ -1,12 +1,14 @@
 /** The command `svc-registry key new`: makes a key, and its entry for the file of the keys. */
 
-import { statSync } from 'node:fs';
+import { fchmodSync, fchownSync, fstatSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readTextIfThere } from '@svc/kit/files/read-text.ts';
-import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
+import { syncDirectory, writeTemporary } from '@svc/kit/files/replace-file.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -39,9 +41,9 @@ export interface NewKey {
 
 /**
  * Makes a new key, which nothing keeps but by its hash. Its entry goes into the file of `REGISTRY_KEYS`, or into what is said where there is none.
- * `E-REG-021` for options or a file that cannot be used; nothing is made then.
+ * `E-REG-021` for options or a file that cannot be used, `E-IO-001` for one that cannot be written; nothing is made then.
  */
-export function keyCommand(args: readonly string[], keysFile: string | null): NewKey {
+export async function keyCommand(args: readonly string[], keysFile: string | null): Promise<NewKey> {
   const [verb, ...rest] = args;
   if (verb !== 'new') throw misused('the one command for keys is svc-registry key new');
   const key = `svcr_${Buffer.from(systemClock.randomBytes(32)).toString('base64url')}`;
@@ -50,7 +52,7 @@ export function keyCommand(args: readonly string[], keysFile: string | null): Ne
     parseKeys('this entry', encoded([entry]));
     return { key, said: `add this to "keys" of the file that REGISTRY_KEYS names:\n${JSON.stringify(entry)}\n` };
   }
-  addTo(keysFile, entry);
+  await addTo(keysFile, entry);
   return { key, said: `added ${entry.id} to ${keysFile}\n` };
 }
 
@@ -80,17 +82,44 @@ function encoded(keys: readonly unknown[]): string {
   return `${JSON.stringify({ keys }, null, 2)}\n`;
 }
 
-/** The file is replaced as a whole, so that a server that reads it meanwhile has the old one or the new one. */
-function addTo(path: string, entry: Entry): void {
-  const present = readTextIfThere(path);
-  const before = present === null ? [] : keysIn(path, present);
-  const text = encoded([...before, entry]);
-  parseKeys(path, text);
-  const mode = unlessRefused(() => statSync(path).mode & 0o777, 0o644);
+/** One process at a time adds to the file, so that no entry gets lost. A link to it stays a link. */
+async function addTo(named: string, entry: Entry): Promise<void> {
+  const path = unlessRefused(() => realpathSync(named), named);
+  await withGuard(path, async () => {
+    const present = readTextIfThere(path);
+    const before = present === null ? [] : keysIn(named, present);
+    const text = encoded([...before, entry]);
+    parseKeys(named, text);
+    await writeWhole(path, text);
+  });
+}
+
+/** The file is replaced as a whole: a server that reads it meanwhile has the old one or the new one, and may read the new one if it may the old one. */
+async function writeWhole(path: string, text: string): Promise<void> {
+  const there = unlessRefused(() => statSync(path), null);
+  const mode = there === null ? 0o644 : there.mode & 0o777;
+  const file = await writeTemporary(dirname(path), [Buffer.from(text)], { mode });
   try {
-    replaceFileSync(path, Buffer.from(text), { mode });
+    if (there !== null) makeLike(there, file.fd, path);
+    // What has the name and is not there is a link to nothing.
+    if (there === null) file.keepAsNew(path);
+    else file.keepAs(path);
+    await syncDirectory(dirname(path));
   } catch (error) {
     throw ioFault(error, `cannot write ${path}`);
+  } finally {
+    file.close();
+  }
+}
+
+/** Gives an open file the owner, the group and the mode that the one at `path` has. `E-IO-001` where the system refuses: only root gives files away. */
+function makeLike({ uid, gid, mode }: Stats, fd: number, path: string): void {
+  try {
+    const own = fstatSync(fd);
+    if (own.uid !== uid || own.gid !== gid) fchownSync(fd, uid, gid);
+    fchmodSync(fd, mode & 0o777);
+  } catch (error) {
+    throw ioFault(error, `cannot write ${path} and keep its owner and group`);
   }
 }
 

@@ -1,12 +1,24 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it } from 'vitest';
 
 import { ask } from '../../kit/test/http/raw-client.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
+import { ProgramProcess } from '../../../test/support/program-process.ts';
 import { RegistryProcess, runRegistry, startRegistry } from './registry-process.ts';
 
+const program = fileURLToPath(new URL('../../../bin/svc-registry.cjs', import.meta.url));
 const keyShape = /^svcr_[A-Za-z0-9_-]{43}\n$/;
 
 describe('svc-registry key new', () => {
@@ -58,6 +70,61 @@ describe('svc-registry key new', () => {
         /^200 [^]*error\[E-REG-021\]: the keys in .* cannot be used: it must be a JSON object with keys; the keys of before stay in force\n/,
       );
     for (const text of [process.stderr, process.stdout, readFileSync(file, 'utf8')]) expect(text).not.toContain(key);
+  });
+
+  it('adds an entry for each of several that are made at once', async () => {
+    const folder = temporaryDirectory();
+    const file = join(folder, 'keys.json');
+    const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const made = await Promise.all(ids.map((id) => runRegistry(['key', 'new', '--id', id], { REGISTRY_KEYS: file })));
+    expect(made.map(({ code }) => code)).toEqual(ids.map(() => 0));
+    const { keys } = JSON.parse(readFileSync(file, 'utf8')) as { readonly keys: readonly { readonly id: string }[] };
+    expect(keys.map(({ id }) => id).sort()).toEqual(ids);
+    expect(readdirSync(folder)).toEqual(['keys.json']);
+  });
+
+  it('leaves a link to the file a link, and makes no file where it leads to nothing', async () => {
+    const folder = temporaryDirectory();
+    const [file, link] = [join(folder, 'etc', 'keys.json'), join(folder, 'keys.json')];
+    mkdirSync(join(folder, 'etc'));
+    writeFileSync(file, '{"keys":[]}');
+    symlinkSync('etc/keys.json', link);
+    const env = { REGISTRY_KEYS: link };
+    expect((await runRegistry(['key', 'new', '--id', 'a'], env)).stderr).toBe(`added a to ${link}\n`);
+    expect([lstatSync(link).isSymbolicLink(), readFileSync(file, 'utf8').includes('"a"')]).toEqual([true, true]);
+    const dangling = join(folder, 'dangling.json');
+    symlinkSync('nowhere/keys.json', dangling);
+    const refused = await runRegistry(['key', 'new', '--id', 'a'], { REGISTRY_KEYS: dangling });
+    expect([refused.code, refused.stdout, refused.stderr.split('\n')[0]]).toEqual([
+      1,
+      '',
+      `error[E-IO-001]: cannot write ${dangling}: a file of that name is there`,
+    ]);
+    expect([lstatSync(dangling).isSymbolicLink(), readdirSync(folder)]).toEqual([
+      true,
+      ['dangling.json', 'etc', 'keys.json'],
+    ]);
+  });
+
+  it('leaves the file its owner, group and mode, or as it is where that cannot be', async (context) => {
+    context.skip(process.getuid?.() !== 0, 'only root can give files away');
+    const folder = temporaryDirectory();
+    const file = join(folder, 'keys.json');
+    writeFileSync(file, '{"keys":[]}', { mode: 0o640 });
+    chownSync(file, 12_345, 12_346);
+    const env = { REGISTRY_KEYS: file };
+    expect((await runRegistry(['key', 'new', '--id', 'a'], env)).code).toBe(0);
+    const { uid, gid, mode } = statSync(file);
+    expect([uid, gid, mode & 0o777]).toEqual([12_345, 12_346, 0o640]);
+    chownSync(folder, 12_347, 12_346);
+    const before = readFileSync(file, 'utf8');
+    const other = new ProgramProcess(program, ['key', 'new', '--id', 'b'], { env, uid: 12_347, gid: 12_346 });
+    expect(await other.ended).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining(`error[E-IO-001]: cannot write ${file} and keep its owner and group: `) as string,
+    });
+    expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([before, ['keys.json']]);
   });
 
   it('refuses an id that is taken, and options that are none: exit code 2, and no key', async () => {
