@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -9,6 +9,7 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import { MemoryOci } from '../../packages/artifacts/test/sources/memory-oci.ts';
 import { type Answer, json, StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
 import { archiveBytes, skillFiles } from '../../packages/artifacts/test/store/artifacts.ts';
+import { canMount, mountSmall } from '../../packages/artifacts/test/store/small-file-system.ts';
 import { identity, issuer, MockAuthority } from '../../packages/artifacts/test/trust/mock-authority.ts';
 import { acme, signedBy, stranger } from '../../packages/artifacts/test/trust/trust-kit.ts';
 import { key, RegistryKit } from '../../packages/registry/test/registry-kit.ts';
@@ -380,6 +381,32 @@ describe('svc key new', () => {
     expect((await run('key', 'new', 'mine')).stderr).toContain('E-IO-001');
     expect(readFileSync(made.private_key).equals(before)).toBe(true);
     expect((await run('key', 'new', '../x')).code).not.toBe(0);
+  });
+
+  it('makes no private key where one of the two names is taken', async () => {
+    for (const taken of ['mine.pub', 'mine.key']) {
+      const path = join(workspace.folder, taken);
+      workspace.write(taken, 'mine');
+      expect(await run('key', 'new', 'mine')).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: `error[E-IO-001]: ${path} is there already\nhint: choose another name, or move it away\n`,
+      });
+      expect(readdirSync(workspace.folder).filter((name) => name.startsWith('mine'))).toEqual([taken]);
+      rmSync(path);
+    }
+  });
+
+  it('leaves no private key where the public one cannot be written (skipped where nothing can be mounted)', async (context) => {
+    context.skip(!canMount, 'needs a file system of its own');
+    // One name is the folder itself; while a file is made, it has two.
+    const full = mountSmall(64, 3);
+    const { code, stderr } = await run('key', 'new', 'mine', '--out', full);
+    expect([code, stderr.split('\n')[0]]).toEqual([
+      1,
+      `error[E-IO-001]: cannot write ${join(full, 'mine.pub')}: no space left on the device`,
+    ]);
+    expect(readdirSync(full)).toEqual([]);
   });
 
   it('makes keys and signatures that OpenSSL knows', async (context) => {

@@ -8,10 +8,10 @@ import { onTestFinished } from 'vitest';
 /** Whether this process may mount: the tests of a full disk and of a read-only one need file systems of their own. */
 export const canMount = probe();
 
-/** An empty file system of so many KiB; gone after the test. */
-export function mountSmall(kibibytes: number): string {
+/** An empty file system of so many KiB, for so many names if that is given; gone after the test. */
+export function mountSmall(kibibytes: number, names = 0): string {
   const directory = mkdtempSync(join(tmpdir(), 'svc-mount-'));
-  run('mount', ['-t', 'tmpfs', '-o', `size=${kibibytes}k`, 'tmpfs', directory]);
+  run('mount', ['-t', 'tmpfs', '-o', `size=${kibibytes}k,nr_inodes=${names}`, 'tmpfs', directory]);
   onTestFinished(() => {
     run('umount', [directory]);
     rmdirSync(directory);

@@ -1,13 +1,15 @@
 /** The command `svc key`: makes the keys that archives and agent cards are signed with. */
 
+import { lstatSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 
-import { generateKeys } from '@svc/artifacts/store/trust/key-pair.ts';
+import { generateKeys, type NewKeyPair } from '@svc/artifacts/store/trust/key-pair.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { CommandContext } from '../command-context.ts';
 import { exactLine, jsonLine, say } from '../terminal/shown.ts';
 import { keyPassword } from './make-signature.ts';
@@ -37,9 +39,7 @@ function newCommand(context: CommandContext): Command {
       const password = keyPassword(context);
       const pair = generateKeys(password);
       const stem = resolve(context.cwd, options.out, name);
-      // The private one first: a public key without it would be of no use.
-      write(`${stem}.key`, pair.privatePem, 0o600);
-      write(`${stem}.pub`, pair.publicPem, 0o644);
+      writePair(stem, pair);
       if (options.json === true) {
         const made = {
           private_key: `${stem}.key`,
@@ -62,15 +62,32 @@ function keyName(name: string): string {
   return name;
 }
 
+/** Both files or none: without its public half a private key is of no use, and the other way round. */
+function writePair(stem: string, { privatePem, publicPem }: NewKeyPair): void {
+  const [privateKey, publicKey] = [`${stem}.key`, `${stem}.pub`] as const;
+  for (const path of [privateKey, publicKey]) {
+    if (unlessRefused(() => lstatSync(path), null) !== null) throw alreadyThere(path);
+  }
+  write(privateKey, privatePem, 0o600);
+  let isPaired = false;
+  try {
+    write(publicKey, publicPem, 0o644);
+    isPaired = true;
+  } finally {
+    if (!isPaired) unlessRefused(() => rmSync(privateKey, { force: true }), undefined);
+  }
+}
+
 function write(path: string, pem: string, mode: number): void {
   try {
     writeNewFileSync(path, Buffer.from(pem), mode);
   } catch (error) {
-    if (isErrno(error, 'EEXIST')) {
-      throw new Diagnostic('E-IO-001', `${path} is there already`, { hint: 'choose another name, or move it away' });
-    }
-    throw ioFault(error, `cannot write ${path}`);
+    throw isErrno(error, 'EEXIST') ? alreadyThere(path) : ioFault(error, `cannot write ${path}`);
   }
+}
+
+function alreadyThere(path: string): Diagnostic {
+  return new Diagnostic('E-IO-001', `${path} is there already`, { hint: 'choose another name, or move it away' });
 }
 
 /** Makes the key of a user who has none, and says by what its signatures are verified (docs/cli.md "svc key"). */
