@@ -2,11 +2,12 @@
 
 import type { ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { encodeIndex, type IndexObject } from '@svc/protocol/registry-messages.ts';
 import type { PublishedArchive, PublishedVersion } from '@svc/protocol/version-states.ts';
-import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
+import type { ArtifactRecord, ArtifactRecords } from './artifact-records.ts';
 import type { NamePatterns } from './name-patterns.ts';
 import type { SignatureCounts } from './signature-counts.ts';
 import type { VersionStates } from './version-states.ts';
@@ -18,6 +19,9 @@ interface EncodedIndex {
 
 /** What other servers published is looked for at most so often. */
 const freshMs = 2_000;
+
+/** The index has so much of a description, in UTF-16 units: it is for finding an artifact. */
+const longestDescription = 200;
 
 /** Lists for readers of different names that are kept encoded. */
 const mostEncoded = 32;
@@ -38,7 +42,8 @@ export class ArtifactIndex {
   readonly #onDamaged: (error: Diagnostic) => void;
   #reading: Promise<void> | null = null;
   #readAtMs = Number.NEGATIVE_INFINITY;
-  #versions: { readonly byName: ReadonlyMap<string, readonly KeptRecord[][]>; readonly count: number } | null = null;
+  #versions: { readonly byName: ReadonlyMap<string, readonly ArtifactRecord[][]>; readonly count: number } | null =
+    null;
   #encoded: { readonly lists: Map<string, EncodedIndex>; readonly count: number } | null = null;
 
   constructor({ records, states, signatures, onDamaged }: IndexedStore) {
@@ -81,6 +86,13 @@ export class ArtifactIndex {
     return versions.map((version) => ({ ...version, archives: version.archives.map(counted) }));
   }
 
+  /** How many bytes the index would have of an artifact after one more publish of it, as far as this server knows. */
+  bytesWith(record: ArtifactRecord): number {
+    const same = [...this.#records.all()].filter(({ name }) => name === record.name);
+    const versions = sortedVersions([...same, record]).get(record.name) ?? [];
+    return Buffer.byteLength(encodeIndex(versions.map((records) => this.#indexObject(records))));
+  }
+
   /** What those may know who may read these names, by artifact; sorted as the index is. */
   async artifacts(readable: NamePatterns): Promise<ReadonlyMap<string, readonly IndexObject[]>> {
     await this.#refresh();
@@ -105,22 +117,23 @@ export class ArtifactIndex {
   }
 
   /** All records by artifact and version, both sorted. */
-  #byName(): ReadonlyMap<string, readonly KeptRecord[][]> {
+  #byName(): ReadonlyMap<string, readonly ArtifactRecord[][]> {
     const { count } = this.#records;
     if (this.#versions?.count !== count) this.#versions = { byName: sortedVersions(this.#records.all()), count };
     return this.#versions.byName;
   }
 
   /** One object for each version; what the first publish said of it, and the platforms of all. */
-  #indexObject(records: readonly KeptRecord[]): IndexObject {
-    const { name, version, runtime, artifact_runtime, description, tags } = firstOf(records);
+  #indexObject(records: readonly ArtifactRecord[]): IndexObject {
+    const { name, version, runtime, artifact_runtime, description: whole, tags } = firstOf(records);
+    const description = whole === null ? null : shortened(whole, longestDescription);
     const platforms = records.flatMap((record) => record.platforms).sort();
     const object = { name, version, runtime, artifact_runtime, platforms: platforms.map(pairOf), description, tags };
     const { state } = this.#states.known({ name, version });
     return state === 'active' ? object : { ...object, state };
   }
 
-  #publishedVersion(records: readonly KeptRecord[]): PublishedVersion {
+  #publishedVersion(records: readonly ArtifactRecord[]): PublishedVersion {
     const { name, version, runtime, artifact_runtime, description } = firstOf(records);
     const archives = records.map(({ platforms, sha256, bytes: size, published_at, published_by }) => {
       return { platforms: platforms.map(pairOf), sha256, size, published_at, published_by, signatures: null };
@@ -146,10 +159,10 @@ export class ArtifactIndex {
   }
 }
 
-function sortedVersions(records: Iterable<KeptRecord>): ReadonlyMap<string, readonly KeptRecord[][]> {
-  const names = new Map<string, Map<string, KeptRecord[]>>();
+function sortedVersions(records: Iterable<ArtifactRecord>): ReadonlyMap<string, readonly ArtifactRecord[][]> {
+  const names = new Map<string, Map<string, ArtifactRecord[]>>();
   for (const record of records) {
-    const versions = names.get(record.name) ?? new Map<string, KeptRecord[]>();
+    const versions = names.get(record.name) ?? new Map<string, ArtifactRecord[]>();
     const same = versions.get(record.version);
     if (same === undefined) versions.set(record.version, [record]);
     else same.push(record);
@@ -164,7 +177,7 @@ function sortedVersions(records: Iterable<KeptRecord>): ReadonlyMap<string, read
   );
 }
 
-function firstOf(records: readonly KeptRecord[]): KeptRecord {
+function firstOf(records: readonly ArtifactRecord[]): ArtifactRecord {
   const [first] = records;
   if (first === undefined) throw new Error('a version has no record');
   return first;

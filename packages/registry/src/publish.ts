@@ -6,13 +6,15 @@ import * as z from 'zod/mini';
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { StreamedRequest } from '@svc/kit/http/route.ts';
 import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
-import { encodeReceipt, roles, type Role } from '@svc/protocol/registry-messages.ts';
+import { encodeReceipt, mostIndexBytes, roles, type Role } from '@svc/protocol/registry-messages.ts';
 import { type Access, forbidden } from './access.ts';
+import type { ArtifactIndex } from './artifact-index.ts';
 import type { ArtifactRecord, ArtifactRecords } from './artifact-records.ts';
 import { parsePublishQuery, type PublishQuery } from './publish-query.ts';
 import { alreadyThere, badInput, tooSlow } from './refusals.ts';
 import type { StagingArea } from './staging.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { parseYaml } from '@svc/artifacts/manifest/yaml-source.ts';
 import { archiveLimits } from '@svc/artifacts/store/archive-entry.ts';
 import { readArchive, type Archive } from '@svc/artifacts/store/archive.ts';
@@ -22,6 +24,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 
 export interface Publishing {
   readonly records: ArtifactRecords;
+  readonly index: ArtifactIndex;
   readonly access: Access;
   readonly staging: StagingArea;
   readonly maxBytes: number;
@@ -33,7 +36,7 @@ export interface Publishing {
  * refused by the query alone is refused before the body is asked for.
  */
 export async function publish(request: StreamedRequest, publishing: Publishing): Promise<Reply> {
-  const { records, access, staging, maxBytes, slowest } = publishing;
+  const { records, index, access, staging, maxBytes, slowest } = publishing;
   const query = parsePublishQuery(request.query);
   const caller = access.callerOf(request.headers);
   if (!caller.publish.allows(query.ref.name)) throw forbidden(caller, `publish ${query.ref.name}`);
@@ -54,7 +57,10 @@ export async function publish(request: StreamedRequest, publishing: Publishing):
       published_at: new Date(systemClock.now()).toISOString(),
       published_by: caller.id,
     };
-    await records.add(record, archive, (present) => refuseBeside(record, present));
+    await records.add(record, archive, (present) => {
+      refuseBeside(record, present);
+      refuseFull(record, index);
+    });
     return jsonReply(encodeReceipt(query.ref.name, query.ref.version, sha256), 201);
   } finally {
     await staging.discard(archive);
@@ -85,6 +91,16 @@ function refuseBeside(record: ArtifactRecord, present: readonly ArtifactRecord[]
       throw badInput(`${key} differs from the other variants of ${spell(record)}`, message);
     }
   }
+}
+
+/** What the index may have of all versions of one name, so that who publishes one makes it unreadable for nobody. */
+const mostBytesOfName = mostIndexBytes / 32;
+
+/** `400` when the index would have more than that (ADR 0176). */
+function refuseFull(record: ArtifactRecord, index: ArtifactIndex): void {
+  if (index.bytesWith(record) <= mostBytesOfName) return;
+  const message = `The index has ${mostBytesOfName} bytes for all versions of ${record.name}, and they are taken. Publish under another name.`;
+  throw badInput('too many versions', message);
 }
 
 /** The slowest sender that is still listened to: at least so many bytes in every such span of time. */
@@ -196,9 +212,14 @@ async function readManifest(archive: Archive, ref: ArtifactRef): Promise<Manifes
   }
   return {
     role: runtime,
-    description: description === null ? null : cut(description, longestDescription),
-    tags: tags.slice(0, mostTags).map((tag) => cut(tag, longestTag)),
+    description: description === null ? null : cut(spelt(description), longestDescription),
+    tags: tags.slice(0, mostTags).map((tag) => cut(spelt(tag), longestTag)),
   };
+}
+
+/** The text with control characters but tabs and ends of lines spelt out, and halves of characters, which take six bytes each in JSON. */
+function spelt(text: string): string {
+  return text.replaceAll(/(?![\t\n\r])\p{Cc}|\p{Cs}/gu, printable);
 }
 
 /** An index is for finding an artifact; the whole text stays in the archive. */

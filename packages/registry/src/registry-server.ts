@@ -139,8 +139,8 @@ export class RegistryServer {
 
   #routes(): Route[] {
     const { store, staging, maxBytes, slowest = slowestPace } = this.#options;
-    const [records, states, access] = [this.#records, this.#states, this.#access];
-    const publishing: Publishing = { records, access, staging, maxBytes, slowest };
+    const [records, states, index, access] = [this.#records, this.#states, this.#index, this.#access];
+    const publishing: Publishing = { records, index, access, staging, maxBytes, slowest };
     return [
       health,
       {
@@ -188,7 +188,7 @@ export class RegistryServer {
         body: 'unread',
         handle: this.#guarded(async (head) => {
           const { answerPage } = await import('./pages/pages.ts');
-          return await answerPage(head, { index: this.#index, read: access.callerOf(head.headers).read });
+          return await answerPage(head, { index, read: access.callerOf(head.headers).read });
         }),
       },
       {

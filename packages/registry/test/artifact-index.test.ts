@@ -5,7 +5,16 @@ import { describe, expect, it } from 'vitest';
 
 import { encodeRecord } from '../src/artifact-records.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
-import { RegistryKit, archiveWith, bareArchive, toolArchive } from './registry-kit.ts';
+import { RegistryKit, archiveWith, bareArchive, refusal, toolArchive } from './registry-kit.ts';
+
+/** Writes the record of a version into a data directory; nobody asks for its archive. */
+function record(data: string, ref: { readonly name: string; readonly version: string; readonly tags: string[] }): void {
+  const directory = join(data, 'objects', `${ref.name}@${ref.version}@1`);
+  mkdirSync(directory, { recursive: true });
+  const kinds = { runtime: 'wasm', artifact_runtime: 'tool', platforms: [] } as const;
+  const rest = { sha256: '0'.repeat(64), bytes: 1, description: null, published_at: null, published_by: null };
+  writeFileSync(join(directory, 'record.json'), encodeRecord({ ...ref, ...kinds, platforms: [], ...rest }));
+}
 
 describe('the index', () => {
   it('is an empty array of an empty registry [D3-REG-22]', async () => {
@@ -77,7 +86,7 @@ describe('the index', () => {
     expect(await kit.index()).toMatchObject([{ artifact_runtime: runtime }]);
   });
 
-  it('cuts a description and tags that are for a page, not for a list', async () => {
+  it('cuts a description and tags that are for a page, not for an index', async () => {
     const kit = await RegistryKit.open();
     const tags = `[${Array.from({ length: 60 }, (_, index) => `t${index}`).join(', ')}]`;
     const description = 'x'.repeat(5_000);
@@ -86,8 +95,35 @@ describe('the index', () => {
       await archiveWith({ name: 'a', version: '"1"', description, tags }),
     );
     const [entry] = (await kit.index()) as { description: string; tags: string[] }[];
-    expect(entry?.description).toBe(`${'x'.repeat(1_999)}…`);
+    expect(entry?.description).toBe(`${'x'.repeat(200)}…`);
     expect([entry?.tags.length, entry?.tags[49]]).toEqual([50, 't49']);
+    const listed = JSON.parse(Buffer.from((await kit.ask('GET /v1/artifacts/a')).body, 'latin1').toString()) as object;
+    expect(listed).toMatchObject({ versions: [{ description: `${'x'.repeat(1_999)}…` }] });
+  });
+
+  it('spells out control characters, which take six bytes each in it', async () => {
+    const kit = await RegistryKit.open();
+    const texts = { description: '"a\\x01b\\n\\tc \\x9b"', tags: '["\\x02"]' };
+    await kit.publish('name=a&version=1&runtime=wasm', await archiveWith({ name: 'a', version: '"1"', ...texts }));
+    expect(await kit.index()).toMatchObject([{ description: 'a\\u{1}b\n\tc \\u{9b}', tags: ['\\u{2}'] }]);
+  });
+
+  it('has a share of its length for each name, above which no version is published', async () => {
+    const data = temporaryDirectory();
+    const tags = Array.from({ length: 50 }, () => '€'.repeat(100));
+    for (let index = 0; index < 137; index += 1) record(data, { name: 'a', version: `0.${index}`, tags });
+    const kit = await RegistryKit.open({ data });
+    // 2 MiB are 2,097,152 bytes; a character of the body is a byte.
+    expect((await kit.ask('GET /v1/artifacts')).body).toHaveLength(2_091_470);
+    const publish = async (name: string, described: Readonly<Record<string, string>>): Promise<string> => {
+      const archive = await archiveWith({ name, version: '1.0.0', runtime: 'skill', ...described });
+      const answer = await kit.publish(`name=${name}&version=1.0.0&runtime=static`, archive);
+      return answer.status === 201 ? '201' : refusal(answer);
+    };
+    const long = { tags: JSON.stringify(tags) };
+    expect(await publish('a', long)).toBe('400 too many versions');
+    expect(kit.staged).toEqual([]);
+    expect([await publish('b', long), await publish('a', {})]).toEqual(['201', '201']);
   });
 
   it('is not sent again to who has it', async () => {
@@ -135,25 +171,7 @@ describe('the index', () => {
   it('of 10,000 artifacts is whole', async () => {
     const data = temporaryDirectory();
     for (let index = 0; index < 10_000; index += 1) {
-      const name = `a${String(index).padStart(5, '0')}`;
-      const directory = join(data, 'objects', `${name}@1.0.0@1`);
-      mkdirSync(directory, { recursive: true });
-      const record = {
-        name,
-        version: '1.0.0',
-        runtime: 'wasm' as const,
-        artifact_runtime: 'tool' as const,
-        platforms: [],
-      };
-      const rest = {
-        sha256: '0'.repeat(64),
-        bytes: 1,
-        description: null,
-        tags: [],
-        published_at: null,
-        published_by: null,
-      };
-      writeFileSync(join(directory, 'record.json'), encodeRecord({ ...record, ...rest }));
+      record(data, { name: `a${String(index).padStart(5, '0')}`, version: '1.0.0', tags: [] });
     }
     const kit = await RegistryKit.open({ data });
     const names = ((await kit.index()) as { name: string }[]).map(({ name }) => name);
