@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -9,6 +9,7 @@ import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { readTrustRoot, updatedRootFile } from '../../src/store/trust/trust-root.ts';
 import { publicMirror, type UpdatedRoot, updateTrustRoot } from '../../src/store/trust/update-root.ts';
 import { temporaryDirectory } from '../store/artifacts.ts';
+import { canMount, makeReadOnly, mountSmall } from '../store/small-file-system.ts';
 import { MetadataMirror, newKeys } from './metadata-mirror.ts';
 
 const checkout = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -86,6 +87,30 @@ describe('svc trust update', () => {
     expect(await refusal(update())).toMatch(/^E-REG-015 /);
     expect(current()).toBe(list('one'));
     if (mirror.files.size > 0) expect(readdirSync(join(userHome, '.svc', 'trust'))).toHaveLength(2);
+  });
+
+  it('says which file it cannot read or where it cannot write, and the list of before stays', async (context) => {
+    const absent = join(userHome, 'nope.json');
+    expect(await refusal(update(absent))).toBe(`E-IO-001 cannot read ${absent}: no such file or directory`);
+    expect(await refusal(update(userHome))).toBe(`E-IO-001 cannot read ${userHome}: it is a directory`);
+    context.skip(!canMount, 'needs a file system of its own');
+    userHome = mountSmall(256);
+    await update(initial);
+    makeReadOnly(userHome);
+    const place = join(userHome, '.svc', 'trust');
+    expect(await refusal(update())).toMatch(`E-IO-001 cannot make a folder in ${place}: `);
+    expect(current()).toBe(list('one'));
+  });
+
+  it('removes what a killed one left', async () => {
+    await update(initial);
+    const left = join(userHome, '.svc', 'trust', '.update-AAAAAA');
+    mkdirSync(left);
+    writeFileSync(join(left, 'root.json'), '{}');
+    const daysAgo = Date.now() / 1000 - 2 * 24 * 60 * 60;
+    utimesSync(left, daysAgo, daysAgo);
+    await update();
+    expect(existsSync(left)).toBe(false);
   });
 
   it('does not go back to what was replaced', async () => {

@@ -1,14 +1,14 @@
 /** The command `svc publish`: sends an archive to a registry. */
 
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { tap } from '@svc/artifacts/store/archive-writer.ts';
 import { buildArchive } from '@svc/artifacts/store/build-archive.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
+import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { isDirectory } from '@svc/artifacts/store/install.ts';
 import { platformShape, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import {
@@ -90,14 +90,14 @@ async function withArchive(
     await use(path);
     return;
   }
-  const outDirectory = await mkdtemp(join(tmpdir(), 'svc-publish-'));
+  const outDirectory = makeScratch(tmpdir(), 'svc-publish-');
   try {
     const env = loadEnvironment({ directory: path, process: context.env, useFile: true });
     const built = await buildArchive({ directory: path, outDirectory, env, checkArtifact });
     if (built.warnings.length > 0) context.stderr.write(render(built.warnings, context));
     await use(built.path);
   } finally {
-    await rm(outDirectory, { recursive: true, force: true });
+    removeScratch(outDirectory);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Updates the list of trusted authorities and logs, by metadata that the list in use vouches for (The Update Framework). */
 
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 
@@ -13,6 +13,7 @@ import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import type { HttpClient } from '@svc/kit/net/http-client.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { asJsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
@@ -44,7 +45,10 @@ const target = 'trusted_root.json';
 /** What is kept from one update to the next, so that nobody can go back to what was replaced. */
 const kept = ['root.json', 'timestamp.json', 'snapshot.json', 'targets.json'] as const;
 
-/** Fetches the list and puts it in the place of the one before. `E-REG-015` when that cannot be done, and the one before stays. */
+/**
+ * Fetches the list and puts it in the place of the one before. `E-REG-015` when that cannot be done, `E-IO-001` when the system refuses it; the one before
+ * stays.
+ */
 export async function updateTrustRoot(update: RootUpdate): Promise<UpdatedRoot> {
   const { userHome, packageRoot, mirror } = update;
   const path = updatedRootFile(userHome);
@@ -52,7 +56,7 @@ export async function updateTrustRoot(update: RootUpdate): Promise<UpdatedRoot> 
   const metadata = join(place, `metadata-${sha256Hex(mirror).slice(0, 16)}`);
   await makeDirectory(metadata, 0o700);
   // The library writes into its files where they are: it gets copies.
-  const scratch = mkdtempSync(join(place, '.update-'));
+  const scratch = makeScratch(place, '.update-');
   try {
     prepare(scratch, metadata, update);
     const text = await follow(scratch, update);
@@ -68,13 +72,13 @@ export async function updateTrustRoot(update: RootUpdate): Promise<UpdatedRoot> 
   } catch (error) {
     throw ioFault(error, `cannot write to ${place}`);
   } finally {
-    rmSync(scratch, { recursive: true, force: true });
+    removeScratch(scratch);
   }
 }
 
 function prepare(scratch: string, metadata: string, { initialRoot, packageRoot, mirror }: RootUpdate): void {
   if (initialRoot !== null) {
-    copyFileSync(initialRoot, join(scratch, 'root.json'));
+    writeFileSync(join(scratch, 'root.json'), bytesOf(initialRoot));
     return;
   }
   for (const name of kept) {
@@ -87,6 +91,14 @@ function prepare(scratch: string, metadata: string, { initialRoot, packageRoot, 
     });
   }
   copyFileSync(join(packageRoot, 'dist', 'trust', 'root.json'), join(scratch, 'root.json'));
+}
+
+function bytesOf(named: string): Buffer {
+  try {
+    return readFileSync(named);
+  } catch (error) {
+    throw ioFault(error, `cannot read ${named}`);
+  }
 }
 
 async function follow(scratch: string, { mirror, http }: RootUpdate): Promise<string> {

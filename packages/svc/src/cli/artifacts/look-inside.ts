@@ -1,9 +1,7 @@
 /** Looks into the archive of one version of an artifact: what its manifest declares, what its component is, and who signed it. */
 
 import { statSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
@@ -23,6 +21,7 @@ import { interfacesOf } from '@svc/components/compiler/interface-names.ts';
 import { MalformedWasm } from '@svc/components/core-module.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
+import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 
 type Sources = ReturnType<StorePlaces['sources']>;
 
@@ -72,7 +71,7 @@ const states: StateRules = { allowsYanked: true, tellsDeprecated: false, onWarni
  */
 export async function lookInside({ from, ...ref }: WantedArtifact, wherever: StorePlaces): Promise<InsideFacts> {
   const sources = from === undefined ? wherever.sources : (): Sources => wherever.sources(from);
-  const aside = await mkdtemp(join(tmpdir(), 'svc-info-'));
+  const aside = makeScratch(tmpdir(), 'svc-info-');
   const places = { ...wherever, sources, fetching: { ...wherever.fetching, inspectsOnly: true, states, aside } };
   try {
     const { stored, artifact, origin } = await findRef(ref, places);
@@ -85,7 +84,7 @@ export async function lookInside({ from, ...ref }: WantedArtifact, wherever: Sto
       ...(origin === 'bundled' ? { signatures: null, unasked: null } : await signaturesOf(stored, places)),
     };
   } finally {
-    await rm(aside, { recursive: true, force: true });
+    removeScratch(aside);
   }
 }
 

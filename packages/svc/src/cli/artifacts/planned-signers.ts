@@ -1,9 +1,7 @@
 /** Finds out who signed what a plan would bring, so that `--dry-run` says and refuses what the change itself would. */
 
 import { copyFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 import { loadTrustPolicy, ruleFor } from '@svc/artifacts/manifest/trust-policy.ts';
 import { spell } from '@svc/artifacts/store/artifact-ref.ts';
@@ -11,6 +9,7 @@ import { placesOfChange } from '@svc/artifacts/store/change-artifacts.ts';
 import { findRef, type InstalledRef } from '@svc/artifacts/store/install.ts';
 import { lockPath } from '@svc/artifacts/store/lockfile.ts';
 import { admissionWarnings } from '@svc/artifacts/store/resolve.ts';
+import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import type { OpenedProject, PlannedChange } from './project-change.ts';
 
@@ -26,7 +25,7 @@ export async function plannedSigners(
   const ruled = plan.filter(({ name }) => policy !== null && ruleFor(policy, name) !== null);
   const brought = new Map<string, InstalledRef['admission']>();
   if (ruled.length === 0) return brought;
-  const aside = await mkdtemp(join(tmpdir(), 'svc-plan-'));
+  const aside = makeScratch(tmpdir(), 'svc-plan-');
   try {
     unlessErrno(['ENOENT'], () => copyFileSync(lockPath(request.manifestDir), lockPath(aside)), undefined);
     for (const change of ruled) {
@@ -37,7 +36,7 @@ export async function plannedSigners(
       brought.set(spell(wanted), admission);
     }
   } finally {
-    await rm(aside, { recursive: true, force: true });
+    removeScratch(aside);
   }
   return brought;
 }
