@@ -19,6 +19,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import type { GivenDirectory } from '../../exchange.ts';
 import type { FilesystemGuard } from '../../filesystem-guard.ts';
 import { HeldDirectory, O_PATH } from '@svc/kit/files/held-directory.ts';
 import { directoryContract, regularFileContract } from '../../../../../test/support/beneath-contract.ts';
@@ -53,12 +54,8 @@ afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function open(
   guard: FilesystemGuard,
-  options: {
-    readonly writable?: boolean;
+  options: Partial<Omit<GivenDirectory, 'guestPath' | 'place'>> & {
     readonly hostPath?: string;
-    readonly masked?: readonly string[];
-    readonly maskedNames?: readonly string[];
-    readonly fixed?: readonly string[];
     readonly onRefused?: (path: string, code: string) => void;
   } = {},
 ): Descriptor {
@@ -221,20 +218,19 @@ describe.each<FilesystemGuard>(['descriptor-walk', 'realpath-check'])('a descrip
   it('changes nothing through a directory that is read-only', () => {
     const told: string[] = [];
     const root = open(guard, { writable: false, onRefused: (path, code) => void told.push(`${path}: ${code}`) });
-    const attempts = [
-      () => root.openAt({}, 'new', { create: true }, read),
-      () => root.openAt({}, 'note', { truncate: true }, read),
-      () => root.openAt({}, 'note', {}, write),
-      () => root.createDirectoryAt('d'),
-      () => root.removeDirectoryAt('sub/deep'),
-      () => root.unlinkFileAt('note'),
-      () => root.renameAt('note', root, 'other'),
-      () => root.symlinkAt('note', 'link'),
-      () => root.setTimesAt({}, 'note', { tag: 'now' }, { tag: 'now' }),
+    const attempts: (readonly [string, () => unknown])[] = [
+      ['new', () => root.openAt({}, 'new', { create: true }, read)],
+      ['note', () => root.openAt({}, 'note', { truncate: true }, read)],
+      ['note', () => root.openAt({}, 'note', {}, write)],
+      ['d', () => root.createDirectoryAt('d')],
+      ['sub/deep', () => root.removeDirectoryAt('sub/deep')],
+      ['note', () => root.unlinkFileAt('note')],
+      ['note', () => root.renameAt('note', root, 'other')],
+      ['link', () => root.symlinkAt('note', 'link')],
+      ['note', () => root.setTimesAt({}, 'note', { tag: 'now' }, { tag: 'now' })],
     ];
-    expect(attempts.map((attempt) => refusal(attempt))).toEqual(attempts.map(() => 'read-only'));
-    const paths = ['new', 'note', 'note', 'd', 'sub/deep', 'note', 'note', 'link', 'note'];
-    expect(told).toEqual(paths.map((path) => `${path}: read-only`));
+    expect(attempts.map(([, attempt]) => refusal(attempt))).toEqual(attempts.map(() => 'read-only'));
+    expect(told).toEqual(attempts.map(([path]) => `${path}: read-only`));
     expect([content(root, 'note'), readdirSync(inside)]).toEqual(['a note', ['note', 'sub']]);
     expect(refusal(() => root.openAt({}, 'note', {}, read).write(Buffer.from('x'), 0n))).toBe('bad-descriptor');
   });
