@@ -37,7 +37,7 @@ const named = [
 
 describe('a grant that is given or not', () => {
   it.each(Object.keys(eachFlag(() => null)) as FlagGrant[])(
-    'is named in five files beside what enforces it: %s',
+    'is named in five files and in what enforces it: %s',
     (flag) => {
       expect(filesThatName(flag)).toEqual(named);
     },

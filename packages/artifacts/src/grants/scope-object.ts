@@ -44,14 +44,17 @@ export interface ScopeObject extends FlagFields, ListFields {
   readonly plan_submit: boolean;
   readonly interpreter_runtime: readonly string[];
   readonly staged_runtime: readonly string[];
-  /** What bounds processes and memory on this machine; a field beside those of D1. */
+  /** What bounds processes and memory on this machine. Not a field of D1. */
   readonly limits: readonly HeldLimit[];
   /**
-   * Beside them too: the files and folders of the host that the program of the driver may read since `inference.command` names them. Absent where it names
-   * none.
+   * The files and folders of the host that the program of the driver may read since `inference.command` names them. Not a field of D1;
+   * `scopeOfLaunch` adds it to what `encodeScope` returns. Absent where the command names none.
    */
   readonly command_reads?: readonly string[];
-  /** And the folder of the host that its programs see as `project/`, with what of it is masked, below it. Absent for a capsule of a manifest. */
+  /**
+   * The folder of the host that the capsule's programs see as `project/`, and the paths in it that are masked. Not a field of D1;
+   * `scopeOfLaunch` adds it to what `encodeScope` returns. Absent for a capsule that has a manifest.
+   */
   readonly project_folder?: { readonly path: string; readonly writable: boolean; readonly masked: readonly string[] };
 }
 
