@@ -3,7 +3,7 @@
 import { readSync } from 'node:fs';
 
 import { writeAllSync } from '@svc/kit/files/transfer-sync.ts';
-import { decodeBody, encodeFrame, lengthBytes, messageDescriptor } from './frames.ts';
+import { decodeBody, encodeMessage, lengthBytes, messageDescriptor } from './message-bytes.ts';
 
 /** More than most messages, so that one read brings them whole; few enough to lie in memory that is there already. */
 const pieceBytes = 2 * 1024;
@@ -37,7 +37,7 @@ function filled(size: number): Buffer {
 
 /** Returns once the message is on its way, which waits while the session has not taken what was sent before. */
 export function send(message: unknown): void {
-  writeAllSync(messageDescriptor, encodeFrame(message));
+  writeAllSync(messageDescriptor, encodeMessage(message));
 }
 
 /** Sends the last message there is: what called this does not go on. */

@@ -7,7 +7,7 @@ import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ComponentFault, type HostFunctions, type Preopen } from './component.ts';
 import {
-  frameLimitBytes,
+  messageLimitBytes,
   type GivenDirectory,
   type GuestMessage,
   type HostMessage,
@@ -15,7 +15,7 @@ import {
   valueLimitBytes,
 } from './exchange.ts';
 import { filesystemGuard } from './filesystem-guard.ts';
-import { firstGivenDescriptor } from './frames.ts';
+import { firstGivenDescriptor } from './message-bytes.ts';
 import { readGuestMessage } from './guest-messages.ts';
 import { ComponentParted, type ImportMode, loggedPlaceholder, parseImportLog } from './import-log.ts';
 import { NodeProcess, type NodeProcessEnd } from './node-process.ts';
@@ -95,7 +95,7 @@ export class ComponentInstance {
         script: join(packageRoot, 'dist', 'component-process.cjs'),
         heapMegabytes: Math.min(largestHeapMegabytes, heapMegabytes + memory),
         otherMegabytes: 2 * memory + transferMegabytes,
-        maxFrameBytes: frameLimitBytes,
+        maxMessageBytes: messageLimitBytes,
         descriptors,
         onMessage: (message) => this.#receive(readGuestMessage(message)),
         onEnd: (end) => this.end(faultOf(end)),

@@ -10,7 +10,7 @@ import type { RemoteRequest } from './outbound/remote-messages.ts';
 export const valueLimitBytes = 64 * 1024 * 1024;
 
 /** Of one message on its way: a value and what it is wrapped in. */
-export const frameLimitBytes: number = valueLimitBytes + 4 * 1024 * 1024;
+export const messageLimitBytes: number = valueLimitBytes + 4 * 1024 * 1024;
 
 /** Told the bytes that a component writes to stdout and stderr, where its grants say so. */
 export const outputFunction = 'wasi:cli/output#write';

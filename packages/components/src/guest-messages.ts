@@ -1,14 +1,14 @@
 /** Checks every message that the process of a component sends, before the session believes it. */
 
 import type { GuestMessage } from './exchange.ts';
-import { BadFrame } from './frames.ts';
+import { BadMessage } from './message-bytes.ts';
 
 /**
  * Reads what a component's process has sent. That process runs a stranger's code: a component that broke out of its engine can write any bytes.
- * Throws `BadFrame` for what is no message, which ends the process and not the session.
+ * Throws `BadMessage` for what is no message, which ends the process and not the session.
  */
 export function readGuestMessage(value: unknown): GuestMessage {
-  if (!isRecord(value) || !isMessage(value)) throw new BadFrame('a message is none that the runtime knows');
+  if (!isRecord(value) || !isMessage(value)) throw new BadMessage('a message is none that the runtime knows');
   return value as unknown as GuestMessage;
 }
 

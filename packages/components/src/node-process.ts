@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 
 import { errorCode, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { BadFrame, encodeFrame, FrameAssembler, messageDescriptor } from './frames.ts';
+import { BadMessage, encodeMessage, MessageAssembler, messageDescriptor } from './message-bytes.ts';
 
 /**
  * Limits the program, starts it, and waits until the session is gone or lets go, which is the end of standard input: busy or not, the program
@@ -43,7 +43,7 @@ interface NodeProcessOptions {
   /** Of memories, tables and bytes beside the heap. What is more the kernel refuses, where it has such a limit. */
   readonly otherMegabytes: number;
   /** Of one message that it sends. */
-  readonly maxFrameBytes: number;
+  readonly maxMessageBytes: number;
   /** What it gets as descriptors 4 and on; ours may be closed once it is started. */
   readonly descriptors?: readonly number[];
   readonly onMessage: (message: unknown) => void;
@@ -97,7 +97,7 @@ export class NodeProcess {
 
   #listen(): void {
     const child = this.#child;
-    const frames = new FrameAssembler(this.#options.maxFrameBytes);
+    const messages = new MessageAssembler(this.#options.maxMessageBytes);
     child.on('error', (error) => this.#ended({ kind: 'not-started', reason: whyNotStarted(error) }));
     child.on('close', (code, signal) => this.#ended(endOf(code, signal, this.#stderr.toString('latin1'))));
     // If only the shell is gone, what it watched over goes too.
@@ -107,18 +107,18 @@ export class NodeProcess {
     });
     // A process that ends while something is sent to it is told of by its end.
     for (const stream of [child.stdin, child.stderr, this.#exchange]) stream?.on('error', () => {});
-    this.#exchange?.on('data', (piece: Buffer) => this.#read(piece, frames));
+    this.#exchange?.on('data', (piece: Buffer) => this.#read(piece, messages));
     this.#exchange?.once('close', () => child.stdin?.destroy());
   }
 
-  #read(piece: Buffer, frames: FrameAssembler): void {
+  #read(piece: Buffer, messages: MessageAssembler): void {
     this.#awakeUntil = 0;
     try {
-      frames.push(piece, (message) => {
+      messages.push(piece, (message) => {
         if (!this.#over) this.#options.onMessage(message);
       });
     } catch (error) {
-      if (!(error instanceof BadFrame)) throw error;
+      if (!(error instanceof BadMessage)) throw error;
       this.#ended({ kind: 'ended', reason: error.message });
       this.#child.stdin?.destroy();
     }
@@ -133,7 +133,7 @@ export class NodeProcess {
   /** Sends a message whose answer most often comes at once: for a moment the event loop goes round instead of falling asleep. */
   send(message: unknown): void {
     if (this.#over) return;
-    this.#exchange?.write(encodeFrame(message));
+    this.#exchange?.write(encodeMessage(message));
     this.#awakeUntil = performance.now() + awakeMs;
     if (this.#isTurning) return;
     this.#isTurning = true;

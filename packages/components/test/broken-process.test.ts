@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
 import { ComponentInstance, type Loading } from '../src/component-instance.ts';
-import { encodeFrame } from '../src/frames.ts';
+import { encodeMessage } from '../src/message-bytes.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'svc-broken-'));
 mkdirSync(join(root, 'dist'));
@@ -81,7 +81,7 @@ describe('a component’s process that was taken over', () => {
     { kind: 'remote', request: { operation: 'wait', waits: [null], timeoutMs: null } },
     { kind: 'remote', request: { operation: 'constructor' } },
   ])('ends alone when it sends %j', async (message) => {
-    await expect(compileIn(encodeFrame(message))).rejects.toMatchObject({
+    await expect(compileIn(encodeMessage(message))).rejects.toMatchObject({
       kind: 'trap',
       message: 'a message is none that the runtime knows',
     });
@@ -94,7 +94,7 @@ describe('a component’s process that was taken over', () => {
   });
 
   it('ends though it has stopped the shell that watches over it', async () => {
-    const nonsense = encodeFrame({}).toString('base64');
+    const nonsense = encodeMessage({}).toString('base64');
     await expect(
       compileBy(`
         process.kill(process.ppid, 'SIGSTOP');
@@ -105,7 +105,7 @@ describe('a component’s process that was taken over', () => {
   });
 
   it('is let go of when it has left its group as well', async () => {
-    const nonsense = encodeFrame({}).toString('base64');
+    const nonsense = encodeMessage({}).toString('base64');
     await expect(
       compileBy(`
         const { spawn } = require('node:child_process');

@@ -87,7 +87,7 @@ export class Compiler {
       script: join(this.#directory, 'compiler-process.mjs'),
       heapMegabytes,
       otherMegabytes,
-      maxFrameBytes: largestAnswer,
+      maxMessageBytes: largestAnswer,
       onMessage: (message) => settle(message as CompilerAnswer),
       onEnd: ({ reason }) => settle(refused(`the compiler failed: ${reason}`)),
     });

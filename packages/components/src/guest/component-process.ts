@@ -4,7 +4,7 @@ import { closeSync } from 'node:fs';
 import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { type GuestMessage, type HostMessage, type LoadMessage, outputFunction } from '../exchange.ts';
-import { firstGivenDescriptor } from '../frames.ts';
+import { firstGivenDescriptor } from '../message-bytes.ts';
 import { withoutVersion } from '../interface-versions.ts';
 import { engineWords } from './engine-words.ts';
 import { compileModules, type LinkedInstance, type LinkedModule, linkInstance } from './linked-instance.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import { anyCharacter } from '../../../test/support/any-character.ts';
-import { decodeBody, encodeFrame, FrameAssembler, lengthBytes } from './frames.ts';
+import { decodeBody, encodeMessage, MessageAssembler, lengthBytes } from './message-bytes.ts';
 
 const text = fc.oneof(fc.string({ unit: anyCharacter }), fc.constant('\ud800'), fc.constant('x'.repeat(5_000)));
 const values = fc.letrec<{ value: unknown }>((tie) => ({
@@ -22,13 +22,13 @@ const values = fc.letrec<{ value: unknown }>((tie) => ({
 test('every value that a message may hold comes back the same, short or long, whole or in pieces', () => {
   fc.assert(
     fc.property(values, fc.integer({ min: 1, max: 64 }), (value, cut) => {
-      const frame = encodeFrame({ kind: 'call', value });
-      expect(frame.readUInt32LE()).toBe(frame.length - lengthBytes);
+      const bytes = encodeMessage({ kind: 'call', value });
+      expect(bytes.readUInt32LE()).toBe(bytes.length - lengthBytes);
       const received: unknown[] = [];
-      const assembler = new FrameAssembler(frame.length);
-      const at = Math.min(cut, frame.length);
-      assembler.push(frame.subarray(0, at), (message) => received.push(message));
-      if (at < frame.length) assembler.push(frame.subarray(at), (message) => received.push(message));
+      const assembler = new MessageAssembler(bytes.length);
+      const at = Math.min(cut, bytes.length);
+      assembler.push(bytes.subarray(0, at), (message) => received.push(message));
+      if (at < bytes.length) assembler.push(bytes.subarray(at), (message) => received.push(message));
       expect(received).toEqual([{ kind: 'call', value }]);
     }),
     { numRuns: 500 },

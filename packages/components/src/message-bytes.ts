@@ -23,10 +23,10 @@ const longestJsonBytes = 64 * 1024;
  * What may be in a message: plain objects, arrays, strings, numbers, big integers, bytes, `undefined`. Short ones that JSON carries unchanged are
  * JSON, which takes a fifth of the time; all others are V8's serialization.
  */
-export function encodeFrame(message: unknown): Buffer {
+export function encodeMessage(message: unknown): Buffer {
   return isShortJson(message, { values: mostShortValues, characters: mostShortCharacters })
-    ? jsonFrame(JSON.stringify(message))
-    : serializedFrame(message);
+    ? jsonBytes(JSON.stringify(message))
+    : serializedBytes(message);
 }
 
 interface Room {
@@ -68,25 +68,25 @@ function isShortObject(value: object, room: Room): boolean {
   return true;
 }
 
-function jsonFrame(json: string): Buffer {
+function jsonBytes(json: string): Buffer {
   const body = Buffer.byteLength(json);
-  const frame = Buffer.allocUnsafe(lengthBytes + body);
-  frame.writeUInt32LE(body);
-  frame.write(json, lengthBytes);
-  return frame;
+  const bytes = Buffer.allocUnsafe(lengthBytes + body);
+  bytes.writeUInt32LE(body);
+  bytes.write(json, lengthBytes);
+  return bytes;
 }
 
-function serializedFrame(message: unknown): Buffer {
+function serializedBytes(message: unknown): Buffer {
   const serializer = new DefaultSerializer();
   serializer.writeRawBytes(lengthSpace);
   serializer.writeHeader();
   serializer.writeValue(message);
-  const frame = serializer.releaseBuffer();
-  frame.writeUInt32LE(frame.length - lengthBytes);
-  return frame;
+  const bytes = serializer.releaseBuffer();
+  bytes.writeUInt32LE(bytes.length - lengthBytes);
+  return bytes;
 }
 
-/** The value of a frame without its length. Bytes in it are views of `body`. Throws when `body` is no such value. */
+/** The value of a message without its length. Bytes in it are views of `body`. Throws when `body` is no such value. */
 export function decodeBody(body: Buffer): unknown {
   if (body[0] !== serializedMark) return JSON.parse(body.toString('utf8', 0, longestJsonBytes));
   const deserializer = new DefaultDeserializer(body);
@@ -94,11 +94,11 @@ export function decodeBody(body: Buffer): unknown {
   return deserializer.readValue();
 }
 
-/** The bytes are longer than any frame that is expected, or are not a frame. */
-export class BadFrame extends Error {}
+/** The bytes are longer than any message that is expected, or are not a message. */
+export class BadMessage extends Error {}
 
-/** Puts together messages that come in pieces, wherever they are cut. Holds at most one frame and the piece it ends in. */
-export class FrameAssembler {
+/** Puts together messages that come in pieces, wherever they are cut. Holds at most one message and the piece it ends in. */
+export class MessageAssembler {
   readonly #maxBytes: number;
   #pieces: Buffer[] = [];
   #held = 0;
@@ -108,14 +108,14 @@ export class FrameAssembler {
     this.#maxBytes = maxBytes;
   }
 
-  /** Calls `onMessage` for each frame that this piece completes. Throws `BadFrame`. */
+  /** Calls `onMessage` for each message that this piece completes. Throws `BadMessage`. */
   push(piece: Buffer, onMessage: (message: unknown) => void): void {
     this.#pieces.push(piece);
     this.#held += piece.length;
     while (this.#held >= this.#wanted) {
       const bytes = this.#joined();
       const body = bytes.readUInt32LE();
-      if (body > this.#maxBytes) throw new BadFrame(`a message of ${body} bytes is longer than any may be`);
+      if (body > this.#maxBytes) throw new BadMessage(`a message of ${body} bytes is longer than any may be`);
       const end = lengthBytes + body;
       this.#wanted = end;
       if (bytes.length < end) break;
@@ -138,6 +138,6 @@ function decoded(body: Buffer): unknown {
   try {
     return decodeBody(body);
   } catch (error) {
-    throw new BadFrame(`a message cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new BadMessage(`a message cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
