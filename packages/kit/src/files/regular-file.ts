@@ -1,7 +1,7 @@
 /** Opens regular files and nothing else: no device, pipe or directory. */
 
 import { createHash } from 'node:crypto';
-import { constants, createReadStream, fstatSync } from 'node:fs';
+import { constants, fstatSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
@@ -81,6 +81,15 @@ export class RegularFile {
     return (await this.#fill(bytes, position)) < length ? null : bytes;
   }
 
+  /** Its bytes from the first on, once. */
+  async *chunks(): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of this.#handle.createReadStream()) yield chunk as Buffer;
+    } catch (error) {
+      throw ioFault(error, `cannot read ${this.label}`);
+    }
+  }
+
   async close(): Promise<void> {
     await this.#handle.close();
   }
@@ -96,11 +105,12 @@ export class RegularFile {
   }
 }
 
-/** The bytes of a file, opened when the first is asked for. `E-IO-001` when it cannot be read. */
+/** The bytes of a regular file, opened when the first is asked for. `E-IO-001` when it cannot be opened or read, or is something else. */
 export async function* chunksOfFile(path: string): AsyncGenerator<Buffer> {
+  const file = await RegularFile.open(path);
   try {
-    for await (const chunk of createReadStream(path)) yield chunk as Buffer;
-  } catch (error) {
-    throw ioFault(error, `cannot read ${path}`);
+    yield* file.chunks();
+  } finally {
+    await file.close();
   }
 }
