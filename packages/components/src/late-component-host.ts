@@ -3,7 +3,7 @@
 import { type Component, type ComponentCall, ComponentFault } from './component.ts';
 import type { ComponentHost, ComponentHostOptions } from './component-host.ts';
 
-/** A `ComponentHost` of which no more than this is read before a component is first called or warmed: a capsule may wait for long. */
+/** A `ComponentHost` whose code is loaded only when a component is first called or warmed: a capsule may wait for long. */
 export function createLateComponentHost(options: ComponentHostOptions): ComponentHost {
   let host: Promise<ComponentHost> | null = null;
   const makeHost = async (): Promise<ComponentHost> =>

@@ -22,7 +22,7 @@ export const resourceRefusals = {
 
 export type ResourceRefusalCode = keyof typeof resourceRefusals;
 
-/** The code that a refusal names; null for any other code. */
+/** The code that a refusal names; null for any other code. For programs that use the package: those of this repository do not need it. */
 export function decodeResourceRefusal(error: string | null): ResourceRefusalCode | null {
   return oneOf(error, Object.keys(resourceRefusals) as ResourceRefusalCode[]);
 }

@@ -10,7 +10,7 @@ import { renderDiagnostic } from '@svc/kit/diagnostics/render.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { createArtifactRegistry } from './artifact-registry.ts';
-import { parseOptions, unmatchableName, type RefereeSettings } from './options.ts';
+import { isUnmatchable, parseOptions, type RefereeSettings } from './options.ts';
 import { RefereeServer } from './referee-server.ts';
 
 const help = `Usage: svc-referee [options]
@@ -71,7 +71,7 @@ async function serve({ port, registryPath, spawnAllow, bounds }: RefereeSettings
     process.exitCode = usageError;
     return;
   }
-  [...spawnAllow].filter(unmatchableName).forEach(warnOfName);
+  [...spawnAllow].filter(isUnmatchable).forEach(warnOfName);
   const registry = createArtifactRegistry({
     root,
     platform: platformOf(process),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { defaultMachineCeiling, parseOptions, unmatchableName, type RefereeSettings } from './options.ts';
+import { defaultMachineCeiling, isUnmatchable, parseOptions, type RefereeSettings } from './options.ts';
 
 function settings(...args: readonly string[]): RefereeSettings {
   const parsed = parseOptions(args, 2);
@@ -45,7 +45,7 @@ describe('the options of svc-referee', () => {
   it('take each name of --spawn-allow for one name [D2-OPT-04]', () => {
     const { spawnAllow } = settings('--spawn-allow', 'lead,scout', '--spawn-allow', 'a b', '--spawn-allow', 'lead');
     expect([...spawnAllow]).toEqual(['lead,scout', 'a b', 'lead']);
-    expect([...spawnAllow].filter(unmatchableName)).toEqual(['lead,scout', 'a b']);
+    expect([...spawnAllow].filter(isUnmatchable)).toEqual(['lead,scout', 'a b']);
   });
 
   it('take the last of a number that is given twice', () => {

@@ -30,7 +30,10 @@ const takeValue: ReadonlySet<string> = new Set([
 
 const highestPort = 65_535;
 
-/** The flags of D2 "Daemon options" and no other. A value follows its flag or an equals sign; of a number given twice the last holds. */
+/**
+ * The flags of D2 "Daemon options" and no other. A value follows its flag or an equals sign. Of a flag given twice the last holds; each `--spawn-allow`
+ * adds a name.
+ */
 export function parseOptions(args: readonly string[], cores: number): ParsedOptions {
   const values = new Map<string, string>();
   const spawnAllow = new Set<string>();
@@ -58,8 +61,8 @@ export function defaultMachineCeiling(cores: number): number {
   return Math.min(Math.max(cores * 8, 16), 256);
 }
 
-/** Whether a name of `--spawn-allow` admits nobody, since no capsule can have it: it is a name and not a comma list. */
-export function unmatchableName(name: string): boolean {
+/** Whether a name of `--spawn-allow` admits nobody, since no capsule can have it, such as names with commas between them. */
+export function isUnmatchable(name: string): boolean {
   return !isArtifactName(name);
 }
 

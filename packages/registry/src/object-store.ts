@@ -49,7 +49,7 @@ export interface ObjectStore {
   readRecord(key: string): Promise<string | null>;
   /** The bytes of an archive, whole or a part of them, for the caller to destroy or to close; null when there is no such object. */
   openArchive(key: string, span?: ByteSpan): Promise<Readable | OpenedFile | null>;
-  /** Of archives of any key, and of none yet. */
+  /** The signatures of all archives, also of such that are not published yet. */
   readonly signatures: SignatureStore;
   /** The keys of all objects that were stored before the call, in no order. */
   listKeys(): Promise<readonly string[]>;

@@ -98,7 +98,7 @@ export class RegistryServer {
       // A publish may take its time as long as its body keeps coming.
       requestTimeoutMs: 0,
       ...(wholeBodyMs === undefined ? {} : { wholeBodyMs }),
-      // What a foreign page could do by another name of this address, it cannot do without the key.
+      // A foreign page that reaches this address by another name has no key, and gets what anybody gets: with `anonymousRead`, what all may read.
       anyHost: true,
       ...(onAnswered === undefined
         ? {}
@@ -124,7 +124,7 @@ export class RegistryServer {
     return await this.#health.bind(address);
   }
 
-  /** Removes signatures of a day ago whose archives were never published. */
+  /** Removes signatures that came a day ago or earlier and whose archives were never published. */
   async sweepSignatures(): Promise<void> {
     await this.#index.current(everyName);
     const published = new Set(Array.from(this.#records.all(), ({ sha256 }) => sha256));

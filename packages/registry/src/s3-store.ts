@@ -181,8 +181,8 @@ export class S3Store implements ObjectStore {
 const leftoverAgeMs = 24 * 60 * 60_000;
 
 /**
- * Removes the archives that a killed or cut-off writer left: those of a day ago that the record of their key does not name. `archiveOf`
- * reads which one it names, null when there is no record. All ages are by the clock of the service.
+ * Removes the archives that a killed or cut-off writer left: those that came a day ago or earlier and that the record of their key does not
+ * name. `archiveOf` reads which one it names, null when there is no record. All ages are by the clock of the service.
  */
 async function sweepLeftovers(
   client: S3Client,

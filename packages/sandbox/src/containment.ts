@@ -43,7 +43,7 @@ export interface SessionPlace {
 }
 
 export interface ContainmentPlace extends SessionPlace {
-  /** What was said of its limits: it is carried out so, or nothing is started. */
+  /** How the session's limits are held, as `Containment.hold` has answered. Where they cannot be held so, nothing is started. */
   readonly hold: LimitHold;
 }
 
@@ -55,7 +55,7 @@ export interface SessionContainment {
   close(): Promise<void>;
 }
 
-/** Opens a place whose programs write nowhere else. */
+/** Opens a session whose programs write nowhere but in `place.workdir`, with these limits. */
 export async function openPlace(
   containment: Containment,
   place: SessionPlace,
@@ -77,7 +77,7 @@ export function noContainment(reason: string): Containment {
   };
 }
 
-/** A session of which no more than this is read before its first process is started or prepared: many capsules start none. */
+/** A session whose code is loaded and which is opened, by `open`, only when its first process is started or prepared: many capsules start none. */
 export function lateSession(open: () => Promise<SessionContainment>): SessionContainment {
   let opening: Promise<SessionContainment> | null = null;
   let isClosed = false;

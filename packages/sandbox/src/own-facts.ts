@@ -1,4 +1,4 @@
-/** Reads what this process is told of itself below `/proc`: its control groups, its mounts, its number and its group. */
+/** Reads below `/proc` what this process is told of itself, its control groups, mounts, number and group, and how many threads its user has. */
 
 import { existsSync, readFileSync, readlinkSync, readdirSync } from 'node:fs';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
@@ -76,7 +76,9 @@ function threadsOf(path: string, uid: number): number {
   return owner === String(uid) ? Number(/^Threads:\t(\d+)/m.exec(status)?.[1] ?? 1) : 0;
 }
 
-/** Each has said so since the first kernel on which a root of its own can be composed at all; overlayfs says no. */
+/**
+ * File systems that can be mounted with other owners. Each can on every kernel on which a launch can have a root of its own at all; overlayfs cannot.
+ */
 const mappableTypes: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'tmpfs']);
 
 interface Mount {

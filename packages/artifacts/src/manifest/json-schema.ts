@@ -107,7 +107,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].capabilities.network': 'Where this artifact may connect to.',
   'artifacts[].capabilities.network.allow':
     'host, host:port or http(s)://host[:port], each within the capsule’s own list.',
-  'artifacts[].capabilities.network.unix_sockets': 'Use of unix sockets.',
+  'artifacts[].capabilities.network.unix_sockets': 'False forbids the use of unix sockets.',
   'artifacts[].capabilities.env': 'Environment variables this artifact sees.',
   'artifacts[].capabilities.env.allow': 'Variable names, each in the capsule’s own list.',
   'artifacts[].capabilities.state': 'Directories kept between sessions.',
@@ -172,7 +172,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'capabilities.network': 'Outbound connections.',
   'capabilities.network.allow':
     'host, host:port or http(s)://host[:port]. The endpoint of the model need not be listed.',
-  'capabilities.network.unix_sockets': 'Use of unix sockets.',
+  'capabilities.network.unix_sockets': 'True allows the use of unix sockets.',
   'capabilities.shell': 'Programs the model may run; each becomes a tool.',
   'capabilities.shell.allow': 'Bare command names. Naming an interpreter allows any code.',
   'capabilities.spawn': 'Capsules this one may delegate to.',

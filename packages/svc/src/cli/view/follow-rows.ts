@@ -47,7 +47,7 @@ export async function followRows({ file, from, isLive }: Followed, body: OpenBod
   });
 }
 
-/** All rows of a file that has its end, a block for each 4 MiB. */
+/** All rows of a file that has its end: the first block holds 128 KiB of its lines or a little more, each later one 4 MiB. */
 export function* rowsOf(file: LineFile, textOf: (line: Buffer) => string): Generator<string> {
   const blocks = new RowBlocks();
   const made = (): string => `${JSON.stringify(blocks.take())}\n`;
