@@ -11,7 +11,7 @@ function replayed(seen: readonly Told[], replay: readonly Told[], begins: 'whole
   const take = ([id, data]: Told): string => frames.take({ taskId: 'tsk_1', event: 'status', id: BigInt(id), data });
   for (const each of seen) expect(take(each)).toBe('new');
   frames.reconnect();
-  if (begins === 'whole') frames.replayIsWhole();
+  if (begins === 'whole') frames.expectWholeReplay();
   return replay.map(take).join(' ');
 }
 

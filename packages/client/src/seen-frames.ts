@@ -41,8 +41,8 @@ export class SeenFrames {
     this.#isGapTold = false;
   }
 
-  /** The connection began with a `gap`: its replay holds frames with id 0 too (D1 "Replay" 4). */
-  replayIsWhole(): void {
+  /** To be called when the connection began with a `gap`: its replay holds frames with id 0 too (D1 "Replay" 4). */
+  expectWholeReplay(): void {
     if (this.#begins === 'without zeros') this.#begins = 'whole';
   }
 

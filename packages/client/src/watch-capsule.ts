@@ -214,7 +214,7 @@ function* eventsOf(received: ReceivedFrame, seen: SeenFrames, isAgain: boolean):
   if (frame.event === 'connection-ack') {
     yield { kind: 'connected', conversationMode: frame.conversationMode, isAgain };
   } else if (frame.event === 'gap') {
-    seen.replayIsWhole();
+    seen.expectWholeReplay();
     // Of a connection after the first it is known better: the replay goes on from what came before, or it does not.
     if (!isAgain) yield { kind: 'gap', firstAvailableId: frame.firstAvailableId };
   } else if (frame.event === 'capsule-closed') {

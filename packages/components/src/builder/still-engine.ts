@@ -94,13 +94,13 @@ export function stillEngine(bytes: Uint8Array): Buffer {
   const afterBuild = (result: number, real: readonly number[], still: readonly number[]): number[] =>
     [0x23, isBuilt, 0x04, result, real, 0x05, still, 0x0b, 0x0b].flat();
   const added = [
-    { type: seed.type, code: afterBuild(noResult, pass(1, seed.index), [...store64(0, 0), ...store64(0, 8)]) },
-    { type: monotonic.type, code: afterBuild(i64, pass(0, monotonic.index), [0x42, 0]) },
+    { type: seed.type, code: afterBuild(noResult, forwardCall(1, seed.index), [...store64(0, 0), ...store64(0, 8)]) },
+    { type: monotonic.type, code: afterBuild(i64, forwardCall(0, monotonic.index), [0x42, 0]) },
     {
       type: wall.type,
-      code: afterBuild(noResult, pass(1, wall.index), [...store64(stillSeconds, 0), ...store32(0, 8)]),
+      code: afterBuild(noResult, forwardCall(1, wall.index), [...store64(stillSeconds, 0), ...store32(0, 8)]),
     },
-    { type: initType, code: [...pass(initParameters, init.index), 0x41, 1, 0x24, ...isBuilt, 0x0b] },
+    { type: initType, code: [...forwardCall(initParameters, init.index), 0x41, 1, 0x24, ...isBuilt, 0x0b] },
   ];
   const redirected = new Map([seed, monotonic, wall].map(({ index }, at) => [index, firstNew + at]));
   const code = readVector(bodyOf(sections, section.code), (reader) => Buffer.from(reader.take(reader.count())));
@@ -296,8 +296,8 @@ function skipNumbers(reader: WasmReader, count: number): void {
   for (let left = count; left > 0; left -= 1) while ((reader.byte() & 0x80) !== 0);
 }
 
-/** Calls a function with the first parameters of this one. */
-function pass(parameters: number, index: number): number[] {
+/** The instructions that call a function with the first parameters of this one. */
+function forwardCall(parameters: number, index: number): number[] {
   return [...Array.from({ length: parameters }, (_, at) => [0x20, ...encode(at)]).flat(), 0x10, ...encode(index)];
 }
 

@@ -54,7 +54,7 @@ class Watched {
     this.#isConnected = true;
     this.#seen.reconnect();
     const { gap, frames } = this.#buffer.replayFrom(0n);
-    if (gap !== null) this.#seen.replayIsWhole();
+    if (gap !== null) this.#seen.expectWholeReplay();
     for (const frame of frames) {
       const number = this.#numbers.get(frame) ?? 0;
       if (!this.reachable.includes(number)) this.reachable.push(number);

@@ -20,7 +20,7 @@ export function useOpened(id: string, source: Source, makeWorker: WorkerMaker, t
   useEffect(() => () => view.close(), []);
   const facts = useLoading(() => source.facts(id), []);
   useEffect(() => {
-    if (facts.kind === 'there') view.session.more(facts.value);
+    if (facts.kind === 'there') view.session.learn(facts.value);
   }, [facts.kind]);
   return { view, facts };
 }

@@ -58,8 +58,8 @@ export class Session {
     worker.postMessage({ kind: 'open', place });
   }
 
-  /** Follows a session that runs. */
-  more({ has, live }: ViewedFacts): void {
+  /** Takes what the server says of the session: whether it has a journal, and whether it runs and is to be followed. */
+  learn({ has, live }: ViewedFacts): void {
     this.hasJournal.value = has.journal;
     if (live) this.#worker.postMessage({ kind: 'live' });
   }

@@ -93,18 +93,18 @@ export class ImportRecorder {
 
   #through(name: string, args: readonly unknown[], perform: () => unknown): unknown {
     if (this.#isFull || this.#depth > 0) return perform();
-    const given = this.#bounded(args) ? args.map((arg) => encodeLogged(arg, this.#handles)) : [];
+    const given = this.#fitsOrOverflows(args) ? args.map((arg) => encodeLogged(arg, this.#handles)) : [];
     const keep = (outcome: () => LoggedOutcome): void => {
       if (!this.#isFull) this.#keep([name, given, outcome()]);
     };
     this.#depth += 1;
     try {
       const value = perform();
-      if (this.#bounded(value)) keep(() => ({ ok: encodeLogged(value, this.#handles) }));
+      if (this.#fitsOrOverflows(value)) keep(() => ({ ok: encodeLogged(value, this.#handles) }));
       return value;
     } catch (error) {
       if (error instanceof Error) keep(() => ({ trap: error.message }));
-      else if (this.#bounded(error)) keep(() => ({ err: encodeLogged(error, this.#handles) }));
+      else if (this.#fitsOrOverflows(error)) keep(() => ({ err: encodeLogged(error, this.#handles) }));
       throw error;
     } finally {
       this.#depth -= 1;
@@ -118,8 +118,8 @@ export class ImportRecorder {
     else this.#entries.push(text);
   }
 
-  /** Whether a value can fit: it is not written out to find that it does not. */
-  #bounded(value: unknown): boolean {
+  /** Whether a value can fit, told without writing it out. Where it cannot, nothing of this instance is kept from here on. */
+  #fitsOrOverflows(value: unknown): boolean {
     let room = this.#maxBytes - this.#bytes;
     const pending: unknown[] = [value];
     while (pending.length > 0 && room >= 0) {

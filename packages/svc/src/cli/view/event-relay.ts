@@ -128,7 +128,7 @@ export class EventRelay {
 
   #partOf({ bytes, event, numbered }: WholeFrame, isAgain: boolean): readonly Buffer[] {
     if (event === 'gap') {
-      this.#seen.replayIsWhole();
+      this.#seen.expectWholeReplay();
       return isAgain ? [] : [bytes];
     }
     const id = parseLastEventId(numbered?.id);
