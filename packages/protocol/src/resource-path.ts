@@ -1,8 +1,6 @@
 /** Paths of files in a URL. */
 
-import { decodeStrictUtf8 } from './strict-utf8.ts';
-
-const percent = 0x25;
+import { decodePercent } from './strict-utf8.ts';
 
 /** A sound path as a request target holds it. */
 export function encodeResourcePath(path: string): string {
@@ -15,30 +13,12 @@ export function encodeResourcePath(path: string): string {
  * Nothing is normalised, and the file system is not touched.
  */
 export function parseResourcePath(raw: string): string | undefined {
-  const path = percentDecode(raw);
-  return path !== undefined && isSoundPath(path) ? path : undefined;
+  const path = decodePercent(raw);
+  return path !== null && isSoundPath(path) ? path : undefined;
 }
 
 /** Whether a decoded path may be looked for at all (D3 "Path resolution" 2). */
 export function isSoundPath(path: string): boolean {
   if (path.includes('\0')) return false;
   return path.split('/').every((component) => component !== '' && component !== '.' && component !== '..');
-}
-
-function percentDecode(raw: string): string | undefined {
-  if (!raw.includes('%')) return raw;
-  const bytes = new Uint8Array(raw.length);
-  let length = 0;
-  for (let index = 0; index < raw.length; index += 1) {
-    let byte = raw.charCodeAt(index);
-    if (byte === percent) {
-      const digits = raw.slice(index + 1, index + 3);
-      if (!/^[0-9a-f]{2}$/i.test(digits)) return undefined;
-      byte = Number.parseInt(digits, 16);
-      index += 2;
-    }
-    bytes[length] = byte;
-    length += 1;
-  }
-  return decodeStrictUtf8(bytes.subarray(0, length)) ?? undefined;
 }
