@@ -1,6 +1,7 @@
 /** Answers out of what an exported page holds, as the server of a page would. */
 
-import { asJsonObject } from '@svc/protocol/json-object.ts';
+import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
+import { holdsText } from '@svc/protocol/shown-text.ts';
 import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
 import type { HeldAnswer } from '@svc/protocol/viewed-session.ts';
 import type { Place } from '../messages.ts';
@@ -11,8 +12,6 @@ type Held = Extract<Place, { readonly kind: 'held' }>;
 const mostFound = 100_000;
 /** Characters that are looked through before others have their turn. */
 const turnLength = 2 * 1024 * 1024;
-/** Nobody nests deeper. */
-const mostLevels = 60;
 
 /** The answer at a path of the session; undefined for one that the page does not hold, a `SourceFault` for a line that is damaged. A search ends one that still runs, which then has found nothing. */
 export function heldAnswers({ lines, answers }: Held): (path: string) => Promise<unknown> {
@@ -24,7 +23,7 @@ export function heldAnswers({ lines, answers }: Held): (path: string) => Promise
     if (what === undefined) return (await (others ??= readAnswers(answers))).get(path);
     all ??= readLines(lines);
     if (what === 'detail') {
-      const detail = asJsonObject(parsed((await all)(Number(about))));
+      const detail = asJsonObject(parseJson((await all)(Number(about))));
       if (detail === null) throw new SourceFault('What this page holds of this line is damaged.');
       return detail;
     }
@@ -60,7 +59,7 @@ async function readAnswers(base64: string): Promise<ReadonlyMap<string, unknown>
   const answers = new Map<string, unknown>();
   try {
     await eachLine(heldBytes(base64), (line) => {
-      const [path, answer] = (parsed(line) ?? []) as Partial<HeldAnswer>;
+      const [path, answer] = (parseJson(line) ?? []) as Partial<HeldAnswer>;
       if (path !== undefined) answers.set(path, answer);
     });
   } catch (error) {
@@ -106,24 +105,8 @@ function holds(text: string, words: string, written: string): boolean {
   const small = text.toLowerCase();
   // In a line within a line, what is written in another way is so twice.
   if (!small.includes(written) && !small.includes(JSON.stringify(written).slice(1, -1))) return false;
-  const line = (parsed(text) as StepDetail | null)?.line;
+  const line = (parseJson(text) as StepDetail | null | undefined)?.line;
   if (line === undefined || line.kind === 'none') return false;
   // Cut, damaged, or no JSON at all: it is searched as it is.
-  return holdsText(asJsonObject(parsed(line.text)) ?? line.text, words);
-}
-
-/** The value of a line; null for what is no JSON. */
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
-  }
-}
-
-/** Whether a text of a value, in small letters, holds `words`: keys are no texts. */
-function holdsText(value: unknown, words: string, levels: number = mostLevels): boolean {
-  if (typeof value === 'string') return value.toLowerCase().includes(words);
-  if (typeof value !== 'object' || value === null || levels === 0) return false;
-  return Object.values(value).some((each) => holdsText(each, words, levels - 1));
+  return holdsText(asJsonObject(parseJson(line.text)) ?? line.text, words);
 }

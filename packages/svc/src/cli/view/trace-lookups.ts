@@ -1,12 +1,12 @@
 /** Looks through all lines of a trace: for an event, for words, and for what became of files. */
 
 import { parseJsonObject } from '@svc/protocol/json-object.ts';
+import { holdsText } from '@svc/protocol/shown-text.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import type { FileChanges } from '@svc/protocol/viewed-rows.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import { typeOfLine } from '../trace/trace-events.ts';
 import { eachLine } from './each-line.ts';
-import { holdsText } from './rows/checked.ts';
 import { changeOf } from './rows/file-edit.ts';
 import { changedLines, lineDiff } from './rows/line-diff.ts';
 

@@ -84,13 +84,6 @@ function previewed(value: unknown, longest: number, levels: number, looks: { lef
   return shown;
 }
 
-/** Whether a text of a value, in small letters, holds `words`: keys are no texts, nor is what lies deeper than anybody nests. */
-export function holdsText(value: unknown, words: string, levels = 60): boolean {
-  if (typeof value === 'string') return value.toLowerCase().includes(words);
-  if (typeof value !== 'object' || value === null || levels === 0) return false;
-  return Object.values(value).some((each) => holdsText(each, words, levels - 1));
-}
-
 /** Of white space that the JSON of a value in lines may have; nobody nests so deep as to need more. */
 const mostSpaces = 4 * 1024 * 1024;
 
