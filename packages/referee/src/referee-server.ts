@@ -21,12 +21,10 @@ import {
   type RegisterRequest,
   type SpawnRequest,
 } from '@svc/protocol/referee-messages.ts';
-import { encodeRefusal } from '@svc/protocol/refusal.ts';
 import { Referee, type RefereeOptions } from './referee.ts';
 import { refusalReply, sessionNotFound, badRequest, type Refusal } from './refusals.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
-import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
-import { decodePercent } from '@svc/protocol/strict-utf8.ts';
+import { decodePercent, decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
 interface RefereeServerOptions extends RefereeOptions {
   readonly onBug: (error: unknown) => void;
@@ -48,8 +46,7 @@ export class RefereeServer {
       sendDate: false,
       onBug,
       // One key with a sentence, also where the server itself refuses (D2 "Errors").
-      renderRefusal: ({ message, status, headers }) =>
-        jsonReply(encodeRefusal({ error: message, message: '' }), status, headers),
+      renderRefusal: ({ message, status, headers }) => refusalReply({ status, sentence: message }, headers),
     });
   }
 
@@ -109,7 +106,7 @@ function credentialOf(headers: IncomingHttpHeaders): string | undefined {
   return singleHeader(headers[credentialHeader]);
 }
 
-const nothingHere = jsonReply({ error: 'nothing is served at this path' }, 404);
+const nothingHere = refusalReply({ status: 404, sentence: 'nothing is served at this path' });
 
 function read(at: { readonly path: string; readonly prefix?: boolean }, handle: Handler<RequestHead>): Route[] {
   return [
@@ -124,7 +121,7 @@ function posted(path: string, handle: Handler<HttpRequest>): Route[] {
 }
 
 function methodRefusal(at: { readonly path: string; readonly prefix?: boolean }, allow: string): Route {
-  const refused = jsonReply({ error: `this path takes ${allow}` }, 405, { allow });
+  const refused = refusalReply({ status: 405, sentence: `this path takes ${allow}` }, { allow });
   return { method: '*', ...at, body: 'unread', handle: () => refused };
 }
 

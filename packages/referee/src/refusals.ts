@@ -1,7 +1,7 @@
 /** The refusals of the referee. */
 
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
-import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
+import { jsonReply, type Reply, type ReplyHeaders } from '@svc/kit/http/reply.ts';
 import { encodeRefusal } from '@svc/protocol/refusal.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
 
@@ -12,8 +12,9 @@ export interface Refusal {
   readonly sentence: string;
 }
 
-export function refusalReply({ status, sentence }: Refusal): Reply {
-  return jsonReply(encodeRefusal({ error: sentence, message: '' }), status);
+/** The body of every refusal of the referee: one key with a sentence. */
+export function refusalReply({ status, sentence }: Omit<Refusal, 'kind'>, headers?: ReplyHeaders): Reply {
+  return jsonReply(encodeRefusal({ error: sentence, message: '' }), status, headers);
 }
 
 /**

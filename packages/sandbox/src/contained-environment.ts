@@ -1,10 +1,8 @@
 /** Makes the variables that a contained command starts with, and says by which of them it finds its way to the network. */
 
-import { realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { type StoreDirectory, storePlace, type ProcessGrants } from './launch/process-grants.ts';
 import type { Enforcement } from './launch/compose-plan.ts';
 
@@ -76,7 +74,7 @@ export function containedEnvironment(source: EnvironmentSource): Readonly<Record
 /** A search path without entries that are relative or lead into one of these places; that of any system where nothing else is left. */
 export function searchPathOutside(heldPath: string, places: readonly string[]): string {
   const leadsInside = (entry: string): boolean => {
-    const real = unlessRefused(() => realpathSync(entry), entry);
+    const real = realPath(entry);
     return places.some((place) => isBeneath(place, entry) || isBeneath(place, real));
   };
   const kept = heldPath.split(delimiter).filter((entry) => isAbsolute(entry) && !leadsInside(entry));

@@ -1,9 +1,10 @@
-/** Follows links by hand, to know where a path leads before anything is opened. */
+/** Says where a path leads before anything is opened. */
 
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { relative } from 'node:path';
 
 import { isErrno } from '../diagnostics/system-reason.ts';
+import { unlessRefused } from './unless-refused.ts';
 
 export type Resolution =
   /** Canonical, and the base or beneath it. */
@@ -30,6 +31,11 @@ export function resolveBeneath(base: string, path: string): Resolution {
     if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'EACCES', 'ELOOP')) return followUnresolved(base, path);
     throw error;
   }
+}
+
+/** The path with all links followed; the path itself where the operating system refuses to follow them, as where nothing is there. */
+export function realPath(path: string): string {
+  return unlessRefused(() => realpathSync(path), path);
 }
 
 /** Whether a path is `base` or beneath it, both absolute, by their spelling: `.` and `..` count, links are not looked at. */

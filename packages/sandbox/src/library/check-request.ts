@@ -3,6 +3,7 @@
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { isJsonObject } from '@svc/protocol/json-object.ts';
 import type { Grants, LaunchRequest, Limits } from './requests.ts';
 
 /** What a value has to be, as the end of a sentence, and whether it is. */
@@ -12,8 +13,6 @@ interface Shape {
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const text: Shape = { wanted: 'a text', fits: isText };
 const texts: Shape = {
@@ -22,10 +21,10 @@ const texts: Shape = {
 };
 const flag: Shape = { wanted: 'true or false', fits: (value) => typeof value === 'boolean' };
 const number: Shape = { wanted: 'a whole number above 0', fits: (value) => typeof value === 'number' };
-const record: Shape = { wanted: 'an object', fits: isRecord };
+const record: Shape = { wanted: 'an object', fits: isJsonObject };
 const signal: Shape = {
   wanted: 'an AbortSignal',
-  fits: (value) => isRecord(value) && typeof value['aborted'] === 'boolean',
+  fits: (value) => isJsonObject(value) && typeof value['aborted'] === 'boolean',
 };
 const oneOf = (...words: readonly string[]): Shape => ({
   wanted: `one of ${words.join(', ')}`,
@@ -65,11 +64,11 @@ const ofLimits: Readonly<Record<keyof Limits, Shape>> = {
 
 /** `E-CAP-019` for what is no request: a key that there is not, or a value of another kind. What is undefined counts as absent, but for the command. */
 export function checkRequest(request: unknown): void {
-  if (!isRecord(request)) throw unusable(`a request was to be given, and it is ${described(request)}`, shapeHint);
+  if (!isJsonObject(request)) throw unusable(`a request was to be given, and it is ${described(request)}`, shapeHint);
   if (request['command'] === undefined) throw unusable('a command is to be run, and none is named', commandHint);
   checkKeys('', request, ofRequest);
   const grants = request['grants'];
-  if (!isRecord(grants)) return;
+  if (!isJsonObject(grants)) return;
   checkKeys('grants.', grants, ofGrants);
   const { env = {}, limits = {} } = grants as { readonly env?: object; readonly limits?: Record<string, unknown> };
   for (const [name, value] of Object.entries(env)) {

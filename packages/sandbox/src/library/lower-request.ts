@@ -7,7 +7,7 @@ import { defaultLimits } from '@svc/kit/default-limits.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { formatDestination, type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import { longestTimerMs } from '@svc/kit/units.ts';
@@ -191,7 +191,7 @@ function privatePlace(
 /** Rights only add up: what is written in a directory of the system could be run there as all of it can. A mount of its own keeps that in `sealed`. */
 function refuseRunnable(wanted: SandboxClass, writes: readonly string[], { run, runWritten = false }: Grants): void {
   if (wanted !== 'scoped' || run !== undefined || runWritten) return;
-  const trees = systemTrees.map((tree) => unlessRefused(() => realpathSync(tree), tree));
+  const trees = systemTrees.map(realPath);
   for (const tree of trees) {
     const place = writes.find((path) => isBeneath(tree, path) || isBeneath(path, tree));
     if (place === undefined) continue;

@@ -10,6 +10,7 @@ import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
 import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import { unlessRefused, unlessRefusedLater } from '@svc/kit/files/unless-refused.ts';
+import { sha256Shape } from '@svc/kit/sha256.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { bodiesDirectory, journalFile, removedFile } from '../journal/journal-writer.ts';
 import { holderFile, isJournalHeld } from './journal-holder.ts';
@@ -239,7 +240,7 @@ class Retention {
     if (bodies !== null) {
       try {
         for await (const name of await namesOf(bodies)) {
-          const isBody = /^[0-9a-f]{64}$/.test(name) || isTemporaryName(name);
+          const isBody = sha256Shape.test(name) || isTemporaryName(name);
           if (isBody && this.#ownFile(bodies, name) !== null) await unlessGone(unlink(bodies.entry(name)));
         }
       } finally {

@@ -1,5 +1,6 @@
 /** Every record of a journal with its keys, and how a line that was read becomes one. */
 
+import { sha256Shape } from '@svc/kit/sha256.ts';
 import * as z from 'zod';
 
 /**
@@ -13,7 +14,7 @@ export const journalVersion = 1;
 const count = z.int().min(0);
 /** Unix milliseconds. */
 const at = z.int();
-const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const sha256 = z.string().regex(sha256Shape);
 /** Where an effect stands: task, attempt, turn and call, so that those which run at once keep their names. */
 const place = z.string().min(1);
 const task = z.string().min(1);

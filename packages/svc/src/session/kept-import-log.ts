@@ -1,6 +1,7 @@
 /** Takes secrets out of the log of what imports answered a component, before the journal keeps that log. */
 
 import { type ImportLogEntry, type LoggedValue, parseImportLog } from '@svc/components/import-log.ts';
+import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
 
 /**
@@ -47,13 +48,13 @@ function streamsOf(entries: readonly ImportLogEntry[]): readonly (readonly Piece
 }
 
 function handleOf(value: LoggedValue | undefined): LoggedValue {
-  return (isObject(value) ? value['$r'] : null) ?? null;
+  return (isJsonObject(value) ? value['$r'] : null) ?? null;
 }
 
 function collect(value: LoggedValue, pieces: Piece[]): void {
   if (typeof value === 'string') pieces.push({ text: value, isText: true });
   else if (Array.isArray(value)) for (const each of value as readonly LoggedValue[]) collect(each, pieces);
-  else if (isObject(value)) collectObject(value, pieces);
+  else if (isJsonObject(value)) collectObject(value, pieces);
 }
 
 function collectObject(value: Readonly<Record<string, LoggedValue>>, pieces: Piece[]): void {
@@ -63,8 +64,4 @@ function collectObject(value: Readonly<Record<string, LoggedValue>>, pieces: Pie
   else if (typeof bytes === 'string')
     pieces.push({ text: Buffer.from(bytes, 'base64').toString('utf8'), isText: false });
   else for (const each of Object.values(value)) collect(each, pieces);
-}
-
-function isObject(value: LoggedValue | undefined): value is Readonly<Record<string, LoggedValue>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

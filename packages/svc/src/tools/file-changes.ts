@@ -1,11 +1,12 @@
 /** Records which file a call of the editor has changed: what it was before the call, and what it is after it. */
 
-import { closeSync, fstatSync, realpathSync } from 'node:fs';
+import { closeSync, fstatSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { Preopen } from '@svc/components/component.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { TraceEvent } from '../trace/events.ts';
@@ -73,10 +74,7 @@ function placeOf(path: string, preopens: readonly Preopen[]): FilePlace | null {
 
 /** As whoever looks at the host would name it. */
 function hostPath({ directory, path }: FilePlace): string {
-  return join(
-    unlessRefused(() => realpathSync(directory), directory),
-    path,
-  );
+  return join(realPath(directory), path);
 }
 
 interface FoundFile extends ChangedContent {

@@ -3,10 +3,9 @@
 import { Command } from 'commander';
 
 import { randomUUID } from 'node:crypto';
-import { realpathSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
 import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
@@ -174,9 +173,9 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
  * for a folder without one.
  */
 function runningHere({ cwd, home }: CommandContext, manifest: string | null): Shown {
-  const here = real(manifest === null ? cwd : dirname(resolve(cwd, manifest)));
+  const here = realPath(manifest === null ? cwd : dirname(resolve(cwd, manifest)));
   const isOfHere = ({ session_directory: session = null, project_folder: folder = null }: RunningRecord): boolean =>
-    manifest === null ? folder === here : session !== null && real(join(session, '..', '..', '..')) === here;
+    manifest === null ? folder === here : session !== null && realPath(join(session, '..', '..', '..')) === here;
   const running = readRunningRecords(home).filter(isOfHere);
   const [newest, ...more] = running;
   if (newest === undefined) return say``;
@@ -185,10 +184,6 @@ function runningHere({ cwd, home }: CommandContext, manifest: string | null): Sh
   const since = shownMinute(newest.started_at_ms);
   const others = more.length === 0 ? say`` : say`; ${more.length} more of this folder run: svc ps lists them`;
   return say`${inertLine(newest.name, longestName)} …${end} of this folder runs already, since ${since}: svc chat ${end} joins it, svc stop ${end} ends it${others}\n`;
-}
-
-function real(path: string): string {
-  return unlessRefused(() => realpathSync(path), path);
 }
 
 /** What is talked to. A capsule of before does not say so much. */

@@ -7,7 +7,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { homeDirectory } from '@svc/kit/files/home-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 /**
@@ -40,17 +40,13 @@ function realFolder(cwd: string): string {
 function refusalOf(folder: string, home: string): string | null {
   if (folder === sep) return 'is the root of the file system';
   // HOME may be set to another than the one that holds what is to be kept.
-  const homes = [home, unlessRefused(() => homeDirectory(undefined), home)].map(real);
+  const homes = [home, unlessRefused(() => homeDirectory(undefined), home)].map(realPath);
   if (homes.includes(folder)) return 'is your home folder';
   if (homes.some((each) => isBeneath(folder, each))) return 'holds your home folder';
   const inside = folder.split(sep).find((part) => part === '.ssh' || part === '.svc');
   if (inside !== undefined) return `lies in a folder named ${inside}`;
-  const own = real(join(home, '.svc'));
+  const own = realPath(join(home, '.svc'));
   if (isBeneath(own, folder)) return 'lies in what svc keeps for you';
   if (isBeneath(folder, own)) return 'holds what svc keeps for you';
   return lstatSync(join(folder, '.ssh'), { throwIfNoEntry: false }) === undefined ? null : 'holds .ssh';
-}
-
-function real(path: string): string {
-  return unlessRefused(() => realpathSync(path), path);
 }

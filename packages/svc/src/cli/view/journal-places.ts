@@ -1,6 +1,7 @@
 /** Knows where in a journal the step of a place is, and what tasks were answered and came to, as far as its records can be read. */
 
 import { ownTurn } from '@svc/kit/own-turn.ts';
+import { sha256Shape } from '@svc/kit/sha256.ts';
 import { type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import type { JournalStep } from '@svc/protocol/viewed-session.ts';
 import type { LineFile } from '../../journal/line-file.ts';
@@ -13,7 +14,6 @@ const [mostSteps, mostTasks, mostListed] = [500_000, 100_000, 100_000];
 const [longestPlace, longestId, longestKey] = [1024, 128, 160];
 /** Characters of all steps that are listed: even where each is escaped they are no more than one answer may have. */
 const mostSaid = 8 * 1024 * 1024;
-const sha256 = /^[0-9a-f]{64}$/;
 /** Records that lead nowhere, by how `svc` writes them: they are not parsed. */
 const passed = /^\{"n":\d{1,15},"k":"(?:body|index|ask|io|look)"/;
 
@@ -218,5 +218,5 @@ function numberOf(place: string): number {
 }
 
 function hashIn(value: unknown): string | null {
-  return typeof value === 'string' && sha256.test(value) ? value : null;
+  return typeof value === 'string' && sha256Shape.test(value) ? value : null;
 }

@@ -9,6 +9,7 @@ import { isJsonMediaType, singleHeader } from '@svc/kit/http/hygiene.ts';
 import { busy, HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest, RequestHead, Route } from '@svc/kit/http/route.ts';
+import { sha256Shape } from '@svc/kit/sha256.ts';
 import { parseResourcePath } from '@svc/protocol/resource-path.ts';
 import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 import type { LineFile } from '../../journal/line-file.ts';
@@ -254,7 +255,7 @@ class SessionAnswers {
   }
 
   #text(session: ViewedSession, sha256: string): Reply {
-    if (!/^[0-9a-f]{64}$/.test(sha256)) throw notThere('A text is named by its SHA-256.');
+    if (!sha256Shape.test(sha256)) throw notThere('A text is named by its SHA-256.');
     const body = withReader(session, (reader) => reader.body(sha256));
     if (body === null || body.kind === 'damaged')
       throw notThere(`There is no such text: ${body?.why ?? 'no journal'}.`);
