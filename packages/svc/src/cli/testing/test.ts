@@ -13,17 +13,21 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { readProject, type TodaysProject } from '../../capsule/todays-setup.ts';
 import type { CommandContext } from '../command-context.ts';
+import { lineDiff } from '../line-diff.ts';
 import { placesOf } from '../project.ts';
 import { render } from '../render-failure.ts';
 import { pageOf } from '../terminal/page.ts';
 import { exactLine, jsonLine, say } from '../terminal/shown.ts';
 import { manifestFlag, thisUser, type WorkspaceOption } from '../trace/recorded-sessions.ts';
-import { type AcceptedChange, acceptedChange, lineDifference, writeChange } from './accept-changes.ts';
+import { type AcceptedChange, acceptedChange, writeChange } from './accept-changes.ts';
 import { junitReport } from './junit.ts';
 import { recordTest } from './record-test.ts';
 import { runTest, type TestRun } from './run-test.ts';
 import { expectationFile, findTests, type TestFolder } from './test-folders.ts';
 import { factsOf, renderFailedTest, rowOf, endOf, type TestCounts } from './test-report.ts';
+
+/** Comparisons of two lines for the change of one `expect.yaml` that is shown: of 2000 lines with 2000 others. */
+const mostCells = 2001 * 2001;
 
 interface TestOptions extends WorkspaceOption {
   readonly record?: string;
@@ -187,7 +191,7 @@ class TestSession {
         continue;
       }
       stdout.write(say`\nupdate ${file}\n`);
-      for (const [mark, line] of lineDifference(before, after)) stdout.write(exactLine`  ${mark} ${line}\n`);
+      for (const [mark, line] of lineDiff(before, after, mostCells)) stdout.write(exactLine`  ${mark} ${line}\n`);
     }
     for (const change of this.#changes) await writeChange(change);
     if (this.#options.json !== true) this.#tellUpdated();

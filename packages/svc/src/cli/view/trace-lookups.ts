@@ -8,11 +8,11 @@ import type { LineFile } from '../../journal/line-file.ts';
 import { typeOfLine } from '../trace/trace-events.ts';
 import { eachLine } from './each-line.ts';
 import { changeOf } from './rows/file-edit.ts';
-import { changedLines, lineDiff } from './rows/line-diff.ts';
+import { changedLines, lineDiff, mostCells } from '../line-diff.ts';
 
 const [mostFound, mostFiles, mostRows] = [100_000, 10_000, 1000];
-/** Comparisons of two lines, which are made for so many before others have their turn; of one change no more are made than the last says. */
-const [turnCells, mostCells] = [1_000_000, 250_000];
+/** Comparisons of two lines that are made before others have their turn. */
+const turnCells = 1_000_000;
 
 /** The row of an event id; -1 for none. */
 export async function rowOfEvent(file: LineFile, eventId: string): Promise<number> {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 
-import { changeOf } from './file-edit.ts';
 import { changedLines, lineDiff } from './line-diff.ts';
 
 describe('the difference of two texts', () => {
@@ -22,21 +21,16 @@ describe('the difference of two texts', () => {
     const before = Array.from({ length: 2000 }, (_, index) => `old ${index}`).join('\n');
     const after = Array.from({ length: 2000 }, (_, index) => `new ${index}`).join('\n');
     expect(changedLines(lineDiff(before, after))).toEqual({ added: 2000, removed: 2000 });
+    expect(changedLines(lineDiff(`${before}\nsame\nold`, `${after}\nsame\nnew`))).toEqual({
+      added: 2002,
+      removed: 2002,
+    });
   });
-});
 
-describe('the change of a call', () => {
-  it.each([
-    [
-      { arguments: { command: 'patch', path: 'a', old_text: 'x', new_text: 'y' } },
-      { path: 'a', before: 'x', after: 'y' },
-    ],
-    [{ arguments: { command: 'write', path: 'a', content: 'y' } }, { path: 'a', before: '', after: 'y' }],
-    [{ arguments: { command: 'read', path: 'a', content: 'y' } }, null],
-    [{ arguments: { command: 'patch', path: 'a', old_text: 'x', new_text: 'y' }, is_error: true }, null],
-    [{ arguments: { command: 'patch', path: 7, old_text: 'x', new_text: 'y' } }, null],
-    [{ arguments: 'write' }, null],
-  ])('of %j is %j', (event, change) => {
-    expect(changeOf(event)).toEqual(change);
+  it('looks for it where more is asked for', () => {
+    const before = Array.from({ length: 1000 }, (_, index) => `old ${index}`).join('\n');
+    const after = Array.from({ length: 1000 }, (_, index) => `new ${index}`).join('\n');
+    const lines = lineDiff(`${before}\nsame\nold`, `${after}\nsame\nnew`, 2_000_000);
+    expect(changedLines(lines)).toEqual({ added: 1001, removed: 1001 });
   });
 });

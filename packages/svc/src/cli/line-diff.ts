@@ -2,11 +2,14 @@
 
 import type { DiffLine } from '@svc/protocol/viewed-rows.ts';
 
-/** More than this is not looked for a common part: the lines are told as taken away and brought as a whole. */
-const mostCells = 250_000;
+/** Comparisons of two lines that are made for one change, where nobody says more: few enough that a page has thousands of changes at once. */
+export const mostCells = 250_000;
 
-/** All lines of both texts in their order, the common ones once. */
-export function lineDiff(before: string, after: string): readonly DiffLine[] {
+/**
+ * All lines of both texts in their order, the common ones once. Where what lies between the common beginning and the common end would take more than `most`
+ * comparisons, its lines are told as taken away and brought as a whole.
+ */
+export function lineDiff(before: string, after: string, most: number = mostCells): readonly DiffLine[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   let start = 0;
   while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
@@ -15,7 +18,7 @@ export function lineDiff(before: string, after: string): readonly DiffLine[] {
   const same = (lines: readonly string[]): DiffLine[] => lines.map((line) => [' ', line]);
   return [
     ...same(old.slice(0, start)),
-    ...changed(old.slice(start, old.length - end), now.slice(start, now.length - end)),
+    ...changed(old.slice(start, old.length - end), now.slice(start, now.length - end), most),
     ...same(old.slice(old.length - end)),
   ];
 }
@@ -31,9 +34,9 @@ export function changedLines(lines: readonly DiffLine[]): { readonly added: numb
 }
 
 /** By the longest common part, the lines that go before those that come. */
-function changed(old: readonly string[], now: readonly string[]): DiffLine[] {
+function changed(old: readonly string[], now: readonly string[], most: number): DiffLine[] {
   const width = now.length + 1;
-  if ((old.length + 1) * width > mostCells)
+  if ((old.length + 1) * width > most)
     return [...old.map((line): DiffLine => ['-', line]), ...now.map((line): DiffLine => ['+', line])];
   const common = new Uint16Array((old.length + 1) * width);
   const at = (i: number, j: number): number => common[i * width + j] ?? 0;
