@@ -52,7 +52,7 @@ export interface TrustPolicy {
 }
 
 /** Where the policy of a user stands. */
-export function trustPolicyFile(home: string): string {
+function trustPolicyFile(home: string): string {
   return join(home, '.svc', 'config.yaml');
 }
 

@@ -34,7 +34,7 @@ export function storedHere(places: StorePlaces, name: string): Candidates {
 }
 
 /** Whether a version may be chosen anew on this platform: it is neither yanked nor blocked, and there is an archive for it. */
-export function isOffered({ listed }: Candidate, platform: string): boolean {
+function isOffered({ listed }: Candidate, platform: string): boolean {
   if (listed === null) return true;
   const isFree = listed.state === 'active' || listed.state === 'deprecated';
   return isFree && listed.archives.some(({ platforms }) => platforms.length === 0 || hasPlatform(platforms, platform));

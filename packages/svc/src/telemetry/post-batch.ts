@@ -94,7 +94,7 @@ function retryAfterMs(header: string | undefined, now: number): number | null {
 }
 
 /** Field 1 of `partial_success`, which is field 1 of the answer: how many records the collector threw away. */
-export function rejectedIn(answer: Uint8Array, contentType: string): number {
+function rejectedIn(answer: Uint8Array, contentType: string): number {
   if (answer.length === 0) return 0;
   return /^application\/json\b/i.test(contentType) ? rejectedInJson(answer) : rejectedInProtobuf(answer);
 }

@@ -180,7 +180,7 @@ const niceSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
 );
 
 /** The first step of an axis that is not less than this many milliseconds. */
-export function niceStep(least: number): number {
+function niceStep(least: number): number {
   return niceSteps.find((step) => step >= least) ?? 10 ** Math.ceil(Math.log10(least));
 }
 

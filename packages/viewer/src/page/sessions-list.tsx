@@ -120,7 +120,7 @@ function Row({ row, attributes, onOpen }: RowProps): JSX.Element {
 }
 
 /** The sign of a state, which its word says too. */
-export function dotOf(status: string): string {
+function dotOf(status: string): string {
   if (failures.has(status)) return 'failed';
   if (status === 'running') return 'working';
   return status === 'canceled' ? 'canceled' : 'completed';

@@ -5,7 +5,6 @@ import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { asJsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
-import { sha256Shape } from '@svc/kit/sha256.ts';
 import { signatureLimits } from '@svc/protocol/registry-messages.ts';
 
 /** The Sigstore bundles that are understood; what a message signature signs is the archive itself, a statement names its hash. */
@@ -130,9 +129,4 @@ export function signaturesBeside(archive: string): readonly string[] {
     if (isSystemError(error) && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return [];
     throw ioFault(error, `cannot read ${path}`);
   }
-}
-
-/** Whether a text is a SHA-256 that signatures are kept by. */
-export function isSignedHash(text: string): boolean {
-  return sha256Shape.test(text);
 }

@@ -25,7 +25,7 @@ export function updatedRootFile(userHome: string): string {
 }
 
 /** The list that comes with `svc`: that of the public instance when it was built. */
-export function shippedRootFile(packageRoot: string): string {
+function shippedRootFile(packageRoot: string): string {
   return join(packageRoot, 'dist', 'trust', 'trusted_root.json');
 }
 

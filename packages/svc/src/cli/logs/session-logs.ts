@@ -40,7 +40,7 @@ const logsFolder = 'logs';
 const mostLogs = 20_000;
 
 /** Null for a file that `svc` has not named. */
-export function parseLogName(file: string): LogName | null {
+function parseLogName(file: string): LogName | null {
   if (file === 'egress.jsonl') return { file, source: 'egress', name: null, output: 'decisions', call: null };
   const [, call, command, output] = /^([1-9]\d{0,8})-(.{1,200})-(stdout|stderr)\.log$/s.exec(file) ?? [];
   if (command !== undefined) {

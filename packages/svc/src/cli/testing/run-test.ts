@@ -71,7 +71,7 @@ function redactedProblem(problem: Diagnostic, redact: (text: string) => string):
 }
 
 /** `E-RUN-078` for a recording that cannot be run again. */
-export async function compareTest(
+async function compareTest(
   { shown }: TestFolder,
   { whole, expectation, text }: ReadTest,
   project: TodaysProject,

@@ -160,7 +160,7 @@ export function missing(body: Exclude<BodyReading, { kind: 'text' }>): string {
 const longestPretty = 1024 * 1024;
 
 /** JSON with its lines; any other text, and one that is very long, as it is. */
-export function pretty(text: string): string {
+function pretty(text: string): string {
   const value = text.length > longestPretty ? null : parsed(text);
   return typeof value === 'object' && value !== null ? JSON.stringify(value, null, 2) : text;
 }

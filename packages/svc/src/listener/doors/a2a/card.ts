@@ -24,7 +24,7 @@ export const a2aVersion = '1.0';
  * The card of the capsule's own protocol, key for key, and behind its keys those of A2A. It holds no empty text and no empty list, on which
  * programs that sign or verify cards disagree.
  */
-export function publicCard({ card, facts }: Described): Json {
+function publicCard({ card, facts }: Described): Json {
   return withSkills({ card, facts }, []);
 }
 
