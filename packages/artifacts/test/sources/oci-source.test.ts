@@ -356,6 +356,30 @@ describe('the login for an OCI registry', () => {
     expect(seen).toEqual([undefined]);
   });
 
+  it.each([
+    ['asks for it', () => 'Basic realm="registry"'],
+    ['names a token service', (own: string) => `Bearer realm="${own}/token",service="registry.example"`],
+  ])('does not go where a redirect or an upload leads, which %s', async (_, challengeOf) => {
+    const elsewhere: StandInServer = await StandInServer.open((__, response) => {
+      response.writeHead(401, { 'www-authenticate': challengeOf(elsewhere.url) }).end();
+    });
+    const asks = asksBasic();
+    let led: (request: IncomingMessage) => boolean = isBlob;
+    registry.fault = (request, response) => {
+      if (asks(request, response)) return true;
+      if (!led(request)) return false;
+      response.writeHead(request.method === 'POST' ? 202 : 307, { location: `${elsewhere.url}/bytes` }).end();
+      return true;
+    };
+    putArchive(bytes);
+    expect(await install(login)).toMatchObject({ code: 'E-IO-003' });
+    registry.manifests.clear();
+    led = ({ method }) => method === 'POST';
+    expect(await refusalOf(publish(Buffer.from('other'), { login }))).toMatchObject({ code: 'E-IO-003' });
+    expect(elsewhere.lines).toEqual(['GET /bytes', 'PATCH /bytes']);
+    expect(elsewhere.asked.map(({ headers }) => headers.authorization)).toEqual([undefined, undefined]);
+  });
+
   it.each(['ftp://evil.example/token', 'http://evil.example/token', 'nonsense'])(
     'is shown to no token service without TLS elsewhere: %s',
     async (realm) => {

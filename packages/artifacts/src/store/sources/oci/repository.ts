@@ -261,11 +261,11 @@ export class OciRepository {
     return answer.headers['oci-subject'] !== undefined;
   }
 
-  /** One request; a challenge is answered once. What the registry is shown goes to its own origin alone. */
+  /** One request; a challenge is answered once. Another origin, of a redirect or an upload, is shown nothing, nor a token service of its choice. */
   async #ask(where: string | URL, { actions = 'pull', ...asked }: Asked): Promise<HttpAnswer> {
     const url = typeof where === 'string' ? new URL(`${this.#base}${where}`) : where;
     const answer = await this.#send(url, asked, this.#shown.get(actions) ?? null);
-    if (answer.status !== 401) return answer;
+    if (answer.status !== 401 || !this.#isOwn(url) || !this.#isOwn(answer.from.url)) return answer;
     const shown = await this.#answerTo(answer, actions).catch((error: unknown) => {
       answer.discard();
       throw error;
@@ -277,9 +277,12 @@ export class OciRepository {
   }
 
   async #send(url: URL, asked: Omit<Asked, 'actions'>, shown: Shown | null): Promise<HttpAnswer> {
-    const isOwn = url.origin === new URL(this.#base).origin;
-    const show = shown === null || !isOwn ? { key: null } : shown;
+    const show = shown === null || !this.#isOwn(url) ? { key: null } : shown;
     return await this.#access.http.send({ ...asked, ...show, label: this.label, url });
+  }
+
+  #isOwn({ origin }: URL): boolean {
+    return origin === new URL(this.#base).origin;
   }
 
   /** What answers a challenge; null when it cannot be answered. */
