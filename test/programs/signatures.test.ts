@@ -361,6 +361,41 @@ describe('svc verify', () => {
     expect(await states()).toEqual([1, 'missing E-REG-001']);
   });
 
+  it('misses nothing that is for other platforms or that the manifest no longer lists, and verifies what is here of that', async () => {
+    await run('publish', 'style', '--sign', '--key', 'acme.key');
+    skill('old', 'Be long.');
+    await run('publish', 'old');
+    trust(byAcme);
+    await run('install');
+    const lock = JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')) as { artifacts: { name: string }[] };
+    const style = lock.artifacts.find(({ name }) => name === 'style');
+    const others = ['aix-ppc64', 'aix-s390x'].map((platform) => ({ ...style, platform, sha256: '1'.repeat(64) }));
+    const gone = { name: 'old', version: '1.0.0', sha256: '2'.repeat(64) };
+    workspace.write('svc.lock', JSON.stringify({ ...lock, artifacts: [...lock.artifacts, ...others, gone] }));
+    const states = async (): Promise<unknown[]> => {
+      const { code, stdout } = await run('verify', '--json');
+      const rows = stdout.trim().split('\n').map((line) => JSON.parse(line) as Record<string, string>);
+      const own = rows.filter(({ state }) => state !== 'bundled');
+      return [code, ...own.map(({ name, platform, state, code: told }) => `${name} ${platform} ${state} ${told}`)];
+    };
+    expect(await states()).toEqual([
+      0,
+      'style null signed null',
+      'style aix-ppc64 absent null',
+      'style aix-s390x absent null',
+      'old null absent null',
+    ]);
+    expect((await run('publish', 'style', '--registry', 'local', '--platform', 'aix-ppc64')).code).toBe(0);
+    expect((await run('publish', 'old', '--registry', 'local')).code).toBe(0);
+    expect(await states()).toEqual([
+      1,
+      'style null signed null',
+      'style aix-ppc64 changed E-RUN-003',
+      'style aix-s390x absent null',
+      'old null changed E-RUN-003',
+    ]);
+  });
+
   it('with --all looks at the stores without a manifest', async () => {
     await run('publish', 'style', '--registry', 'local');
     const { code, stdout } = await svc(workspace, ['verify', '--all'], { env, cwd: workspace.home });

@@ -24,7 +24,8 @@ export interface VerifiedArchive {
   /**
    * `signed`: as a rule of the policy wants it. `unchecked`: no rule is for it, so that only its hash was looked at. `bundled` comes with `svc`, and only its
    * hash was looked at. `source` lies where the manifest says, and is held to nothing. `refused` and `warned` are what the policy says, `damaged`,
-   * `changed` and `missing` what the bytes do.
+   * `changed` and `missing` what the bytes do. `absent` is not here either, and the capsule does not need it here: it is for another platform, or no longer
+   * in the manifest.
    */
   readonly state:
     | 'signed'
@@ -35,20 +36,41 @@ export interface VerifiedArchive {
     | 'warned'
     | 'damaged'
     | 'changed'
-    | 'missing';
+    | 'missing'
+    | 'absent';
   readonly signer: Signer | null;
   /** What is wrong: an error, or the warning of a rule that only warns. */
   readonly problem: Diagnostic | null;
 }
 
-/** Everything that `svc.lock` records, where the capsule would find it. */
+/** A project: what its manifest lists, and where that is looked for. */
+type ProjectPlaces = StorePlaces & { readonly entries: readonly ArtifactEntry[] };
+
+/** Everything that `svc.lock` records, where the capsule would find it. What other machines need, or a manifest of before, need not be there. */
 export async function verifyLocked(
   lock: readonly LockedArtifact[],
-  places: StorePlaces & { readonly entries: readonly ArtifactEntry[] },
+  places: ProjectPlaces,
 ): Promise<readonly VerifiedArchive[]> {
   const verified: VerifiedArchive[] = [];
-  for (const locked of lock) verified.push(await verifyOne(locked, places));
+  for (const locked of lock) {
+    const found = await verifyOne(locked, places);
+    const isAbsent = found.state === 'missing' && !isNeededHere(locked, lock, places);
+    verified.push(isAbsent ? { ...found, state: 'absent', problem: null } : found);
+  }
   return verified;
+}
+
+/** Whether a run of the project on this machine would look for it. */
+function isNeededHere(
+  { name, version, platform }: LockedArtifact,
+  lock: readonly LockedArtifact[],
+  { entries, platform: own }: ProjectPlaces,
+): boolean {
+  const isSame = (other: ArtifactRef): boolean => other.name === name && other.version === version;
+  if (!entries.some(isSame)) return false;
+  if (platform !== null) return platform === own;
+  // The generic file is for machines that have no archive of their own.
+  return !lock.some((other) => isSame(other) && other.platform === own);
 }
 
 /** Everything in the stores of project and user, and what is bundled. */
@@ -60,10 +82,7 @@ export async function verifyStores(places: StorePlaces): Promise<readonly Verifi
   return verified;
 }
 
-async function verifyOne(
-  locked: LockedArtifact,
-  places: StorePlaces & { readonly entries: readonly ArtifactEntry[] },
-): Promise<VerifiedArchive> {
+async function verifyOne(locked: LockedArtifact, places: ProjectPlaces): Promise<VerifiedArchive> {
   const entry = places.entries.find(({ name, version }) => name === locked.name && version === locked.version);
   if (entry?.source !== undefined) return { ...blank(locked), origin: 'source', state: 'source' };
   for (const place of localPlaces(places)) {
