@@ -317,6 +317,31 @@ describe('a signature with a key', () => {
     expect(verdict).toMatchObject({ kind: 'refused', reason: 'the archive has changed while it was verified' });
   });
 
+  it('holds among as many others as an archive can have, whatever key these name', async () => {
+    const stranger = generateKeys(null);
+    const ofStranger = JSON.parse(
+      await signWithKey([archive], sha256, createPrivateKey(stranger.privatePem)),
+    ) as BundleJson;
+    const named = (hint: string): BundleJson => {
+      return { ...ofStranger, verificationMaterial: { publicKey: { hint }, tlogEntries: [] } };
+    };
+    const keys: TrustedKey[] = [
+      { name: 'b', ...trusted(generateKeys(null).publicPem) },
+      known,
+      { ...known, name: 'the same' },
+    ];
+    const text = JSON.stringify(mock.root);
+    const verifier = new BundleVerifier({ file: 'root.json', text, sha256: '' }, keys);
+    const otherMessage = changed(message, ({ messageSignature }) => {
+      if (messageSignature) messageSignature.signature = flipped(messageSignature.signature);
+    });
+    for (const junk of [named(''), named(stranger.fingerprint), named(known.fingerprint), otherMessage]) {
+      const bundles = [...Array.from({ length: 15 }, () => JSON.stringify(junk)), JSON.stringify(bundle)];
+      const verdicts = await verifier.verify({ sha256, chunks: () => [archive], bundles }, () => true);
+      expect(verdicts.at(-1)).toEqual({ kind: 'valid', signer: { kind: 'key', fingerprint: known.fingerprint } });
+    }
+  });
+
   it('has the archive read 16 times at most, however many signatures and keys there are', async () => {
     let readings = 0;
     const keys = Array.from({ length: 8 }, (_, index) => ({

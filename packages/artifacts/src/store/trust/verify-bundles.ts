@@ -16,7 +16,8 @@ import {
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
-import { parseJsonObject } from '@svc/protocol/json-object.ts';
+import { asJsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
+import { signatureLimits } from '@svc/protocol/registry-messages.ts';
 import type { TrustedKey } from '../../manifest/trust-policy.ts';
 import { type BundleOutline, outlineBundle } from './signature-bundle.ts';
 import { isSignerText, type Signer } from './signer.ts';
@@ -41,8 +42,8 @@ export type Verdict =
       readonly isUnknownKey: boolean;
     };
 
-/** Signatures of the archive itself take a look at all of its bytes. */
-const mostReadings = 16;
+/** Signatures of the archive itself take a look at all of its bytes. As many as an archive has signatures: each that takes one look gets it. */
+const mostReadings: number = signatureLimits.mostBundles;
 const longestReason = 200;
 
 /** What bundles are held to: authorities, logs, and the keys of the policy. */
@@ -54,19 +55,34 @@ export class BundleVerifier {
   /** `E-REG-013` for a root that is none. */
   constructor(root: TrustRoot, keys: readonly TrustedKey[]) {
     this.#root = parseRoot(root);
-    this.#keys = keys;
+    // Once each, whatever names it has: a signature that names its key takes one look.
+    this.#keys = [...new Map(keys.map((key) => [key.fingerprint, key])).values()];
   }
 
-  /** The verdicts on all bundles of an archive, up to and with the first that is valid and `isEnough`. */
+  /**
+   * The verdicts on all bundles of an archive, up to and with the first that is valid and `isEnough`. Those that take a look for each key come last: anybody
+   * may have brought them, and the others are not to go short for it.
+   */
   async verify(archive: SignedArchive, isEnough: (signer: Signer) => boolean): Promise<readonly Verdict[]> {
     const verdicts: Verdict[] = [];
     this.#readings = 0;
-    for (const bundle of archive.bundles) {
+    const last = archive.bundles.filter((bundle) => this.#triesKeys(bundle));
+    const first = archive.bundles.filter((bundle) => !last.includes(bundle));
+    for (const bundle of [...first, ...last]) {
       const verdict = await this.#verdictOn(bundle, archive);
       verdicts.push(verdict);
       if (verdict.kind === 'valid' && isEnough(verdict.signer)) break;
     }
     return verdicts;
+  }
+
+  /** Whether a bundle signs the archive itself by a key that it does not name. */
+  #triesKeys(text: string): boolean {
+    const outline = outlineBundle(text);
+    if (outline.kind === 'unreadable' || outline.signs === 'statement') return false;
+    const { publicKey } = asJsonObject(outline.json['verificationMaterial']) ?? {};
+    const { hint } = asJsonObject(publicKey) ?? {};
+    return publicKey !== undefined && this.#named(typeof hint === 'string' ? hint : '') === null;
   }
 
   async #verdictOn(text: string, archive: SignedArchive): Promise<Verdict> {
