@@ -99,6 +99,12 @@ export class ArtifactIndex {
     return this.#artifacts(readable);
   }
 
+  /** The names under which an archive is published; what another server took is known two seconds later. */
+  async namesOf(sha256: string): Promise<readonly string[]> {
+    await this.#refresh();
+    return Array.from(this.#records.all()).flatMap((record) => (record.sha256 === sha256 ? [record.name] : []));
+  }
+
   /** The tags of a version that `versionsOf` has given. */
   tagsOf({ name, version }: ArtifactRef): readonly string[] {
     return this.#records.known({ name, version })[0]?.tags ?? [];

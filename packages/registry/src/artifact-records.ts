@@ -29,6 +29,7 @@ export class ArtifactRecords {
   readonly #store: ObjectStore;
   readonly #logs = new Map<string, KeptRecord[]>();
   #count = 0;
+  #isWhole = false;
 
   constructor(store: ObjectStore) {
     this.#store = store;
@@ -37,6 +38,11 @@ export class ArtifactRecords {
   /** Grows with every record that becomes known. */
   get count(): number {
     return this.#count;
+  }
+
+  /** Whether the last `readAll` could read everything that the store listed: what is not known is not there then. */
+  get isWhole(): boolean {
+    return this.#isWhole;
   }
 
   /** What is known of a version without asking the store. */
@@ -93,6 +99,7 @@ export class ArtifactRecords {
       }
     };
     await Promise.all(Array.from({ length: readsAtOnce }, work));
+    this.#isWhole = behind.every(([name, length]) => length <= (this.#logs.get(name)?.length ?? 0));
   }
 
   *all(): Iterable<KeptRecord> {

@@ -124,9 +124,10 @@ export class RegistryServer {
     return await this.#health.bind(address);
   }
 
-  /** Removes signatures that came a day ago or earlier and whose archives were never published. */
+  /** Removes signatures that came a day ago or earlier and whose archives were never published; none while a record cannot be read, which may be that of their archive. */
   async sweepSignatures(): Promise<void> {
     await this.#index.current(everyName);
+    if (!this.#records.isWhole) return;
     const published = new Set(Array.from(this.#records.all(), ({ sha256 }) => sha256));
     await this.#options.store.signatures.sweep((sha256) => published.has(sha256));
   }
@@ -206,10 +207,14 @@ export class RegistryServer {
         maxBytes: signatureLimits.maxBundleBytes,
         handle: this.#guarded(async (request) => {
           const caller = access.callerOf(request.headers);
-          // A signature comes before its archive: there is no name yet that it could be for.
+          const sha256 = decodeSignaturesPath(request.path) ?? '';
+          // A signature may come before its archive: there is no name yet that it could be for (ADR 0174).
           if (caller.publish.text === '') throw forbidden(caller, 'bring signatures');
+          const names = await this.#index.namesOf(sha256);
+          if (names.length > 0 && !names.some((name) => caller.publish.allows(name)))
+            throw forbidden(caller, 'bring signatures of this archive');
           const reply = await addSignature(request, store.signatures);
-          this.#signatures.forget(decodeSignaturesPath(request.path) ?? '');
+          this.#signatures.forget(sha256);
           return reply;
         }),
       },

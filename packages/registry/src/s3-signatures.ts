@@ -5,7 +5,13 @@ import { signatureLimits } from '@svc/protocol/registry-messages.ts';
 import { listObjects } from './s3-answers.ts';
 import type { S3Client } from './s3-client.ts';
 import type { S3Layout } from './s3-layout.ts';
-import { leftoverAgeMs, type SignaturePut, type SignatureStore } from './signature-store.ts';
+import {
+  type AgedName,
+  leftoverAgeMs,
+  type SignaturePut,
+  type SignatureStore,
+  supersededAmong,
+} from './signature-store.ts';
 
 /** An object for each bundle, named after both hashes. */
 export class S3Signatures implements SignatureStore {
@@ -19,13 +25,13 @@ export class S3Signatures implements SignatureStore {
 
   async put(sha256: string, bundle: string): Promise<SignaturePut> {
     const name = this.#layout.signature(sha256, sha256Hex(bundle));
-    const present = await this.#names(sha256);
-    if (present.includes(name)) return 'present';
-    if (present.length >= signatureLimits.mostBundles) return 'full';
-    // Whoever brings the same one at the same time brings the same bytes.
+    const present = await this.#objects(sha256);
+    // Whoever brings the same one at the same time brings the same bytes. Put again it counts as new, which a sweep goes by.
     const body = { kind: 'text', text: bundle } as const;
     await this.#client.ask({ attempt: `store a signature of ${sha256}`, method: 'PUT', name, body, expected: [200] });
-    return 'stored';
+    const others = present.filter((other) => other.name !== name);
+    await this.#remove(supersededAmong(others));
+    return others.length < present.length ? 'present' : 'stored';
   }
 
   async read(sha256: string): Promise<readonly string[]> {
@@ -51,16 +57,24 @@ export class S3Signatures implements SignatureStore {
         if (sha256 !== null && isOld && !isPublished(sha256)) leftovers.push(name);
       }
     }
-    for (const name of leftovers) {
+    await this.#remove(leftovers);
+  }
+
+  async #remove(names: readonly string[]): Promise<void> {
+    for (const name of names) {
       await this.#client.ask({ attempt: `remove ${name}`, method: 'DELETE', name, expected: [200, 204, 404] });
     }
   }
 
   async #names(sha256: string): Promise<readonly string[]> {
-    const names: string[] = [];
+    return (await this.#objects(sha256)).map(({ name }) => name).sort();
+  }
+
+  async #objects(sha256: string): Promise<readonly AgedName[]> {
+    const found: AgedName[] = [];
     for await (const { objects } of listObjects(this.#client, this.#layout.signaturesOf(sha256))) {
-      for (const { name } of objects) if (this.#layout.parseSignature(name) === sha256) names.push(name);
+      found.push(...objects.filter(({ name }) => this.#layout.parseSignature(name) === sha256));
     }
-    return names.sort();
+    return found;
   }
 }

@@ -11,14 +11,17 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { signatureLimits } from '@svc/protocol/registry-messages.ts';
 
 /** What became of a bundle that was brought. */
-export type SignaturePut = 'stored' | 'present' | 'full';
+export type SignaturePut = 'stored' | 'present';
 
 /**
  * Where a registry keeps signatures, by the hash of the archive that they are for, which need not be there. A bundle is put whole and never changes.
  * Every implementation passes the suite in `packages/registry/test/signature-store-contract.ts`.
  */
 export interface SignatureStore {
-  /** Keeps a bundle, durably. `full` when there are 16 others: nothing is kept then. `E-IO-001` when it cannot be written. */
+  /**
+   * Keeps a bundle, durably, as the newest; one that is `present` becomes that too. Where there are 16 others, the oldest gives way (ADR 0174). `E-IO-001`
+   * when it cannot be written.
+   */
   put(sha256: string, bundle: string): Promise<SignaturePut>;
   /** The bundles for an archive, at most 16, in an order that stays. */
   read(sha256: string): Promise<readonly string[]>;
@@ -30,6 +33,18 @@ export interface SignatureStore {
 
 /** Nobody takes so long from bringing a signature to publishing what it is for. */
 export const leftoverAgeMs: number = 24 * 60 * 60 * 1000;
+
+/** The name of a kept bundle, and when it came. */
+export interface AgedName {
+  readonly name: string;
+  readonly changedMs: number;
+}
+
+/** The oldest of the others that are there beside a new one, so that no more stay than may be. */
+export function supersededAmong(others: readonly AgedName[]): readonly string[] {
+  const newestFirst = others.toSorted((one, other) => other.changedMs - one.changedMs);
+  return newestFirst.slice(signatureLimits.mostBundles - 1).map(({ name }) => name);
+}
 
 /** `signatures/<hash of the archive>/<hash of the bundle>`, a file for each. */
 export class FileSignatures implements SignatureStore {
@@ -44,15 +59,31 @@ export class FileSignatures implements SignatureStore {
     const directory = this.#directory(sha256);
     const name = sha256Hex(bundle);
     const present = await namesIn(directory);
-    if (present.includes(name)) return 'present';
-    if (present.length >= signatureLimits.mostBundles) return 'full';
+    // Written again where it is there: a sweep goes by the time, and may be at it.
     await replaceFile(join(directory, name), [Buffer.from(bundle)]);
     try {
       if (present.length === 0) await syncDirectory(this.#root);
+      const others = present.filter((other) => other !== name);
+      if (others.length >= signatureLimits.mostBundles) await this.#removeOldest(directory, others);
     } catch (error) {
       throw ioFault(error, `cannot write to ${this.#root}`);
     }
-    return 'stored';
+    return present.includes(name) ? 'present' : 'stored';
+  }
+
+  /** Leaves one fewer than there may be. */
+  async #removeOldest(directory: string, names: readonly string[]): Promise<void> {
+    const aged: AgedName[] = [];
+    for (const name of names) {
+      const path = join(directory, name);
+      try {
+        aged.push({ name: path, changedMs: (await stat(path)).mtimeMs });
+      } catch (error) {
+        // It gave way to another meanwhile.
+        if (!isErrno(error, 'ENOENT')) throw error;
+      }
+    }
+    for (const path of supersededAmong(aged)) await rm(path, { force: true });
   }
 
   async read(sha256: string): Promise<readonly string[]> {

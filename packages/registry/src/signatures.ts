@@ -2,9 +2,8 @@
 
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest, RequestHead } from '@svc/kit/http/route.ts';
-import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { encodeSignatures, outlineBundle } from '@svc/artifacts/store/trust/signature-bundle.ts';
-import { decodeSignaturesPath, signatureLimits, signaturesPath } from '@svc/protocol/registry-messages.ts';
+import { decodeSignaturesPath, signaturesPath } from '@svc/protocol/registry-messages.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { badInput, signaturesNotFound } from './refusals.ts';
 import type { SignatureStore } from './signature-store.ts';
@@ -34,9 +33,6 @@ export async function addSignature({ path, query, body }: HttpRequest, store: Si
   if (!outline.isOf(sha256)) throw badInput('the signature is of another archive', `It does not name ${sha256}.`);
   // As one line, which is how it is given out.
   const outcome = await store.put(sha256, JSON.stringify(outline.json));
-  if (outcome === 'full') {
-    throw new HttpRefusal(409, 'too many signatures', `An archive has at most ${signatureLimits.mostBundles} of them.`);
-  }
   return jsonReply({ sha256 }, outcome === 'stored' ? 201 : 200);
 }
 

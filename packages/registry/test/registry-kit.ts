@@ -22,6 +22,8 @@ export class RegistryKit {
   readonly bugs: unknown[] = [];
   readonly answered: string[] = [];
   port = 0;
+  /** As a start does. */
+  sweepSignatures: () => Promise<void> = async () => {};
 
   private constructor(data: string) {
     this.data = data;
@@ -41,6 +43,7 @@ export class RegistryKit {
       ...options,
     });
     onTestFinished(() => server.close(0));
+    kit.sweepSignatures = async () => await server.sweepSignatures();
     const outcome = await server.open({ address: '127.0.0.1', port: 0 });
     if (outcome.kind !== 'bound') throw new Error(outcome.kind);
     kit.port = outcome.port;

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { FileSignatures } from '../src/signature-store.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
-import { ask } from '../../kit/test/http/raw-client.ts';
+import { ask, type RawResponse } from '../../kit/test/http/raw-client.ts';
 import { acme, signedBy, stranger } from '../../artifacts/test/trust/trust-kit.ts';
 import { refusal, RegistryKit, toolArchive } from './registry-kit.ts';
 import { openOn } from './s3-kit.ts';
@@ -18,7 +18,7 @@ signatureStoreContract('files', async () => {
   const age = (ms: number): void => {
     const root = join(data, 'signatures');
     const at = new Date(Date.now() - ms);
-    for (const name of readdirSync(root)) utimesSync(join(root, name), at, at);
+    for (const path of readdirSync(root, { recursive: true, encoding: 'utf8' })) utimesSync(join(root, path), at, at);
   };
   return Promise.resolve({ store: () => Promise.resolve(new FileSignatures(data)), age });
 });
@@ -113,7 +113,7 @@ describe('a registry', () => {
     },
   );
 
-  it('refuses a 17th signature', async () => {
+  it('takes a 17th signature in the place of the oldest', async () => {
     const kit = await RegistryKit.open();
     const archive = await toolArchive('echo');
     const line = `POST /v1/signatures/${sha256Hex(archive)}`;
@@ -122,6 +122,67 @@ describe('a registry', () => {
     for (let n = 0; n < 17; n += 1) {
       statuses.push((await kit.ask(line, { body: Buffer.from(await signedBy(acme, archive)) })).status);
     }
-    expect(statuses).toEqual([...Array.from({ length: 16 }, () => 201), 409]);
+    expect(statuses).toEqual(Array.from({ length: 17 }, () => 201));
+    expect((await given(kit, archive)).length).toBe(16);
+  });
+
+  it('takes signatures of what is published from those alone who may publish it, whatever was brought before', async () => {
+    const hash = (text: string): string => sha256Hex(text);
+    const keysFile = join(temporaryDirectory(), 'keys.json');
+    const keys = [
+      { id: 'owner', sha256: hash('owner-key'), publish: ['echo'] },
+      { id: 'other', sha256: hash('other-key'), publish: ['other'] },
+    ];
+    writeFileSync(keysFile, JSON.stringify({ keys }));
+    const kit = await RegistryKit.open({ keysFile });
+    const archive = await toolArchive('echo');
+    const post = async (as: string, body: string): Promise<RawResponse> => {
+      const headers = [`Authorization: Bearer ${as}-key`];
+      const line = `POST /v1/signatures/${sha256Hex(archive)} HTTP/1.1`;
+      return await ask(kit.port, line, { headers, body: Buffer.from(body) });
+    };
+    for (let n = 0; n < 16; n += 1) expect((await post('other', await signedBy(stranger, archive))).status).toBe(201);
+    const own = await signedBy(acme, archive);
+    expect((await post('owner', own)).status).toBe(201);
+    expect((await kit.publish('name=echo&version=1.0.0&runtime=wasm', archive)).status).toBe(201);
+    const refused = await post('other', await signedBy(stranger, archive));
+    expect([refusal(refused), refused.body]).toEqual([
+      '403 forbidden',
+      expect.stringContaining('The key other may not bring signatures of this archive.'),
+    ]);
+    expect((await post('owner', own)).status).toBe(200);
+    const bundles = await given(kit, archive);
+    expect([bundles.length, bundles.includes(own)]).toEqual([16, true]);
+  });
+
+  it.each([
+    ['cannot be understood', (record: string) => writeFileSync(record, '{}')],
+    ['is missing', (record: string) => rmSync(record)],
+  ])('sweeps no signature while a record %s', async (_, damage) => {
+    const data = temporaryDirectory();
+    const before = await RegistryKit.open({ data });
+    const archive = await toolArchive('echo');
+    await before.ask(`POST /v1/signatures/${sha256Hex(archive)}`, { body: Buffer.from(await signedBy(acme, archive)) });
+    expect((await before.publish('name=echo&version=1.0.0&runtime=wasm', archive)).status).toBe(201);
+    const at = new Date(Date.now() - 25 * 60 * 60 * 1000);
+    utimesSync(join(data, 'signatures', sha256Hex(archive)), at, at);
+    const record = join(data, 'objects', 'echo@1.0.0@1', 'record.json');
+    const text = readFileSync(record);
+    damage(record);
+    const damaged = await RegistryKit.open({ data });
+    await damaged.sweepSignatures();
+    expect(await given(damaged, archive)).toHaveLength(1);
+    writeFileSync(record, text);
+    await (await RegistryKit.open({ data })).sweepSignatures();
+    expect(await given(damaged, archive)).toHaveLength(1);
+    rmSync(join(data, 'objects', 'echo@1.0.0@1'), { recursive: true });
+    await (await RegistryKit.open({ data })).sweepSignatures();
+    expect(await given(damaged, archive)).toEqual([]);
   });
 });
+
+/** The bundles that a registry gives out for an archive. */
+async function given(kit: RegistryKit, archive: Buffer): Promise<string[]> {
+  const { status, body } = await kit.ask(`GET /v1/signatures/${sha256Hex(archive)}`);
+  return status === 404 ? [] : body.trim().split('\n');
+}
