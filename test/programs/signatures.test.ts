@@ -65,13 +65,30 @@ describe('svc publish --sign', () => {
     const published = await run('publish', 'style', '--sign', '--key', 'acme.key', '--json');
     expect(published.code).toBe(0);
     expect(JSON.parse(published.stdout)).toMatchObject({ name: 'style', signed_by: signedLine(acme) });
-    expect(registry.answered).toEqual(['POST 201', 'POST 201']);
+    expect(registry.answered).toEqual(['GET 404', 'POST 201', 'POST 201', 'POST 200']);
     trust(byAcme);
     expect((await run('install')).code).toBe(0);
     const lock = JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')) as { artifacts: object[] };
     expect(lock).toMatchObject({ lock_version: 2 });
     expect(lock.artifacts).toContainEqual(expect.objectContaining({ name: 'style', signed_by: signedLine(acme) }));
     expect((await run('run')).stdout).toContain('status:  ok');
+  });
+
+  it('signs nothing for a version and platform that is there already', async () => {
+    const sign = ['publish', 'style', '--sign', '--key', 'acme.key'];
+    const on = ['--platform', 'linux-x86_64'];
+    expect((await run(...sign, ...on)).code).toBe(0);
+    registry.answered.length = 0;
+    const again = await run(...sign, ...on, '--platform', 'linux-aarch64');
+    expect([again.code, again.stdout]).toEqual([1, '']);
+    expect(again.stderr).toBe(
+      `error[E-REG-003]: style@1.0.0 for linux-aarch64, linux-x86_64 is published already at the registry ${env['SVC_REGISTRY_URL']}\n` +
+        'hint: what is published never changes: publish a new version\n',
+    );
+    expect(registry.answered).toEqual(['GET 200']);
+    expect((await run(...sign, '--platform', 'linux-aarch64')).code).toBe(0);
+    expect((await run(...sign)).code).toBe(0);
+    expect((await run(...sign)).stderr).toContain('error[E-REG-003]: style@1.0.0 is published already');
   });
 
   it('of an archive that was built again takes the new signature along, and not that of the old one', async () => {
@@ -110,7 +127,7 @@ describe('svc publish --sign', () => {
       const { code, stderr } = await run('publish', 'style', ...args);
       expect([code, /error\[(.*?)\]/.exec(stderr)?.[1]]).toEqual([1, 'E-REG-014']);
     }
-    expect(registry.answered).toEqual([]);
+    expect(registry.answered).toEqual(['GET 404', 'GET 404', 'GET 404']);
     expect((await run('publish', 'style', '--key', 'acme.key')).stderr).toContain('--key is for --sign');
   });
 
@@ -119,9 +136,9 @@ describe('svc publish --sign', () => {
     writeFileSync(join(workspace.folder, 'style.zip'), archive);
     let answers = 0;
     const cut = await StandInServer.open((request, response) => {
-      // The first request gets through to the registry, at the second the line is dead.
+      // The list of versions and the signature get through, at the archive the line is dead.
       answers += 1;
-      if (answers > 1) {
+      if (answers > 2) {
         request.socket.destroy();
         return;
       }
@@ -146,7 +163,10 @@ describe('svc publish --sign', () => {
     const { code, stderr } = await run('publish', 'style', '--sign', '--key', 'acme.key', '--registry', old.url);
     expect(code).toBe(1);
     expect(stderr).toContain('keeps no signatures');
-    expect(old.lines).toHaveLength(1);
+    expect(old.lines.map((line) => line.replace(/[0-9a-f]{64}$/, '…'))).toEqual([
+      'GET /v1/artifacts/style',
+      'POST /v1/signatures/…',
+    ]);
   });
 
   it.each<[string, Answer, string]>([
@@ -154,16 +174,19 @@ describe('svc publish --sign', () => {
     ['nothing', (_, response) => response.writeHead(201).end(), 'does not say for which archive'],
     ['another hash', json(201, { sha256: 'f'.repeat(64) }), `says ${'f'.repeat(64)}`],
   ])('publishes nothing where the answer to its signature is %s', async (_what, answer, said) => {
-    const portal = await StandInServer.open(answer);
+    const portal = await StandInServer.open((request, response) => {
+      if (request.method === 'POST') answer(request, response);
+      else response.writeHead(404).end();
+    });
     const sign = ['publish', 'style', '--sign', '--key', 'acme.key', '--registry', portal.url];
     const { code, stdout, stderr } = await run(...sign);
     expect([code, stdout]).toEqual([1, '']);
-    const [, hash = ''] = /\/v1\/signatures\/([0-9a-f]{64})$/.exec(portal.lines[0] ?? '') ?? [];
+    const [, hash = ''] = /\/v1\/signatures\/([0-9a-f]{64})$/.exec(portal.lines[1] ?? '') ?? [];
     expect(stderr).toBe(
       `error[E-IO-003]: the registry ${portal.url} does not confirm that it keeps the signature of ${hash}: its answer ${said}\n` +
         'hint: make sure that a registry answers at this address, not a portal or a proxy on the way; nothing was published\n',
     );
-    expect(portal.lines).toEqual([`POST /v1/signatures/${hash}`]);
+    expect(portal.lines).toEqual(['GET /v1/artifacts/style', `POST /v1/signatures/${hash}`]);
   });
 });
 
@@ -258,7 +281,7 @@ describe('a CI job', () => {
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('refuses to sign (400): no [secret]')]);
     env = { ...env, SIGSTORE_ID_TOKEN: 'no token' };
     expect((await run('publish', 'style', '--sign')).stderr).toContain('E-REG-014');
-    expect(registry.answered).toEqual([]);
+    expect(registry.answered.filter((line) => line !== 'GET 404')).toEqual([]);
   });
 });
 
@@ -367,14 +390,19 @@ describe('svc verify', () => {
     await run('publish', 'old');
     trust(byAcme);
     await run('install');
-    const lock = JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')) as { artifacts: { name: string }[] };
+    const lock = JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')) as {
+      artifacts: { name: string }[];
+    };
     const style = lock.artifacts.find(({ name }) => name === 'style');
     const others = ['aix-ppc64', 'aix-s390x'].map((platform) => ({ ...style, platform, sha256: '1'.repeat(64) }));
     const gone = { name: 'old', version: '1.0.0', sha256: '2'.repeat(64) };
     workspace.write('svc.lock', JSON.stringify({ ...lock, artifacts: [...lock.artifacts, ...others, gone] }));
     const states = async (): Promise<unknown[]> => {
       const { code, stdout } = await run('verify', '--json');
-      const rows = stdout.trim().split('\n').map((line) => JSON.parse(line) as Record<string, string>);
+      const rows = stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, string>);
       const own = rows.filter(({ state }) => state !== 'bundled');
       return [code, ...own.map(({ name, platform, state, code: told }) => `${name} ${platform} ${state} ${told}`)];
     };

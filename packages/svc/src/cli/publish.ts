@@ -65,6 +65,8 @@ export function publishCommand(context: CommandContext): Command {
           const publishable = await inspectPublishable(archive, [...new Set(options.platform ?? [])].sort());
           const registry = registryInUse(registryChoice(context, { flag: options.registry, signal }));
           const component = options.alsoWasm === true ? await componentFor(publishable, registry) : null;
+          // Each signature of a key is another one, and a registry keeps a few of them.
+          if (options.sign === true && registry.kind === 'registry') await registry.client.refusePublished(publishable);
           const made = await signed(publishable, { options, context, signal });
           // Those of svc sign lie beside it.
           const signatures = [...(made === null ? [] : [made.bundle]), ...besideIt(publishable, made, context)];
@@ -156,9 +158,11 @@ async function publish(archive: PublishedArchive, registry: RegistryInUse, conte
       return 'local';
     case 'registry':
       await shownPublish(archive, registry.client.name, context, async (body) => {
-        // First, so that there is no moment at which it is published and not signed.
-        for (const bundle of archive.signatures) await registry.client.sign(archive.sha256, bundle);
-        await registry.client.publish({ ...archive, body });
+        const { client } = registry;
+        // First, so that there is no moment at which it is published and not signed; and again, for until then other publishers can displace them.
+        for (const bundle of archive.signatures) await client.sign(archive.sha256, bundle, 'nothing was published');
+        await client.publish({ ...archive, body });
+        for (const bundle of archive.signatures) await client.sign(archive.sha256, bundle, 'the archive is published');
       });
       return registry.client.name;
     case 'oci':

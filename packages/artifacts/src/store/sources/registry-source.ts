@@ -164,6 +164,17 @@ export class RegistrySource implements ArtifactSource {
     throw new Diagnostic('E-IO-003', `the index of ${this.#label} cannot be understood: ${reading.reason}`);
   }
 
+  /** `E-REG-003` where the version is there for one of these platforms: publishing it would be refused, and nothing is worth signing. */
+  async refusePublished(publication: Pick<Publication, 'name' | 'version' | 'platforms'>): Promise<void> {
+    const { name, version, platforms } = publication;
+    const listed = (await this.versions(name))?.find((each) => each.version === version)?.archives ?? [];
+    const there = listed.flatMap((archive) =>
+      archive.platforms.length === 0 ? [''] : archive.platforms.map(spellPair),
+    );
+    const wanted = platforms.length === 0 ? [''] : platforms;
+    if (wanted.some((platform) => there.includes(platform))) throw this.#published(publication);
+  }
+
   /** D3 "Registry" publish. Not tried again when it fails: nobody would know what became of the first try. */
   async publish(publication: Publication): Promise<void> {
     const { name, version, packaging, platforms, body, sha256 } = publication;
@@ -197,9 +208,9 @@ export class RegistrySource implements ArtifactSource {
 
   /**
    * Brings a bundle for an archive, which need not be there yet. Harmless when it is there already. `E-IO-003` for an answer that does not say that it is kept
-   * for this archive.
+   * for this archive; its hint says what has `happened` so far.
    */
-  async sign(sha256: string, bundle: string): Promise<void> {
+  async sign(sha256: string, bundle: string, happened: string): Promise<void> {
     const answer = await this.#http.send({
       label: `sending a signature to ${this.#label}`,
       url: new URL(`${this.#address.url}${encodeSignaturesTarget(sha256)}`),
@@ -213,7 +224,7 @@ export class RegistrySource implements ArtifactSource {
       const said = kept === null ? 'does not say for which archive' : `says ${printable(kept.slice(0, 64))}`;
       const message = `${this.#label} does not confirm that it keeps the signature of ${sha256}: its answer ${said}`;
       throw new Diagnostic('E-IO-003', message, {
-        hint: 'make sure that a registry answers at this address, not a portal or a proxy on the way; nothing was published',
+        hint: `make sure that a registry answers at this address, not a portal or a proxy on the way; ${happened}`,
       });
     }
     if (answer.status === 404) {
@@ -275,15 +286,17 @@ export class RegistrySource implements ArtifactSource {
   }
 
   async #publishRefusal(answer: HttpAnswer, publication: Publication): Promise<Diagnostic> {
-    const what = spell(publication);
-    if (answer.status === 409) {
-      answer.discard();
-      const variants = publication.platforms.length === 0 ? '' : ` for ${publication.platforms.join(', ')}`;
-      return new Diagnostic('E-REG-003', `${what}${variants} is published already at ${this.#label}`, {
-        hint: 'what is published never changes: publish a new version',
-      });
-    }
-    return await this.#refusal(answer, `does not take ${what}`);
+    if (answer.status !== 409) return await this.#refusal(answer, `does not take ${spell(publication)}`);
+    answer.discard();
+    return this.#published(publication);
+  }
+
+  #published(publication: Pick<Publication, 'name' | 'version' | 'platforms'>): Diagnostic {
+    const { platforms } = publication;
+    const variants = platforms.length === 0 ? '' : ` for ${platforms.join(', ')}`;
+    return new Diagnostic('E-REG-003', `${spell(publication)}${variants} is published already at ${this.#label}`, {
+      hint: 'what is published never changes: publish a new version',
+    });
   }
 
   /** D3 "Registry client mapping". What is not in it is `E-IO-003` with what the registry says. */
@@ -305,6 +318,10 @@ export class RegistrySource implements ArtifactSource {
         return new Diagnostic('E-IO-003', message);
     }
   }
+}
+
+function spellPair([system, architecture]: readonly [string, string]): string {
+  return `${system}-${architecture}`;
 }
 
 const maxErrorBytes = 64 * 1024;
