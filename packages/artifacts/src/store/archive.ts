@@ -41,6 +41,11 @@ export class Archive implements ArtifactContent {
     return [...this.#entries.values()].filter((entry) => entry.kind === 'file').map((entry) => entry.name);
   }
 
+  /** The names of the directories that have entries of their own. */
+  get directories(): string[] {
+    return [...this.#entries.values()].filter((entry) => entry.kind === 'directory').map((entry) => entry.name);
+  }
+
   has(name: string): boolean {
     return this.#entries.get(name)?.kind === 'file';
   }

@@ -83,6 +83,11 @@ export const artifactCodes = {
     explanation:
       'A component says in which version it uses each interface of its host. svc takes the versions that docs/authoring.md "Versions of the interfaces" lists: those of the @svc/guest that its svc new writes down, and of older ones. For a component that is built for a later version, update svc; for one that is built for an earlier version than the list begins with, build it again.',
   },
+  'E-ART-017': {
+    title: 'an unpacked capsule is not what its archive holds',
+    explanation:
+      'svc run --capsule unpacks a capsule once below .svc/capsules/ of the current directory, and compares what lies there with the archive at each later start: a signature is of the archive, and a folder that came from elsewhere may bring such a directory. A file has other bytes, is missing, or is not in the archive; svc.lock and .svc may be there. A power cut can have emptied files, and a program can have written beside them. Move the directory away: the next start unpacks the archive anew, and makes svc.lock anew.',
+  },
   'E-REG-001': {
     title: 'an artifact was found nowhere',
     explanation:

@@ -7,6 +7,7 @@ import { arch, getuid, platform } from 'node:process';
 
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { Archive } from '@svc/artifacts/store/archive.ts';
 import { locate, type StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { admissionOf } from '@svc/artifacts/store/resolve.ts';
 import type { Admission } from '@svc/artifacts/store/trust/admit.ts';
@@ -32,7 +33,7 @@ export interface CapsuleSource {
 
 /**
  * The manifest file that was named, or the published capsule, unpacked once by content below `.svc/capsules/` of the working
- * directory (docs/cli.md "svc run"). `E-REG-001` when no store has it, and what the trust policy refuses (`admit`).
+ * directory (docs/cli.md "svc run"). `E-REG-001` when no store has it, `E-ART-017` where something else lies there, and what the trust policy refuses (`admit`).
  */
 export async function findCapsule(
   request: Pick<RunRequest, 'cwd' | 'manifestFile' | 'published' | 'adhoc'>,
@@ -50,7 +51,7 @@ export async function findCapsule(
     const admission = admissionOf(location, opened.stored);
     const name = `${published.name}-${published.version}-${opened.stored.sha256.slice(0, 16)}`;
     const directory = join(cwd, '.svc', 'capsules', name);
-    if (!existsSync(directory)) await unpack(opened.archive, directory);
+    await unpackOnce(opened.archive, directory);
     return {
       manifestFile: join(directory, 'svc.yaml'),
       manifestDirectory: directory,
@@ -63,13 +64,19 @@ export async function findCapsule(
   }
 }
 
-async function unpack(archive: { extractTo(target: string): Promise<void> }, directory: string): Promise<void> {
-  try {
-    await archive.extractTo(directory);
-  } catch (error) {
-    // Another run may have unpacked the same bytes meanwhile.
-    if (!(error instanceof Diagnostic && existsSync(directory))) throw error;
+/** What lies there already may be of another run, or of whoever made the working directory: it is compared, never believed (ADR 0175). */
+async function unpackOnce(archive: Archive, directory: string): Promise<void> {
+  if (!existsSync(directory)) {
+    try {
+      await archive.extractTo(directory);
+      return;
+    } catch (error) {
+      // Another run may have unpacked the same bytes meanwhile.
+      if (!(error instanceof Diagnostic && existsSync(directory))) throw error;
+    }
   }
+  const { checkUnpacked } = await import('@svc/artifacts/store/unpacked-copy.ts');
+  await checkUnpacked(archive, directory);
 }
 
 interface HostQuestion extends Pick<HostFacts, 'packageRoot' | 'ceiling'> {
