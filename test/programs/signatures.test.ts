@@ -394,7 +394,8 @@ describe('svc verify', () => {
       artifacts: { name: string }[];
     };
     const style = lock.artifacts.find(({ name }) => name === 'style');
-    const others = ['aix-ppc64', 'aix-s390x'].map((platform) => ({ ...style, platform, sha256: '1'.repeat(64) }));
+    const one = { ...style, platform: 'aix-ppc64', sha256: '1'.repeat(64) };
+    const others = [one, { ...one, platform: 'aix-s390x' }];
     const gone = { name: 'old', version: '1.0.0', sha256: '2'.repeat(64) };
     workspace.write('svc.lock', JSON.stringify({ ...lock, artifacts: [...lock.artifacts, ...others, gone] }));
     const states = async (): Promise<unknown[]> => {

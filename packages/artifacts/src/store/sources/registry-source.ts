@@ -168,11 +168,8 @@ export class RegistrySource implements ArtifactSource {
   async refusePublished(publication: Pick<Publication, 'name' | 'version' | 'platforms'>): Promise<void> {
     const { name, version, platforms } = publication;
     const listed = (await this.versions(name))?.find((each) => each.version === version)?.archives ?? [];
-    const there = listed.flatMap((archive) =>
-      archive.platforms.length === 0 ? [''] : archive.platforms.map(spellPair),
-    );
-    const wanted = platforms.length === 0 ? [''] : platforms;
-    if (wanted.some((platform) => there.includes(platform))) throw this.#published(publication);
+    const there = new Set(listed.flatMap((archive) => variantsOf(archive.platforms.map(spellPair))));
+    if (variantsOf(platforms).some((platform) => there.has(platform))) throw this.#published(publication);
   }
 
   /** D3 "Registry" publish. Not tried again when it fails: nobody would know what became of the first try. */
@@ -318,6 +315,11 @@ export class RegistrySource implements ArtifactSource {
         return new Diagnostic('E-IO-003', message);
     }
   }
+}
+
+/** The generic file has no platform. */
+function variantsOf(platforms: readonly string[]): readonly string[] {
+  return platforms.length === 0 ? [''] : platforms;
 }
 
 function spellPair([system, architecture]: readonly [string, string]): string {
