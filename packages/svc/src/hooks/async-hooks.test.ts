@@ -106,4 +106,35 @@ describe('the queue of an async hook', () => {
     await slow.all();
     expect(slow.delivered).toEqual(['0']);
   });
+
+  it('tells whoever pushes next, or waits for the end, of the first delivery that rejects', async () => {
+    const delivered: string[] = [];
+    const queue = new EventQueue({
+      onOverflow: 'wait',
+      deliver: async ({ taskId }) => {
+        delivered.push(taskId ?? '');
+        if (taskId === '1') throw new TypeError('it is no answer');
+      },
+      onLost: () => {},
+    });
+    for (const number of [0, 1]) await queue.push(numbered(number), never);
+    // Nobody waits for the queue meanwhile: a rejection that nobody handles would end the process.
+    await new Promise((resolve) => setImmediate(resolve));
+    await expect(queue.push(numbered(2), never)).rejects.toThrow('it is no answer');
+    await expect(queue.drained()).rejects.toThrow('it is no answer');
+    expect(delivered).toEqual(['0', '1']);
+  });
+
+  it('wakes those that wait for room when a delivery rejects', async () => {
+    let fail = (): void => {};
+    const queue = new EventQueue({
+      onOverflow: 'wait',
+      deliver: () => new Promise((_, reject) => (fail = () => reject(new TypeError('it is no answer')))),
+      onLost: () => {},
+    });
+    for (let number = 0; number <= queueCapacity; number += 1) await queue.push(numbered(number), never);
+    const push = queue.push(numbered(257), never);
+    fail();
+    await expect(push).rejects.toThrow('it is no answer');
+  });
 });

@@ -103,7 +103,7 @@ export interface QueuedEvent {
 
 interface EventQueueDeps {
   readonly onOverflow: 'wait' | 'drop';
-  /** Never rejects. */
+  /** Rejects for a bug, or for a recording that holds what no hook answers. */
   readonly deliver: (event: QueuedEvent) => Promise<void>;
   /** Called with the first of several events that the hook will not hear of. */
   readonly onLost: (event: HookEvent, reason: string) => void;
@@ -114,7 +114,10 @@ export class EventQueue {
   readonly #deps: EventQueueDeps;
   readonly #waiting: QueuedEvent[] = [];
   #room: (() => void)[] = [];
+  /** Never rejects: nobody may be there yet to handle it. */
   #delivering: Promise<void> | null = null;
+  /** What the first delivery that rejected did so with: for those who push next or wait for the end. */
+  #failure: { readonly error: unknown } | null = null;
   /** Why nothing more is delivered. */
   #closed: string | null = null;
   #burst: { readonly event: HookEvent; count: number } | null = null;
@@ -123,23 +126,28 @@ export class EventQueue {
     this.#deps = deps;
   }
 
-  /** Resolves once the event waits for its turn, or has been given up: it was dropped, or `signal` was aborted while there was no room. */
+  /**
+   * Resolves once the event waits for its turn, or has been given up: it was dropped, or `signal` was aborted while there was no room.
+   * Rejects with what an earlier delivery rejected with.
+   */
   async push(event: QueuedEvent, signal: AbortSignal): Promise<void> {
     while (this.#waiting.length >= queueCapacity) {
       if (this.#deps.onOverflow === 'drop') return this.#drop(event.event);
       if (signal.aborted) return this.#deps.onLost(event.event, 'it was not told: its queue was full to the end');
       await this.#roomOr(signal);
     }
+    this.#throwIfFailed();
     if (this.#closed !== null) return this.#deps.onLost(event.event, `it was not told: ${this.#closed}`);
     this.#endBurst();
     this.#waiting.push(event);
     this.#delivering ??= this.#deliver();
   }
 
-  /** Resolves once everything has been delivered. */
+  /** Resolves once everything has been delivered; rejects with what a delivery rejected with. */
   async drained(): Promise<void> {
     await this.#delivering;
     this.#endBurst();
+    this.#throwIfFailed();
   }
 
   /** Gives up what still waits, and takes nothing more. */
@@ -155,9 +163,18 @@ export class EventQueue {
   async #deliver(): Promise<void> {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       this.#tellRoom();
-      await this.#deps.deliver(next);
+      try {
+        await this.#deps.deliver(next);
+      } catch (error) {
+        // Whatever it is. The hook hears on: a replay whose hook is not asked what it was asked parts there, and says nothing of the cause.
+        this.#failure ??= { error };
+      }
     }
     this.#delivering = null;
+  }
+
+  #throwIfFailed(): void {
+    if (this.#failure !== null) throw this.#failure.error;
   }
 
   #tellRoom(): void {

@@ -4,7 +4,7 @@ import { FakeHooks, hang, hookedTask, judgedCall } from '../../../../test/suppor
 import { fakeComponent } from '../../../components/test/fake-component.ts';
 import { ComponentFault, type Component } from '@svc/components/component.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { DriverTrap } from './hook.ts';
+import { callHook, DriverTrap } from './hook.ts';
 import type { FinishedTurn, FullContext } from './session-hooks.ts';
 
 const turn: FinishedTurn = {
@@ -271,6 +271,20 @@ describe('an async hook', () => {
       'a on-task-start: 2 events were not delivered: the session had to end',
       'a on-session-start: it did not answer before the session had to end',
     ]);
+  });
+
+  it('whose call rejects is waited for like any other at the end, and then rejects it', async () => {
+    const hooks = new FakeHooks(
+      [
+        { name: 'b', does: () => new Promise((resolve) => setImmediate(resolve)) },
+        { name: 'a', execution_mode: 'async' },
+      ],
+      {
+        call: (hook, ...call) => (hook.name === 'a' ? Promise.reject(new TypeError('a bug')) : callHook(hook, ...call)),
+      },
+    );
+    await expect(hooks.set.sessionEnded('ok')).rejects.toThrow('a bug');
+    expect(hooks.heard).toEqual(['b on-session-end']);
   });
 
   it('that hangs keeps no other from hearing the end', async () => {

@@ -113,6 +113,8 @@ export class HookSet implements CapsuleHooks {
   async sessionEnded(status: 'ok' | 'failed' | 'trapped'): Promise<void> {
     const asked = this.#atSession('on-session-end', () => this.#events.sessionEnd(status));
     const asyncEnd = this.#async.end(asked, this.#deps.drainMs);
+    // It may reject while the blocking hooks are asked; whatever it comes to is awaited after them.
+    asyncEnd.catch(() => {});
     try {
       for await (const _ of askInOrder(this.#bound('on-session-end'), asked, this.#ask));
     } finally {
