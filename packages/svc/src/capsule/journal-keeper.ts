@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { atOnce, type Steps } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
@@ -66,11 +66,15 @@ export class JournalKeeper {
     const onFull = (): void => onWarning(full(maxBytes));
     const limits = { maxBody, maxBytes, spare: launch.isCaptureAsked ? 0 : spareOfDisk };
     this.#letGo = heldJournal(directory);
+    let journal: Journal | null = null;
     try {
-      this.#journal = openJournal({ directory, session, capture, redact, limits, clock: systemClock, onFull });
-      this.#lines = new JournalLines(this.#journal, redact, Math.floor(maxBytes / 4));
+      journal = openJournal({ directory, session, capture, redact, limits, clock: systemClock, onFull });
+      this.#journal = journal;
+      this.#lines = new JournalLines(journal, redact, Math.floor(maxBytes / 4));
       atOnce(this.#open(request));
     } catch (error) {
+      // What it still holds may not be written either: the first refusal is told.
+      diagnosticOf(() => journal?.close());
       this.#letGo();
       throw error;
     }
