@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { packArchive } from '@svc/artifacts/store/archive-writer.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { chainedLines, forgedJournal, recordsOf } from '../support/forged-journal.ts';
 import { calls, runs, says, script } from '../support/scripted-turns.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
@@ -73,11 +74,19 @@ beforeAll(async () => {
 
 afterAll(() => workspace.remove());
 
-async function write(name: string, forged: string): Promise<void> {
+/** `bodies` are long texts, by their hashes. */
+async function write(
+  name: string,
+  forged: string,
+  bodies: Readonly<Record<string, string>> = {},
+  { folder } = workspace,
+): Promise<void> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of packArchive([{ name: 'journal.jsonl', data: Buffer.from(forged) }])) chunks.push(chunk);
-  mkdirSync(join(workspace.folder, 'tests', name), { recursive: true });
-  writeFileSync(join(workspace.folder, 'tests', name, 'session.zip'), Buffer.concat(chunks));
+  const files = Object.entries(bodies).map(([hash, text]) => ({ name: `bodies/${hash}`, data: Buffer.from(text) }));
+  const archive = packArchive([...files, { name: 'journal.jsonl', data: Buffer.from(forged) }]);
+  for await (const chunk of archive) chunks.push(chunk);
+  mkdirSync(join(folder, 'tests', name), { recursive: true });
+  writeFileSync(join(folder, 'tests', name, 'session.zip'), Buffer.concat(chunks));
 }
 
 /** Every text in turn as another one. */
@@ -161,6 +170,51 @@ describe('a forged recording', () => {
     const shown = await svc(workspace, ['trace', 'steps', 'tests/named/session.zip']);
     expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('red') });
   }, 240_000);
+});
+
+/** A text in the place of the first outcome of an async hook; `rest` says of it what a `body` does beside hash and size. */
+function withOutcome(recorded: string, text: string, rest: object): string {
+  const sha256 = sha256Hex(text);
+  const records = recordsOf(recorded);
+  const at = records.findIndex(({ k, e }) => k === 'end' && String(e).startsWith('session/h-on-session-start/'));
+  const body = { n: 0, k: 'body', sha256, bytes: Buffer.byteLength(text), ...rest };
+  return chainedLines([...records.slice(0, at), body, { ...records[at], value: sha256 }, ...records.slice(at + 1)]);
+}
+
+describe('a recording of an async hook', () => {
+  let watched: Workspace;
+  let recorded = '';
+
+  beforeAll(async () => {
+    const artifacts = 'artifacts:\n  - { name: svc-hook-debug, version: 1.0.0, runtime: hook }\n';
+    watched = makeWorkspace({
+      'svc.yaml': manifest.replace(/artifacts:\n.*\n/, artifacts),
+      'script.yaml': script(runs('echo fine'), says('All is fine.')),
+    });
+    const ran = await svc(watched, ['run', '--task', 'Go.', '--capture', 'content']);
+    const kept = await svc(watched, ['test', '--record', 'good']);
+    if (ran.code !== 0 || kept.code !== 0) throw new Error(`${ran.stderr}${kept.stderr}`);
+    const sessions = join(watched.folder, '.svc', 'sessions');
+    recorded = readFileSync(join(sessions, readdirSync(sessions)[0] ?? '', 'journal.jsonl'), 'utf8');
+  }, 60_000);
+
+  afterAll(() => watched.remove());
+
+  const many = `[${'[],'.repeat(4.2 * 1024 * 1024)}[]]`;
+  it.each<[string, string, object, Readonly<Record<string, string>>, RegExp]>([
+    ['answered nothing', 'null', { data: 'null' }, {}, /holds what no session has met/],
+    ['answered more than there is memory for', many, { file: true }, { [sha256Hex(many)]: many }, /more values than/],
+  ])('that %s is refused, and keeps no other from being run', async (_, text, rest, bodies, why) => {
+    await write('bad', withOutcome(recorded, text, rest), bodies, watched);
+    const tested = await svc(watched, ['test']);
+    expect(tested.stdout).toMatch(/^ok +good$/m);
+    expect(tested).toMatchObject({ code: 1 });
+    expect(`${tested.stdout}${tested.stderr}`).toMatch(why);
+    expect(`${tested.stdout}${tested.stderr}`).toContain('E-RUN-078');
+    const replayed = await svc(watched, ['run', '--replay', 'tests/bad/session.zip']);
+    expect(replayed).toMatchObject({ code: 1, stderr: expect.stringContaining('error[E-RUN-078]') });
+    expect(replayed.stderr).toMatch(why);
+  });
 });
 
 /** Texts that are not hashes, places or words of the format, as something that a terminal would act on. */

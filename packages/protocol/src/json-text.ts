@@ -54,6 +54,11 @@ export class JsonShape {
     this.#deepest = deepest;
   }
 
+  /** The brackets and commas so far: about as many values as the text holds, and never more than one fewer. */
+  get values(): number {
+    return this.#values;
+  }
+
   /** The next piece of the text; of one that is no JSON the verdict says nothing. */
   add(text: string, from: number, to: number): ShapeVerdict {
     let [depth, values, inString, isEscaped] = [this.#depth, this.#values, this.#inString, this.#isEscaped];

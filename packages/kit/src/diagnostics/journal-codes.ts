@@ -42,7 +42,7 @@ export const journalCodes = {
   'E-RUN-078': {
     title: 'a session cannot be run again',
     explanation:
-      'svc run --replay needs every text of a session, which trace.capture: content or --capture content records. A journal of meta has hashes alone, and one of a session that was killed within its first moments does not say what it began with.',
+      'svc run --replay needs every text of a session, which trace.capture: content or --capture content records. A journal of meta has hashes alone, and one of a session that was killed within its first moments does not say what it began with. One that somebody made up is refused where it holds what no session has met, and any where its texts hold more than 8388608 JSON values.',
   },
   'E-RUN-079': {
     title: 'a replay has parted from its recording',

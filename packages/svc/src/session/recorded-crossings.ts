@@ -8,7 +8,7 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { InferenceRequest, Message } from '../inference/driver.ts';
 import type { JournalReader } from '../journal/journal-reader.ts';
 import type { Damage } from '../journal/journal-scan.ts';
-import { recordedJson } from '../journal/recorded-json.ts';
+import { RecordedValues } from '../journal/recorded-json.ts';
 import type { JournalRecord } from '../journal/records.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { differenceSince, type Parting } from './asked-again.ts';
@@ -43,7 +43,10 @@ export interface RecordedEnd extends Pick<
 /** The texts that a session began with. */
 export type Setup = Readonly<Record<'manifest' | 'system' | 'tools' | 'grants' | 'hooks' | 'settings', string>>;
 
-/** Reads the whole of a journal. Reads no further than to what is damaged or missing. */
+/**
+ * Reads the whole of a journal. Reads no further than to what is damaged or missing. Records that name the same text have the same value, which nobody
+ * may change. Throws an Error for one whose texts hold more values than a replay has memory for.
+ */
 export function readRecording(reader: JournalReader): Recording {
   return new RecordingReader(reader).read();
 }
@@ -82,7 +85,10 @@ class RecordingReader {
   readonly #texts = new Map<string, string>();
   readonly #requests = new Map<string, KnownRequest>();
   readonly #lists = new MessageLists();
-  readonly #messages = new Map<string, Message>();
+  readonly #values = new RecordedValues();
+  /** What is taken as text, or why it is not there: of a long one each reading would be another copy. */
+  readonly #read = new Map<string, string | MissingText>();
+  readonly #logs = new Map<string, string | null>();
   readonly #crossings: Crossing[] = [];
   readonly #ends: RecordedEnd[] = [];
   #setup: Setup | null = null;
@@ -253,7 +259,7 @@ class RecordingReader {
     const known = base === null ? null : this.#requests.get(base);
     if (known === undefined)
       throw new MissingText(`the request of ${base}, which this one extends, is not in the journal`);
-    const request = { base: known, add: add.map((sha256) => this.#message(sha256)) };
+    const request = { base: known, add: add.map((sha256) => this.#json(sha256) as Message) };
     this.#requests.set(e, request);
     const lists = this.#lists;
     const { system, tools, ...rest } = this.#fixedPart(fixed);
@@ -275,19 +281,20 @@ class RecordingReader {
     throw new MissingText(`the text ${shortened(sha256)} is no fixed part of a request`);
   }
 
-  #message(sha256: string): Message {
-    const message = this.#messages.get(sha256) ?? (this.#json(sha256) as Message);
-    this.#messages.set(sha256, message);
-    return message;
-  }
-
   #setupOf({ manifest, system, tools, grants, hooks, settings }: JournalRecord<'setup'>): Setup {
     const hashes = { manifest, system, tools, grants, hooks, settings };
     return Object.fromEntries(Object.entries(hashes).map(([key, sha256]) => [key, this.#text(sha256)])) as Setup;
   }
 
-  /** What was too long to be kept says nothing; what is no log is damage. */
   #importLog(sha256: string): string | null {
+    const known = this.#logs.get(sha256);
+    const log = known === undefined ? this.#newLog(sha256) : known;
+    this.#logs.set(sha256, log);
+    return log;
+  }
+
+  /** What was too long to be kept says nothing; what is no log is damage. */
+  #newLog(sha256: string): string | null {
     if (!this.#texts.has(sha256) && ['cut', 'not kept'].includes(this.#reader.body(sha256).kind)) return null;
     const text = this.#text(sha256);
     if (parseImportLog(text) === null) throw new MissingText(`the text ${shortened(sha256)} is no log of imports`);
@@ -299,26 +306,44 @@ class RecordingReader {
   }
 
   #json(sha256: string): unknown {
-    const json = recordedJson(this.#text(sha256));
-    if (json.kind === 'json') return json.value;
-    throw new MissingText(
-      `the text ${shortened(sha256)} is ${json.kind === 'not-json' ? 'not JSON' : 'nested too deep'}`,
-    );
+    const json = this.#values.of(sha256, () => textOrThrow(this.#reading(sha256)));
+    switch (json.kind) {
+      case 'json':
+        return json.value;
+      case 'too-many':
+        throw new Error('its texts hold more values than there is memory for');
+      case 'too-deep':
+      case 'not-json':
+        throw new MissingText(
+          `the text ${shortened(sha256)} is ${json.kind === 'not-json' ? 'not JSON' : 'nested too deep'}`,
+        );
+    }
   }
 
   #text(sha256: string): string {
+    const text = this.#read.get(sha256) ?? this.#reading(sha256);
+    this.#read.set(sha256, text);
+    return textOrThrow(text);
+  }
+
+  #reading(sha256: string): string | MissingText {
     const inline = this.#texts.get(sha256);
     if (inline !== undefined) {
       if (sha256Hex(inline) === sha256) return inline;
-      throw new MissingText(`the text ${shortened(sha256)} has another hash`);
+      return new MissingText(`the text ${shortened(sha256)} has another hash`);
     }
     const body = this.#reader.body(sha256);
     if (body.kind === 'text') return body.text;
     const why = { cut: 'was too long to be kept', 'not kept': 'was not kept' } as const;
-    throw new MissingText(
+    return new MissingText(
       `the text ${shortened(sha256)} ${body.kind === 'damaged' ? `is missing: ${body.why}` : why[body.kind]}`,
     );
   }
+}
+
+function textOrThrow(text: string | MissingText): string {
+  if (text instanceof MissingText) throw text;
+  return text;
 }
 
 function senderOf({ principal, key, traceparent }: JournalRecord<'task' | 'in'>): Sender | null {

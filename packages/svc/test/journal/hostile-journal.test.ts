@@ -6,13 +6,14 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { atOnce } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { filesOf } from '../../src/cli/trace/export.ts';
 import { partingOf } from '../../src/journal/compare-sessions.ts';
 import { JournalReader } from '../../src/journal/journal-reader.ts';
 import { encodeLine, firstChain } from '../../src/journal/record-line.ts';
 import { readRecording } from '../../src/session/recorded-crossings.ts';
-import { mebibyte, RecordedSession, taskId } from './recorded-session.ts';
+import { mebibyte, RecordedSession, roomy, taskId } from './recorded-session.ts';
 
 let root = '';
 const held: { close(): void }[] = [];
@@ -167,6 +168,32 @@ it('is read in memory that grows with its records, not with the messages of all 
   expect((last as { input: { messages: readonly unknown[] } }).input.messages).toHaveLength(8000);
   // Lists of all messages of all requests have 8 bytes for each of 32 million.
   expect(grown).toBeLessThan(160 * mebibyte);
+});
+
+it('is read with each of its texts in memory once, however many records name it', () => {
+  const tools = Array.from({ length: 3000 }, (_, index) => ({
+    name: `tool_${index}`,
+    inputSchema: { a: { b: ['x'] } },
+  }));
+  const session = new RecordedSession(root, { tools, system: 'x'.repeat(mebibyte) }).task('Go.');
+  for (let turn = 0; turn < 500; turn += 1) session.model('On.');
+  session.close();
+  globalThis.gc?.();
+  const before = process.memoryUsage().heapUsed;
+  const { crossings, missing } = readRecording(readerOf(session.folder));
+  const grown = process.memoryUsage().heapUsed - before;
+  expect(missing).toBeNull();
+  expect(crossings.filter(({ kind }) => kind === 'start')).toHaveLength(500);
+  // 500 times the prompt are 500 MiB, 500 times the tools some 250.
+  expect(grown).toBeLessThan(40 * mebibyte);
+});
+
+it('is refused where its texts hold more values than a replay has memory for, before they are made', () => {
+  const session = new RecordedSession(root, { limits: { ...roomy, maxBody: 16 * mebibyte } }).task('Go.');
+  const many = atOnce(session.journal.body(`[${'[],'.repeat(4.2 * mebibyte)}[]]`));
+  session.journal.append({ k: 'start', e: `${taskId('1')}/1/m1/t1`, port: 'tool', name: 'sh', in: many });
+  session.close();
+  expect(() => readRecording(readerOf(session.folder))).toThrow('its texts hold more values than there is memory for');
 });
 
 it('holds no value that is nested too deep to be walked', () => {

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+
+import { RecordedValues } from './recorded-json.ts';
+
+it('parses a text once, however often it is asked for', () => {
+  const values = new RecordedValues();
+  const first = values.of('a', () => '{"x":[1]}');
+  const again = values.of('a', () => {
+    throw new Error('it is asked for again');
+  });
+  expect(first).toEqual({ kind: 'json', value: { x: [1] } });
+  expect(again).toBe(first);
+});
+
+it('takes as many values as it was given in all its texts together', () => {
+  const values = new RecordedValues(6);
+  expect(values.of('a', () => '[1,2]').kind).toBe('json');
+  expect(values.of('b', () => '[1,2]').kind).toBe('json');
+  expect(values.of('c', () => '7')).toEqual({ kind: 'too-many' });
+  expect(values.of('a', () => '').kind).toBe('json');
+});
+
+it('counts nothing of what it does not parse', () => {
+  const values = new RecordedValues(3);
+  expect(values.of('deep', () => '['.repeat(1001) + ']'.repeat(1001)).kind).toBe('too-deep');
+  expect(values.of('many', () => '[1,2,3,4]')).toEqual({ kind: 'too-many' });
+  expect(values.of('few', () => '[1,2]')).toEqual({ kind: 'json', value: [1, 2] });
+});
