@@ -36,6 +36,14 @@ function inferences({ trace }: StreamedCapsule): readonly unknown[] {
     .map((line) => [line['hook_name'] ?? null, line['turn'], typeof line['task_id'], line['outcome']]);
 }
 
+/** The places at which hooks asked the model, as the journal has them (docs/journal.md "Steps"). */
+function completionsIn({ workspace, line }: StreamedCapsule): readonly string[] {
+  const journal = join(workspace.folder, '.svc', 'sessions', line.session_id, 'journal.jsonl');
+  const lines = readFileSync(journal, 'utf8').split('\n').slice(0, -1);
+  const records = lines.map((each) => JSON.parse(each) as { readonly k: string; readonly e?: string });
+  return records.flatMap(({ k, e = '' }) => (k === 'start' && e.includes('/completion/') ? [e] : []));
+}
+
 async function artifactOf(capsule: StreamedCapsule): Promise<unknown> {
   const { frames } = await (await capsule.submit('Go.')).untilClosed();
   const artifact = frames.find(({ event }) => event === 'artifact');
@@ -73,5 +81,11 @@ describe('svc:runtime/inference', { timeout: compileTimeoutMs }, () => {
     const made = inferences(capsule);
     expect(made.slice(0, 16)).toEqual(Array.from({ length: 16 }, () => ['critic', 0, 'object', 'response']));
     expect(made).toHaveLength(17);
+    await capsule.terminate();
+    expect(completionsIn(capsule).slice(0, 3)).toEqual([
+      'session/completion/critic.2',
+      'session/completion/critic.4',
+      'session/completion/critic.6',
+    ]);
   });
 });
