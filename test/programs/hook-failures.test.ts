@@ -166,6 +166,29 @@ describe('a hook that hangs when the session is to stop', { timeout: compileTime
   );
 });
 
+describe('a hook that hangs at the end of a task', { timeout: compileTimeoutMs }, () => {
+  it('keeps the next task waiting for ten seconds after a cancel, and is told of in the trace', async () => {
+    const workspace = await hookCapsule({
+      hooks: { slow: 'binding: on-task-end' },
+      orders: '[[on-task-end hang]]',
+      deadlineSecs: 300,
+      manifest: staysUp,
+      capabilities: '  limits: { deadline: 300 }\n',
+    });
+    const capsule = await capsules.from(workspace);
+    const watch = await capsule.watch();
+    const first = await capsule.send('Go.');
+    const second = await capsule.send('Go on.');
+    await watch.until(({ data }) => data['id'] === first.id && data['final'] === true);
+    await capsule.rpc('tasks/cancel', { id: first.id });
+    await watch.until(({ data }) => data['id'] === second.id && data['final'] === true);
+    expect(hookErrors(capsule.trace)).toEqual(['slow on-task-end: it did not answer within 10 s of the cancel']);
+    await capsule.terminate();
+    const replayed = await new SvcProcess(workspace, ['run', '--replay']).ended;
+    expect(replayed).toMatchObject({ code: 0, stdout: expect.stringContaining('the same but for ids and times') });
+  });
+});
+
 describe('a hook that hangs while a session is staged', { timeout: compileTimeoutMs }, () => {
   it('keeps a signal waiting no longer than its part of the time', async () => {
     const workspace = await hookCapsule({

@@ -1,7 +1,7 @@
 /** Tells async hooks of events while the session goes on. */
 
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { Hook } from './hook.ts';
+import { type Hook, underSignals } from './hook.ts';
 import { judged, type AskDeps, type AskedEvent } from './blocking-hooks.ts';
 import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 
@@ -32,9 +32,10 @@ export class AsyncHooks {
   }
 
   /** Resolves once every hook that is bound to the event has it in its queue, at once unless one is full. */
-  async tell({ event, argument, taskId, canceled }: AskedEvent): Promise<void> {
+  async tell({ event, argument, taskId, canceled, grace }: AskedEvent): Promise<void> {
     const { budget } = this.#deps;
-    await budget.during(() => this.#queue({ event, taskId, argument }, canceled ?? budget.signal));
+    const ends = [canceled ?? budget.signal, grace].filter((signal) => signal instanceof AbortSignal);
+    await budget.during(() => underSignals(ends, (until) => this.#queue({ event, taskId, argument }, until)));
   }
 
   async #queue(event: QueuedEvent, until: AbortSignal): Promise<void> {

@@ -14,6 +14,8 @@ export interface AskedEvent {
   readonly taskId: string | null;
   /** Aborted when nobody waits for an answer any more; null when only the end of the session's time ends the waiting. */
   readonly canceled: AbortSignal | null;
+  /** Aborted when the time is over that a cancel leaves to the hooks; absent where it leaves none. */
+  readonly grace?: AbortSignal;
 }
 
 export type Asked =
@@ -51,16 +53,41 @@ export async function* askInOrder(hooks: readonly Hook[], asked: AskedEvent, dep
   }
 }
 
-async function ask(hook: Hook, { event, argument, taskId, canceled }: AskedEvent, deps: AskDeps): Promise<Asked> {
+async function ask(hook: Hook, asked: AskedEvent, deps: AskDeps): Promise<Asked> {
+  const { event, argument, taskId, canceled, grace } = asked;
   const { budget, call, reports, surroundings } = deps;
-  const signals = canceled === null ? [budget.signal] : [budget.signal, canceled];
+  const signals = [budget.signal, canceled, grace].filter((signal) => signal instanceof AbortSignal);
   const reply = await budget.during(() => call(hook, { event, argument: argument(), taskId, signals }, surroundings));
   if (reply.kind === 'stopped' && canceled?.aborted === true) return { hook, kind: 'canceled' };
   if (reply.kind === 'trapped') reports.trapped();
-  const answer = judged(hook, event, reply);
+  const isLate = reply.kind === 'stopped' && grace?.aborted === true && !budget.signal.aborted;
+  const answer = isLate ? lateAfterCancel : judged(hook, event, reply);
   if (answer.kind !== 'error') return { hook, kind: 'answered', outcome: answer };
   reports.failed(hook.name, event, answer.error);
   return { hook, kind: 'failed', error: answer.error };
+}
+
+/** What hooks have together from the cancel on where they hear of a canceled task (docs/hooks.md "When a hook fails"). */
+const cancelGraceMs = 10_000;
+const lateAfterCancel: HookAnswer = {
+  kind: 'error',
+  error: `it did not answer within ${cancelGraceMs / 1000} s of the cancel`,
+};
+
+/** Runs from the moment on at which `canceled` is aborted; `signal` is aborted when it is over. Nothing is left of it after `end`. */
+export function graceAfter(canceled: AbortSignal, timer: HookTimer): { readonly signal: AbortSignal; end(): void } {
+  const over = new AbortController();
+  let takeBack = (): void => {};
+  const begin = (): void => {
+    takeBack = timer('hooks/cancel', cancelGraceMs, () => over.abort());
+  };
+  if (canceled.aborted) begin();
+  else canceled.addEventListener('abort', begin, { once: true });
+  const end = (): void => {
+    canceled.removeEventListener('abort', begin);
+    takeBack();
+  };
+  return { signal: over.signal, end };
 }
 
 /** What a reply comes to at its event, held to what the hook declares to commit (docs/hooks.md "What a hook declares"). */

@@ -13,6 +13,7 @@ import {
   type AskDeps,
   type AskedEvent,
   type EndBudget,
+  graceAfter,
   type HookTimer,
 } from './blocking-hooks.ts';
 import { DriverTrap, type CallHook, type Complete, type Hook } from './hook.ts';
@@ -160,16 +161,22 @@ export class HookSet implements CapsuleHooks {
     return { kind: isAsked ? 'unchanged' : 'nobody' };
   }
 
-  /** Every hook is asked, also of a canceled task; those that reopen it speak together. */
+  /** Every hook is asked, also of a canceled task; those that reopen it speak together. After a cancel they have a short time to answer. */
   async taskEnded(task: HookedTask, end: TaskEnd): Promise<TaskEndVerdict> {
     this.#artifacts.forget(task.id);
     const event = 'on-task-end';
     const feedback: string[] = [];
     const argument = (): object => this.#events.taskEnd(task, end);
-    for await (const answer of this.#asked({ event, argument, taskId: task.id, canceled: null })) {
-      if (answer.kind !== 'answered' || answer.outcome.kind !== 'reopen-task') continue;
-      this.#committed.set(event, answer.hook.name);
-      feedback.push(answer.outcome.feedback);
+    const grace = graceAfter(task.signal, this.#deps.timer);
+    try {
+      const asked = { event, argument, taskId: task.id, canceled: null, grace: grace.signal } as const;
+      for await (const answer of this.#asked(asked)) {
+        if (answer.kind !== 'answered' || answer.outcome.kind !== 'reopen-task') continue;
+        this.#committed.set(event, answer.hook.name);
+        feedback.push(answer.outcome.feedback);
+      }
+    } finally {
+      grace.end();
     }
     return feedback.length === 0 ? { kind: 'accepted' } : { kind: 'reopen', feedback: feedback.join('\n\n') };
   }
