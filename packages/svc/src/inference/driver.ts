@@ -163,11 +163,13 @@ type Verdict =
   /** At least one call, in the order the model made them. */
   | { readonly kind: 'calls'; readonly calls: readonly ToolCallBlock[] }
   /** The response was read but is wrong; `error` is the sentence for `out/result.txt`. */
-  | Extract<DriverFailure, { kind: 'failed' }>;
+  | Failed;
+
+type Failed = Extract<DriverFailure, { kind: 'failed' }>;
 
 /** How many calls one response may make. No model makes so many, and each is a frame and a line of the trace. */
 const mostCalls = 1_024;
-/** How many characters the id and the name of a call may have: frame, trace and conversation repeat them. */
+/** How many characters the id and the name of a call may have, and a stop reason: frame, trace and conversation repeat them. */
 const longestName = 4_096;
 /** In characters: it comes with each request that follows. */
 const longestContinuationId = 64 * 1024;
@@ -177,9 +179,8 @@ const longestContinuationId = 64 * 1024;
  * that is meant.
  */
 export function judgeResponse(response: InferenceResponse): Verdict {
-  if ((response.continuationId?.length ?? 0) > longestContinuationId) {
-    return failed(`gave a continuation id of more than ${longestContinuationId} characters`);
-  }
+  const oversize = judgeSize(response);
+  if (oversize !== null) return oversize;
   switch (response.stopReason) {
     case 'end_turn':
     case 'max_tokens':
@@ -189,8 +190,22 @@ export function judgeResponse(response: InferenceResponse): Verdict {
     case 'error':
       return { kind: 'failed', error: response.error || 'the driver reported an error without a text' };
     default:
-      return failed(`gave an unknown stop reason: ${shown(response.stopReason)}`);
+      return unknownStop(response.stopReason);
   }
+}
+
+/** What is wrong with a response of which a part is longer than any that is meant; null for every other, whatever its stop reason. */
+export function judgeSize({ content, continuationId, stopReason }: InferenceResponse): Failed | null {
+  if ((continuationId?.length ?? 0) > longestContinuationId) {
+    return failed(`gave a continuation id of more than ${longestContinuationId} characters`);
+  }
+  if (stopReason.length > longestName) return unknownStop(stopReason);
+  const calls = content.filter((block) => block.type === 'tool_call');
+  if (calls.length > mostCalls) return failed(`gave more than ${mostCalls} tool calls at once`);
+  if (calls.some(({ id, name }) => id.length > longestName || name.length > longestName)) {
+    return failed(`gave a tool call with an id or a name of more than ${longestName} characters`);
+  }
+  return null;
 }
 
 function replyOf(content: readonly ContentBlock[]): string {
@@ -200,17 +215,13 @@ function replyOf(content: readonly ContentBlock[]): string {
 function judgeCalls(content: readonly ContentBlock[]): Verdict {
   const calls = content.filter((block) => block.type === 'tool_call');
   if (calls.length === 0) return failed('announced a tool call and gave none');
-  if (calls.length > mostCalls) return failed(`gave more than ${mostCalls} tool calls at once`);
-  if (calls.some(({ id, name }) => id.length > longestName || name.length > longestName)) {
-    return failed(`gave a tool call with an id or a name of more than ${longestName} characters`);
-  }
   return { kind: 'calls', calls };
 }
 
-function failed(what: string): Verdict {
-  return { kind: 'failed', error: `the driver ${what}` };
+function unknownStop(reason: string): Failed {
+  return failed(`gave an unknown stop reason: ${JSON.stringify(shortened(reason, 100))}`);
 }
 
-function shown(reason: string): string {
-  return JSON.stringify(shortened(reason, 100));
+function failed(what: string): Failed {
+  return { kind: 'failed', error: `the driver ${what}` };
 }

@@ -2,13 +2,14 @@
 
 import type { CallHook, CompletionAsker, CompletionRequest } from '../hooks/hook.ts';
 import { usageOf } from '../inference/spend-meter.ts';
-import type {
-  Driver,
-  DriverOutcome,
-  InferenceCall,
-  InferenceRequest,
-  ToolCallBlock,
-  ToolAnswer,
+import {
+  type Driver,
+  type DriverOutcome,
+  type InferenceCall,
+  type InferenceRequest,
+  judgeSize,
+  type ToolAnswer,
+  type ToolCallBlock,
 } from '../inference/driver.ts';
 import type { RunCapsuleStep } from '../tools/plan/capsule-step.ts';
 import type { InputAnswer, Tool, ToolCallContext, ToolKind } from '../tools/tool.ts';
@@ -41,10 +42,16 @@ export function gatedDriver(driver: Driver, gate: Gate): Driver {
   };
 }
 
-/** An estimate of the tokens is part of the answer: what is recorded of it has other lengths where secrets were taken out. */
+/**
+ * What crosses of an outcome: journal, trace and hooks are not given an answer of a size that no model means. An estimate of the tokens is part of
+ * the answer: what is recorded of it has other lengths where secrets were taken out.
+ */
 function counted(request: InferenceRequest, outcome: DriverOutcome): DriverOutcome {
-  if (outcome.kind !== 'response' || outcome.response.usage !== undefined) return outcome;
+  if (outcome.kind !== 'response') return outcome;
   const { response } = outcome;
+  const oversize = judgeSize(response);
+  if (oversize !== null) return oversize;
+  if (response.usage !== undefined) return outcome;
   return { kind: 'response', response: { ...response, usage: usageOf(request, response) } };
 }
 
