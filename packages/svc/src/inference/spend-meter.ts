@@ -18,7 +18,7 @@ export class SpendMeter {
   }
 
   get #spent(): number {
-    return this.#used.inputTokens + this.#used.outputTokens;
+    return addedTokens(this.#used.inputTokens, this.#used.outputTokens);
   }
 
   /** Refuses a call that could pass the ceiling: its input as estimated and its output at its longest. */
@@ -49,9 +49,14 @@ export class SpendMeter {
 
 export function addedUsage(one: Usage, other: Usage): Usage {
   return {
-    inputTokens: one.inputTokens + other.inputTokens,
-    outputTokens: one.outputTokens + other.outputTokens,
+    inputTokens: addedTokens(one.inputTokens, other.inputTokens),
+    outputTokens: addedTokens(one.outputTokens, other.outputTokens),
   };
+}
+
+/** Counts of tokens in all. Journal and trace take no number beyond 2^53-1, which a provider may report of each. */
+export function addedTokens(...counts: readonly number[]): number {
+  return counts.reduce((sum, count) => Math.min(sum + count, Number.MAX_SAFE_INTEGER), 0);
 }
 
 /** What the provider reported of a call, else an estimate by length. */

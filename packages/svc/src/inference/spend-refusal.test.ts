@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { refusalSentence } from './spend-meter.ts';
+import type { InferenceRequest } from './driver.ts';
+import { addedTokens, refusalSentence, SpendMeter } from './spend-meter.ts';
 
 describe('a refused call', () => {
   it('tells what is spent and what it may need', () => {
@@ -13,5 +14,20 @@ describe('a refused call', () => {
     expect(refusalSentence({ ceiling: 100, spent: 20, held: 40, estimate: 50 }, 'the call')).toBe(
       'spend ceiling reached: 20 of 100 session tokens used, 40 set aside for calls under way, the call may need 50',
     );
+  });
+});
+
+describe('the tokens of a session', () => {
+  it('are added up to no more than a record of them can hold', () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const request: InferenceRequest = { model: 'm', system: '', messages: [], tools: [], maxTokens: 100 };
+    const response = { content: [], stopReason: 'end_turn', usage: { inputTokens: most, outputTokens: most } };
+    const meter = new SpendMeter(1_000);
+    meter.record(request, response);
+    meter.record(request, response);
+    expect(meter.used).toEqual({ inputTokens: most, outputTokens: most });
+    expect(meter.check(request)).toMatchObject({ ceiling: 1_000, spent: most });
+    expect(addedTokens(most, 1, most)).toBe(9_007_199_254_740_991);
+    expect(addedTokens(1, 2, 3)).toBe(6);
   });
 });

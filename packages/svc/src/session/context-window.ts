@@ -1,7 +1,7 @@
 /** Knows how long a conversation is, and when it nears what its model can take. */
 
 import type { InferenceRequest, Message, Usage, ContentBlock } from '../inference/driver.ts';
-import { estimateRequest, estimateTokens } from '../inference/spend-meter.ts';
+import { addedTokens, estimateRequest, estimateTokens } from '../inference/spend-meter.ts';
 
 export interface ContextLimit {
   /** `inference.context.max_tokens`; null when the manifest names none, and then nothing is ever compacted. */
@@ -33,7 +33,7 @@ export class ContextWindow {
 
   /** Takes the provider's count of a call; `messages` is the conversation with the response. */
   measured(messages: readonly Message[], { inputTokens, outputTokens }: Usage): void {
-    this.#measured = { messages: messages.length, tokens: inputTokens + outputTokens };
+    this.#measured = { messages: messages.length, tokens: addedTokens(inputTokens, outputTokens) };
   }
 
   /** Why the conversation is to be compacted before this request; null while there is room (docs/manifest.md "Keys"). */
@@ -49,7 +49,7 @@ export class ContextWindow {
     if (this.#measured === null) return byLength;
     const added = request.messages.slice(this.#measured.messages);
     // A provider that counts nothing, or a cached part of it, must not hide how long the text is.
-    return Math.max(this.#measured.tokens + estimateTokens(added), byLength);
+    return Math.max(addedTokens(this.#measured.tokens, estimateTokens(added)), byLength);
   }
 }
 

@@ -51,6 +51,19 @@ describe('a line of claude', () => {
     ]);
   });
 
+  it('adds counts up to no more than a record can hold', () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const usage = {
+      input_tokens: most,
+      cache_creation_input_tokens: most,
+      cache_read_input_tokens: most,
+      output_tokens: most,
+    };
+    expect(decode({ ...result, usage })).toMatchObject([
+      { response: { usage: { inputTokens: 9_007_199_254_740_991, outputTokens: 9_007_199_254_740_991 } } },
+    ]);
+  });
+
   it.each([
     [{ ...result, is_error: true, result: 'No.' }, 'claude failed: No.'],
     [{ ...result, is_error: true, result: '', errors: ['a', 'b'] }, 'claude failed: a; b'],

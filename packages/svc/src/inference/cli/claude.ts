@@ -7,6 +7,7 @@ import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import { listOf } from '@svc/kit/bounded-lists.ts';
 import type { ReportedUsage } from '../driver.ts';
 import { describeFirst } from '../driver-lines.ts';
+import { addedTokens } from '../spend-meter.ts';
 
 /** Long enough for any tool: how long a call may take is the capsule's to say. */
 const toolTimeoutMs = String(24 * 60 * 60 * 1000);
@@ -256,7 +257,7 @@ function usageOf(usage: LineOf<'result'>['usage']): ReportedUsage | null {
   if (!usage) return null;
   const { cache_creation_input_tokens: written, cache_read_input_tokens: read } = usage;
   return {
-    inputTokens: usage.input_tokens + (written ?? 0) + (read ?? 0),
+    inputTokens: addedTokens(usage.input_tokens, written ?? 0, read ?? 0),
     outputTokens: usage.output_tokens,
     ...(typeof read === 'number' ? { cacheReadTokens: read } : {}),
     ...(typeof written === 'number' ? { cacheWriteTokens: written } : {}),
