@@ -66,11 +66,19 @@ export function conversationLength(messages: readonly Message[]): number {
 function messageLength(message: Message): number {
   const known = lengths.get(message);
   if (known !== undefined) return known;
-  const length = message.content.reduce((sum, block) => sum + blockLength(block), 0);
+  const ofCall = message.role === 'tool' ? message.toolCallId.length : 0;
+  const length = message.content.reduce((sum, block) => sum + blockLength(block), ofCall);
   lengths.set(message, length);
   return length;
 }
 
 function blockLength(block: ContentBlock): number {
-  return block.type === 'tool_call' ? JSON.stringify(block.input ?? null).length : block.text.length;
+  switch (block.type) {
+    case 'text':
+      return block.text.length;
+    case 'thinking':
+      return block.text.length + (block.signature?.length ?? 0);
+    case 'tool_call':
+      return block.id.length + block.name.length + JSON.stringify(block.input ?? null).length;
+  }
 }

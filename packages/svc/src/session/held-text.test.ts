@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { calls, says } from '../../../../test/support/fake-driver.ts';
+import type { InferenceResponse } from '../inference/driver.ts';
+import { conversationLength } from './context-window.ts';
 import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
 
 const mebi = 1024 * 1024;
@@ -21,6 +23,33 @@ describe('what a session holds of texts that others chose', () => {
     expect(fixture.results).toEqual([
       'error: the conversation holds more than 33554432 characters, which no model takes',
     ]);
+  });
+
+  it('counts the signatures of thinking and the ids and names of calls among them', async () => {
+    const signed = (turn: number): InferenceResponse => ({
+      ...calls(['note', {}]),
+      content: [
+        { type: 'thinking', text: '', signature: 's'.repeat(10 * mebi) },
+        { type: 'tool_call', id: `${turn}`, name: 'note', input: {} },
+      ],
+    });
+    let called = 0;
+    const note = fakeTool('note', async () => {
+      called += 1;
+      return passed('');
+    });
+    const turns = Array.from({ length: 6 }, (_, turn) => signed(turn));
+    const fixture = new SessionFixture({ turns, tools: [note] });
+    fixture.session.board.submit(userTask);
+    expect(await fixture.session.run()).toMatchObject({ status: 'failed' });
+    expect(called).toBe(3);
+    const call = { type: 'tool_call', id: 'id', name: 'name', input: {} } as const;
+    expect(
+      conversationLength([
+        { role: 'assistant', content: [call] },
+        { role: 'tool', toolCallId: 'id', isError: false, content: [{ type: 'text', text: 'text' }] },
+      ]),
+    ).toBe(14);
   });
 
   it('rejects a message when those that wait hold 64 Mi characters, whatever queue_depth is', () => {
