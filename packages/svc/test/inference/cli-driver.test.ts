@@ -365,6 +365,20 @@ describe('inference.max_turns', () => {
   });
 });
 
+it('ends a program that goes on calling while 64 of its calls wait', async () => {
+  const burst: StandInStep = { call: Array.from({ length: 130 }, () => ['count', {}]) };
+  const call = recordingCall({
+    callTool: async () => {
+      await started[0]?.ended;
+      return { content: '42', isError: false };
+    },
+  });
+  expect(await infer(driver('claude'), [user(doing(burst))], call)).toEqual({
+    kind: 'failed',
+    error: 'claude goes on although too many of its calls wait',
+  });
+});
+
 it('lets a program call several tools at once, one carried out after the other', async () => {
   let running = 0;
   const most: number[] = [];

@@ -160,7 +160,7 @@ class CliDriverTask implements DriverTask {
       callTool: call.callTool,
       mostCalls: dialect.boundsTurns ? null : maxTurns,
       onFault: () => this.#run?.fail('the call was broken off'),
-      onStubborn: () => this.#run?.fail(`${name} goes on although inference.max_turns is used up`),
+      onStubborn: (why) => this.#run?.fail(`${name} goes on although ${why}`),
     });
     const offer = service.tools.offer(tools);
     const hasTools = request.tools.length > 0;

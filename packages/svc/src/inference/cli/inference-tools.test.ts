@@ -18,7 +18,7 @@ function open(over: Partial<InferenceToolsOptions> = {}) {
     callTool: ({ id, input }) => new Promise((answer, fail) => waiting.push({ id, input, answer, fail })),
     mostCalls: null,
     onFault: (reason) => told.push(reason),
-    onStubborn: () => told.push('stubborn'),
+    onStubborn: (why) => told.push(why),
     ...over,
   });
   return { tools, waiting, told };
@@ -77,6 +77,55 @@ describe('the calls of an inference', () => {
     expect(await tools.call(call)).toEqual({ content, isError: true });
     expect(told).toEqual([]);
     await tools.call(call);
-    expect(told).toEqual(['stubborn']);
+    expect(told).toEqual(['inference.max_turns is used up']);
+  });
+
+  const tooMany = {
+    content: 'not carried out: too many calls wait for others. Make it again once those are answered.',
+    isError: true,
+  };
+
+  it('wait in a number of at most 64, and end a program that does not heed it', async () => {
+    const { tools, told, waiting } = open();
+    const answers = Array.from({ length: 65 }, () => tools.call(call));
+    for (let refused = 0; refused < 64; refused += 1) expect(await tools.call(call)).toEqual(tooMany);
+    expect(told).toEqual([]);
+    expect(await tools.call(call)).toEqual(tooMany);
+    expect(told).toEqual(['too many of its calls wait']);
+    waiting[0]?.answer(fine);
+    expect(await answers[0]).toEqual(fine);
+    const taken = tools.call(call);
+    expect(await tools.call(call)).toEqual(tooMany);
+    for (let next = 1; next <= 65; next += 1) {
+      await expect.poll(() => waiting.length).toBe(next + 1);
+      waiting[next]?.answer(fine);
+    }
+    expect(await taken).toEqual(fine);
+  });
+
+  it.each([
+    ['texts', { text: 'x'.repeat(15 * 1024 * 1024) }],
+    ['keys', { ['x'.repeat(15 * 1024 * 1024)]: 1 }],
+    ['values', { list: Array.from({ length: 480 * 1024 }, () => []) }],
+  ])('hold 32 Mi characters of %s while they wait, or one call of any size', async (_, input) => {
+    const { tools, waiting } = open();
+    const answers = [1, 2, 3].map(() => tools.call({ name: 'count', input }));
+    expect(await answers[2]).toEqual(tooMany);
+    expect(await Promise.race([answers[1], 'waits'])).toBe('waits');
+    await expect.poll(() => waiting.length).toBe(1);
+    waiting[0]?.answer(fine);
+    await answers[0];
+    const again = tools.call({ name: 'count', input });
+    expect(await Promise.race([again, 'waits'])).toBe('waits');
+    await expect.poll(() => waiting.length).toBe(2);
+    waiting[1]?.answer(fine);
+    await answers[1];
+    await expect.poll(() => waiting.length).toBe(3);
+    waiting[2]?.answer(fine);
+    await again;
+    const lone = tools.call({ name: 'count', input: [input, input, input, input] });
+    await expect.poll(() => waiting.length).toBe(4);
+    waiting[3]?.answer(fine);
+    expect(await lone).toEqual(fine);
   });
 });

@@ -144,15 +144,27 @@ export interface InferenceToolsOptions {
   readonly mostCalls: number | null;
   /** Called once with what ends the inference: a cancel, or a failure of the runtime itself. */
   readonly onFault: (reason: unknown) => void;
-  /** Called when a program goes on calling after it was told that its calls are used up. */
-  readonly onStubborn: () => void;
+  /** Called when a program goes on calling after it was told that its calls are used up, or that too many wait; `why` is a clause. */
+  readonly onStubborn: (why: string) => void;
 }
 
-/** Calls of one inference, each carried out after the one before, whatever the program does at once. */
+/** How many calls of one inference may wait, and what they may hold in all: answers are event streams, so that no room for bodies is theirs. */
+const mostWaiting = 64;
+const mostHeld = 32 * 1024 * 1024;
+
+/**
+ * Calls of one inference, each carried out after the one before, whatever the program does at once. One that would make those that wait too many
+ * is answered with an error.
+ */
 export class InferenceTools implements OfferedTools {
   readonly definitions: readonly ToolDefinition[];
   readonly #options: InferenceToolsOptions;
   #made = 0;
+  /** Under way, too. */
+  #waiting = 0;
+  #held = 0;
+  /** Since a call was last taken. */
+  #refused = 0;
   #last: Promise<unknown> = Promise.resolve();
   #isOver = false;
   #fault: { readonly reason: unknown } | null = null;
@@ -172,10 +184,28 @@ export class InferenceTools implements OfferedTools {
     if (this.#isOver) return Promise.resolve(late);
     const { mostCalls } = this.#options;
     if (mostCalls !== null && this.#made > mostCalls) {
-      if (this.#made > 2 * mostCalls) this.#options.onStubborn();
+      if (this.#made > 2 * mostCalls) this.#options.onStubborn('inference.max_turns is used up');
       return Promise.resolve(usedUp(mostCalls));
     }
-    const answer = this.#last.then(() => this.#carryOut(request));
+    const weight = weightOf(request);
+    if (this.#waiting > mostWaiting || (this.#waiting > 0 && this.#held + weight > mostHeld)) {
+      this.#refused += 1;
+      if (this.#refused > mostWaiting) this.#options.onStubborn('too many of its calls wait');
+      return Promise.resolve(tooMany);
+    }
+    this.#refused = 0;
+    return this.#queue(request, weight);
+  }
+
+  #queue(request: OfferedCall, weight: number): Promise<ToolAnswer> {
+    this.#waiting += 1;
+    this.#held += weight;
+    const answer = this.#last
+      .then(() => this.#carryOut(request))
+      .finally(() => {
+        this.#waiting -= 1;
+        this.#held -= weight;
+      });
     this.#last = answer.catch(() => {});
     return answer;
   }
@@ -203,7 +233,34 @@ export class InferenceTools implements OfferedTools {
 
 const late: ToolAnswer = { content: 'the task is over: nothing is carried out any more', isError: true };
 
+const tooMany: ToolAnswer = {
+  content: 'not carried out: too many calls wait for others. Make it again once those are answered.',
+  isError: true,
+};
+
 function usedUp(mostCalls: number): ToolAnswer {
   const content = `not carried out: the ${mostCalls} turns of this task are used up. Answer with what is known.`;
   return { content, isError: true };
+}
+
+/** What a value takes beside its characters, in characters. */
+const valueWeight = 32;
+
+/** What a call holds, in characters; of one that holds more than may wait, no more than that is counted. */
+function weightOf({ name, input }: OfferedCall): number {
+  let weight = name.length;
+  // A program may nest deeper than functions can call themselves.
+  const left: unknown[] = [input];
+  while (left.length > 0 && weight <= mostHeld) {
+    const value = left.pop();
+    weight += valueWeight;
+    if (typeof value === 'string') weight += value.length;
+    if (typeof value !== 'object' || value === null) continue;
+    const entries = Array.isArray(value) ? null : Object.keys(value);
+    const values: readonly unknown[] = Object.values(value);
+    weight += entries?.reduce((sum, key) => sum + key.length, 0) ?? 0;
+    if (weight + values.length * valueWeight > mostHeld) return mostHeld + 1;
+    for (const each of values) left.push(each);
+  }
+  return weight;
 }
