@@ -1,10 +1,23 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { message, rpc, startCapsule, svc, type RunLine, type SvcProcess } from '../support/svc-process.ts';
+import {
+  classWarning,
+  message,
+  rpc,
+  startCapsule,
+  svc,
+  type RunLine,
+  type SvcProcess,
+} from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
+
+const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
+/** Options of `unshare` for a space of processes of one's own; an ordinary user needs one of users as well. */
+const elsewhere: readonly string[] = [process.getuid?.() === 0 ? '-pf' : '-rpf', '--kill-child', '--mount-proc'];
 
 const workspaces: Workspace[] = [];
 
@@ -166,6 +179,34 @@ describe('threaded conversations with --workdir', () => {
     );
     await end(running, 'SIGTERM');
     await end(await start(workspace), 'SIGTERM');
+  });
+
+  it('are refused to a session of another container too, which leaves the record of the first alone (skipped without namespaces)', async (context) => {
+    context.skip(spawnSync('unshare', elsewhere.concat('true')).status !== 0, 'needs a namespace of processes');
+    const workspace = capsule();
+    const running = await start(workspace);
+    const records = join(workspace.home, '.svc/running');
+    const listed = readdirSync(records);
+    expect(listed).toHaveLength(1);
+    const svcElsewhere = (...args: readonly string[]) =>
+      spawnSync('unshare', [...elsewhere, process.execPath, program, ...args], {
+        cwd: workspace.folder,
+        env: { PATH: process.env['PATH'], HOME: workspace.home, SVC_CONTAINMENT_CEILING: 'advisory' },
+        encoding: 'utf8',
+        timeout: 25_000,
+        killSignal: 'SIGKILL',
+      });
+    const { status, stdout, stderr } = svcElsewhere('run', '--workdir', join(workspace.folder, 'work'));
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr.replace(classWarning, '')).toBe(
+      `error[E-RUN-033]: session ${running.line.session_id} (process ${running.line.pid}) works in ${running.line.workdir} already\n` +
+        'hint: it is of another container or machine, or of before this one was last started: stop it there, wait 5 minutes where it has ended, or give this one a workdir of its own\n',
+    );
+    expect(svcElsewhere('ps').stderr).toBe('no capsule is running\n');
+    expect(readdirSync(records)).toEqual(listed);
+    expect((await svc(workspace, ['ps'])).stdout).toContain(running.line.session_id);
+    await end(running, 'SIGTERM');
+    expect(readdirSync(records)).toEqual([]);
   });
 
   it('that are damaged fail the task of their context, by name, and no other', async () => {

@@ -69,7 +69,7 @@ export const runCodes = {
   'E-RUN-033': {
     title: 'another session has the conversations of this workdir',
     explanation:
-      'Threaded conversations belong to the workdir given with --workdir, and one session of a capsule at a time has them. Stop the other session, or give this one a workdir of its own.',
+      'Threaded conversations belong to the workdir given with --workdir, and one session of a capsule at a time has them. Stop the other session, or give this one a workdir of its own. A session of another container, or of before the machine was last started, keeps them for five minutes after it was killed.',
   },
   'E-RUN-036': {
     title: 'an MCP server did not tell its tools',

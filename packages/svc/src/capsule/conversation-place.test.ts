@@ -1,18 +1,30 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { openConversationPlace, type ConversationPlace } from './conversation-place.ts';
 import { processStart } from '@svc/kit/process-stat.ts';
 
 let root: string;
+let clock: FakeClock;
 
 beforeEach(() => {
+  clock = new FakeClock();
   root = mkdtempSync(join(tmpdir(), 'svc-places-'));
 });
 
@@ -30,7 +42,7 @@ interface Choice {
 }
 
 function open(sessionId: SessionId, { capsule = 'demo', workdir = '/work', thread }: Choice = {}): ConversationPlace {
-  return openConversationPlace({ root, capsule, workdir, thread, sessionId });
+  return openConversationPlace({ root, capsule, workdir, thread, sessionId }, clock);
 }
 
 describe('the place of a capsule’s conversations', () => {
@@ -91,6 +103,43 @@ describe('the place of a capsule’s conversations', () => {
       JSON.stringify({ session_id: first, pid: process.pid, process_start: '1' }),
     );
     expect(readdirSync(open(second).directory)).toEqual([`${second}.holder`]);
+  });
+
+  it('is held by a process that cannot be looked up here as long as its holder is touched', () => {
+    const place = open(first);
+    place.release();
+    const path = join(place.directory, `${first}.holder`);
+    const holder = { session_id: first, pid: 2 ** 22 + 1, process_start: '1', boot: 'another machine', pid_space: 'p' };
+    writeFileSync(path, JSON.stringify(holder));
+    const touched = clock.now();
+    utimesSync(path, touched / 1000, touched / 1000);
+    clock.advance(299_000);
+    expect(() => open(second)).toThrow(
+      expect.objectContaining({ code: 'E-RUN-033', hint: expect.stringMatching(/^it is of another container/) }),
+    );
+    expect(readdirSync(place.directory)).toEqual([`${first}.holder`]);
+    clock.advance(1_000);
+    open(second);
+    expect(readdirSync(place.directory)).toEqual([`${second}.holder`]);
+  });
+
+  it('is touched each minute as long as it is held', () => {
+    const { directory, release } = open(first);
+    const path = join(directory, `${first}.holder`);
+    const before = clock.now();
+    for (let minutes = 1; minutes <= 3; minutes += 1) {
+      clock.advance(60_000);
+      expect(statSync(path).mtimeMs).toBe(before + minutes * 60_000);
+    }
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
+      boot: expect.anything(),
+      pid_space: expect.stringMatching(/^pid:/),
+    });
+    release();
+    writeFileSync(path, '');
+    utimesSync(path, 1, 1);
+    clock.advance(600_000);
+    expect(statSync(path).mtimeMs).toBe(1000);
   });
 
   it('is not held by a file that says nothing', () => {

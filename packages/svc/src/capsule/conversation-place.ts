@@ -1,17 +1,19 @@
 /** Keeps the conversations of a session in a directory that it holds alone, or in memory. */
 
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
+import type { Clock } from '@svc/kit/clock.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { isOfHere, keepTouched, mayRun, type Touches, thisProcess } from './recorded-process.ts';
 import { removeIfPossible } from './running-record.ts';
-import { isAlive, processStart } from '@svc/kit/process-stat.ts';
 import type { Conversations } from '../session/conversations.ts';
 import type { OpenSessionRequest } from './open-session.ts';
 import type { SessionDirectories } from './session-directories.ts';
@@ -33,11 +35,17 @@ export interface ConversationPlace {
   readonly release: () => void;
 }
 
+/** Who starts a session again after a crash of the machine waits for this. */
+const touches: Touches = { eachMs: 60_000, longestSilenceMs: 5 * 60_000 };
+
 /**
  * Makes `.svc/conversations/<hash of the workdir>/<capsule>/`, owner-only, and takes it for this session. `E-RUN-033` when another
  * one that lives has it, `E-IO-001` when the file system refuses.
  */
-export function openConversationPlace(request: ConversationPlaceRequest): ConversationPlace {
+export function openConversationPlace(
+  request: ConversationPlaceRequest,
+  clock: Pick<Clock, 'now' | 'after'>,
+): ConversationPlace {
   const { root, capsule, workdir, thread, sessionId } = request;
   // No path holds a NUL.
   const key = sha256Hex(thread === undefined ? workdir : `${workdir}\0${thread}`);
@@ -45,26 +53,37 @@ export function openConversationPlace(request: ConversationPlaceRequest): Conver
   try {
     makeDirectories(directory, 0o700);
     const holder = announce(directory, sessionId);
-    const release = (): void => removeIfPossible(holder);
-    const other = otherHolder(directory, sessionId);
-    if (other === null) return { directory, release };
-    release();
-    throw new Diagnostic(
-      'E-RUN-033',
-      `session ${other.session_id} (process ${other.pid}) works in ${workdir} already`,
-      {
-        hint: `stop it with svc stop ${other.session_id}, or give this one a workdir of its own`,
-      },
-    );
+    const other = otherHolder(directory, sessionId, clock.now());
+    if (other !== null) {
+      removeIfPossible(holder);
+      throw isTaken(other, workdir);
+    }
+    const stopTouching = keepTouched(holder, clock, touches);
+    const release = (): void => {
+      stopTouching();
+      removeIfPossible(holder);
+    };
+    return { directory, release };
   } catch (error) {
     throw ioFault(error, `the directory ${directory} of conversations cannot be used`);
   }
+}
+
+function isTaken(other: Holder, workdir: string): Diagnostic {
+  const message = `session ${other.session_id} (process ${other.pid}) works in ${workdir} already`;
+  const otherwise = 'or give this one a workdir of its own';
+  const hint = isOfHere(other)
+    ? `stop it with svc stop ${other.session_id}, ${otherwise}`
+    : `it is of another container or machine, or of before this one was last started: stop it there, wait 5 minutes where it has ended, ${otherwise}`;
+  return new Diagnostic('E-RUN-033', message, { hint });
 }
 
 const holderShape = z.object({
   session_id: z.string(),
   pid: z.int().check(z.gte(1)),
   process_start: z.nullable(z.string()),
+  boot: z.nullish(z.string()),
+  pid_space: z.nullish(z.string()),
 });
 
 type Holder = z.infer<typeof holderShape>;
@@ -76,27 +95,28 @@ const holderEnding = '.holder';
  */
 function announce(directory: string, sessionId: SessionId): string {
   const path = join(directory, `${sessionId}${holderEnding}`);
-  const holder: Holder = { session_id: sessionId, pid: process.pid, process_start: processStart(process.pid) };
+  const holder: Holder = { session_id: sessionId, ...thisProcess() };
   writeFileSync(path, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
   return path;
 }
 
 /** One that stays names a dead process and keeps nobody out. */
-function otherHolder(directory: string, sessionId: SessionId): Holder | null {
+function otherHolder(directory: string, sessionId: SessionId, now: number): Holder | null {
   for (const name of readdirSync(directory)) {
     if (!name.endsWith(holderEnding) || name === `${sessionId}${holderEnding}`) continue;
     const path = join(directory, name);
-    const holder = readHolder(path);
-    if (holder !== null && isAlive(holder.pid, holder.process_start)) return holder;
+    const found = readHolder(path);
+    if (found !== null && mayRun(found.holder, now - found.touchedMs, touches)) return found.holder;
     removeIfPossible(path);
   }
   return null;
 }
 
 /** Null for one that is gone meanwhile, that is only being written, or that was never brought to the disk. */
-function readHolder(path: string): Holder | null {
+function readHolder(path: string): { readonly holder: Holder; readonly touchedMs: number } | null {
   try {
-    return holderShape.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data ?? null;
+    const holder = holderShape.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data ?? null;
+    return holder === null ? null : { holder, touchedMs: statSync(path).mtimeMs };
   } catch (error) {
     if (error instanceof SyntaxError || isErrno(error, 'ENOENT')) return null;
     throw error;
@@ -124,7 +144,10 @@ export async function openConversations(
   const { KeptConversations } = await import('../session/kept-conversations.ts');
   const { name: capsule } = launch.loaded.manifest;
   const { root } = launch.source;
-  const place = openConversationPlace({ root, capsule, workdir, thread: request.changes?.thread, sessionId });
+  const place = openConversationPlace(
+    { root, capsule, workdir, thread: request.changes?.thread, sessionId },
+    systemClock,
+  );
   const redact = (text: string): string => launch.redactor.redact(text);
   return { conversations: new KeptConversations({ directory: place.directory, redact }), close: place.release };
 }

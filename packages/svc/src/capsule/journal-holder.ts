@@ -1,6 +1,6 @@
 /** Says beside a journal which process writes it, so that nobody takes the journal of a session that runs away. */
 
-import { closeSync, fstatSync, openSync, readFileSync, readlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
@@ -8,7 +8,7 @@ import type { Clock } from '@svc/kit/clock.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { isAlive, processStart } from '@svc/kit/process-stat.ts';
+import { keepTouched, mayRun, rareTouches, thisProcess } from './recorded-process.ts';
 import { removeIfPossible } from './running-record.ts';
 
 export const holderFile = 'journal.holder';
@@ -17,15 +17,11 @@ const holderShape = z.lazy(() =>
   z.object({
     pid: z.int().check(z.gte(1)),
     process_start: z.nullable(z.string()),
-    /** The kernel since its last start, and the space in which `pid` has a meaning; null where the system does not tell. */
     boot: z.nullable(z.string()),
     pid_space: z.nullable(z.string()),
   }),
 );
 
-const touchedEachMs = 3_600_000;
-/** After this long without a touch, a holder that this system cannot look up has ended. */
-const longestSilenceMs = 24 * touchedEachMs;
 const longestHolder = 4096;
 
 /**
@@ -34,19 +30,10 @@ const longestHolder = 4096;
  */
 export function holdJournal(directory: string, clock: Pick<Clock, 'now' | 'after'>): () => void {
   const path = join(directory, holderFile);
-  const about = { pid: process.pid, process_start: processStart(process.pid), ...placeOfProcesses() };
-  writeHolder(path, `${JSON.stringify(about)}\n`);
-  let takeBack = (): void => {};
-  const touchLater = (): void => {
-    takeBack = clock.after(touchedEachMs, () => {
-      const now = clock.now() / 1000;
-      unlessRefused(() => utimesSync(path, now, now), undefined);
-      touchLater();
-    });
-  };
-  touchLater();
+  writeHolder(path, `${JSON.stringify(thisProcess())}\n`);
+  const stopTouching = keepTouched(path, clock, rareTouches);
   return () => {
-    takeBack();
+    stopTouching();
     removeIfPossible(path);
   };
 }
@@ -72,12 +59,9 @@ export function isJournalHeld(directory: HeldDirectory, now: number): boolean {
   const found = unlessRefused(() => directory.openFile(holderFile), null);
   if (found?.kind !== 'file') return false;
   try {
-    const mayRun = now - fstatSync(found.fd).mtimeMs < longestSilenceMs;
+    const silentMs = now - fstatSync(found.fd).mtimeMs;
     const holder = parseHolder(readFileUpTo(found.fd, longestHolder) ?? Buffer.alloc(0));
-    if (holder === null) return mayRun;
-    const here = placeOfProcesses();
-    const isHere = holder.boot === here.boot && holder.pid_space === here.pid_space;
-    return isHere ? isAlive(holder.pid, holder.process_start) : mayRun;
+    return holder === null ? silentMs < rareTouches.longestSilenceMs : mayRun(holder, silentMs, rareTouches);
   } finally {
     closeSync(found.fd);
   }
@@ -90,11 +74,4 @@ function parseHolder(bytes: Buffer): z.infer<typeof holderShape> | null {
   } catch {
     return null;
   }
-}
-
-function placeOfProcesses(): { readonly boot: string | null; readonly pid_space: string | null } {
-  return {
-    boot: unlessRefused(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(), null),
-    pid_space: unlessRefused(() => readlinkSync('/proc/self/ns/pid'), null),
-  };
 }

@@ -26,7 +26,7 @@ import { openSession, type OpenSession } from './open-session.ts';
 import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import type { EndedSession } from './report-to-spawner.ts';
-import { writeRunningRecord } from './running-record.ts';
+import { listRunning } from './running-record.ts';
 import { trappedBy } from './session-record.ts';
 import type { RunningCapsule, RunObserver, RunOutcome, RunRequest, Steering } from './running-capsule.ts';
 
@@ -167,7 +167,7 @@ function doorOf(bound: BoundLaunch, { door, doors }: OpenSession): CapsuleDoor {
 function listSession({ request, launch, listener }: BoundLaunch, open: OpenSession): () => void {
   const { name, version } = launch.loaded.manifest;
   try {
-    return writeRunningRecord(request.home, {
+    const record = {
       session_id: open.session.id,
       url: listener.advertised,
       address: listener.address,
@@ -179,7 +179,8 @@ function listSession({ request, launch, listener }: BoundLaunch, open: OpenSessi
       session_directory: open.directories.session,
       project_folder: request.adhoc?.project.scope.project_folder?.path,
       started_at_ms: systemClock.now(),
-    });
+    };
+    return listRunning(request.home, record, systemClock);
   } catch (error) {
     if (error instanceof Diagnostic) diagnosticOf(() => open.writeEnd(trappedBy(error)));
     throw error;

@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -8,9 +17,10 @@ import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { processStart } from '@svc/kit/process-stat.ts';
+import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { liveRecord } from '../../../../test/support/running-record.ts';
 import { replacementContract } from '../../../../test/support/replacement-contract.ts';
-import { readRunningRecords, writeRunningRecord } from './running-record.ts';
+import { listRunning, readRunningRecords, writeRunningRecord } from './running-record.ts';
 
 let home: string;
 let directory: string;
@@ -81,6 +91,44 @@ describe('the records of running sessions', () => {
     writeRunningRecord(home, before);
     forget();
     expect(readRunningRecords(home)).toEqual([live]);
+  });
+
+  it('leave alone those of another container or machine until they are not touched for a day, and do not show them', () => {
+    const clock = new FakeClock();
+    const forget = listRunning(home, live, clock);
+    const path = join(directory, `${live.session_id}.${live.pid}.json`);
+    const written = JSON.parse(readFileSync(path, 'utf8')) as object;
+    const places = [{ boot: 'another machine' }, { pid_space: 'pid:[1]' }];
+    for (const [index, place] of places.entries()) {
+      const other = { ...written, pid: 2 ** 22 + 1, process_start: '1', ...place };
+      writeFileSync(join(directory, `other-${index}.json`), JSON.stringify(other));
+    }
+    const touched = (hoursAgo: number): void => {
+      const at = Date.now() / 1000 - hoursAgo * 3600;
+      utimesSync(join(directory, 'other-0.json'), at, at);
+    };
+    touched(23);
+    expect(readRunningRecords(home)).toEqual([live]);
+    expect(readdirSync(directory)).toHaveLength(3);
+    touched(25);
+    expect(readRunningRecords(home)).toEqual([live]);
+    expect(readdirSync(directory)).toHaveLength(2);
+    // Its own is touched each hour.
+    clock.advance(3_600_000);
+    expect(statSync(path).mtimeMs).toBe(clock.now());
+    forget();
+    clock.advance(3_600_000);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('of older versions, which say no place, are of here', () => {
+    writeRunningRecord(home, live);
+    const path = join(directory, `${live.session_id}.${live.pid}.json`);
+    writeFileSync(path, JSON.stringify(live));
+    expect(readRunningRecords(home)).toEqual([live]);
+    writeFileSync(path, JSON.stringify({ ...live, process_start: '1' }));
+    expect(readRunningRecords(home)).toEqual([]);
+    expect(existsSync(path)).toBe(false);
   });
 
   it('do not show one twice that is being written', () => {

@@ -1,16 +1,18 @@
 /** Keeps a record of each live session, by which other commands find it. */
 
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
+import type { Clock } from '@svc/kit/clock.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { type Guarded, isObjectOf, isText, isWhole, orNothing, orNull } from '@svc/kit/guards.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { isAlive } from '@svc/kit/process-stat.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
+import { isOfHere, keepTouched, mayRun, placeHere, type ProcessPlace, rareTouches } from './recorded-process.ts';
 
 const isRecord = isObjectOf({
   session_id: isText,
@@ -30,11 +32,27 @@ const isRecord = isObjectOf({
   started_at_ms: isWhole,
 });
 
+const isPlace = isObjectOf({ boot: orNothing(isText), pid_space: orNothing(isText) });
+
 /** What `svc ps`, `svc watch` and `svc stop` know of a live session. Owner-only, one file each. */
 export type RunningRecord = Guarded<typeof isRecord>;
 
 function recordsDirectory(home: string): string {
   return join(home, '.svc', 'running');
+}
+
+function recordPath(home: string, { session_id: id, pid }: RunningRecord): string {
+  return join(recordsDirectory(home), `${id}.${pid}.json`);
+}
+
+/** As `writeRunningRecord`, and touches it as long as it is there. */
+export function listRunning(home: string, record: RunningRecord, clock: Pick<Clock, 'now' | 'after'>): () => void {
+  const remove = writeRunningRecord(home, record);
+  const stopTouching = keepTouched(recordPath(home, record), clock, rareTouches);
+  return () => {
+    stopTouching();
+    remove();
+  };
 }
 
 /**
@@ -43,10 +61,13 @@ function recordsDirectory(home: string): string {
  */
 export function writeRunningRecord(home: string, record: RunningRecord): () => void {
   const directory = recordsDirectory(home);
-  const path = join(directory, `${record.session_id}.${record.pid}.json`);
+  const path = recordPath(home, record);
   try {
     makeDirectories(directory, 0o700);
-    replaceFileSync(path, Buffer.from(`${JSON.stringify(record)}\n`), { mode: 0o600, isDurable: false });
+    replaceFileSync(path, Buffer.from(`${JSON.stringify({ ...record, ...placeHere() })}\n`), {
+      mode: 0o600,
+      isDurable: false,
+    });
   } catch (error) {
     throw ioFault(error, `the session cannot be listed in ${directory}`);
   }
@@ -59,17 +80,21 @@ export function removeIfPossible(path: string): void {
   unlessRefused(() => rmSync(path, { force: true }), undefined);
 }
 
-/** Live sessions, newest first. Records of dead processes are removed on the way; what is no record is passed over. */
+/**
+ * Live sessions of this system, newest first. Records of dead processes are removed on the way; what is no record is passed
+ * over, and so are those of another container or machine, whose numbers say nothing here (ADR 0178).
+ */
 export function readRunningRecords(home: string): RunningRecord[] {
   const directory = recordsDirectory(home);
   const live: RunningRecord[] = [];
   for (const name of namesIn(directory)) {
     const path = join(directory, name);
-    const record = parseRecord(path);
-    if (record === null) continue;
-    if (!isAlive(record.pid, record.process_start)) removeIfPossible(path);
+    const found = parseRecord(path);
+    if (found === null) continue;
+    const { record, place, touchedMs } = found;
+    if (!mayRun({ ...record, ...place }, systemClock.now() - touchedMs, rareTouches)) removeIfPossible(path);
     // Under a temporary name it is about to appear under its own.
-    else if (name.endsWith('.json')) live.push(record);
+    else if (name.endsWith('.json') && isOfHere(place)) live.push(record);
   }
   return live.toSorted((a, b) => b.started_at_ms - a.started_at_ms || (a.session_id < b.session_id ? 1 : -1));
 }
@@ -78,10 +103,18 @@ function namesIn(directory: string): string[] {
   return namesIfThere(directory, `the running sessions in ${directory} cannot be listed`);
 }
 
-function parseRecord(path: string): RunningRecord | null {
+interface FoundRecord {
+  readonly record: RunningRecord;
+  readonly place: ProcessPlace;
+  readonly touchedMs: number;
+}
+
+function parseRecord(path: string): FoundRecord | null {
   try {
-    const record: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    return isRecord(record) && isSessionId(record.session_id) && record.pid >= 1 ? record : null;
+    const found: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    if (!isRecord(found) || !isPlace(found) || !isSessionId(found.session_id) || found.pid < 1) return null;
+    const { boot, pid_space, ...record } = found;
+    return { record, place: { boot, pid_space }, touchedMs: statSync(path).mtimeMs };
   } catch {
     // Gone meanwhile, not readable by this user, or of another version: either way it names no session that can be dealt with.
     return null;
