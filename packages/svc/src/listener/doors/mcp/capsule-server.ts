@@ -11,7 +11,7 @@ import { type CallAnswer, callTool } from './call-tool.ts';
 import { callPatience, jsonBytes, ownRoom, readPatience, type Room } from './answer-room.ts';
 import type { AskedState, Caller, Context } from './caller.ts';
 import { capsuleTool, type IntroducedCapsule, servedCapabilities } from './capsule-tool.ts';
-import { FewAtOnce } from './few-at-once.ts';
+import { FewAtOnce } from '@svc/kit/few-at-once.ts';
 import { afterCursor, listResources, readResource } from './file-resources.ts';
 import { namedTask, taskMethods } from './task-handle.ts';
 import { type TracedConnection, traceRequests } from './traced-requests.ts';

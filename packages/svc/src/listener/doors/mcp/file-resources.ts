@@ -8,7 +8,7 @@ import { busy } from '@svc/kit/http/refusal.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import { jsonBytes, readPatience, type Room } from './answer-room.ts';
-import type { FewAtOnce } from './few-at-once.ts';
+import type { FewAtOnce } from '@svc/kit/few-at-once.ts';
 import { bodyLength, discard, readUpTo } from './reply-bytes.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { decodeListing, type ListedFile, resourcesPath } from '@svc/protocol/resource-files.ts';

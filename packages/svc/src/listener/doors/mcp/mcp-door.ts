@@ -17,7 +17,7 @@ import { answerSecs, createClientServer, type ServedCapsule } from './capsule-se
 import { AnswerRoom } from './answer-room.ts';
 import type { AskedState } from './caller.ts';
 import { ClientSessions } from './client-sessions.ts';
-import { FewAtOnce } from './few-at-once.ts';
+import { FewAtOnce } from '@svc/kit/few-at-once.ts';
 import { readMessage } from './read-message.ts';
 
 /** Kept of an answer beside its type. */

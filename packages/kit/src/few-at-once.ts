@@ -1,6 +1,6 @@
 /** Lets a few pieces of work go on at once, and the others wait for their turn. */
 
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { ownTurn } from './own-turn.ts';
 
 /** What waits here is little, and most clients have a place for 256 streams. */
 const mostWaiting = 1024;
