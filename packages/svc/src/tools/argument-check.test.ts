@@ -16,6 +16,9 @@ const fileSchema = {
 const problemsOf = (schema: JsonSchema, args: unknown): Promise<readonly string[]> =>
   new ArgumentCheck(schema).problemsOf(args);
 
+/** With them a schema has 16 Ki characters, nearly. */
+const manyConstants = Array.from({ length: 1300 }, () => ({ const: 1 }));
+
 describe('the argument check', () => {
   it('says nothing about arguments that fit', async () => {
     expect(await problemsOf(fileSchema, { path: 'a', lines: [1], mode: 'read' })).toEqual([]);
@@ -66,6 +69,16 @@ describe('the argument check', () => {
     expect(await problemsOf({ type: 'object', $defs, $ref: '#/$defs/d40' }, {})).toEqual([
       'arguments: took too long to check against the input schema',
     ]);
+  });
+
+  it.each([
+    ['anyOf', { items: { anyOf: manyConstants } }],
+    ['contains', { contains: { anyOf: manyConstants } }],
+  ])('does not let much of a schema meet many values with %s', async (_, list) => {
+    const schema = { type: 'object', properties: { a: { type: 'array', ...list } } };
+    const startedMs = performance.now();
+    expect(await problemsOf(schema, { a: Array.from({ length: 2000 }, () => 0) })).not.toEqual([]);
+    expect(performance.now() - startedMs).toBeLessThan(5000);
   });
 
   it('reads draft-07 schemas and patterns that are not Unicode-aware', async () => {

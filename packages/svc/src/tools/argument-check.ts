@@ -2,6 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { JsonShape } from '@svc/protocol/json-text.ts';
+import { isCheap } from './check-cost.ts';
 import type { JsonSchema, SchemaProblems } from './schema-problems.ts';
 import type { ThreadAnswer } from './schema-thread.ts';
 import { hookProblem } from '@svc/artifacts/manifest/hook-declaration.ts';
@@ -17,8 +18,8 @@ const costly = /"(?:pattern|patternProperties|uniqueItems|\$ref|\$dynamicRef|\$r
 
 /**
  * Checks the arguments of one tool against its JSON Schema (2020-12, or draft-07 when `$schema` says so). The schema is compiled at the first check
- * and kept. Schemas come from artifacts and servers: one whose cost is not bounded by its size is compiled and run in a thread, for a quarter of a
- * second at most.
+ * and kept. Schemas come from artifacts and servers, arguments from models: where the size of both does not keep the cost small, the check is made in a
+ * thread, for a quarter of a second at most (ADR 0179).
  */
 export class ArgumentCheck {
   readonly #schema: JsonSchema;
@@ -54,7 +55,9 @@ export class ArgumentCheck {
   async #answer(args: unknown): Promise<ThreadAnswer> {
     const kind = this.#looked();
     if (kind.kind === 'unusable') return kind;
-    if (kind.kind === 'costly') return await (await thread()).problemsOf(this.#schema, args);
+    if (kind.kind === 'costly' || !isCheap(kind.length, args)) {
+      return await (await thread()).problemsOf(this.#schema, args);
+    }
     return await orUnusable(async () => await (await this.#compile()).problemsOf(args));
   }
 
@@ -105,7 +108,11 @@ async function orUnusable(work: () => Promise<readonly string[]>): Promise<Threa
   }
 }
 
-type SchemaKind = { readonly kind: 'plain' | 'costly' } | { readonly kind: 'unusable'; readonly reason: string };
+type SchemaKind =
+  /** `length` is that of its text. */
+  | { readonly kind: 'plain'; readonly length: number }
+  | { readonly kind: 'costly' }
+  | { readonly kind: 'unusable'; readonly reason: string };
 
 function kindOf(schema: JsonSchema): SchemaKind {
   const text = textOf(schema);
@@ -116,7 +123,8 @@ function kindOf(schema: JsonSchema): SchemaKind {
   if (schema.type !== undefined && schema.type !== 'object') {
     return { kind: 'unusable', reason: 'its type is not object' };
   }
-  return { kind: text.length <= plainSchemaLength && !costly.test(text) ? 'plain' : 'costly' };
+  const isPlain = text.length <= plainSchemaLength && !costly.test(text);
+  return isPlain ? { kind: 'plain', length: text.length } : { kind: 'costly' };
 }
 
 function textOf(schema: JsonSchema): string | null {

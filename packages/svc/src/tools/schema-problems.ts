@@ -1,12 +1,10 @@
 /** Finds what is wrong with a value by its JSON Schema. */
 
 import type { Ajv, ErrorObject, Options } from 'ajv';
+import { isCheap } from './check-cost.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
-
-/** Up to here every problem of the arguments is listed; above, the first. */
-const fullReportLength = 64 * 1024;
 
 type Validator = (data: unknown) => readonly ErrorObject[];
 
@@ -30,10 +28,10 @@ export class SchemaProblems {
     await this.#compiled();
   }
 
-  /** Sentences a model can act on, `arguments.path: must be string`; empty when the arguments fit. */
+  /** Sentences a model can act on, `arguments.path: must be string`; empty when the arguments fit. Only the first where more would take long to find. */
   async problemsOf(args: unknown): Promise<readonly string[]> {
     const first = (await this.#compiled())(args);
-    if (first.length === 0 || JSON.stringify(args).length > fullReportLength) return describeProblems(first);
+    if (first.length === 0 || !isCheap(JSON.stringify(this.#schema).length, args)) return describeProblems(first);
     this.#all ??= compile(this.#schema, true);
     return describeProblems((await this.#all)(args));
   }
