@@ -3,6 +3,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
 
+import type { WaitingClient } from './route.ts';
+
 /** How long such a client may wait for an answer: it may have left, and nothing says so before something is written. */
 const longestWaitMs = 10 * 60 * 1000;
 
@@ -22,6 +24,23 @@ function waitAtMost(this: Socket): void {
 
 /** Milliseconds after the end. The system of a client that has left refuses what reaches it, which is heard of with what is written next. */
 const probesAtMs = [0, 100, 1_000, 5_000];
+
+const oftenAnsweredMs = 1_000;
+
+/** The client that waits for a response. */
+export function waitingClient(response: ServerResponse): WaitingClient {
+  return {
+    isGone: () => response.destroyed,
+    ended: () =>
+      new Promise((resolve) => {
+        const { socket } = response.req;
+        const wait = (): void => void setTimeout(() => resolve('ended'), oftenAnsweredMs).unref();
+        response.once('close', () => socket.off('end', wait));
+        if (socket.readableEnded) wait();
+        else socket.once('end', wait);
+      }),
+  };
+}
 
 /** Says nothing to who reads a stream of events. */
 export const emptyComment = ':\n\n';

@@ -35,6 +35,8 @@ export type Reply =
       readonly contentType: string;
       readonly length: number | null;
       readonly source: Readable;
+      /** What means nothing between two pieces. It is written to a client that has ended its half, to hear whether that has left. */
+      readonly empty?: string;
       /** The same as of bytes: the source may have ended long before its client has taken what it gave. */
       readonly onDone?: ((isTaken: boolean) => void) | undefined;
     })

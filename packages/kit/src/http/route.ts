@@ -13,6 +13,16 @@ export interface RequestHead {
   /** The target after the first `?`, as sent; empty without one. */
   readonly query: string;
   readonly headers: IncomingHttpHeaders;
+  /** Absent where no connection is behind the request, or there is a body to read. */
+  readonly client?: WaitingClient;
+}
+
+/** The client of a request, for an answer that is long in the making. */
+export interface WaitingClient {
+  /** It has left: nobody waits for the answer. */
+  readonly isGone: () => boolean;
+  /** Resolves a second after it has ended its half of the connection: it may have left, which is heard of only once something is written. */
+  readonly ended: () => Promise<'ended'>;
 }
 
 /** A request with its whole body, which has ended well; empty when there was none. */

@@ -115,9 +115,10 @@ function pipeFrom(response: ServerResponse, reply: ReadableReply, options: SendO
   dropStalled(response, options);
   // The first of a stream of events may be long in coming.
   if (reply.length === null) response.flushHeaders();
-  if (reply.contentType.startsWith('text/event-stream')) {
+  const empty = reply.contentType.startsWith('text/event-stream') ? emptyComment : reply.empty;
+  if (empty !== undefined) {
     probeHalfClosed(response, () => {
-      if (response.writableLength === 0) response.write(emptyComment);
+      if (response.writableLength === 0) response.write(empty);
     });
   }
   // The connection is cut, so that the client does not take the part for the whole.

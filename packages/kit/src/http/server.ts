@@ -20,7 +20,7 @@ import {
   kitRequestClass,
   readStreamed,
 } from './kit-request.ts';
-import { answerHalfClosed } from './half-closed.ts';
+import { answerHalfClosed, waitingClient } from './half-closed.ts';
 import { type BindAddress, type BindOutcome, listenAt } from './listen.ts';
 import { refuseMalformed, refuseTunnel } from './malformed.ts';
 import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
@@ -266,7 +266,7 @@ export class HttpServer {
     const { request, response, path, query, expectsContinue } = exchange;
     const { method = '', headers } = request;
     if (route.body === 'unread') {
-      this.#answer(exchange, route.handle, { method, path, query, headers });
+      this.#answer(exchange, route.handle, { method, path, query, headers, client: waitingClient(response) });
     } else if (route.body === 'streamed') {
       const onFirstRead = (): void => {
         if (expectsContinue) response.writeContinue();

@@ -257,7 +257,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       redact: recordRedaction(launch.redactor),
       delegation: { open: (id) => delegating?.delegations.open(id) ?? null },
       residue: () => [...residueOf(staged.background), ...(delegating?.residue() ?? [])],
-      resources: resourcesOf(open, { ...parts, session, refusals }),
+      resources: resourcesOf(open, { ...parts, session, refusals, isOver: () => end !== null }),
     },
     directories,
     driver: staged.driver.label,
@@ -267,9 +267,8 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       const kept = parts.conversations;
       const conversations = kept === null ? 'nowhere' : kept.isKept === true ? 'between sessions' : 'in the session';
       const about = { launch, sessionId: open.sessionId, directory: directories.session };
-      const { onWarning, onRetained } = open;
-      const { home } = open.request;
-      journal.begin({ ...about, home, tools, conversations, onWarning, onRetained }, onLost);
+      const { onWarning, onRetained, request } = open;
+      journal.begin({ ...about, home: request.home, tools, conversations, onWarning, onRetained }, onLost);
     },
     telemetry: recorded.telemetry,
     doors,
@@ -281,23 +280,25 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
 interface ResourceParts extends Pick<StagedParts, 'directories' | 'recorded' | 'peerFiles'> {
   readonly session: Session;
   readonly refusals: RefusedRequests;
+  readonly isOver: () => boolean;
 }
 
 /** The file planes. When an accepted request cannot be recorded, the session ends, as it does for every trace line that is lost (D1 "Task states" 2). */
 function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): ResourceDoor {
-  const { session, directories, recorded, peerFiles, refusals } = parts;
+  const { session, recorded, peerFiles } = parts;
   return resourceDoor({
-    workdir: directories.workdir,
+    workdir: parts.directories.workdir,
     files: launch.loaded.manifest.exports.files ?? null,
     peerFiles: peerFiles.served,
     achieved: launch.scope.containment.achieved,
     generation: () => session.board.generation,
-    spoolDirectory: directories.session,
+    spoolDirectory: parts.directories.session,
     onAccepted: (event) => {
       const lost = diagnosticOf(() => recorded.record(event));
       if (lost !== null) session.trap(lost);
     },
-    refusals,
+    refusals: parts.refusals,
+    isOver: parts.isOver,
   });
 }
 

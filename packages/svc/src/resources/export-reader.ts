@@ -4,7 +4,7 @@ import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { release } from '@svc/kit/files/read-up-to.ts';
 import { ExportRoot, systemRefusal, type OpenedFile } from './export-root.ts';
-import type { FileContent, FileContents } from './file-content.ts';
+import { type FileContent, type FileContents, UnfinishedRead } from './file-content.ts';
 import { encodeFileFacts, type FileFacts } from '@svc/protocol/resource-files.ts';
 import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 import { resourceRefusal } from './refused-requests.ts';
@@ -24,7 +24,7 @@ interface ExportReaderOptions {
   readonly achieved: ContainmentClass;
   /** Tasks that reached a terminal state in this process (D3 "Generation"). */
   readonly generation: () => number;
-  readonly contents: FileContents;
+  readonly contents: Pick<FileContents, 'read'>;
 }
 
 /** What became of a request: the reply, and what is to be recorded of it. */
@@ -76,9 +76,9 @@ export function refused(code: ResourceRefusalCode): PlaneAnswer {
   return { outcome: code, reply: resourceRefusal(code).reply };
 }
 
-/** The refusal of a read that failed. Anything but an error of the system is a bug and is thrown on. */
+/** The refusal of a read that failed. Anything but an error of the system or an `UnfinishedRead` is a bug and is thrown on. */
 export function ioError(error: unknown): PlaneAnswer {
-  systemRefusal(error);
+  if (!(error instanceof UnfinishedRead)) systemRefusal(error);
   return refused('io_error');
 }
 

@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { ExportReader } from './export-reader.ts';
 import type { OpenedFile } from './export-root.ts';
 import { FileContents, type FileContent } from './file-content.ts';
 import { HeldMemory, LargeContents, Spool } from './large-content.ts';
@@ -188,6 +189,16 @@ describe('what readers have asked for and not taken', () => {
     const large = 9 * 1024 * 1024;
     const held = [await few.read(opened(large)), await few.read(opened(large))];
     await expect(few.read(opened(large))).rejects.toMatchObject({ code: 'EDQUOT' });
+    // To who asks, it is like any read that has failed.
+    const reader = new ExportReader({
+      workdir: base,
+      root: '.',
+      maxBytes: large,
+      achieved: 'advisory',
+      generation: () => 0,
+      contents: few,
+    });
+    expect(await reader.read('file', {})).toMatchObject({ outcome: 'io_error', reply: { status: 500 } });
     for (const content of held) expect((await bytesOf(content)).length).toBe(large);
     expect((await bytesOf(await few.read(opened(large)))).length).toBe(large);
   });

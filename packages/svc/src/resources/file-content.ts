@@ -18,6 +18,21 @@ export interface FileContent {
   readonly onDone?: (isFree: boolean) => void;
 }
 
+/** A read that this program did not begin, or did not go on with. It has a code, as errors of the system have: it is no bug. */
+export class UnfinishedRead extends Error {
+  readonly code: 'EDQUOT' | 'ECANCELED';
+
+  constructor(code: 'EDQUOT' | 'ECANCELED', message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Throws `UnfinishedRead` for work whose answer nobody waits for any more. */
+export function demandAwaited(isAwaited: () => boolean): void {
+  if (!isAwaited()) throw new UnfinishedRead('ECANCELED', 'nobody waits for the answer');
+}
+
 /** Up to here a file is read and hashed at once: handing it to another thread would cost more. */
 export const smallFileBytes = 64 * 1024;
 

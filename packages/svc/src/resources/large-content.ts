@@ -9,7 +9,7 @@ import { ownTurn } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { fill, release, writeAll } from '@svc/kit/files/read-up-to.ts';
 import type { OpenedFile } from './export-root.ts';
-import type { FileContent } from './file-content.ts';
+import { demandAwaited, type FileContent, UnfinishedRead } from './file-content.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 
 /** Hashed at a time between two turns of the event loop: less than a millisecond's work. */
@@ -50,7 +50,7 @@ export class LargeContents {
     try {
       const spooled = await this.#spool.create(file.size);
       try {
-        const hashed = await hashFile(file, (slice) => writeAll(spooled.fd, slice));
+        const hashed = await hashFile(file, { copy: (slice) => writeAll(spooled.fd, slice) });
         return { ...hashed, body: spooled };
       } catch (error) {
         await spooled.close();
@@ -68,13 +68,20 @@ interface HashedFile {
   readonly length: number;
 }
 
+interface Hashing {
+  /** Takes each slice in order, which is used again afterwards. */
+  readonly copy?: (slice: Buffer) => Promise<void>;
+  /** Asked before each slice. */
+  readonly isAwaited?: () => boolean;
+}
+
 /**
- * Hashes a file in slices, off the event loop in between; the next slice is read meanwhile. `copy` takes each slice in order, which is used
- * again afterwards. Leaves the descriptor open.
+ * Hashes a file in slices, off the event loop in between; the next slice is read meanwhile. Leaves the descriptor open. Rejects with the system's
+ * errors, and with `UnfinishedRead` once nobody waits for it.
  */
 export async function hashFile(
   { descriptor, size }: OpenedFile,
-  copy: (slice: Buffer) => Promise<void> = async () => undefined,
+  { copy = async () => undefined, isAwaited = () => true }: Hashing = {},
 ): Promise<HashedFile> {
   const digest = createHash('sha256');
   const needed = size > sliceBytes ? [0, 1] : [0];
@@ -86,6 +93,7 @@ export async function hashFile(
   let length = 0;
   let slice = await read(0, 0);
   for (let turn = 1; slice.length > 0; turn += 1) {
+    demandAwaited(isAwaited);
     length += slice.length;
     const copied = copy(slice);
     const next = read(turn, length);
@@ -150,12 +158,10 @@ interface SpoolLimits {
 
 const spoolLimits: SpoolLimits = { bytes: 1024 * 1024 * 1024, files: 256 };
 
-/** What readers have asked for and not taken lies in as many files, or is as large, as it may: their disk is that of the trace. */
-class SpoolFull extends Error {
-  readonly code = 'EDQUOT';
-}
-
-/** Makes nameless files in a directory that only `svc` writes to: 256 at once, of 1 GiB together, unless told otherwise. */
+/**
+ * Makes nameless files in a directory that only `svc` writes to: 256 at once, of 1 GiB together, unless told otherwise. What readers have asked
+ * for and not taken lies there, and the disk is that of the trace.
+ */
 export class Spool {
   readonly #directory: string;
   readonly #bytes: ByteBudget;
@@ -169,9 +175,11 @@ export class Spool {
     this.#mostFiles = files;
   }
 
-  /** A new, empty file for this process alone: its name is gone already, its bytes go when it is closed. Rejects with the system's errors. */
+  /** A new, empty file for this process alone: its name is gone already, its bytes go when it is closed. Rejects with the system's errors, and with `UnfinishedRead` where there is no room. */
   async create(bytes: number): Promise<FileHandle> {
-    if (this.#open === this.#mostFiles || !this.#bytes.take(bytes)) throw new SpoolFull('too much lies in spool files');
+    if (this.#open === this.#mostFiles || !this.#bytes.take(bytes)) {
+      throw new UnfinishedRead('EDQUOT', 'too much lies in spool files');
+    }
     this.#open += 1;
     const giveBack = (): void => {
       this.#open -= 1;

@@ -3,12 +3,13 @@
 import { realpathSync, type Dirent } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 
+import { FewAtOnce } from '@svc/kit/few-at-once.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { ListedFile } from '@svc/protocol/resource-files.ts';
 import { release } from '@svc/kit/files/read-up-to.ts';
 import { openFile, type OpenedFile } from './export-root.ts';
-import { readAtOnce, smallFileBytes } from './file-content.ts';
+import { demandAwaited, readAtOnce, smallFileBytes } from './file-content.ts';
 import { hashFile } from './large-content.ts';
 import { pathBeneath } from '@svc/kit/files/resolve-beneath.ts';
 
@@ -19,17 +20,22 @@ const openCostBytes = 4 * 1024;
 /** Directory entries fetched at a time. */
 const directoryBatch = 1024;
 
+/** Larger files hashed at a time, in all listings of all sessions: the thread that hashes is one. */
+const hashing = new FewAtOnce(2);
+
 /**
  * Every regular file beneath the root, in ascending order of its path. Links are neither listed nor entered, and what cannot be opened or
- * goes away meanwhile is left out. However many files there are, other work gets its turn.
+ * goes away meanwhile is left out. However many files there are, other work gets its turn, and however many listings go on, two larger files
+ * are hashed at a time. `isAwaited` is asked for every file and every slice of a larger one; the listing fails with `UnfinishedRead` when it says no.
  */
-export async function* listFiles(root: string): AsyncGenerator<ListedFile> {
+export async function* listFiles(root: string, isAwaited: () => boolean): AsyncGenerator<ListedFile> {
   let spent = 0;
   for await (const path of walk(root, '')) {
+    demandAwaited(isAwaited);
     const file = openListed(root, path);
     if (file === undefined) continue;
     spent += openCostBytes + Math.min(file.size, smallFileBytes);
-    const { sha256, length } = await hashListed(file);
+    const { sha256, length } = await hashListed(file, isAwaited);
     yield { path, size_bytes: length, mtime_ms: file.mtimeMs, sha256 };
     if (spent < turnBytes) continue;
     spent = 0;
@@ -89,10 +95,10 @@ function passOver(error: unknown): void {
 
 const passedOver = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ENXIO', 'EACCES', 'EPERM', 'ELOOP'];
 
-async function hashListed(file: OpenedFile): Promise<{ sha256: string; length: number }> {
+async function hashListed(file: OpenedFile, isAwaited: () => boolean): Promise<{ sha256: string; length: number }> {
   if (file.size <= smallFileBytes) return readAtOnce(file);
   try {
-    return await hashFile(file);
+    return await hashing.run(() => hashFile(file, { isAwaited }));
   } finally {
     release(file.descriptor);
   }

@@ -7,10 +7,12 @@ import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { type ExportedFiles, type ExportReader, ioError, type PlaneAnswer, refused } from './export-reader.ts';
 import { encodeExportRoot, encodeListing, type ListedFile, encodeHandleId } from '@svc/protocol/resource-files.ts';
 import { parseResourcePath, isSoundPath } from '@svc/protocol/resource-path.ts';
+import { ByteBudget } from '@svc/kit/http/byte-budget.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import { audienceHeader } from '@svc/protocol/audience.ts';
 import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
+import { UnfinishedRead } from './file-content.ts';
 import { handleId } from './handle-id.ts';
 import type { PeerHandles } from './peer-handles.ts';
 
@@ -24,6 +26,18 @@ interface OperatorPlaneOptions {
   readonly reader: ExportReader;
 }
 
+/** Who waits for a listing. */
+interface ListingRequest {
+  /** Asked again and again while the listing is made. */
+  readonly isAwaited: () => boolean;
+  /** Resolves when the client may have left: the listing then goes out as it is made, which tells. */
+  readonly ended: Promise<'ended'> | null;
+  /** Whose share of the room for listings it takes; null for those who have none of their own. */
+  readonly holder: string | null;
+  /** Told once a listing that has a readable reply has ended. */
+  readonly onStreamed: (listing: StreamedListing) => void;
+}
+
 /** How a listing that was sent as it was made came to its end; its status was 200 either way. */
 interface StreamedListing {
   readonly outcome: 'ok' | 'io_error';
@@ -33,10 +47,16 @@ interface StreamedListing {
 /** Below this a listing goes out as one JSON reply; above, as it is made. */
 const wholeListingLength = 64 * 1024;
 
+/** What one holds, about: two slices of the file that is hashed, and the names in the directories on the way to it. */
+const listingBytes = 1024 * 1024;
+/** Of all listings that go on: 64. */
+const listingsBytes = 64 * listingBytes;
+
 /** `GET /resources/files` and below: the files of one export root, by path, as they are now (D3 "Operator plane"). */
 export class OperatorPlane {
   readonly #options: OperatorPlaneOptions;
   readonly #readHeaders: ReplyHeaders;
+  readonly #room = new ByteBudget(listingsBytes);
 
   constructor(options: OperatorPlaneOptions) {
     this.#options = options;
@@ -49,8 +69,22 @@ export class OperatorPlane {
     return path === undefined ? refused('outside_root') : this.#options.reader.read(path, this.#readHeaders);
   }
 
-  /** The listing document. One too long to wait for has a readable reply, and `onStreamed` is told once it has ended. */
-  async list(onStreamed: (listing: StreamedListing) => void): Promise<PlaneAnswer> {
+  /** The listing document; one too long to wait for has a readable reply. Null where so many go on that no other is begun. */
+  async list(request: ListingRequest): Promise<PlaneAnswer | null> {
+    const { holder } = request;
+    if (!this.#room.take(listingBytes, holder)) return null;
+    const end = (): void => this.#room.giveBack(listingBytes, holder);
+    let answer: PlaneAnswer | null = null;
+    try {
+      answer = await this.#list(request);
+    } finally {
+      if (answer?.reply.kind === 'readable') answer.reply.source.once('close', end);
+      else end();
+    }
+    return answer;
+  }
+
+  async #list({ isAwaited, ended, onStreamed }: ListingRequest): Promise<PlaneAnswer> {
     const { files: exported, achieved, generation, reader } = this.#options;
     const root = reader.root.resolve();
     if (root.kind === 'refused') return refused(root.code);
@@ -63,9 +97,11 @@ export class OperatorPlane {
     } as const;
     const tally: Tally = { entries: 0, failed: false };
     const files =
-      root.kind === 'absent' ? nothing() : counted((await import('./listing.ts')).listFiles(root.real), tally);
+      root.kind === 'absent'
+        ? nothing()
+        : counted((await import('./listing.ts')).listFiles(root.real, isAwaited), tally);
     try {
-      const reply = await listingReply(encodeListing(head, files));
+      const reply = await listingReply(encodeListing(head, files), ended);
       if (reply.kind !== 'readable') return { outcome: 'ok', reply, entries: tally.entries };
       reply.source.once('close', () => {
         onStreamed({ outcome: tally.failed ? 'io_error' : 'ok', entries: tally.entries });
@@ -77,19 +113,35 @@ export class OperatorPlane {
   }
 }
 
-async function listingReply(pieces: AsyncGenerator<string>): Promise<Reply> {
+async function listingReply(pieces: AsyncGenerator<string>, ended: Promise<'ended'> | null): Promise<Reply> {
   let text = '';
   while (text.length < wholeListingLength) {
-    const piece = await pieces.next();
+    const next = pieces.next();
+    const piece = await (ended === null ? next : Promise.race([next, ended]));
+    if (piece === 'ended') {
+      // It is waited for once somebody reads the reply, which may be never.
+      next.catch(() => undefined);
+      return streamed(continued(text, pieces, next));
+    }
     if (piece.done === true) return { kind: 'json', status: 200, text };
     text += piece.value;
   }
-  const source = Readable.from(continued(text, pieces));
-  return { kind: 'readable', status: 200, contentType: 'application/json', length: null, source };
+  return streamed(continued(text, pieces));
 }
 
-async function* continued(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+function streamed(pieces: AsyncGenerator<string>): Reply {
+  const source = Readable.from(pieces);
+  return { kind: 'readable', status: 200, contentType: 'application/json', length: null, source, empty: ' ' };
+}
+
+async function* continued(
+  first: string,
+  rest: AsyncGenerator<string>,
+  next?: Promise<IteratorResult<string>>,
+): AsyncGenerator<string> {
   yield first;
+  const piece = await next;
+  if (piece?.done === false) yield piece.value;
   yield* rest;
 }
 
@@ -105,7 +157,8 @@ async function* counted(files: AsyncIterable<ListedFile>, tally: Tally): AsyncGe
       yield file;
     }
   } catch (error) {
-    tally.failed = true;
+    // A reader that leaves ends a listing well.
+    tally.failed = !(error instanceof UnfinishedRead);
     throw error;
   }
 }

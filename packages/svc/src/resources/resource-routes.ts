@@ -1,6 +1,6 @@
 /** The HTTP routes of exported files. */
 
-import type { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import { busy, type HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { Handler, RequestHead, Route } from '@svc/kit/http/route.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
@@ -26,6 +26,8 @@ export interface ResourcePlanesOptions {
   readonly achieved: ContainmentClass;
   /** Tasks that reached a terminal state in this process (D3 "Generation"). */
   readonly generation: () => number;
+  /** Whether the session has ended: what is still being answered is given up, and nothing more is recorded. */
+  readonly isOver?: () => boolean;
   /** A directory of `svc` alone. */
   readonly spoolDirectory: string;
   /** Called once for every request that was accepted (D3 "Events"). */
@@ -72,14 +74,26 @@ class ResourcePlanes {
   readonly #peer: PeerPlane | null;
   readonly #onAccepted: (event: ResourceEvent) => void;
   readonly #refusals: RefusedRequests;
+  readonly #isOver: () => boolean;
 
-  constructor({ files, peerFiles, onAccepted, refusals, spoolDirectory, ...rest }: ResourcePlanesOptions) {
+  constructor({
+    files,
+    peerFiles,
+    onAccepted,
+    refusals,
+    spoolDirectory,
+    isOver = () => false,
+    ...rest
+  }: ResourcePlanesOptions) {
     const contents = new FileContents(spoolDirectory);
     const readerOf = ({ root, max_bytes: maxBytes }: ExportedFiles): ExportReader =>
       new ExportReader({ ...rest, root: normalizedRoot(root), maxBytes, contents });
     this.#operator = files === null ? null : new OperatorPlane({ ...rest, files, reader: readerOf(files) });
     this.#peer = peerFiles === null ? null : new PeerPlane(peerFiles.handles, readerOf(peerFiles));
-    this.#onAccepted = onAccepted;
+    this.#onAccepted = (event) => {
+      if (!isOver()) onAccepted(event);
+    };
+    this.#isOver = isOver;
     this.#refusals = refusals;
   }
 
@@ -88,7 +102,7 @@ class ResourcePlanes {
     if (request.method !== 'GET') return this.#record(target, refused('method_not_allowed'));
     switch (target.kind) {
       case 'list':
-        return this.#list(target);
+        return this.#list(target, request);
       case 'read':
         return this.#read(target);
       case 'peer':
@@ -100,11 +114,15 @@ class ResourcePlanes {
     }
   }
 
-  async #list(target: Target): Promise<Reply> {
+  async #list(target: Target, { headers, client }: RequestHead): Promise<Reply> {
     if (this.#operator === null) return this.#record(target, refused('no_resource_plane'));
-    const answer = await this.#operator.list((listing) => {
-      this.#onAccepted({ event_type: 'resource_list', status: 200, ...listing });
+    const answer = await this.#operator.list({
+      isAwaited: () => client?.isGone() !== true && !this.#isOver(),
+      ended: client?.ended() ?? null,
+      holder: headers.authorization ?? null,
+      onStreamed: (listing) => this.#onAccepted({ event_type: 'resource_list', status: 200, ...listing }),
     });
+    if (answer === null) return this.#refuse(target, { outcome: busy().code, reply: busy().reply });
     return answer.reply.kind === 'readable' ? answer.reply : this.#record(target, answer);
   }
 
@@ -121,7 +139,13 @@ class ResourcePlanes {
   #record(target: Target, answer: PlaneAnswer): Reply {
     const { outcome, reply } = answer;
     if (outcome === 'ok') this.#onAccepted(eventOf(target, answer));
-    else this.#refusals.add(outcome, statusOf(reply), () => eventOf(target, answer));
+    else this.#refuse(target, answer);
+    return reply;
+  }
+
+  #refuse(target: Target, answer: Outcome): Reply {
+    const { outcome, reply } = answer;
+    if (!this.#isOver()) this.#refusals.add(outcome, statusOf(reply), () => eventOf(target, answer));
     return reply;
   }
 }

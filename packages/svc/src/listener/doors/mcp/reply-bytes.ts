@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
+import { UnfinishedRead } from '../../../resources/file-content.ts';
 
 /** Null for a reply that is no success, and for one of more than `most` bytes. What the reply holds open is closed in every case. */
 export async function readUpTo(reply: Reply, most: number): Promise<Buffer | null> {
@@ -76,8 +77,8 @@ async function readStream(source: Readable, most: number): Promise<Buffer | null
       chunks.push(bytes);
     }
   } catch (error) {
-    // The system could not read on; whoever made the reply has recorded it.
-    if (isSystemError(error)) return null;
+    // The system could not read on, or the session is over; whoever made the reply has recorded it.
+    if (isSystemError(error) || error instanceof UnfinishedRead) return null;
     throw error;
   }
   return Buffer.concat(chunks);
