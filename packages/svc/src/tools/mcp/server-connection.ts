@@ -11,6 +11,8 @@ import { shortened } from '@svc/kit/diagnostics/printable.ts';
 /** The whole list of a well-meant server fits in a page or two. */
 const mostPages = 64;
 const mostListed = 10_000;
+/** Of all pages together; one alone is no longer than a message. */
+const mostListedLength = 16 * 1024 * 1024;
 const longestError = 2000;
 
 export type ServerAnswer<T> =
@@ -77,6 +79,7 @@ export class ServerConnection {
   /** What the server lists, as it wrote it. */
   async list(limits: RequestLimits): Promise<ServerAnswer<readonly unknown[]>> {
     const tools: unknown[] = [];
+    let length = 0;
     let cursor: string | undefined;
     for (let page = 0; page < mostPages; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
@@ -86,12 +89,10 @@ export class ServerConnection {
       tools.push(...answer.value.tools);
       cursor = answer.value.nextCursor;
       if (cursor === undefined) return { kind: 'answered', value: tools };
+      length += JSON.stringify(answer.value.tools).length;
+      if (length > mostListedLength) return tooLong('tools of more than 16 MiB');
     }
-    return {
-      kind: 'failed',
-      reason: `lists more than ${mostListed} tools, or in more than ${mostPages} pages`,
-      late: false,
-    };
+    return tooLong(`more than ${mostListed} tools, or in more than ${mostPages} pages`);
   }
 
   /** An abort or a passed limit is told to the server, and not waited for. */
@@ -153,6 +154,10 @@ export class ServerConnection {
         : `did not answer within ${lateAfterMs / 1000} s`);
     return [happened, ...hints].join('\n');
   }
+}
+
+function tooLong(what: string): ServerAnswer<never> {
+  return { kind: 'failed', reason: `lists ${what}`, late: false };
 }
 
 function cut(text: string): string {

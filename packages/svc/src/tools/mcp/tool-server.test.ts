@@ -385,4 +385,45 @@ describe('a server whose tools are others than before', () => {
     ]);
     await server.close();
   });
+
+  it('is asked again after a list that it refused', async () => {
+    let lists = 0;
+    const launcher = new FakeLauncher(
+      () =>
+        new FakeProcess((message, process) => {
+          if (message['method'] === 'tools/list') lists += 1;
+          if (lists !== 2 || message['method'] !== 'tools/list') return wellMeant()(message, process);
+          process.write({ id: message['id'], error: { code: -32000, message: 'not now' } });
+        }),
+    );
+    const server = serverOver(launcher);
+    await server.call(call('echo'));
+    launcher.processes[0]?.write({ method: 'notifications/tools/list_changed' });
+    // What it wrote before its answer to this one has been read by then.
+    await server.call(call('echo'));
+    expect(await server.call(call('echo'))).toEqual(failed('the server of notes answered with error -32000: not now'));
+    await server.call(call('echo'));
+    expect(lists).toBe(3);
+    expect(launcher.processes).toHaveLength(1);
+    await server.close();
+  });
+
+  it('is ended when it does not list them in time, and the next call has another', async () => {
+    const launcher = new FakeLauncher(() => {
+      let lists = 0;
+      return new FakeProcess((message, process) => {
+        if (message['method'] === 'tools/list') lists += 1;
+        if (lists < 2 || message['method'] !== 'tools/list') wellMeant()(message, process);
+      });
+    });
+    const server = serverOver(launcher, { deadlineMs: 500 });
+    await server.call(call('echo'));
+    launcher.processes[0]?.write({ method: 'notifications/tools/list_changed' });
+    // What it wrote before its answer to this one has been read by then.
+    await server.call(call('echo'));
+    expect(await server.call(call('echo'))).toEqual(failed('the server of notes did not answer within 0.5 s'));
+    expect((await server.call(call('echo'))).status).toBe('passed');
+    expect(launcher.processes).toHaveLength(2);
+    await server.close();
+  });
 });

@@ -135,7 +135,12 @@ export class ToolServer {
     }
     if (!this.#isStale) return { kind: 'answered', value: running };
     const listed = await this.#withinStart((limits) => this.#list(running.connection, limits));
-    if (listed.kind === 'failed') return listed;
+    if (listed.kind === 'failed') {
+      // Nobody knows what it offers now: it is asked again, or another one is.
+      this.#isStale = true;
+      if (listed.late) this.#retire(running.connection);
+      return listed;
+    }
     running.listed = listed.value;
     return { kind: 'answered', value: running };
   }
