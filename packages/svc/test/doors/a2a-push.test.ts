@@ -448,6 +448,41 @@ describe('a client with a token of its own', () => {
     expect(await configsOf(capsule, bob, 1, nowhere)).toEqual([]);
   });
 
+  it('sends a message again whose config is one of them', async () => {
+    const home = new TokenHome();
+    const ann = await home.add('ann');
+    const capsule = (await open({ turns: [hangs], callers: home.callers(), acceptance: roomy })).run();
+    const message = notified('first', { url: nowhere }, quick);
+    const { result } = await capsule.answer('SendMessage', message, bearer(ann));
+    await configsOf(capsule, ann, 32, nowhere);
+    const again = await capsule.answer('SendMessage', message, bearer(ann));
+    expect(again['result'].task.id).toBe(result.task.id);
+  });
+
+  it('starts no task with a long message for whose config another has taken the place meanwhile', async () => {
+    const home = new TokenHome();
+    const ann = await home.add('ann');
+    const capsule = (await open({ turns: [hangs], callers: home.callers(), acceptance: roomy })).run();
+    await configsOf(capsule, ann, 31, nowhere);
+    const { board } = capsule.fixture.session;
+    const before = board.accepted;
+    // All of them are being prepared before the first is accepted. 248 are there: of four, two are refused.
+    const prepare = board.prepare.bind(board);
+    const preparing = vi.spyOn(board, 'prepare').mockImplementation(async (text) => {
+      const prepared = await prepare(text);
+      await vi.waitUntil(() => preparing.mock.calls.length === 4, { timeout: 20_000 });
+      return prepared;
+    });
+    const answers = await Promise.all(
+      ['a', 'b', 'c', 'd'].map(async (letter) => {
+        const long = notified(letter.repeat(1_100_000), { url: nowhere }, quick);
+        return (await capsule.answer('SendMessage', long, bearer(ann)))['error']?.code as number | undefined;
+      }),
+    );
+    expect(answers.filter((code) => code === -32004)).toHaveLength(2);
+    expect(board.accepted - before).toBe(2);
+  });
+
   it('takes none of its 1,000 from who runs the capsule, where no other client has any', async () => {
     const home = new TokenHome();
     const bob = await home.add('bob');

@@ -17,7 +17,7 @@ import type { DoorStream, DoorStreamOptions } from '../door-stream.ts';
 import { a2aScopes, demand } from '../../scopes.ts';
 import type { Principal } from '../principal.ts';
 import { a2aVersion } from './card.ts';
-import { deliver, type Delivered, type Delivery, prepared, visible } from './deliver.ts';
+import { deliver, type Delivered, type Delivery, prepared, taskBefore, visible } from './deliver.ts';
 import { A2aFault, faultOf } from './errors.ts';
 import { deliveredTask, isUnary, sendMessage, unaryMethods } from './methods.ts';
 import { parseSend, parseTaskRequest, type SendRequest } from './params.ts';
@@ -133,11 +133,13 @@ export class A2aCalls {
     return {
       request,
       delivered: { message, principal, traceparent },
-      push: push === undefined ? null : this.#push.ofMessage(push, message.taskId, principal),
+      push: push === undefined ? null : this.#push.ofMessage(push, principal),
     };
   }
 
   #deliver({ delivered, push }: Sent, ahead?: TaskSource['prepared']): Delivery {
+    // In the turn that accepts the task: what is wrong with its config must not be found afterwards.
+    if (push !== null) this.#push.demandRoom(taskBefore(delivered, this.#core), push, delivered.principal);
     const delivery = deliver(delivered, this.#core, ahead);
     if (push !== null && delivery.kind === 'task') this.#push.addTo(delivery.record, push, delivered.principal);
     return delivery;

@@ -34,20 +34,31 @@ export async function prepared({ text }: ReceivedA2aMessage, { session }: DoorCo
 export function deliver(delivered: Delivered, core: DoorCore, ahead?: TaskSource['prepared']): Delivery {
   const { message } = delivered;
   if (message.taskId !== null) return { kind: 'task', record: answered(delivered, message.taskId, core) };
-  const source = {
-    text: message.text,
-    origin: 'message',
-    trust: 'untrusted',
-    sender: senderOf(delivered),
-    ...(message.contextId === null ? {} : { contextId: message.contextId as ContextId }),
-    ...(ahead === undefined ? {} : { prepared: ahead }),
-  } as const;
+  const source = { ...sourceOf(delivered), ...(ahead === undefined ? {} : { prepared: ahead }) };
   const before = sentBefore(source, core);
   if (before !== null) return { kind: 'task', record: before };
   const { kind, task } = core.records.submit(source, keptOf(message));
   if (kind !== 'accepted') return { kind: 'rejected', task };
   saveFiles(message, task, core);
   return { kind: 'task', record: core.records.of(task) };
+}
+
+/** The task that a message is for: the one that it answers, or that the same message has started before. Null for a message that starts one. */
+export function taskBefore(delivered: Delivered, core: DoorCore): TaskRecord | null {
+  const { message, principal } = delivered;
+  if (message.taskId !== null) return visible(message.taskId, principal, core);
+  return sentBefore(sourceOf(delivered), core);
+}
+
+function sourceOf(delivered: Delivered): TaskSource {
+  const { text, contextId } = delivered.message;
+  return {
+    text,
+    origin: 'message',
+    trust: 'untrusted',
+    sender: senderOf(delivered),
+    ...(contextId === null ? {} : { contextId: contextId as ContextId }),
+  };
 }
 
 /** In the turn in which the task was accepted, before it begins. One whose files cannot be there is canceled. */

@@ -99,17 +99,21 @@ export class PushConfigs {
     return {};
   }
 
-  /** The config that comes with a message, which is read before anything is done for the message. `taskId` is the task that the message answers. */
-  ofMessage(config: JsonObject, taskId: string | null, principal: Principal): PushRequest {
+  /** The config that comes with a message, which is read before anything is done for the message. */
+  ofMessage(config: JsonObject, principal: Principal): PushRequest {
     demand(principal, ['read']);
-    const request = parsePush(config, this.#rules(), 'configuration.taskPushNotificationConfig.');
-    this.#checkRoom(taskId === null ? null : visible(taskId, principal, this.#core), principal);
-    return request;
+    return parsePush(config, this.#rules(), 'configuration.taskPushNotificationConfig.');
+  }
+
+  /** Throws the fault of a config that there is no room for. One that is there, or takes the place of another, needs none. A null record is a task that there is not yet. */
+  demandRoom(record: TaskRecord | null, request: PushRequest, owner: Principal): void {
+    const isThere = record !== null && this.#ownConfigs(record, owner).some((config) => isPlaceOf(config, request));
+    if (!isThere) this.#checkRoom(record, owner);
   }
 
   /** It takes the place of the one of its owner that has its id. */
   #add(record: TaskRecord, request: PushRequest, owner: Principal): JsonObject {
-    const own = this.#configsOf(record, owner).filter((config) => config.owner.name === owner.name);
+    const own = this.#ownConfigs(record, owner);
     const same = own.find((config) => isSame(config, request));
     if (same !== undefined) return shownPush(request, same.id, record.id);
     const id = request.id ?? `cfg_${Buffer.from(this.#core.session.clock.randomBytes(16)).toString('hex')}`;
@@ -136,7 +140,7 @@ export class PushConfigs {
     throw full(`This client has ${mostOfClient} push notification configs already`);
   }
 
-  /** For the config of a message, once its task is there. */
+  /** For the config of a message, once its task is there. `demandRoom` was called for it in the same turn. */
   addTo(record: TaskRecord, request: PushRequest, principal: Principal): void {
     this.#add(record, request, principal);
   }
@@ -149,6 +153,10 @@ export class PushConfigs {
   #configsOf(record: TaskRecord, principal: Principal): readonly Config[] {
     const configs = [...(this.#followed.get(record)?.configs ?? [])];
     return principal.seesAll ? configs : configs.filter(({ owner }) => owner.name === principal.name);
+  }
+
+  #ownConfigs(record: TaskRecord, { name }: Principal): readonly Config[] {
+    return [...(this.#followed.get(record)?.configs ?? [])].filter(({ owner }) => owner.name === name);
   }
 
   #queueFor(record: TaskRecord, { request, owner }: Pick<Config, 'request' | 'owner'>): PushQueue {
@@ -263,6 +271,11 @@ function isSame({ request: known }: Config, asked: PushRequest): boolean {
   const isAlike = (one: PushRequest['authentication']): string => `${one?.scheme} ${one?.credentials}`;
   if (asked.id !== null || known.id !== null || known.url.href !== asked.url.href) return false;
   return known.token === asked.token && isAlike(known.authentication) === isAlike(asked.authentication);
+}
+
+/** Whether what is asked for is there already, or takes its place. */
+function isPlaceOf(config: Config, asked: PushRequest): boolean {
+  return config.id === asked.id || isSame(config, asked);
 }
 
 type Event = Readonly<Record<string, unknown>>;
