@@ -113,6 +113,16 @@ describe('spans that are sent', () => {
     );
   });
 
+  it('are lost after the end of the session, and counted', async () => {
+    const receiver = await receiverThat();
+    const exporter = exporterTo({ url: receiver.url });
+    await exporter.close(patienceMs, null);
+    const span = exporter.requests.begin({ door: 'mcp', binding: 'HTTP', name: 'late', traceparent: undefined });
+    span.end({ errorType: null, taskId: null });
+    expect(exporter.delivered.traces).toEqual({ sent: 0, dropped: 0, failed: 1 });
+    expect(receiver.received).toEqual([]);
+  });
+
   it('arrive by themselves while the session goes on, also after a pause of a second', async () => {
     let refusals = 1;
     const receiver = await receiverThat((response) => {

@@ -216,11 +216,9 @@ async function runSession(
   } finally {
     stop.removeEventListener('abort', onStop);
     session.events.end();
-    const [telemetry = null] = await Promise.all([
-      open.telemetry?.end(),
-      closeDoor(),
-      ...open.doors.ends.map((end) => end()),
-    ]);
+    const closingMs = systemClock.monotonicMs();
+    await Promise.all([closeDoor(), ...open.doors.ends.map((end) => end())]);
+    const telemetry = (await open.telemetry?.end(elapsedMs(systemClock, closingMs))) ?? null;
     await open.readyToEnd();
     // Without an outcome there was a bug: the trace says at least that the session is over.
     const reason = outcome === null ? 'internal error' : (outcome.trap?.message ?? null);

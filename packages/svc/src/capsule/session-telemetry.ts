@@ -7,9 +7,10 @@ import type { TraceLine } from '../trace/events.ts';
 import type { LiveTelemetry } from './live-telemetry.ts';
 import type { OpenSessionRequest } from './open-session.ts';
 
-/** The end of a session waits so long for a collector, and no longer than a part of what a stop may take. */
+/** The end of a session waits so long for a collector, and no longer than what the doors have left of a part of what a stop may take, or a smaller one. */
 const longestEndMs = 2000;
 const partOfStop = 1 / 4;
+const leastPartOfStop = 1 / 16;
 
 /** One thing for telemetry to hear of, in its turn. */
 type Heard = (live: LiveTelemetry) => void;
@@ -51,10 +52,15 @@ export class SessionTelemetry {
     this.#loading = this.#load();
   }
 
-  /** Sends what is left, and waits two seconds for it at most. Null where nothing was sent to anywhere. */
-  async end(): Promise<DeliveredSignals | null> {
+  /**
+   * Sends what is left, and waits two seconds for it at most; `spentMs` were spent on closing the doors, whose last requests have spans too. Null where
+   * nothing was sent to anywhere.
+   */
+  async end(spentMs: number): Promise<DeliveredSignals | null> {
     await this.#loading;
-    const withinMs = Math.min(longestEndMs, this.#session.request.stopWithinMs * partOfStop);
+    const { stopWithinMs } = this.#session.request;
+    const leftMs = Math.max(stopWithinMs * partOfStop - spentMs, stopWithinMs * leastPartOfStop);
+    const withinMs = Math.min(longestEndMs, leftMs);
     return (await this.#live?.end(withinMs)) ?? null;
   }
 

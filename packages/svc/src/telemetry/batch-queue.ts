@@ -71,8 +71,12 @@ export class BatchQueue<Item> {
     return this.#why;
   }
 
-  /** The newest is dropped where there is no room. */
+  /** The newest is dropped where there is no room. What comes once the queue is closed has failed. */
   add(item: Item): void {
+    if (this.#isClosed) {
+      this.#lose(1);
+      return;
+    }
     const { mostQueued, mostInBatch, delayMs, sizeOf } = this.#request;
     const size = sizeOf(item);
     if (this.#items.length >= mostQueued || this.#bytes + size > mostQueuedBytes) {
