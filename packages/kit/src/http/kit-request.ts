@@ -17,6 +17,8 @@ interface WholeBody {
   readonly maxBytes: number;
   /** Of all bodies that are held at the same time, from their first bytes until `letGo`. */
   readonly budget: ByteBudget;
+  /** Whose share of the budget it takes; null for those who have none of their own. Asked once something is counted. */
+  readonly holder: () => string | null;
   /** For all of it to arrive; null where the server bounds the request by itself. */
   readonly mostMs: number | null;
   /** Called when the first of it is taken: from then on it is held, however the request ends. */
@@ -47,8 +49,9 @@ export function kitRequestClass(): KitRequestClass {
     /** Most bodies come in one piece. */
     #body: Buffer | GatheredBytes = nothing;
     #bytes = 0;
-    /** Where what was taken of the budget goes back to; null while nothing was. */
-    #budget: ByteBudget | null = null;
+    /** Gives back so much of what was taken of the budget; null while nothing was. */
+    #giveBack: ((bytes: number) => void) | null = null;
+    #holder: { readonly name: string | null } | null = null;
     #timer: NodeJS.Timeout | undefined;
 
     readWhole(whole: WholeBody): void {
@@ -61,8 +64,8 @@ export function kitRequestClass(): KitRequestClass {
     }
 
     letGo(): void {
-      this.#budget?.giveBack(this.#bytes - freeBytes);
-      this.#budget = null;
+      this.#giveBack?.(this.#bytes - freeBytes);
+      this.#giveBack = null;
     }
 
     #takeArrived(): void {
@@ -89,13 +92,15 @@ export function kitRequestClass(): KitRequestClass {
       return true;
     }
 
-    #mayHold(more: number, { budget, onCounted }: WholeBody): boolean {
+    #mayHold(more: number, { budget, holder, onCounted }: WholeBody): boolean {
       const bytes = this.#bytes + more;
       const counted = bytes - Math.max(freeBytes, this.#bytes);
       if (counted > 0) {
-        if (!budget.take(counted)) return false;
-        if (this.#budget === null) onCounted();
-        this.#budget = budget;
+        this.#holder ??= { name: holder() };
+        const { name } = this.#holder;
+        if (!budget.take(counted, name)) return false;
+        if (this.#giveBack === null) onCounted();
+        this.#giveBack ??= (taken) => budget.giveBack(taken, name);
       }
       this.#bytes = bytes;
       return true;

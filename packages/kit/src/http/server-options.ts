@@ -37,7 +37,7 @@ export interface HttpServerOptions {
   readonly mostConnections?: number;
   /** What answers above 64 KiB may hold, where handlers count some of them too; one of its own when absent. */
   readonly answers?: ByteBudget;
-  /** By the headers that the handler is given, who has a share of `answers`; null for a client that has none, as all have when absent. */
+  /** By the headers that the handler is given, who has a share of `answers` and of the room for bodies; null for a client that has none, as all have when absent. */
   readonly holderOf?: (headers: RequestHead['headers']) => string | null;
   /** Told of each connection before anything comes on it. */
   readonly onConnection?: (connection: Socket) => void;

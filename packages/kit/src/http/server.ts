@@ -290,6 +290,7 @@ export class HttpServer {
       request.readWhole({
         maxBytes: route.maxBytes,
         budget: this.#bodies,
+        holder: () => this.#options.holderOf?.(headers) ?? null,
         mostMs: this.#wholeBodyMs,
         onCounted,
         take,

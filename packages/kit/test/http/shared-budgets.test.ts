@@ -62,6 +62,7 @@ beforeEach(async () => {
     onBug: (error) => {
       throw error;
     },
+    holderOf: ({ from }) => from ?? null,
     routes: [
       {
         method: 'POST',
@@ -125,15 +126,15 @@ const head = (length: number, more = ''): string =>
   `POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: ${length}\r\n${more}\r\n`;
 
 /** Begins a body of 10 MiB and sends all of it but the last byte. */
-async function nearlySent(): Promise<Client> {
+async function nearlySent(more = ''): Promise<Client> {
   const client = new Client();
-  await client.send(head(10 * mebibyte));
+  await client.send(head(10 * mebibyte, more));
   await client.send(Buffer.alloc(10 * mebibyte - 1, 'x'));
   return client;
 }
 
-async function whole(): Promise<string> {
-  const client = await nearlySent();
+async function whole(more = ''): Promise<string> {
+  const client = await nearlySent(more);
   await client.send('x');
   return await client.read();
 }
@@ -164,6 +165,15 @@ describe('what many clients send at once', () => {
     const again = await nearlySent();
     await again.send('x');
     expect(await again.read()).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('leaves room to others, however much one sends that has a name', async () => {
+    const begun = await Promise.all(Array.from({ length: 6 }, () => nearlySent('From: ann\r\n')));
+    await Promise.race(begun.map(async ({ socket }) => await once(socket, 'readable')));
+    expect(await whole('From: bob\r\n')).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await whole()).toMatch(/^HTTP\/1\.1 200 /);
+    for (const client of begun) client.socket.destroy();
+    await expect.poll(() => whole('From: ann\r\n')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it('is given back when its clients leave in the middle', async () => {
