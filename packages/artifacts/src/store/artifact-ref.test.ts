@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { parseInstallTarget } from './artifact-ref.ts';
+import { parseArtifactRef, parseInstallTarget } from './artifact-ref.ts';
 
 function refusal(argument: string): string {
   try {
@@ -89,4 +89,13 @@ it.each([
   'github:a/b@1 2',
 ])('%j names nothing', (argument) => {
   expect(refusal(argument)).toMatch(/^E-ART-008 /);
+});
+
+it('a text that names no artifact is refused with the forms that may stand there', () => {
+  expect(() => parseInstallTarget('style')).toThrow(
+    expect.objectContaining({ hint: expect.stringContaining(', github:<owner>/<repo>@<tag>, ') as string }),
+  );
+  expect(() => parseArtifactRef('style')).toThrow(
+    expect.objectContaining({ hint: 'write <name>@<version>, for example svc-tool-editor@1.0.0' }),
+  );
 });

@@ -32,13 +32,13 @@ export function spell(ref: ArtifactRef): string {
 export function parseInstallTarget(argument: string): InstallTarget {
   if (argument.startsWith('github:')) {
     const place = parseArtifactPlace(argument);
-    if (place?.kind !== 'github') throw malformed(argument);
+    if (place?.kind !== 'github') throw malformed(argument, installable);
     const { owner, repo, tag } = place;
     return { kind: 'github', release: { owner, repo, tag } };
   }
   if (argument.startsWith(ociPrefix)) return { kind: 'oci', reference: parseOciReference(argument) };
   if (isPath(argument)) return { kind: 'path', path: argument };
-  return { kind: 'artifact', ref: parseArtifactRef(argument) };
+  return { kind: 'artifact', ref: parseArtifactRef(argument, installable) };
 }
 
 /** A reference begins with a letter or digit and has an `@`. */
@@ -46,12 +46,15 @@ function isPath(argument: string): boolean {
   return /^(\.{1,2}$|\.{0,2}\/)/.test(argument) || /^[^@]*(\/[^@]*|\.zip)$/.test(argument);
 }
 
-/** Reads `<name>@<version>`. `E-ART-008` for any other text, `E-REG-004` for a reserved version. */
-export function parseArtifactRef(argument: string): ArtifactRef {
+const example = 'write <name>@<version>, for example svc-tool-editor@1.0.0';
+const installable = `${example}, github:<owner>/<repo>@<tag>, oci://<host>/<repository>:<tag>, or a path such as ./echo-1.0.0.zip`;
+
+/** Reads `<name>@<version>`. `E-ART-008` for any other text, with a hint of what may be written; `E-REG-004` for a reserved version. */
+export function parseArtifactRef(argument: string, hint: string = example): ArtifactRef {
   const at = argument.indexOf('@');
   const name = argument.slice(0, Math.max(0, at));
   const version = argument.slice(at + 1);
-  if (at < 0 || !isArtifactName(name) || !isArtifactVersion(version)) throw malformed(argument);
+  if (at < 0 || !isArtifactName(name) || !isArtifactVersion(version)) throw malformed(argument, hint);
   if (isReservedVersion(version)) {
     throw new Diagnostic('E-REG-004', `the reserved artifact version ${version} is not allowed`, {
       hint: `name an exact version, such as ${name}@1.0.0`,
@@ -60,10 +63,8 @@ export function parseArtifactRef(argument: string): ArtifactRef {
   return { name, version };
 }
 
-function malformed(argument: string): Diagnostic {
-  return new Diagnostic('E-ART-008', `${JSON.stringify(argument)} does not name an artifact`, {
-    hint: 'write <name>@<version>, for example svc-tool-editor@1.0.0, github:<owner>/<repo>@<tag>, oci://<host>/<repository>:<tag>, or a path such as ./echo-1.0.0.zip',
-  });
+function malformed(argument: string, hint: string): Diagnostic {
+  return new Diagnostic('E-ART-008', `${JSON.stringify(argument)} does not name an artifact`, { hint });
 }
 
 const architectures: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' };
