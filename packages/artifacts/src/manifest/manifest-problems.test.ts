@@ -80,6 +80,14 @@ describe('a manifest with many mistakes', () => {
     expect(summary(text)).toEqual(['E-MAN-003 6:12+9 inference.api_key must be text, not a list']);
   });
 
+  it('shows how many tokens were given, which are no credential', () => {
+    const text = 'name: a\nversion: "1"\ninference: { transport: process, command: x, max_tokens: -1, api_key: 12 }\n';
+    expect(problemsOf(text).map(({ message }) => message)).toEqual([
+      'inference.max_tokens must be at least 1, not -1',
+      'inference.api_key must be text, not a number',
+    ]);
+  });
+
   it('reports at most a hundred, errors before warnings', () => {
     const text = Array.from({ length: 500 }, (_, index) => `key${index}: 1`).join('\n');
     const codes = problemsOf(text).map(({ code }) => code);

@@ -143,8 +143,13 @@ function shownValue(issue: $ZodIssue, path: KeyPath): string | undefined {
   }
   // YAML has read it as a number already: 1.0 would be shown as 1.
   const isUnquoted = issue.code === 'invalid_type' && issue.expected === 'string';
-  if (typeof input === 'number' && (isUnquoted || isCredential)) return 'a number';
+  if (typeof input === 'number' && (isUnquoted || (isCredential && !countsTokens(path)))) return 'a number';
   return typeof input === 'number' || typeof input === 'boolean' ? String(input) : undefined;
+}
+
+/** Whether the key is one such as `max_tokens`, whose number is no credential. */
+function countsTokens(path: KeyPath): boolean {
+  return /\w_tokens$/i.test(String(path.at(-1))) && !holdsCredential(path.slice(0, -1));
 }
 
 function withoutUser(text: string): string {
