@@ -155,7 +155,8 @@ describe('svc -p', () => {
     [['-p', 'Go', '--explain-scope'], '--explain-scope does not go with -p and --output'],
     [['-p', 'Go', '-v'], '-v does not go with -p and --output'],
     [['-p', 'Go', '--output', 'yaml'], 'text, json, stream-json'],
-    [['run', '--task', 'Go', '--timeout', '5m'], '--timeout, --max-tokens and --max-cost go with -p'],
+    [['run', '--task', 'Go', '--timeout', '5m'], '--timeout and --max-tokens go with -p or --output'],
+    [['run', '--task', 'Go', '--max-cost', '0.50'], '--max-cost needs the prices of models'],
   ])('refuses the command line %j with 2 and starts nothing', async (args, problem) => {
     const workspace = capsule();
     const { code, stdout, stderr } = await pipedSvc(workspace, args);

@@ -77,10 +77,10 @@ export function openScript(
     companion = null,
   }: { context: CommandContext; stop: Stop; usage: (problem: string) => never; companion?: ScriptCompanion | null },
 ): ScriptRun {
-  if (options.print === undefined && options.output === undefined)
-    usage('--timeout, --max-tokens and --max-cost go with -p or --output');
   if (options.maxCost !== undefined)
     usage('--max-cost needs the prices of models, and this svc has none: --max-tokens limits tokens');
+  if (options.print === undefined && options.output === undefined)
+    usage('--timeout and --max-tokens go with -p or --output');
   if (options.json !== undefined) usage('--json goes with svc run: --output json writes one object for a script');
   const others = { verbose: '-v', explainScope: '--explain-scope', replay: '--replay' } as const;
   for (const [key, flag] of Object.entries(others))
