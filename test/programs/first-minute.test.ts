@@ -269,6 +269,10 @@ describe('a command line that names no command', () => {
       code: 2,
       stderr: "error: missing required argument 'code'\nsvc explain --help shows what it takes\n",
     });
+    expect(await minute.svc(['token', 'add', 'phone'])).toMatchObject({
+      code: 2,
+      stderr: "error: required option '--scope <list>' not specified\nsvc token add --help shows what it takes\n",
+    });
     expect(await minute.svc(['trace', 'shwo'])).toMatchObject({
       code: 2,
       stderr: "error: unknown command 'shwo'\n(Did you mean show?)\nsvc trace --help lists its commands\n",

@@ -9,6 +9,7 @@ const aboutArguments: ReadonlySet<string> = new Set([
   'commander.missingArgument',
   'commander.excessArguments',
   'commander.optionMissingArgument',
+  'commander.missingMandatoryOptionValue',
   'commander.unknownOption',
 ]);
 
