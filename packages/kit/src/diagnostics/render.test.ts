@@ -84,6 +84,17 @@ describe('the excerpt of a source line', () => {
     expect(renderExcerpt('', { column: 1 })).toEqual({ text: '', marker: '^' });
   });
 
+  it('underlines nothing where the place is behind a credential', () => {
+    const line = 'inference: { model: m, api_key: "", temperature: hot }';
+    const text = 'inference: { model: m, api_key: [secret]';
+    expect(renderExcerpt(line, { column: 50, length: 3 })).toEqual({ text, marker: '' });
+    expect(renderExcerpt(line, { column: 33, length: 2 })).toEqual({ text, marker: `${' '.repeat(32)}^^` });
+    const located = new Diagnostic('E-MAN-003', 'a', { location: { file: 'x', line: 1, column: 50, length: 3 } });
+    expect(renderDiagnostic(located, { color: false, sourceOf: () => line })).toBe(
+      `error[E-MAN-003]: a\n --> x:1:50\n  |\n1 | ${text}\n`,
+    );
+  });
+
   it('cuts a long line around the place', () => {
     const { text, marker } = renderExcerpt(`${'x'.repeat(500)}HERE${'y'.repeat(500)}`, { column: 501, length: 4 });
     expect(text).toBe(`…${'x'.repeat(40)}HERE${'y'.repeat(56)}…`);

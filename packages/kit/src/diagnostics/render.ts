@@ -44,12 +44,8 @@ function renderPlace(location: SourceLocation, { color, sourceOf }: RenderOption
   const number = String(location.line);
   const gutter = ' '.repeat(number.length);
   const { text, marker } = renderExcerpt(line, location);
-  return [
-    place,
-    `${gutter} ${colors.blue('|')}`,
-    `${colors.blue(`${number} |`)} ${text}`,
-    `${gutter} ${colors.blue('|')} ${colors.red(marker)}`,
-  ];
+  const shown = [place, `${gutter} ${colors.blue('|')}`, `${colors.blue(`${number} |`)} ${text}`];
+  return marker === '' ? shown : [...shown, `${gutter} ${colors.blue('|')} ${colors.red(marker)}`];
 }
 
 function oneLine(text: string): string {
@@ -59,10 +55,12 @@ function oneLine(text: string): string {
 interface Excerpt {
   /** The line, or the part of it around the place. */
   readonly text: string;
-  /** Spaces and carets, to stand below `text`. */
+  /** Spaces and carets, to stand below `text`; empty where the place is in a part that is not shown. */
   readonly marker: string;
 }
 
+/** Stands for a credential and for all that comes behind it. */
+const mark = '[secret]';
 const widest = 100;
 const contextBefore = 40;
 
@@ -82,7 +80,10 @@ const wide =
 
 /** One line of a file with the place underlined. Safe for a terminal, and without the value of a key that names a credential. */
 export function renderExcerpt(line: string, { column, length = 1 }: { column: number; length?: number }): Excerpt {
-  const shown = withoutCredential(line.trimEnd());
+  const whole = line.trimEnd();
+  const shown = withoutCredential(whole);
+  // A place at the very beginning of the credential is the credential's own.
+  const isHidden = shown !== whole && column - 1 > shown.length - mark.length;
   const start = Math.min(column - 1, shown.length);
   const end = Math.max(start + 1, Math.min(start + length, shown.length));
   const from = shown.length <= widest ? 0 : Math.max(0, start - contextBefore);
@@ -94,7 +95,7 @@ export function renderExcerpt(line: string, { column, length = 1 }: { column: nu
   const after = cell(shown.slice(Math.min(end, to), to)) + tail;
   return {
     text: `${before}${marked}${after}`,
-    marker: `${' '.repeat(cells(before))}${'^'.repeat(Math.max(1, cells(marked)))}`,
+    marker: isHidden ? '' : `${' '.repeat(cells(before))}${'^'.repeat(Math.max(1, cells(marked)))}`,
   };
 }
 
@@ -103,8 +104,8 @@ function withoutCredential(line: string): string {
   const at = files === '' ? 0 : line.indexOf(files);
   const before = line.slice(0, at);
   // What is left out goes on to the end of the line.
-  if (credential.test(before)) return before.replace(credential, '$1[secret]');
-  return before + files + line.slice(at + files.length).replace(credential, '$1[secret]');
+  if (credential.test(before)) return before.replace(credential, `$1${mark}`);
+  return before + files + line.slice(at + files.length).replace(credential, `$1${mark}`);
 }
 
 function cell(text: string): string {
