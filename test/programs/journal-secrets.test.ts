@@ -227,7 +227,7 @@ capabilities: { spawn: { allow: [worker] }, env: { allow: [SERVICE_TOKEN] }, she
   });
 });
 
-describe('a key or a token that is too short to be a secret', () => {
+describe('a key or a token that is unfit', () => {
   const texts = async (env: Readonly<Record<string, string>>): Promise<{ stderr: string; journal: string }> => {
     const workspace = scriptCapsule({ script: script(says('I ran the test.')) });
     workspaces.push(workspace);
@@ -259,6 +259,29 @@ describe('a key or a token that is too short to be a secret', () => {
       "warning[W-RUN-174]: the key of the model's provider has only 3 characters: it is not taken out of traces and journals\n",
     );
     expect(journal).toContain('I ran the test.');
+  });
+
+  it('is said to be empty, with the variable that is', async () => {
+    const { stderr } = await texts({ KEY: '' });
+    expect(stderr).toContain(
+      "warning[W-RUN-174]: the key of the model's provider is empty: KEY is set, but empty\n" +
+        'hint: set KEY to a key; one that nobody checks may be any text\n',
+    );
+  });
+
+  it('refuses one with a line break before anything runs, and shows nothing of it', async () => {
+    const workspace = scriptCapsule({ script: script(says('I ran the test.')) });
+    workspaces.push(workspace);
+    const text = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    const own = 'model: scripted\n  endpoint: http://127.0.0.1:9\n  api_key: ${KEY}';
+    workspace.write('svc.yaml', text.replace('model: scripted', own));
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--task', 'Go.'], { env: { KEY: `${canary}\nmore` } });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(
+      "error[E-MAN-003]: KEY, the key of the model's provider, has a line break in it and cannot be sent\n",
+    );
+    expect(stderr).toContain('hint: set KEY to the key alone\n');
+    expect(stderr).not.toMatch(new RegExp(`${canary}|more`));
   });
 
   it('is neither where it has eight characters', async () => {

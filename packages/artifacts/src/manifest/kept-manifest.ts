@@ -66,6 +66,7 @@ export function readKeptManifest(
     text,
     manifest,
     ...(key === undefined ? {} : { apiKey: new Secret(key) }),
+    keyVariable,
     systemPrompt,
     warnings: [],
     references: [],

@@ -40,6 +40,8 @@ export interface LoadedManifest {
   readonly manifest: CapsuleManifest;
   /** `inference.api_key`; absent when the manifest has none or was only inspected, and for a replay also when its variable is not set. */
   readonly apiKey?: Secret;
+  /** The variable that `inference.api_key` refers to; null where the file holds the key itself, and where there is none. */
+  readonly keyVariable: string | null;
   /** The text of `system_prompt` or of the file; empty when there is neither. */
   readonly systemPrompt: string;
   /** In the order of the file. */
@@ -82,14 +84,16 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
   const { api_key: apiKey, ...inference } = document.value.inference;
   const manifest = settled({ ...document.value, inference });
   const { source, references } = document;
+  const keyVariable = references.get(apiKeyPath)?.variable ?? null;
   const keep = (keeper: ManifestKeeper): void => {
     if (commentedCredential.test(text) || !mayBeKept(document, manifest)) return;
-    keepManifest(keeper, { text, manifest, keyVariable: references.get(apiKeyPath)?.variable ?? null, source });
+    keepManifest(keeper, { text, manifest, keyVariable, source });
   };
   return {
     text,
     manifest,
     ...keyOf(apiKey, { purpose, env }),
+    keyVariable,
     systemPrompt: inference.system_prompt ?? prompt.text,
     warnings: document.warnings,
     references: [...references].flatMap(([where, found]) => (where === apiKeyPath ? [] : [found])),

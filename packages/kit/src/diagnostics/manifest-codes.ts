@@ -48,7 +48,7 @@ export const manifestCodes = {
   'E-MAN-003': {
     title: 'a value is not allowed, or a ${VARIABLE} cannot be resolved',
     explanation:
-      'A key holds a value of the wrong type or outside the allowed ones, or names an environment variable that is not set. Set the variable in the environment or in the .env file of the workspace.',
+      'A key holds a value of the wrong type or outside the allowed ones, or names an environment variable that is not set. Set the variable in the environment or in the .env file of the workspace. The key of a provider is refused where a line break or another character in it cannot stand in the header of a request.',
   },
   'E-RUN-009': {
     title: 'the system prompt file is missing',

@@ -197,7 +197,7 @@ export const runCodes = {
       'A model writes at most as many tokens in one turn as inference.max_tokens allows, and as its provider does. The task is completed with what there is of the answer.',
   },
   'W-RUN-174': {
-    title: 'a key or a token is too short to be a secret',
+    title: 'a key or a token is empty, or too short to be a secret',
     explanation:
       'svc takes the key of the provider and its own token out of everything that it records and reports. One of four to seven characters is often a word, such as test: then [secret] stands wherever a text has that word, in traces, journals, kept conversations, exports, the report of a plan and errors of the driver. One of fewer than four is not taken out at all. A server that checks no key takes any text of eight characters or more.',
   },

@@ -31,7 +31,7 @@ import {
   type LaunchDelegation,
 } from './launch-surroundings.ts';
 import type { GivenProject, RunRequest } from './running-capsule.ts';
-import { listenerTokenOf, sessionRedactor, shortSecrets } from './session-secrets.ts';
+import { faultsOfSecrets, listenerTokenOf, sessionRedactor } from './session-secrets.ts';
 import { asksForTelemetry } from './telemetry-variables.ts';
 
 /** What of a request decides the scope of a session: neither its task nor its port, and of its workdir where it lies. */
@@ -105,6 +105,7 @@ export async function scopeOfLaunch(
   });
   const unheld = await unheldParts(loaded, containment, hold);
   const listenerToken = listenerTokenOf(request.env);
+  const unfit = await faultsOfSecrets({ loaded, listenerToken });
   const project = request.adhoc?.project ?? null;
   const { spawnAllow } = grants;
   const { refusals, ...delegation } = delegationOfLaunch({ spawnAllow, env, processEnv: request.env });
@@ -131,14 +132,14 @@ export async function scopeOfLaunch(
     },
     delegation,
     captureCeiling: workspace.captureCeiling ?? 'content',
-    refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...unheld.limits, ...refusals],
+    refusals: [...missing, ...unfit.refusals, ...(refusal === null ? [] : [refusal]), ...unheld.limits, ...refusals],
     warnings: [
       admissionWarnings([source]),
       loaded.warnings,
       workspace.warnings,
       warnings,
       unavailableParts(loaded),
-      await shortSecrets({ apiKey: loaded.apiKey ?? null, listenerToken }),
+      unfit.warnings,
       unheld.grants,
       absentCommands({ loaded, env, source, isAdhoc: text !== undefined }),
       request.adhoc?.warnings ?? [],

@@ -1,6 +1,7 @@
 /** Knows the secrets of a session, which no record and no report may hold (docs/journal.md "Secrets"). */
 
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
@@ -44,14 +45,35 @@ const secretName = /KEY|TOKEN|SECRET|PASSWORD/i;
 /** Of the value of such a variable: `true`, `1` or `enabled` would be taken out of every text. */
 export const shortestGranted = 8;
 
-/** `W-RUN-174` for what a session is given for itself and anybody could guess, or a text hold by chance: its key, its token. */
-export async function shortSecrets(
-  given: Pick<KnownSecrets, 'apiKey' | 'listenerToken'>,
-): Promise<readonly Diagnostic[]> {
-  const isShort = [given.apiKey, given.listenerToken].some(
-    (secret) => secret !== null && secret.reveal().length < shortestGranted,
+/** What a session is given for itself. */
+export interface GivenSecrets {
+  readonly loaded: Pick<LoadedManifest, 'apiKey' | 'keyVariable' | 'manifest' | 'locate'>;
+  readonly listenerToken: Secret | null;
+}
+
+/** `svc` itself sends the key, in the header of a request, which takes these characters alone. */
+const sendable = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/**
+ * `E-MAN-003` for a key that no request can carry; `W-RUN-174` for a key or a token that anybody could guess, or a text hold by chance, and for a
+ * key that is empty.
+ */
+export async function faultsOfSecrets(
+  given: GivenSecrets,
+): Promise<{ readonly refusals: readonly Diagnostic[]; readonly warnings: readonly Diagnostic[] }> {
+  const { loaded, listenerToken } = given;
+  const { inference } = loaded.manifest;
+  const isShort = [loaded.apiKey, listenerToken].some(
+    (secret) => secret != null && secret.reveal().length < shortestGranted,
   );
-  return isShort ? (await import('./short-secrets.ts')).shortSecretWarnings(given, shortestGranted) : [];
+  const isSent = inference.transport === 'http' && inference.endpoint !== undefined;
+  const isUnsendable = isSent && loaded.apiKey !== undefined && !sendable.test(loaded.apiKey.reveal());
+  if (!isShort && !isUnsendable) return { refusals: [], warnings: [] };
+  const { shortSecretWarnings, unsendableKey } = await import('./unfit-secrets.ts');
+  return {
+    refusals: isUnsendable ? [unsendableKey(loaded)] : [],
+    warnings: isShort ? shortSecretWarnings(given, shortestGranted) : [],
+  };
 }
 
 /** A value of several lines is one in each of them too. */
