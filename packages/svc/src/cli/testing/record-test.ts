@@ -90,7 +90,8 @@ async function withRecorded<Value>(
     return await withJournal(context, wanted, options, async ({ reader, session }) => await use(reader, session));
   } catch (error) {
     if (!(error instanceof Diagnostic) || !['E-RUN-070', 'E-RUN-071'].includes(error.code)) throw error;
-    const hint = 'a test is made of a session that kept a journal: svc run --capture content, then this command again';
+    const hint =
+      'a test is made of a session that kept a journal, which none does with trace.capture: none or on a disk that is full (W-RUN-063): svc run --capture content, then this command again';
     throw new Diagnostic(error.code, error.message, { hint, cause: error });
   }
 }
