@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chownSync,
@@ -62,6 +62,28 @@ async function pruned(workspace: Workspace, ...args: readonly string[]): Promise
 }
 
 describe('svc prune', () => {
+  it.skipIf(process.getuid?.() !== 0)(
+    'says that nothing of a session is gone where the file system is read-only (needs root, to mount one)',
+    async () => {
+      const workspace = capsule();
+      ended(workspace, 'a1');
+      const [sessions, workdir] = [at(workspace, '.svc'), at(workspace, 'workdir')];
+      for (const place of [sessions, workdir]) {
+        execFileSync('mount', ['--bind', place, place]);
+        execFileSync('mount', ['-o', 'remount,ro,bind', place]);
+      }
+      try {
+        const { code, stderr } = await svc(workspace, ['prune', '--keep', '0', '--yes']);
+        expect(code).toBe(1);
+        expect(stderr).toMatch(
+          /^error\[E-IO-001\]: 1 of them cannot be removed: all of \S+, .* is left: the file system is read-only\nhint: work in a directory that can be written to\n/m,
+        );
+      } finally {
+        for (const place of [sessions, workdir]) execFileSync('umount', [place]);
+      }
+    },
+  );
+
   it('removes sessions beyond those that are kept, with their workdirs, and lists them first when asked', async () => {
     const workspace = capsule();
     for (const session of ['a1', 'a2', 'a3']) ended(workspace, session);

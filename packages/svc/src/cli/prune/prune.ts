@@ -6,6 +6,7 @@ import { Command, InvalidArgumentError } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
@@ -191,22 +192,42 @@ async function remove(
   { context, line, isJson }: Printing,
 ): Promise<void> {
   const removed: Prunable[] = [];
-  const left: Prunable[] = [];
+  const left: Left[] = [];
   for (const each of found) {
     line.show(`removing ${removed.length + 1} of ${found.length}, ${shownBytes(each.bytes)}`);
-    const outcome = hasBegun(each, request) ? 'runs' : await removeAll(each, request);
-    if (outcome === 'removed') removed.push(each);
-    if (outcome === 'left') left.push(each);
+    const rest = hasBegun(each, request) ? 'runs' : await removeAll(each, request);
+    const outcome = rest === 'runs' ? rest : rest === null ? 'removed' : 'left';
+    if (rest === null) removed.push(each);
+    else if (rest !== 'runs') left.push(rest);
     if (isJson) context.stdout.write(jsonLine(objectOf(each, outcome)));
     else if (outcome === 'runs') line.say(`${each.name} runs, and stays`);
   }
   line.show('');
   context.stderr.write(say`removed ${removed.length} of ${found.length}, ${shownBytes(sizeOf(removed))}\n`);
-  const [first] = left;
-  if (first === undefined) return;
-  const paths = first.places.map(({ folder, name }) => `${folder}/${name}`).join(', ');
-  throw new Diagnostic('E-IO-001', `${left.length} of them cannot be removed whole: a part of ${paths} is left`, {
-    hint: 'check the owner and the permissions of what is in it, and run the command again',
+  if (left.length > 0) throw leftFault(left);
+}
+
+/** Something that was to be removed, and is not. */
+interface Left {
+  readonly places: Prunable['places'];
+  /** What the system said first; null where it only refused something inside. */
+  readonly refusal: Error | null;
+  /** Whether a part is gone. */
+  readonly isPart: boolean;
+}
+
+/** In the words of the first refusal. */
+function leftFault(left: readonly Left[]): Diagnostic {
+  const { places = [], isPart = false } = left[0] ?? {};
+  const paths = places.map(({ folder, name }) => `${folder}/${name}`).join(', ');
+  const what = isPart
+    ? `${left.length} of them cannot be removed whole: a part of ${paths} is left`
+    : `${left.length} of them cannot be removed: all of ${paths} is left`;
+  const refusal = left.find((each) => each.refusal !== null)?.refusal ?? null;
+  const fault = refusal === null ? null : ioFault(refusal, what);
+  const { message, hint } = fault instanceof Diagnostic ? fault : { message: what, hint: undefined };
+  return new Diagnostic('E-IO-001', message, {
+    hint: hint ?? 'check the owner and the permissions of what is in it, and run the command again',
   });
 }
 
@@ -251,21 +272,22 @@ function mayRunIn(sessions: HeldDirectory, id: string, running: ReadonlySet<stri
   }
 }
 
-/** Everything of it is set aside before the first part is removed. */
-async function removeAll({ places }: Prunable, request: PruneRequest): Promise<'removed' | 'left'> {
+/** Everything of it is set aside before the first part is removed. Null when all of it is gone. */
+async function removeAll({ places }: Prunable, request: PruneRequest): Promise<Left | null> {
   const asides: { readonly held: HeldDirectory; readonly name: string }[] = [];
-  let isLeft = false;
+  let refusal: Error | null = null;
+  let isWhole = true;
   try {
     for (const { folder, name } of places) {
       const held = openPlace(request, folder);
       const aside = held === null ? null : setAside(held, name);
-      if (held !== null && aside !== null && aside !== 'refused') asides.push({ held, name: aside.name });
+      if (aside instanceof Error) refusal ??= aside;
+      if (held !== null && aside !== null && !(aside instanceof Error)) asides.push({ held, name: aside.name });
       else held?.close();
-      isLeft ||= aside === 'refused';
     }
-    for (const { held, name } of asides) if (!(await removeAside(held, name))) isLeft = true;
+    for (const { held, name } of asides) if (!(await removeAside(held, name))) isWhole = false;
   } finally {
     for (const { held } of asides) held.close();
   }
-  return isLeft ? 'left' : 'removed';
+  return refusal === null && isWhole ? null : { places, refusal, isPart: asides.length > 0 };
 }

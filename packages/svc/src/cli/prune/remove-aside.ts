@@ -3,6 +3,7 @@
 import { lstatSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 
 import { isSessionId } from '@svc/protocol/ids.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { removeTree } from '@svc/kit/files/remove-tree.ts';
 import { temporaryName } from '@svc/kit/files/temporary-name.ts';
@@ -21,15 +22,20 @@ export function sessionAside(name: string): string | null {
   return isAside(name) && isSessionId(id) ? id : null;
 }
 
-/** A new name for it that no reader looks under; null when there is nothing, and `refused` when the system does not allow it. */
-export function setAside(parent: HeldDirectory, name: string): { readonly name: string } | 'refused' | null {
+/** A new name for it that no reader looks under; null when there is nothing, and the system's error when that does not allow it. */
+export function setAside(parent: HeldDirectory, name: string): { readonly name: string } | Error | null {
   if (isAside(name)) return { name };
   const aside = temporaryName(isSessionId(name) ? `${prefix}${name}.` : prefix);
   const moved = (): { readonly name: string } => {
     renameSync(parent.entry(name), parent.entry(aside));
     return { name: aside };
   };
-  return unlessRefused(() => unlessErrno(['ENOENT'], moved, null), 'refused' as const);
+  try {
+    return unlessErrno(['ENOENT'], moved, null);
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    return error;
+  }
 }
 
 /**
