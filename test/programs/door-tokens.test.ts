@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 import { scriptCapsule } from '../support/script-capsule.ts';
@@ -8,6 +10,7 @@ import { startCapsule, svc, SvcProcess } from '../support/svc-process.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 
 const capsule = useCapsules();
+const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 
 interface Kept {
   readonly version: number;
@@ -30,6 +33,18 @@ describe('svc token', () => {
     const listed = await svc(workspace, ['token', 'ls']);
     expect(listed.stdout).toMatch(/^NAME {3}SCOPES {5}CAPSULE {2}EXPIRES\nphone {2}read,send {2}- {8}\d/);
     expect((await svc(workspace, ['token', 'rm', 'phone'])).stderr).toBe('removed phone\n');
+    expect(kept(workspace.home).tokens).toEqual([]);
+  });
+
+  it('takes back a token that could not be printed', async () => {
+    const workspace = capsule({});
+    const command = `"${process.execPath}" "${program}" token add zz --scope read > /dev/full`;
+    const env = { PATH: process.env['PATH'], HOME: workspace.home };
+    const { status, stderr } = spawnSync('sh', ['-c', command], { cwd: workspace.folder, env, encoding: 'utf8' });
+    expect(status).toBe(1);
+    expect(stderr).toMatch(
+      /^zz may read until .*\nerror\[E-IO-001\]: the token could not be printed, and was taken back: no space left on the device\nhint: .*\n$/,
+    );
     expect(kept(workspace.home).tokens).toEqual([]);
   });
 

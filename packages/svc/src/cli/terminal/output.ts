@@ -97,15 +97,18 @@ export class Output {
     });
   }
 
-  /** False when the stream takes no more for now: `drain` tells when. */
-  write({ text, layout }: Shown): boolean {
+  /** False when the stream takes no more for now: `drain` tells when. `settled` is told once why the stream did not take it, or null. */
+  write({ text, layout }: Shown, settled?: (refusal: Error | null) => void): boolean {
     const { terminal } = this;
-    if (text === '') return true;
-    if (terminal === null && this.#writeAtOnce(text)) return true;
-    if (terminal === null || layout === 'exact') return this.#open().write(text);
+    if (text === '' || (terminal === null && this.#writeAtOnce(text))) {
+      settled?.(null);
+      return true;
+    }
+    const done = (refusal?: Error | null): void => settled?.(refusal ?? null);
+    if (terminal === null || layout === 'exact') return this.#open().write(text, done);
     const rows = layout === 'rows' ? terminal.wrapped(text, this.rowWidth) : text;
     // A piece of a row may come behind one that the terminal counts wider.
     const needsCut = terminal.hasControls && (layout === 'laid out' || /[^\n -~]/.test(rows));
-    return this.#open().write(needsCut ? cutting(rows) : rows);
+    return this.#open().write(needsCut ? cutting(rows) : rows, done);
   }
 }

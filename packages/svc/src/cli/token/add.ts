@@ -4,11 +4,12 @@ import { Command } from 'commander';
 
 import { isArtifactName } from '@svc/artifacts/manifest/names.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isScope, type Scope, scopes } from '../../listener/scopes.ts';
-import { addToken } from '../../listener/tokens/change-tokens.ts';
+import { addToken, removeToken } from '../../listener/tokens/change-tokens.ts';
 import { hashOfToken, isTokenName, mintToken } from '../../listener/tokens/door-token.ts';
-import { tokenPlace } from '../../listener/tokens/token-place.ts';
+import { type TokenPlace, tokenPlace } from '../../listener/tokens/token-place.ts';
 import { ageOf } from '../age.ts';
 import type { CommandContext } from '../command-context.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
@@ -43,16 +44,34 @@ export function addCommand(context: CommandContext): Command {
         created_at_ms: now,
         expires_at_ms: now + timeOf(options.expires),
       };
-      await addToken(tokenPlace(context.home, process.getuid?.()), entry);
-      if (options.json === true) {
-        const { sha256: _, ...shown } = entry;
-        context.stdout.write(jsonLine({ ...shown, token }));
-        return;
-      }
+      const place = tokenPlace(context.home, process.getuid?.());
+      await addToken(place, entry);
+      const isJson = options.json === true;
+      const { sha256: _, ...shown } = entry;
       const until = shownMinute(entry.expires_at_ms);
-      context.stderr.write(say`${name} may ${entry.scopes.join(', ')} until ${until}; the token is not shown again:\n`);
-      context.stdout.write(say`${token}\n`);
+      if (!isJson)
+        context.stderr.write(
+          say`${name} may ${entry.scopes.join(', ')} until ${until}; the token is not shown again:\n`,
+        );
+      const refusal = await new Promise<Error | null>((resolve) => {
+        context.stdout.write(isJson ? jsonLine({ ...shown, token }) : say`${token}\n`, resolve);
+      });
+      if (refusal !== null) throw await takenBack(place, name, refusal);
     });
+}
+
+/** Removes a token that could not be printed: nobody has it, and it would still open doors. Returns what is to be thrown. */
+async function takenBack(place: TokenPlace, name: string, refusal: Error): Promise<unknown> {
+  try {
+    await removeToken(place, name);
+    return ioFault(refusal, 'the token could not be printed, and was taken back');
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    return new Diagnostic('E-IO-001', `the token could not be printed, and is still there: ${error.message}`, {
+      hint: `take it away: svc token rm ${name}`,
+      cause: refusal,
+    });
+  }
 }
 
 function refused(message: string, hint: string): Diagnostic {
