@@ -8,6 +8,9 @@ import type { RunChanges, RunningCapsule, RunObserver, RunOutcome } from '../cap
 import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
 import type * as SpawnedLaunchModule from '../capsule/spawned-launch.ts';
 import type { ActivityListener } from '../session/activity.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { FetchObserver, ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import { parseArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { encodeRunLine } from '@svc/protocol/run-line.ts';
@@ -65,6 +68,16 @@ export async function run(
     else context.stderr.write(rows);
   };
   const stop = stopOnSignals(context, stopWithinMs, tell);
+  const lost: unknown[] = [];
+  const written = (refusal: Error | null): void => {
+    // A reader that went away is no failure of ours.
+    if (refusal === null || isErrno(refusal, 'EPIPE')) return;
+    const fault = ioFault(refusal, 'standard output, which says where the capsule listens, could not be written');
+    if (options.json !== true && fault instanceof Diagnostic) return tell(render([fault], context));
+    // The program that was to read the line knows nothing of the capsule, and would never stop it.
+    lost.push(fault);
+    stop.request();
+  };
   const choice = { flag: undefined, signal: stop.signal };
   let endWatch = (): void => {};
   const result = options.json !== true && context.stdout.isTerminal ? await resultPlace() : null;
@@ -100,10 +113,11 @@ export async function run(
         changes: script?.changes ?? (options.forChat === true ? await chatChanges() : null),
         onActivity: listener(script, view),
       },
-      script ?? observer(options, context, { result, view, tell, companion: own?.companion ?? null, hintOf }),
+      script ?? observer(options, context, { result, view, tell, written, companion: own?.companion ?? null, hintOf }),
     );
     await view?.close(outcome);
     if (script !== null) return await script.ended(outcome);
+    if (lost.length > 0) throw lost[0];
     if (outcome.trap !== null) context.stderr.write(render([outcome.trap], context));
     if (options.json !== true) {
       if (result !== null) context.stdout.write(result.line(context.cwd));
@@ -150,6 +164,8 @@ interface Shows {
   readonly view: RunView | null;
   /** Says rows of `svc` on standard error. */
   readonly tell: (rows: Shown) => void;
+  /** Told what became of the first lines of standard output. */
+  readonly written: (refusal: Error | null) => void;
   readonly companion: ScriptModule.ScriptCompanion | null;
   /** What can be done about the failure of a task; null where nobody reads along. */
   readonly hintOf: ((reason: string) => string | null) | null;
@@ -169,13 +185,13 @@ async function failureHints(
 function observer(
   options: RunOptions,
   context: CommandContext,
-  { result, view, tell, companion, hintOf }: Shows,
+  { result, view, tell, written, companion, hintOf }: Shows,
 ): RunObserver {
   return {
     onWarning: (warning) => tell(render([warning], context)),
     onListening: (capsule, steering) => {
       companion?.onListening(capsule, steering);
-      context.stdout.write(options.json === true ? runLine(capsule) : lines(capsule, options));
+      context.stdout.write(options.json === true ? runLine(capsule) : lines(capsule, options), written);
       result?.open(capsule);
       view?.open(capsule, steering);
       // A child of a capsule gets its task from that; nobody reads along.
