@@ -70,6 +70,34 @@ describe('a disk that refuses (needs root, to mount one)', () => {
     }
   });
 
+  it.skipIf(!isRoot)('the result of a task loses no answer of svc -p, which is printed beside the reason', async () => {
+    const reply = 'x'.repeat(100_000);
+    const workspace = capsule({ script: `- content: [{ type: text, text: ${reply} }]\n  stop_reason: end_turn\n` });
+    const small = join(workspace.folder, 'small');
+    mkdirSync(small);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small]);
+    try {
+      const args = ['run', '-p', 'Go.', '--workdir', small];
+      const message = `out/result.txt cannot be written in ${small}: no space left on the device`;
+      const hint = 'free some space and run the command again';
+      expect(await svc(workspace, args)).toEqual({
+        code: 1,
+        signal: null,
+        stdout: `${reply}\n`,
+        stderr: `error[E-IO-001]: ${message}\nhint: ${hint}\n`,
+      });
+      const { stdout } = await svc(workspace, [...args, '--output', 'json']);
+      expect(JSON.parse(stdout)).toMatchObject({
+        status: 'failed',
+        state: 'failed',
+        answer: reply,
+        reason: { code: 'E-IO-001', message, hint },
+      });
+    } finally {
+      execFileSync('umount', [small]);
+    }
+  });
+
   it.skipIf(!isRoot)('a workdir on a read-only file system is a coded error before anything is said', async () => {
     const workspace = capsule({ files: taskFile });
     const sealed = join(workspace.folder, 'sealed');

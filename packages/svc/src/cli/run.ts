@@ -200,7 +200,10 @@ function observer(
     },
     onFrame: (frame) => result?.note(frame),
     // In one line, in the words of the trace (ADR 0083).
-    onTaskFailed: ({ words }) => tell(render([taskFailed(words, { hint: hintOf?.(words) ?? null })], context)),
+    onTaskFailed: ({ words, hint }) => {
+      const shown = hintOf === null ? null : (hint ?? hintOf(words));
+      tell(render([taskFailed(words, { hint: shown })], context));
+    },
     onRetained: (retained) => {
       if (options.verbose === true) tell(retainedRow(retained));
     },

@@ -79,6 +79,8 @@ export type DriverFailure =
       readonly trapped?: boolean;
       /** What `error` begins with, when `svc` itself ended the call. */
       readonly code?: DiagnosticCode;
+      /** What an operator can do about it. */
+      readonly hint?: string;
       /** Whether the same request may be answered later; absent where that is not known. */
       readonly retryable?: boolean;
     }
@@ -88,8 +90,8 @@ export type DriverFailure =
   | { readonly kind: 'malformed'; readonly error: string };
 
 /** A failure that has a code, by which an operator finds what to do about it. */
-export function codedFailure(code: DiagnosticCode, message: string): DriverFailure {
-  return { kind: 'failed', error: `${code}: ${message}`, code };
+export function codedFailure(code: DiagnosticCode, message: string, hint?: string): DriverFailure {
+  return { kind: 'failed', error: `${code}: ${message}`, code, ...(hint === undefined ? {} : { hint }) };
 }
 
 /** What a call of the model came to, as the model is to read it. */

@@ -217,7 +217,7 @@ class AttemptRun {
     if (unreadable !== null) {
       // A task that fails before its first turn has worked for a moment: the table knows no other way.
       this.#attempt.announce({ kind: 'turn-started', turn: 1 });
-      return { end: codedFailure(unreadable.code, unreadable.message), messages: [] };
+      return { end: codedFailure(unreadable.code, unreadable.message, unreadable.hint), messages: [] };
     }
     await hooks.taskStarted(this.hooked, this.#start.text);
     this.#attempt.throwIfCanceled();
@@ -244,9 +244,12 @@ class AttemptRun {
    */
   async #complete(end: Extract<AttemptEnd, { kind: 'completed' }>, messages: readonly Message[]): Promise<string> {
     const refused = this.#writeResult(end.reply) ?? this.#save(messages);
-    if (refused !== null) return this.#fail(codedFailure(refused.code, refused.message));
-    const { activity, hooks } = this.#deps;
     const task = this.#task;
+    if (refused !== null) {
+      task.unkeptReply = toUSVString(end.reply);
+      return this.#fail(codedFailure(refused.code, refused.message, refused.hint));
+    }
+    const { activity, hooks } = this.#deps;
     if (end.reply !== '' && !end.replyWasStreamed) activity.emit({ kind: 'whole-reply', task, text: end.reply });
     this.#attempt.throwIfCanceled();
     for (const artifact of hooks.takeArtifacts(task.id)) activity.emit({ kind: 'hook-artifact', task, artifact });
@@ -300,8 +303,8 @@ class AttemptRun {
 }
 
 function factsOf(event: TaskEvent): Omit<FailedTask, 'words'> {
-  if (event.kind !== 'failed') return { code: null, retryable: null };
-  return { code: event.code ?? null, retryable: event.retryable ?? null };
+  if (event.kind !== 'failed') return { code: null, hint: null, retryable: null };
+  return { code: event.code ?? null, hint: event.hint ?? null, retryable: event.retryable ?? null };
 }
 
 function endState(state: TaskState): TaskEnd['state'] {

@@ -80,6 +80,8 @@ export class Task {
 
   /** The text of `out/result.txt` once this task wrote it. */
   result: string | null = null;
+  /** The answer of a task that failed only because it could not be kept where it belongs; null for any other. */
+  unkeptReply: string | null = null;
   inputWait: InputWait | null = null;
   /** As whom they are known who answered its last question, and who canceled it; null where nobody has, or nobody from outside. */
   answeredBy: string | null = null;
@@ -200,6 +202,8 @@ export interface FailedTask {
   /** Why, as the trace says it: `code` and a colon first where there is a code. */
   readonly words: string;
   readonly code: DiagnosticCode | null;
+  /** What an operator can do about it, where `svc` itself says why. */
+  readonly hint: string | null;
   /** Whether the same task may succeed later, with nothing changed; null where that is not known. */
   readonly retryable: boolean | null;
 }

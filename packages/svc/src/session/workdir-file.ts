@@ -3,10 +3,9 @@
 import { fsyncSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { keepInPlaceOf, openAgentDirectory } from '@svc/kit/files/agent-directory.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
 
 interface WorkdirFile {
@@ -32,9 +31,7 @@ export function writeWorkdirFile(file: WorkdirFile): void {
       base.close();
     }
   } catch (error) {
-    if (!isSystemError(error)) throw error;
-    const reason = systemReason(error);
-    throw new Diagnostic('E-IO-001', `${shown} cannot be written in ${file.workdir}: ${reason}`, { cause: error });
+    throw ioFault(error, `${shown} cannot be written in ${file.workdir}`);
   }
 }
 

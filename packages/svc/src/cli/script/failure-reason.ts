@@ -7,7 +7,7 @@ import type { ResultReason } from './run-result.ts';
 
 /** What the trace says of a failed task, under its own code, or else under `E-RUN-059` with what can be done about it. */
 export function failureReason(
-  { words, code }: FailedTask,
+  { words, code, hint }: FailedTask,
   { isSpent, hintOf }: { readonly isSpent: boolean; readonly hintOf: (words: string) => string | null },
 ): Diagnostic {
   if (isSpent)
@@ -16,7 +16,7 @@ export function failureReason(
     });
   return code === null
     ? taskFailed(words, { hint: hintOf(words) })
-    : new Diagnostic(code, words.slice(`${code}: `.length));
+    : new Diagnostic(code, words.slice(`${code}: `.length), hint === null ? {} : { hint });
 }
 
 /** A diagnostic as `reason` of the result has it; `failed` is the task that it is about, null when it is about none. */

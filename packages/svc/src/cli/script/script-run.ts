@@ -297,7 +297,7 @@ class ScriptRun implements RunObserver {
       task: task?.id ?? null,
       status,
       state: stateOf(task),
-      answer: isDone ? task.result : null,
+      answer: isDone ? task.result : (task?.unkeptReply ?? null),
       reason: reason === null ? null : encodeReason(reason, this.#failure),
       turns: this.#turns,
       usage: {
