@@ -275,7 +275,9 @@ describe('a key or a token that is unfit', () => {
     const text = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
     const own = 'model: scripted\n  endpoint: http://127.0.0.1:9\n  api_key: ${KEY}';
     workspace.write('svc.yaml', text.replace('model: scripted', own));
-    const { code, stdout, stderr } = await svc(workspace, ['run', '--task', 'Go.'], { env: { KEY: `${canary}\nmore` } });
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--task', 'Go.'], {
+      env: { KEY: `${canary}\nmore` },
+    });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain(
       "error[E-MAN-003]: KEY, the key of the model's provider, has a line break in it and cannot be sent\n",

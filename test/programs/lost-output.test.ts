@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
 
@@ -28,6 +28,10 @@ describe('a command whose output cannot be written', () => {
 });
 
 describe('a capsule whose first lines cannot be written', () => {
+  const children: ChildProcess[] = [];
+  afterEach(() => {
+    for (const child of children.splice(0)) child.kill('SIGKILL');
+  });
   const start = (...flags: readonly string[]): ChildProcess => {
     const manifest = 'lifecycle: { task_acceptance: queue, after_task: sleep }\n';
     const { folder, home } = capsule({ manifest });
@@ -38,6 +42,7 @@ describe('a capsule whose first lines cannot be written', () => {
       stdio: ['ignore', full, 'pipe'],
     });
     closeSync(full);
+    children.push(child);
     return child;
   };
   const said =
