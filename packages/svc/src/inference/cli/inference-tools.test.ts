@@ -111,12 +111,12 @@ describe('the calls of an inference', () => {
     const { tools, waiting } = open();
     const answers = [1, 2, 3].map(() => tools.call({ name: 'count', input }));
     expect(await answers[2]).toEqual(tooMany);
-    expect(await Promise.race([answers[1], 'waits'])).toBe('waits');
+    expect(await Promise.race([answers[1], Promise.resolve('waits')])).toBe('waits');
     await expect.poll(() => waiting.length).toBe(1);
     waiting[0]?.answer(fine);
     await answers[0];
     const again = tools.call({ name: 'count', input });
-    expect(await Promise.race([again, 'waits'])).toBe('waits');
+    expect(await Promise.race([again, Promise.resolve('waits')])).toBe('waits');
     await expect.poll(() => waiting.length).toBe(2);
     waiting[1]?.answer(fine);
     await answers[1];
