@@ -76,15 +76,18 @@ describe(`svc trace and svc test killed at any moment, ${rounds} rounds each`, (
     before();
     const startedMs = performance.now();
     await run(...args);
-    const wholeMs = performance.now() - startedMs;
+    let wholeMs = performance.now() - startedMs;
     let killed = 0;
     for (let round = 0; round < rounds; round += 1) {
       before();
+      const beganMs = performance.now();
       const process = new SvcProcess(workspace, args, { env: { TMPDIR: scratch } });
       // A start takes the first part of it, and leaves nothing.
       await Promise.race([process.ended, delay(wholeMs * (0.3 + (0.7 * (round + 0.5)) / rounds))]);
       process.child.kill('SIGKILL');
       if ((await process.ended).signal === 'SIGKILL') killed += 1;
+      // The machine was busier before.
+      else wholeMs = Math.min(wholeMs, performance.now() - beganMs);
       for (const path of [...(await check()), ...inScratch()]) age(path);
     }
     expect(killed).toBeGreaterThan(rounds / 4);

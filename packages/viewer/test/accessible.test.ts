@@ -58,6 +58,8 @@ describe.skipIf(chromiumPath === null)('what axe finds (skipped without Chromium
     await page.getByRole('dialog').waitFor();
     await look_('keys');
     await page.keyboard.press('Escape');
+    // Keys are the dialog's until it is gone.
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
     await page.keyboard.press('2');
     await page.locator('.call-head').first().click();
     await page.locator('.call-body').waitFor();
