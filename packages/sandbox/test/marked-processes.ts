@@ -49,7 +49,9 @@ function commandLineOf(pid: string): string {
 
 function nameOf(pid: string, name: string): string {
   // Newer versions of Node name their main thread.
-  const program = read(`/proc/${pid}/comm`).trim().replace('MainThread', 'node');
+  const program = read(`/proc/${pid}/comm`)
+    .trim()
+    .replace(/^(?:node-)?MainThread$/, 'node');
   return program === 'sleep' ? name : `${program} of ${name}`;
 }
 

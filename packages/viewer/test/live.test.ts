@@ -76,8 +76,8 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
 
   it('takes no answer that was given within 300 ms of the question', async () => {
     const capsule = runningCapsule();
-    let tell = (): void => {};
-    const now = (response: ServerResponse): void => void (tell = () => capsule.now(response));
+    let now = (_response: ServerResponse): void => {};
+    const listening = new Promise<ServerResponse>((resolve) => (now = resolve));
     const { page, asked } = await watching(capsule, { now });
     // Presses it as soon as it is there, and again until it is nearly old enough.
     const pressing = page.evaluate(async () => {
@@ -93,7 +93,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
       return times;
     });
     await page.locator('body[data-presses=soon]').waitFor();
-    tell();
+    capsule.now(await listening);
     const presses = await pressing;
     expect(presses).toBeGreaterThan(0);
     expect([asked, await page.locator('.said').textContent()]).toEqual([[], '']);

@@ -57,7 +57,7 @@ function composed(root: string, files: readonly CollectedFiles[]): string[] {
 function surroundings(root: string, workdir: string): string[] {
   const devices = ['null', 'zero', 'urandom'].map((name) => bind(`/dev/${name}`, `${root}/dev/${name}`));
   return [
-    `mkdir -m 1777 ${quote(`${root}/tmp`)}`,
+    `mkdir -p ${quote(`${root}/tmp`)}; chmod 1777 ${quote(`${root}/tmp`)}`,
     ...devices,
     bind(workdir, root + workdir),
     `mkdir ${quote(`${root}/proc`)}; mount --rbind /proc ${quote(`${root}/proc`)}`,
