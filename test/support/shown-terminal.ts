@@ -5,6 +5,7 @@ import headless from '@xterm/headless';
 
 import { Output } from '../../packages/svc/src/cli/terminal/output.ts';
 import { terminalOf } from '../../packages/svc/src/cli/terminal/terminal-kind.ts';
+import { writtenText } from './written-text.ts';
 
 /** A stream that is a terminal of some size, and what that terminal shows. */
 export class ShownTerminal {
@@ -20,8 +21,8 @@ export class ShownTerminal {
 
   /** Every row, the scrolled out ones first, without the empty ones at the end. */
   async rows(): Promise<string[]> {
-    const written = this.stream.read() as Buffer | null;
-    if (written !== null) await new Promise<void>((resolve) => this.terminal.write(written, resolve));
+    const written = writtenText(this.stream);
+    if (written !== '') await new Promise<void>((resolve) => this.terminal.write(written, resolve));
     const { active } = this.terminal.buffer;
     const rows = Array.from(
       { length: active.length },

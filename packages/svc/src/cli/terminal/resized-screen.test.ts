@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { ReflowingTerminal } from '../../../../../test/support/reflowing-terminal.ts';
 import { ShownTerminal } from '../../../../../test/support/shown-terminal.ts';
 import { LiveScreen } from './live-screen.ts';
+import { writtenText } from '../../../../../test/support/written-text.ts';
 import { Output } from './output.ts';
 import { terminalOf } from './terminal-kind.ts';
 
@@ -38,7 +39,7 @@ class Late {
 
   /** The next so many characters arrive. */
   arrive(count = Infinity): void {
-    this.#onItsWay += String(this.#stream.read() ?? '');
+    this.#onItsWay += writtenText(this.#stream);
     this.terminal.write(this.#onItsWay.slice(0, count));
     this.#onItsWay = this.#onItsWay.slice(count);
   }
