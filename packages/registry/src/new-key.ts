@@ -1,6 +1,6 @@
 /** The command `svc-registry key new`: makes a key, and its entry for the file of the keys. */
 
-import { fchmodSync, fchownSync, fstatSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { fchmodSync, fchownSync, fstatSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -9,6 +9,7 @@ import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readTextIfThere } from '@svc/kit/files/read-text.ts';
 import { syncDirectory, writeTemporary } from '@svc/kit/files/replace-file.ts';
+import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -84,7 +85,7 @@ function encoded(keys: readonly unknown[]): string {
 
 /** One process at a time adds to the file, so that no entry gets lost. A link to it stays a link. */
 async function addTo(named: string, entry: Entry): Promise<void> {
-  const path = unlessRefused(() => realpathSync(named), named);
+  const path = realPath(named);
   await withGuard(path, async () => {
     const present = readTextIfThere(path);
     const before = present === null ? [] : keysIn(named, present);

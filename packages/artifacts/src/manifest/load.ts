@@ -40,7 +40,7 @@ export interface LoadedManifest {
   readonly manifest: CapsuleManifest;
   /** `inference.api_key`; absent when the manifest has none or was only inspected, and for a replay also when its variable is not set. */
   readonly apiKey?: Secret;
-  /** The variable that `inference.api_key` refers to; null where the file holds the key itself, and where there is none. */
+  /** The variable that `inference.api_key` refers to; null where the file has the key itself, or none. */
   readonly keyVariable: string | null;
   /** The text of `system_prompt` or of the file; empty when there is neither. */
   readonly systemPrompt: string;

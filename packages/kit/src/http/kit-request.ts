@@ -49,9 +49,8 @@ export function kitRequestClass(): KitRequestClass {
     /** Most bodies come in one piece. */
     #body: Buffer | GatheredBytes = nothing;
     #bytes = 0;
-    /** Gives back so much of what was taken of the budget; null while nothing was. */
-    #giveBack: ((bytes: number) => void) | null = null;
-    #holder: { readonly name: string | null } | null = null;
+    /** Where what was taken goes back to, and whose share it is of; null while nothing was. */
+    #taken: { readonly budget: ByteBudget; readonly holder: string | null } | null = null;
     #timer: NodeJS.Timeout | undefined;
 
     readWhole(whole: WholeBody): void {
@@ -64,8 +63,8 @@ export function kitRequestClass(): KitRequestClass {
     }
 
     letGo(): void {
-      this.#giveBack?.(this.#bytes - freeBytes);
-      this.#giveBack = null;
+      this.#taken?.budget.giveBack(this.#bytes - freeBytes, this.#taken.holder);
+      this.#taken = null;
     }
 
     #takeArrived(): void {
@@ -96,11 +95,10 @@ export function kitRequestClass(): KitRequestClass {
       const bytes = this.#bytes + more;
       const counted = bytes - Math.max(freeBytes, this.#bytes);
       if (counted > 0) {
-        this.#holder ??= { name: holder() };
-        const { name } = this.#holder;
-        if (!budget.take(counted, name)) return false;
-        if (this.#giveBack === null) onCounted();
-        this.#giveBack ??= (taken) => budget.giveBack(taken, name);
+        const taken = this.#taken ?? { budget, holder: holder() };
+        if (!budget.take(counted, taken.holder)) return false;
+        if (this.#taken === null) onCounted();
+        this.#taken = taken;
       }
       this.#bytes = bytes;
       return true;

@@ -8,9 +8,8 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { type Guarded, isObjectOf, isText, isWhole, orNothing, orNull } from '@svc/kit/guards.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
+import { namesIfThere, unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { isOfHere, keepTouched, mayRun, placeHere, type ProcessPlace, rareTouches } from './recorded-process.ts';
 

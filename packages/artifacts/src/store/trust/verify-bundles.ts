@@ -66,10 +66,11 @@ export class BundleVerifier {
   async verify(archive: SignedArchive, isEnough: (signer: Signer) => boolean): Promise<readonly Verdict[]> {
     const verdicts: Verdict[] = [];
     this.#readings = 0;
-    const last = archive.bundles.filter((bundle) => this.#triesKeys(bundle));
-    const first = archive.bundles.filter((bundle) => !last.includes(bundle));
-    for (const bundle of [...first, ...last]) {
-      const verdict = await this.#verdictOn(bundle, archive);
+    const outlines = archive.bundles.map(outlineBundle);
+    const last = outlines.filter((outline) => this.#triesKeys(outline));
+    const first = outlines.filter((outline) => !last.includes(outline));
+    for (const outline of [...first, ...last]) {
+      const verdict = await this.#verdictOn(outline, archive);
       verdicts.push(verdict);
       if (verdict.kind === 'valid' && isEnough(verdict.signer)) break;
     }
@@ -77,16 +78,14 @@ export class BundleVerifier {
   }
 
   /** Whether a bundle signs the archive itself by a key that it does not name. */
-  #triesKeys(text: string): boolean {
-    const outline = outlineBundle(text);
+  #triesKeys(outline: BundleOutline): boolean {
     if (outline.kind === 'unreadable' || outline.signs === 'statement') return false;
     const { publicKey } = asJsonObject(outline.json['verificationMaterial']) ?? {};
     const { hint } = asJsonObject(publicKey) ?? {};
     return publicKey !== undefined && this.#named(typeof hint === 'string' ? hint : '') === null;
   }
 
-  async #verdictOn(text: string, archive: SignedArchive): Promise<Verdict> {
-    const outline = outlineBundle(text);
+  async #verdictOn(outline: BundleOutline, archive: SignedArchive): Promise<Verdict> {
     if (outline.kind === 'unreadable') return refused(outline.reason);
     if (!outline.isOf(archive.sha256)) return refused('it is a signature of other bytes');
     let isUnknownLog = false;
