@@ -10,7 +10,9 @@ import SemVer from 'semver/classes/semver.js';
 export function allows(range: string, version: string): boolean {
   if (range === version) return true;
   const parsed = semantic(version);
-  return parsed !== null && (rangeOf(range)?.test(parsed) ?? false);
+  if (parsed === null) return false;
+  // One by one: of several, the library keeps `>=0` alone, which names no pre-release that another one names.
+  return range.split('||').some((alternative) => rangeOf(alternative)?.test(parsed) ?? false);
 }
 
 /** The highest version that a range allows; null when it allows none of them. */
