@@ -283,12 +283,22 @@ export class OutboundExchange {
     return this.#failure === null ? { kind: 'pending' } : { kind: 'failed', error: this.#failure };
   }
 
+  /** What has arrived, with the key masked; none where that could still be a part of the key. */
   #nextBytes(): Uint8Array {
-    const bytes = (this.#response?.read() as Buffer | null | undefined) ?? noBytes;
-    this.#receivedBytes += bytes.length;
-    if (this.#mask === null) return bytes;
-    const masked = bytes.length > 0 ? this.#mask.next(bytes) : noBytes;
-    return masked.length === 0 && this.#ended ? this.#mask.rest() : masked;
+    const mask = this.#mask;
+    if (mask === null) return this.#arrived() ?? noBytes;
+    // A read gives one piece of several on some versions of Node, and no sign comes for those that are left.
+    for (let bytes = this.#arrived(); bytes !== null; bytes = this.#arrived()) {
+      const masked = mask.next(bytes);
+      if (masked.length > 0) return masked;
+    }
+    return this.#ended ? mask.rest() : noBytes;
+  }
+
+  #arrived(): Buffer | null {
+    const bytes = (this.#response?.read() ?? null) as Buffer | null;
+    this.#receivedBytes += bytes?.length ?? 0;
+    return bytes;
   }
 
   /** Whether asking now gets more than `pending`. */
