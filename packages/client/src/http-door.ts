@@ -1,5 +1,6 @@
 /** Requests over whatever is shaped like `fetch`, with a bound on all that is waited for and kept. */
 
+import { isHeaderValue } from '@svc/protocol/header-syntax.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeRefusal } from '@svc/protocol/refusal.ts';
 import { mostIndexBytes } from '@svc/protocol/registry-messages.ts';
@@ -108,9 +109,6 @@ export interface OpenAnswer {
   bytes(mostBytes: number, idleMs: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** What the value of a header may be: the platform's own error would repeat all of it. */
-const inHeader = /^[\t\u0020-\u007E\u0080-\u00FF]*$/;
-
 const hasScheme = /^[a-z][a-z\d+.-]*:\/\//i;
 
 /** Whether the platform takes it for a URL, and a path can be put behind it. */
@@ -174,11 +172,12 @@ export class HttpDoor {
     }
   }
 
+  /** The platform's own error would repeat all of a value. */
   #checkHeaders(headers: Readonly<Record<string, string>>): void {
-    if (this.#token !== undefined && !inHeader.test(this.#token)) {
+    if (this.#token !== undefined && !isHeaderValue(this.#token)) {
       throw new ClientError('bad-token', `the token for ${this.url} holds what no header can, such as a line break`);
     }
-    const odd = Object.keys(headers).find((name) => !inHeader.test(headers[name]!));
+    const odd = Object.keys(headers).find((name) => !isHeaderValue(headers[name]!));
     if (odd === undefined) return;
     const message = `the header ${odd} for ${this.url} was to hold what no header can, such as a line break`;
     throw new ClientError('bad-header', message);

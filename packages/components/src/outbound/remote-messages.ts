@@ -3,6 +3,7 @@
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { type NetworkFault, networkFault } from '@svc/kit/net/network-reason.ts';
 import { NoAddress } from '@svc/kit/net/resolver.ts';
+import { isHttpToken } from '@svc/protocol/header-syntax.ts';
 
 /** A request as the guest made it; nothing of it has been checked. */
 export interface RequestHead {
@@ -16,6 +17,18 @@ export interface RequestHead {
   readonly connectTimeoutMs: number | null;
   readonly firstByteTimeoutMs: number | null;
   readonly betweenBytesTimeoutMs: number | null;
+}
+
+/** For a method. It and a path are refused to the guest as soon as it sets them, and again before anything is sent. */
+export function isMethod(text: string): boolean {
+  return text.length <= 64 && isHttpToken(text);
+}
+
+const pathShape = /^[/?][\x21-\x22\x24-\x7e]*$/;
+
+/** A path with its query, or a query alone; no fragment. */
+export function isPathWithQuery(text: string): boolean {
+  return pathShape.test(text);
 }
 
 /** Of a request, as `headerSectionBytes` counts; more is refused before it is handed over, and again where it arrives. */

@@ -1,10 +1,13 @@
 /** Decides whether a component may make a request, and what goes on the wire for it. */
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { isHeaderValue, isHttpToken } from '@svc/protocol/header-syntax.ts';
 import type { ComponentGrants } from '../component.ts';
 import {
   type HttpErrorCode,
   headerSectionBytes,
+  isMethod,
+  isPathWithQuery,
   largestHeaderSection,
   type RequestBodyStart,
   type RequestHead,
@@ -36,11 +39,6 @@ export type RequestDecision =
   | { readonly kind: 'refused'; readonly error: HttpErrorCode; readonly url?: URL };
 
 const authorityShape = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?$/;
-const methodShape = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/;
-const pathShape = /^[/?][\x21-\x22\x24-\x7e]*$/;
-const headerNameShape = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-// Every character Node writes as the one byte it stands for; a carriage return or line feed would end the header.
-const headerValueShape = /^[\t\x20-\x7e\x80-\xff]*$/;
 const lengthShape = /^[0-9]{1,15}$/;
 /** `CONNECT` would make a tunnel to a place nobody checked; `TRACE` gives back what the host put in. */
 const refusedMethods: ReadonlySet<string> = new Set(['CONNECT', 'TRACE']);
@@ -60,7 +58,7 @@ const longestUri = 64 * 1024;
 /** Decides on one request: its address against the grants, its headers and framing against what HTTP allows. */
 export function planRequest(head: RequestHead, body: RequestBodyStart, grants: HttpGrants): RequestDecision {
   const { method } = head;
-  if (!methodShape.test(method) || refusedMethods.has(method.toUpperCase())) {
+  if (!isMethod(method) || refusedMethods.has(method.toUpperCase())) {
     return refused({ tag: 'HTTP-request-method-invalid' });
   }
   if (head.pathWithQuery.length > longestUri) return refused({ tag: 'HTTP-request-URI-too-long' });
@@ -89,14 +87,14 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
 function requestUrl({ scheme, authority, pathWithQuery }: RequestHead): URL | null {
   if (scheme !== 'http' && scheme !== 'https') return null;
   if (!authorityShape.test(authority)) return null;
-  if (pathWithQuery !== '' && !pathShape.test(pathWithQuery)) return null;
+  if (pathWithQuery !== '' && !isPathWithQuery(pathWithQuery)) return null;
   const path = pathWithQuery.startsWith('/') ? pathWithQuery : `/${pathWithQuery}`;
   const text = `${scheme}://${authority}${path}`;
   return URL.canParse(text) ? new URL(text) : null;
 }
 
 function isSendable([name, value]: readonly [string, string]): boolean {
-  return headerNameShape.test(name) && headerValueShape.test(value) && !hostOwned.has(name.toLowerCase());
+  return isHttpToken(name) && isHeaderValue(value) && !hostOwned.has(name.toLowerCase());
 }
 
 type Framing =

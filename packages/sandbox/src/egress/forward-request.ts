@@ -15,6 +15,7 @@ import {
   planResponse,
   refuse,
   type ProxyRefusal,
+  parseHeaderLine,
 } from './message-heads.ts';
 import type { SocketReader } from './socket-reader.ts';
 
@@ -174,7 +175,6 @@ class MalformedBody extends Error {}
 const maxLineBytes = 8 * 1024;
 const maxTrailerBytes = 32 * 1024;
 const sizeShape = /^[0-9A-Fa-f]{1,12}$/;
-const trailerShape = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
  * The pieces of a body without its framing, read as they are asked for; what follows the body stays unread. Throws
@@ -219,7 +219,7 @@ async function skipTrailers(reader: SocketReader): Promise<void> {
   for (let left = maxTrailerBytes; left > 0;) {
     const line = await readLine(reader);
     if (line === '') return;
-    if (!trailerShape.test(line)) throw new MalformedBody('A trailer is malformed.');
+    if (parseHeaderLine(line) === undefined) throw new MalformedBody('A trailer is malformed.');
     left -= line.length;
   }
   throw new MalformedBody('The trailers are too long.');

@@ -1,6 +1,7 @@
 /** The heads of HTTP messages at the egress proxy: read strictly from a contained program, made anew for what is passed on, and made for a refusal. */
 
 import { STATUS_CODES, type IncomingMessage, type InformationEvent } from 'node:http';
+import { isHeaderValue, isHttpToken } from '@svc/protocol/header-syntax.ts';
 
 type HeaderLine = readonly [name: string, value: string];
 
@@ -23,9 +24,6 @@ export const maxHeadBytes: number = 32 * 1024;
 
 // Upper case alone: what sends the request on would raise the others, and so send another method than it was shown.
 const requestLine = /^([A-Z0-9!#$%&'*+.^_`|~-]{1,64}) ([\x21-\x7e]+) HTTP\/(\d)\.(\d)$/;
-const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Of a header's value, and of the words behind a status. */
-const fieldText = /^[\t\x20-\x7e\x80-\xff]*$/;
 const lengthShape = /^\d{1,15}$/;
 
 /**
@@ -50,8 +48,8 @@ export function parseRequestHead(bytes: Buffer): RequestHead | ProxyRefusal {
   return framing.kind === 'refused' ? framing : { kind: 'head', method, target, version, headers, framing };
 }
 
-/** Without a regular expression over the whole line: one that trims on both sides takes quadratic time over blanks. */
-function parseHeaderLine(line: string): HeaderLine | undefined {
+/** A header or a trailer, without its line end; undefined for what is none. Without a regular expression over the whole line: one that trims on both sides takes quadratic time over blanks. */
+export function parseHeaderLine(line: string): HeaderLine | undefined {
   const colon = line.indexOf(':');
   const name = line.slice(0, Math.max(colon, 0));
   let from = colon + 1;
@@ -59,7 +57,7 @@ function parseHeaderLine(line: string): HeaderLine | undefined {
   while (from < to && isBlank(line[from])) from += 1;
   while (to > from && isBlank(line[to - 1])) to -= 1;
   const value = line.slice(from, to);
-  return headerName.test(name) && fieldText.test(value) ? [name, value] : undefined;
+  return isHttpToken(name) && isHeaderValue(value) ? [name, value] : undefined;
 }
 
 function isBlank(character: string | undefined): boolean {
@@ -185,7 +183,7 @@ export function encodeInterim({ statusCode, statusMessage, rawHeaders }: Informa
 }
 
 function statusLine(code: number, message: string): string {
-  return `HTTP/1.1 ${code} ${fieldText.test(message) ? message : (STATUS_CODES[code] ?? '')}`;
+  return `HTTP/1.1 ${code} ${isHeaderValue(message) ? message : (STATUS_CODES[code] ?? '')}`;
 }
 
 function encodeHead(first: string, headers: readonly HeaderLine[]): Buffer {
@@ -198,7 +196,7 @@ function headerLines(raw: readonly string[]): HeaderLine[] | null {
   const lines: HeaderLine[] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const value = raw[at + 1] ?? '';
-    if (!fieldText.test(value)) return null;
+    if (!isHeaderValue(value)) return null;
     lines.push([raw[at] ?? '', value]);
   }
   return lines;

@@ -6,6 +6,7 @@ import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Environment } from '@svc/kit/environment.ts';
+import { isHeaderValue } from '@svc/protocol/header-syntax.ts';
 
 export interface KnownSecrets {
   /** Of the provider. */
@@ -51,9 +52,6 @@ export interface GivenSecrets {
   readonly listenerToken: Secret | null;
 }
 
-/** `svc` itself sends the key, in the header of a request, which takes these characters alone. */
-const sendable = /^[\t\x20-\x7e\x80-\xff]*$/;
-
 /**
  * `E-MAN-003` for a key that no request can carry; `W-RUN-174` for a key or a token that anybody could guess, or a text hold by chance, and for a
  * key that is empty.
@@ -67,7 +65,8 @@ export async function faultsOfSecrets(
     (secret) => secret != null && secret.reveal().length < shortestGranted,
   );
   const isSent = inference.transport === 'http' && inference.endpoint !== undefined;
-  const isUnsendable = isSent && loaded.apiKey !== undefined && !sendable.test(loaded.apiKey.reveal());
+  // `svc` itself sends the key, in the header of a request.
+  const isUnsendable = isSent && loaded.apiKey !== undefined && !isHeaderValue(loaded.apiKey.reveal());
   if (!isShort && !isUnsendable) return { refusals: [], warnings: [] };
   const { shortSecretWarnings, unsendableKey } = await import('./unfit-secrets.ts');
   return {

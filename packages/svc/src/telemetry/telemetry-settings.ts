@@ -3,6 +3,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { keepAll, type Sampler } from './task-trace.ts';
+import { isHttpToken } from '@svc/protocol/header-syntax.ts';
 import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 
 export type SignalName = 'traces' | 'metrics' | 'logs';
@@ -109,8 +110,7 @@ function readProtocol(variable: string, name: SignalName, variables: Variables):
   }
 }
 
-/** What Node takes for a header; others would be refused when the request is made. */
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Others would be refused when the request is made. */
 const headerValue = /^[\t\x20-\x7e]*$/;
 /** Those that are svc's own to say. */
 const ownHeaders = /^(?:content-type|content-length|transfer-encoding|connection|host)$/i;
@@ -118,7 +118,7 @@ const ownHeaders = /^(?:content-type|content-length|transfer-encoding|connection
 function readHeaders(variable: string, variables: Variables): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
   for (const [name, value] of variables.pairs(variable) ?? []) {
-    if (headerName.test(name) && headerValue.test(value) && !ownHeaders.test(name)) headers[name] = value;
+    if (isHttpToken(name) && headerValue.test(value) && !ownHeaders.test(name)) headers[name] = value;
     else variables.refuse(variable, 'has a header that cannot be sent, which is left out');
   }
   return headers;

@@ -1,5 +1,6 @@
 /** Holds the headers of a request or a response for a component (`wasi:http/types#fields`). */
 
+import { isHttpToken } from '@svc/protocol/header-syntax.ts';
 import { HostObject } from '../retained.ts';
 import { raise } from '../streams.ts';
 
@@ -9,8 +10,6 @@ type HeaderError = { readonly tag: 'invalid-syntax' | 'forbidden' | 'immutable' 
 
 /** Of one entry beside its text: the entry, its name and its array of bytes. */
 const entryOverhead = 512;
-
-const tokenShape = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** How a message is framed and carried is the host's business. */
 const forbiddenNames: ReadonlySet<string> = new Set([
@@ -107,7 +106,7 @@ export class Fields extends HostObject {
 
   #check(name: string, values: readonly Uint8Array[]): void {
     if (!this.#mutable) fail('immutable');
-    if (!tokenShape.test(name) || !values.every(isFieldValue)) fail('invalid-syntax');
+    if (!isHttpToken(name) || !values.every(isFieldValue)) fail('invalid-syntax');
     if (forbiddenNames.has(name.toLowerCase())) fail('forbidden');
   }
 }

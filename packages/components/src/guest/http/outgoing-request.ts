@@ -1,6 +1,6 @@
 /** Takes a request from a component: its head, and its body before and after the request is handed over. */
 
-import type { RequestBodyStart } from '../../outbound/remote-messages.ts';
+import { isMethod, isPathWithQuery, type RequestBodyStart } from '../../outbound/remote-messages.ts';
 import { IoError, type WaitingRoom } from '../io.ts';
 import { HostObject, Retained } from '../retained.ts';
 import { OutputStream, raise, readySink } from '../streams.ts';
@@ -110,12 +110,10 @@ export class OutgoingBody extends HostObject {
 type Method = { readonly tag: string; readonly val?: string };
 type Scheme = { readonly tag: 'HTTP' | 'HTTPS' } | { readonly tag: 'other'; readonly val: string };
 
-const methodShape = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/;
 const authorityShape = /^[^\s/?#@\\]+$/;
 /** As long as a path may be when it is sent; what is longer is refused by this. */
 const longestPath = 64 * 1024 + 1;
 const longestName = 1_024;
-const pathShape = /^[/?][\x21-\x22\x24-\x7e]*$/;
 
 /** `wasi:http/types#outgoing-request` */
 export class OutgoingRequest extends HostObject {
@@ -149,7 +147,7 @@ export class OutgoingRequest extends HostObject {
   }
 
   setMethod(method: Method): void {
-    if (method.tag === 'other' && !methodShape.test(method.val ?? '')) raise(undefined);
+    if (method.tag === 'other' && !isMethod(method.val ?? '')) raise(undefined);
     this.#method = method;
   }
 
@@ -158,7 +156,7 @@ export class OutgoingRequest extends HostObject {
   }
 
   setPathWithQuery(path: string | undefined): void {
-    if (path !== undefined && (path.length > longestPath || (path !== '' && !pathShape.test(path)))) raise(undefined);
+    if (path !== undefined && (path.length > longestPath || (path !== '' && !isPathWithQuery(path)))) raise(undefined);
     this.holds(path?.length ?? 0);
     this.#pathWithQuery = path;
   }
