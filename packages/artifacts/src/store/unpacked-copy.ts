@@ -42,7 +42,8 @@ class Comparison {
   constructor(archive: Archive) {
     this.#archive = archive;
     this.#missing = new Set(archive.files);
-    this.#directories = new Set([...archive.directories, ...archive.files.flatMap(directoriesOf)]);
+    const named = [...archive.files, ...archive.directories];
+    this.#directories = new Set([...archive.directories, ...named.flatMap(directoriesOf)]);
   }
 
   /** The first difference, as a clause; null when there is none. */

@@ -26,6 +26,7 @@ beforeEach(async () => {
     { name: 'bin/plain', data: large },
     { name: 'none', data: Buffer.alloc(0) },
     { name: 'empty/', mode: 0o040755 },
+    { name: 'above/deep/empty/', mode: 0o040755 },
   ];
   writeFileSync(path, zipBytes(entries));
   const file = await RegularFile.open(path);
@@ -55,6 +56,7 @@ describe('what was unpacked', () => {
     ['a folder is missing', () => rmSync(at('bin'), { recursive: true }), '"bin/run" is missing'],
     ['a file is beside its own', () => writeFileSync(at('task.md'), 'Evil.'), 'the archive does not hold "task.md"'],
     ['a file is below', () => writeFileSync(at('bin/svc.lock'), ''), 'the archive does not hold "bin/svc.lock"'],
+    ['a folder is above its own', () => mkdirSync(at('above/more')), 'the archive does not hold "above/more"'],
     ['a folder is beside its own', () => mkdirSync(at('node_modules')), 'the archive does not hold "node_modules"'],
     ['.env is there', () => writeFileSync(at('.env'), 'A=1'), 'the archive does not hold ".env"'],
     ['a file is a link', () => linkAway('svc.yaml'), '"svc.yaml" is no regular file'],
