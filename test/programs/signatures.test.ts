@@ -65,7 +65,7 @@ describe('svc publish --sign', () => {
     const published = await run('publish', 'style', '--sign', '--key', 'acme.key', '--json');
     expect(published.code).toBe(0);
     expect(JSON.parse(published.stdout)).toMatchObject({ name: 'style', signed_by: signedLine(acme) });
-    expect(registry.answered).toEqual(['GET 404', 'POST 201', 'POST 201', 'POST 200']);
+    expect(registry.answered).toEqual(['GET 404', 'POST 201', 'POST 201', 'POST 200', 'GET 200']);
     trust(byAcme);
     expect((await run('install')).code).toBe(0);
     const lock = JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')) as { artifacts: object[] };
@@ -156,6 +156,37 @@ describe('svc publish --sign', () => {
     expect([first.code, await registry.index()]).toEqual([1, []]);
     expect((await run(...sign)).code).toBe(0);
     expect(await registry.index()).toMatchObject([{ name: 'style' }]);
+  });
+
+  it('brings the signature that was asked for also where there are as many beside the archive as there may be', async () => {
+    await run('build', 'style');
+    const bytes = readFileSync(join(workspace.folder, 'style-1.0.0.zip'));
+    const beside = await Promise.all(Array.from({ length: 16 }, () => signedBy(stranger, bytes)));
+    workspace.write('style-1.0.0.zip.sigstore.jsonl', `${beside.join('\n')}\n`);
+    expect((await run('publish', 'style-1.0.0.zip', '--sign', '--key', 'acme.key')).code).toBe(0);
+    trust(byAcme);
+    expect(await run('install')).toMatchObject({ code: 0 });
+  });
+
+  it.each<[string, (method: string | undefined) => number, string]>([
+    ['does not take it once more', (method) => (method === 'POST' ? 503 : 200), 'it did not take them once more: '],
+    ['has lost it', (method) => (method === 'GET' ? 404 : 200), 'it does not have 1 of 1'],
+  ])('says that the archive is published where a registry then %s', async (_, statusOf, said) => {
+    let [hash, isPublished] = ['', false];
+    const server = await StandInServer.open((request, response) => {
+      const { method, url = '' } = request;
+      [, hash = hash] = /\/v1\/signatures\/([0-9a-f]{64})$/.exec(url) ?? [];
+      const status = url === '/v1/artifacts/style' ? 404 : isPublished ? statusOf(method) : 201;
+      isPublished ||= url.startsWith('/v1/artifacts?');
+      request.resume().on('end', () => response.writeHead(status).end(JSON.stringify({ sha256: hash })));
+    });
+    const sign = ['publish', 'style', '--sign', '--key', 'acme.key', '--registry', server.url];
+    const { code, stdout, stderr } = await run(...sign);
+    expect([code, stdout.startsWith('style@1.0.0 ')]).toEqual([0, true]);
+    expect(stderr).toContain(
+      `warning[W-REG-010]: style@1.0.0 is published, and the registry may not keep all of its signatures: ${said}`,
+    );
+    expect(stderr).toContain(`signed by the key sha256:${acme.fingerprint}`);
   });
 
   it('tells of a registry that keeps no signatures, and publishes nothing there', async () => {

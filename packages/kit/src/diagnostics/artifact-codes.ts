@@ -212,6 +212,11 @@ export const artifactCodes = {
     explanation:
       'svc build replaces an archive and leaves the file of signatures beside it as it is. A signature of the archive that was there before says nothing of the one that is there now: svc publish sends the archive without it. svc sign signs the archive anew, and takes such signatures out of the file.',
   },
+  'W-REG-010': {
+    title: 'a registry may have lost signatures of what was published',
+    explanation:
+      'The registry took the signatures before the archive, and the archive. Until an archive is published, other publishers can displace its signatures, so svc publish brings them once more: that failed, or the registry did not have all of them afterwards. svc info shows those that it has. svc sign makes one that lies beside the archive, and svc publish of the archive brings it, before it is told that the archive is there already.',
+  },
   'W-REG-032': {
     title: 'a project is not recorded for svc prune',
     explanation:

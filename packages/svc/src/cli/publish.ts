@@ -2,6 +2,7 @@
 
 import { tmpdir } from 'node:os';
 import { basename, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
@@ -20,8 +21,15 @@ import {
 import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import type { PlainComponent } from '@svc/artifacts/store/sources/oci/documents.ts';
+import type { RegistrySource } from '@svc/artifacts/store/sources/registry-source.ts';
 import { type RegistryInUse, registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
-import { isOfOtherBytes, signaturesBeside, signaturesSuffix } from '@svc/artifacts/store/trust/signature-bundle.ts';
+import {
+  decodeSignatures,
+  encodeSignatures,
+  isOfOtherBytes,
+  signaturesBeside,
+  signaturesSuffix,
+} from '@svc/artifacts/store/trust/signature-bundle.ts';
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
@@ -68,8 +76,9 @@ export function publishCommand(context: CommandContext): Command {
           // Each signature of a key is another one, and a registry keeps a few of them.
           if (options.sign === true && registry.kind === 'registry') await registry.client.refusePublished(publishable);
           const made = await signed(publishable, { options, context, signal });
-          // Those of svc sign lie beside it.
-          const signatures = [...(made === null ? [] : [made.bundle]), ...besideIt(publishable, made, context)];
+          // Those of svc sign lie beside it. An archive has a bounded number of them, of which the one that was asked for is first.
+          const all = [...(made === null ? [] : [made.bundle]), ...besideIt(publishable, made, context)];
+          const signatures = decodeSignatures(encodeSignatures(all));
           const to = await publish({ ...publishable, signatures, component }, registry, context);
           write(publishable, { registry: to, signer: made?.signer ?? null }, { options, context });
         });
@@ -156,15 +165,18 @@ async function publish(archive: PublishedArchive, registry: RegistryInUse, conte
     case 'local':
       await publishLocally(archive, storeRoot(context.home), archive.signatures);
       return 'local';
-    case 'registry':
+    case 'registry': {
+      let unsure: Diagnostic | null = null;
       await shownPublish(archive, registry.client.name, context, async (body) => {
         const { client } = registry;
-        // First, so that there is no moment at which it is published and not signed; and again, for until then other publishers can displace them.
+        // First, so that there is no moment at which it is published and not signed.
         for (const bundle of archive.signatures) await client.sign(archive.sha256, bundle, 'nothing was published');
         await client.publish({ ...archive, body });
-        for (const bundle of archive.signatures) await client.sign(archive.sha256, bundle, 'the archive is published');
+        unsure = await bringAgain(archive, client);
       });
+      if (unsure !== null) context.stderr.write(render([unsure], context));
       return registry.client.name;
+    }
     case 'oci':
       await shownPublish(archive, registry.source.name, context, async (body) => {
         const { component, kind: runtime, ...published } = archive;
@@ -180,6 +192,50 @@ async function publish(archive: PublishedArchive, registry: RegistryInUse, conte
         },
       );
   }
+}
+
+const mostRounds = 3;
+/** Some stores know the time of what they keep in whole seconds, and what came in the same one is as old. */
+const nextSecondMs = 1100;
+
+/**
+ * Until an archive is published, other publishers can displace its signatures (ADR 0174): they are brought once more, as the newest, until the registry
+ * has them all. A diagnostic `W-REG-010` where that fails; null where it is well.
+ */
+async function bringAgain(archive: PublishedArchive, client: RegistrySource): Promise<Diagnostic | null> {
+  const { sha256, signatures } = archive;
+  let missing = signatures;
+  try {
+    for (let round = 1; missing.length > 0 && round <= mostRounds; round += 1) {
+      if (round > 1) await pause(nextSecondMs);
+      for (const bundle of missing) await client.sign(sha256, bundle, 'the archive is published');
+      const kept = await keptBy(client, archive);
+      missing = signatures.filter((bundle) => !kept.includes(bundle));
+    }
+  } catch (error) {
+    if (error instanceof Diagnostic)
+      return unsureSignatures(archive, `it did not take them once more: ${error.message}`);
+    throw error;
+  }
+  if (missing.length === 0) return null;
+  return unsureSignatures(archive, `it does not have ${missing.length} of ${signatures.length}`);
+}
+
+/** A key may publish and not read: then what was taken counts as kept. */
+async function keptBy(client: RegistrySource, { sha256, signatures }: PublishedArchive): Promise<readonly string[]> {
+  try {
+    return decodeSignatures(encodeSignatures(await client.signatures({ sha256 })));
+  } catch (error) {
+    if (error instanceof Diagnostic) return signatures;
+    throw error;
+  }
+}
+
+function unsureSignatures(archive: PublishedArchive, reason: string): Diagnostic {
+  const message = `${spell(archive)} is published, and the registry may not keep all of its signatures: ${reason}`;
+  return new Diagnostic('W-REG-010', message, {
+    hint: `svc info ${spell(archive)} shows those that it has; where one is missing, svc sign the archive and svc publish it once more: its signatures are taken, though it is there already`,
+  });
 }
 
 async function shownPublish(

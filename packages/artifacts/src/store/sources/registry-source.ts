@@ -191,7 +191,7 @@ export class RegistrySource implements ArtifactSource {
   }
 
   /** The bundles that it keeps for an archive; none where it keeps none, or knows nothing of signatures. */
-  async signatures({ sha256 }: LockedArtifact): Promise<readonly string[]> {
+  async signatures({ sha256 }: Pick<LockedArtifact, 'sha256'>): Promise<readonly string[]> {
     const answer = await this.#get(encodeSignaturesTarget(sha256));
     if (answer.status === 404 || answer.status === 405) {
       answer.discard();
