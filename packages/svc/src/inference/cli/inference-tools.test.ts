@@ -103,6 +103,16 @@ describe('the calls of an inference', () => {
     expect(await taken).toEqual(fine);
   });
 
+  it('use up no turn where too many wait: each is carried out when it is made again', async () => {
+    const { tools, told } = open({ mostCalls: 100, callTool: async () => fine });
+    const answers = await Promise.all(Array.from({ length: 100 }, () => tools.call(call)));
+    const refused = answers.filter(({ isError }) => isError);
+    expect(refused).toEqual(Array.from({ length: 35 }, () => tooMany));
+    for (const _ of refused) expect(await tools.call(call)).toEqual(fine);
+    expect((await tools.call(call)).content).toContain('the 100 turns of this task are used up');
+    expect([told, tools.made]).toEqual([[], 136]);
+  });
+
   it.each([
     ['texts', { text: 'x'.repeat(15 * 1024 * 1024) }],
     ['keys', { ['x'.repeat(15 * 1024 * 1024)]: 1 }],

@@ -160,6 +160,8 @@ export class InferenceTools implements OfferedTools {
   readonly definitions: readonly ToolDefinition[];
   readonly #options: InferenceToolsOptions;
   #made = 0;
+  /** Of the calls, those that were taken, and those that came when no more were: one that waits for others is to be made again. */
+  #turns = 0;
   /** Under way, too. */
   #waiting = 0;
   #held = 0;
@@ -183,8 +185,9 @@ export class InferenceTools implements OfferedTools {
     this.#made += 1;
     if (this.#isOver) return Promise.resolve(late);
     const { mostCalls } = this.#options;
-    if (mostCalls !== null && this.#made > mostCalls) {
-      if (this.#made > 2 * mostCalls) this.#options.onStubborn('inference.max_turns is used up');
+    if (mostCalls !== null && this.#turns >= mostCalls) {
+      this.#turns += 1;
+      if (this.#turns > 2 * mostCalls) this.#options.onStubborn('inference.max_turns is used up');
       return Promise.resolve(usedUp(mostCalls));
     }
     const weight = weightOf(request);
@@ -194,6 +197,7 @@ export class InferenceTools implements OfferedTools {
       return Promise.resolve(tooMany);
     }
     this.#refused = 0;
+    this.#turns += 1;
     return this.#queue(request, weight);
   }
 
