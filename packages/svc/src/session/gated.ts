@@ -43,16 +43,17 @@ export function gatedDriver(driver: Driver, gate: Gate): Driver {
 }
 
 /**
- * What crosses of an outcome: journal, trace and hooks are not given an answer of a size that no model means. An estimate of the tokens is part of
- * the answer: what is recorded of it has other lengths where secrets were taken out.
+ * What crosses of an outcome: of an answer of a size that no model means, journal, trace and hooks are given what is wrong with it and what it has cost.
+ * An estimate of the tokens is part of the answer: what is recorded of it has other lengths where secrets were taken out.
  */
 function counted(request: InferenceRequest, outcome: DriverOutcome): DriverOutcome {
   if (outcome.kind !== 'response') return outcome;
   const { response } = outcome;
   const oversize = judgeSize(response);
-  if (oversize !== null) return oversize;
-  if (response.usage !== undefined) return outcome;
-  return { kind: 'response', response: { ...response, usage: usageOf(request, response) } };
+  if (oversize === null && response.usage !== undefined) return outcome;
+  const usage = usageOf(request, response);
+  if (oversize === null) return { kind: 'response', response: { ...response, usage } };
+  return { kind: 'response', response: { content: [], stopReason: 'error', error: oversize.error, usage } };
 }
 
 function insideOf({ onRetry, onText, onThinking, callTool }: InferenceCall): Inside {

@@ -102,12 +102,15 @@ describe('an answer of the model that is longer than any that is meant', () => {
       `the driver gave an unknown stop reason: "${'s'.repeat(100)}…"`,
     ],
   ])('fails its task before journal, trace and hooks have it: %s', async (_, answer, error) => {
-    const { crossings, results, told, traced } = await recorded(answer);
+    const usage = { inputTokens: 100_000, outputTokens: 50_000 };
+    const { crossings, results, told, traced } = await recorded({ ...answer, usage });
     expect(results).toEqual([`error: ${error}`]);
     const end = crossings.find(({ kind }) => kind === 'end');
-    expect(end).toMatchObject({ value: { kind: 'failed', error } });
-    expect(told).toBe(0);
+    // What it has cost counts towards inference.max_session_tokens all the same.
+    expect(end).toMatchObject({ value: { response: { content: [], stopReason: 'error', error, usage } } });
+    expect(told).toBe(1);
     expect(traced.length).toBeLessThan(16 * 1024);
+    expect(traced).toContain('"input_tokens":100000');
   });
 
   it('goes into a journal that can be read where names and counts are as long as may be', async () => {
