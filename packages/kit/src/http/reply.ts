@@ -35,7 +35,10 @@ export type Reply =
       readonly contentType: string;
       readonly length: number | null;
       readonly source: Readable;
-      /** What means nothing between two pieces. It is written to a client that has ended its half, to hear whether that has left. */
+      /**
+       * What means nothing between two pieces. It is written to a client that has ended its half, to hear whether that has left, and where the source is so long in
+       * coming that the connection would be taken for one whose client takes nothing.
+       */
       readonly empty?: string;
       /** The same as of bytes: the source may have ended long before its client has taken what it gave. */
       readonly onDone?: ((isTaken: boolean) => void) | undefined;

@@ -112,7 +112,7 @@ function pipeFrom(response: ServerResponse, reply: ReadableReply, options: SendO
     response.end();
     return;
   }
-  dropStalled(response, options);
+  dropStalled(response, options, reply.empty);
   // The first of a stream of events may be long in coming.
   if (reply.length === null) response.flushHeaders();
   const empty = reply.contentType.startsWith('text/event-stream') ? emptyComment : reply.empty;
@@ -234,6 +234,10 @@ function pushHeaders(head: string[], headers: ReplyHeaders): void {
   for (const name of Object.keys(headers)) head.push(name, headers[name] ?? '');
 }
 
-function dropStalled(response: ServerResponse, { stalledMs }: SendOptions): void {
-  response.setTimeout(stalledMs, () => response.destroy());
+/** With nothing left to be taken it is the source that is long in coming; a client that has gone breaks of the `empty` that it is sent then. */
+function dropStalled(response: ServerResponse, { stalledMs }: SendOptions, empty?: string): void {
+  response.setTimeout(stalledMs, () => {
+    if (empty !== undefined && response.writableLength === 0) response.write(empty);
+    else response.destroy();
+  });
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -247,6 +248,53 @@ describe('what many clients do not read', () => {
     if (body !== '') await client.send(body);
     expect((await ask(port, 'GET / HTTP/1.1')).status).toBe(503);
     await expect.poll(async () => (await ask(port, 'GET / HTTP/1.1')).status, { timeout: 10_000 }).toBe(200);
+  });
+
+  it.each<[string, string | undefined, RegExp]>([
+    ['is not let go of where its source is long in coming', ' ', /^\[ +1\]$/],
+    [
+      'is let go of where nothing tells a source that is long in coming from a client that takes nothing',
+      undefined,
+      /^\[$/,
+    ],
+  ])('%s', async (_, empty, expected) => {
+    async function* late(): AsyncGenerator<string> {
+      yield '[';
+      await delay(700);
+      yield '1]';
+    }
+    const impatient = new HttpServer({
+      token: null,
+      stalledMs: 200,
+      onBug: (error) => {
+        throw error;
+      },
+      routes: [
+        {
+          method: 'GET',
+          path: '/',
+          body: 'unread',
+          handle: () => ({
+            kind: 'readable',
+            status: 200,
+            contentType: 'application/json',
+            length: null,
+            source: Readable.from(late()),
+            ...(empty === undefined ? {} : { empty }),
+          }),
+        },
+      ],
+    });
+    onTestFinished(() => impatient.close(0));
+    const bound = await impatient.bind({ address: '127.0.0.1', port: 0 });
+    if (bound.kind !== 'bound') throw new Error('the server did not bind');
+    const answer = await fetch(`http://127.0.0.1:${bound.port}/`);
+    let text = '';
+    const read = async (): Promise<void> => {
+      for await (const piece of answer.body ?? []) text += Buffer.from(piece).toString();
+    };
+    await read().catch(() => {});
+    expect(text).toMatch(expected);
   });
 
   it('is held up to 128 MiB; what is more is answered 503, and what is read makes room', async () => {
