@@ -11,7 +11,7 @@ export function allows(range: string, version: string): boolean {
   if (range === version) return true;
   const parsed = semantic(version);
   if (parsed === null) return false;
-  // One by one: of several, the library keeps `>=0` alone, which names no pre-release that another one names.
+  // One by one: where one is `>=0`, the library drops the others, and with them the pre-releases that they name.
   return range.split('||').some((alternative) => rangeOf(alternative)?.test(parsed) ?? false);
 }
 

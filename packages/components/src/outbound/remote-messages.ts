@@ -19,7 +19,7 @@ export interface RequestHead {
   readonly betweenBytesTimeoutMs: number | null;
 }
 
-/** For a method. It and a path are refused to the guest as soon as it sets them, and again before anything is sent. */
+/** Whether a text is a method. Like a path, another one is refused as soon as the guest sets it, and again before anything is sent. */
 export function isMethod(text: string): boolean {
   return text.length <= 64 && isHttpToken(text);
 }

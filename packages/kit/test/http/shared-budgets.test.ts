@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 
 import { ByteBudget } from '../../src/http/byte-budget.ts';
 import { busy } from '../../src/http/refusal.ts';
-import { jsonReply } from '../../src/http/reply.ts';
+import { jsonReply, type Reply } from '../../src/http/reply.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import { Secret } from '../../src/diagnostics/secret.ts';
 import { ask } from './raw-client.ts';
@@ -212,6 +212,23 @@ describe('what is done with many bodies at once', () => {
   });
 });
 
+/** The port of a server that lets go of a client that takes nothing for 200 ms. */
+async function impatient(handle: () => Reply, answers?: ByteBudget): Promise<number> {
+  const server = new HttpServer({
+    token: null,
+    stalledMs: 200,
+    ...(answers === undefined ? {} : { answers }),
+    onBug: (error) => {
+      throw error;
+    },
+    routes: [{ method: 'GET', path: '/', body: 'unread', handle }],
+  });
+  onTestFinished(() => server.close(0));
+  const bound = await server.bind({ address: '127.0.0.1', port: 0 });
+  if (bound.kind !== 'bound') throw new Error('the server did not bind');
+  return bound.port;
+}
+
 describe('what many clients do not read', () => {
   it('counts as bytes too, but not where all are given the same', async () => {
     const asked = async (path: string): Promise<void> => {
@@ -229,19 +246,7 @@ describe('what many clients do not read', () => {
     ['in whole', '', ''],
     ['whose answer was begun before its body came', 'Content-Length: 1\r\n', 'x'],
   ])('is let go of once they take nothing of it, for a request %s', async (_, header, body) => {
-    const impatient = new HttpServer({
-      token: null,
-      stalledMs: 200,
-      answers: new ByteBudget(15 * mebibyte),
-      onBug: (error) => {
-        throw error;
-      },
-      routes: [{ method: 'GET', path: '/', body: 'unread', handle: () => jsonReply('x'.repeat(10 * mebibyte)) }],
-    });
-    onTestFinished(() => impatient.close(0));
-    const bound = await impatient.bind({ address: '127.0.0.1', port: 0 });
-    if (bound.kind !== 'bound') throw new Error('the server did not bind');
-    ({ port } = bound);
+    port = await impatient(() => jsonReply('x'.repeat(10 * mebibyte)), new ByteBudget(15 * mebibyte));
     const client = new Client();
     await client.send(`GET / HTTP/1.1\r\nHost: localhost\r\n${header}\r\n`);
     await once(client.socket, 'readable');
@@ -258,37 +263,20 @@ describe('what many clients do not read', () => {
       /^\[$/,
     ],
   ])('%s', async (_, empty, expected) => {
-    async function* late(): AsyncGenerator<string> {
+    async function* pieces(): AsyncGenerator<string> {
       yield '[';
       await delay(700);
       yield '1]';
     }
-    const impatient = new HttpServer({
-      token: null,
-      stalledMs: 200,
-      onBug: (error) => {
-        throw error;
-      },
-      routes: [
-        {
-          method: 'GET',
-          path: '/',
-          body: 'unread',
-          handle: () => ({
-            kind: 'readable',
-            status: 200,
-            contentType: 'application/json',
-            length: null,
-            source: Readable.from(late()),
-            ...(empty === undefined ? {} : { empty }),
-          }),
-        },
-      ],
-    });
-    onTestFinished(() => impatient.close(0));
-    const bound = await impatient.bind({ address: '127.0.0.1', port: 0 });
-    if (bound.kind !== 'bound') throw new Error('the server did not bind');
-    const answer = await fetch(`http://127.0.0.1:${bound.port}/`);
+    const late = await impatient(() => ({
+      kind: 'readable',
+      status: 200,
+      contentType: 'application/json',
+      length: null,
+      source: Readable.from(pieces()),
+      ...(empty === undefined ? {} : { empty }),
+    }));
+    const answer = await fetch(`http://127.0.0.1:${late}/`);
     let text = '';
     const read = async (): Promise<void> => {
       for await (const piece of answer.body ?? []) text += Buffer.from(piece).toString();

@@ -48,8 +48,9 @@ export function parseRequestHead(bytes: Buffer): RequestHead | ProxyRefusal {
   return framing.kind === 'refused' ? framing : { kind: 'head', method, target, version, headers, framing };
 }
 
-/** A header or a trailer, without its line end; undefined for what is none. Without a regular expression over the whole line: one that trims on both sides takes quadratic time over blanks. */
+/** The name and the value in the line of a header or a trailer; undefined for a malformed one. */
 export function parseHeaderLine(line: string): HeaderLine | undefined {
+  // A regular expression that trims both sides of the value would take quadratic time over blanks.
   const colon = line.indexOf(':');
   const name = line.slice(0, Math.max(colon, 0));
   let from = colon + 1;

@@ -24,8 +24,7 @@ import type { PlainComponent } from '@svc/artifacts/store/sources/oci/documents.
 import type { RegistrySource } from '@svc/artifacts/store/sources/registry-source.ts';
 import { type RegistryInUse, registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import {
-  decodeSignatures,
-  encodeSignatures,
+  boundedSignatures,
   isOfOtherBytes,
   signaturesBeside,
   signaturesSuffix,
@@ -76,9 +75,9 @@ export function publishCommand(context: CommandContext): Command {
           // Each signature of a key is another one, and a registry keeps a few of them.
           if (options.sign === true && registry.kind === 'registry') await registry.client.refusePublished(publishable);
           const made = await signed(publishable, { options, context, signal });
-          // Those of svc sign lie beside it. An archive has a bounded number of them, of which the one that was asked for is first.
+          // Those of svc sign lie beside it. The one that was asked for is first, so that it is not one too many.
           const all = [...(made === null ? [] : [made.bundle]), ...besideIt(publishable, made, context)];
-          const signatures = decodeSignatures(encodeSignatures(all));
+          const signatures = boundedSignatures(all);
           const to = await publish({ ...publishable, signatures, component }, registry, context);
           write(publishable, { registry: to, signer: made?.signer ?? null }, { options, context });
         });
@@ -224,7 +223,7 @@ async function bringAgain(archive: PublishedArchive, client: RegistrySource): Pr
 /** A key may publish and not read: then what was taken counts as kept. */
 async function keptBy(client: RegistrySource, { sha256, signatures }: PublishedArchive): Promise<readonly string[]> {
   try {
-    return decodeSignatures(encodeSignatures(await client.signatures({ sha256 })));
+    return boundedSignatures(await client.signatures({ sha256 }));
   } catch (error) {
     if (error instanceof Diagnostic) return signatures;
     throw error;

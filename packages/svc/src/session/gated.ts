@@ -51,9 +51,8 @@ function counted(request: InferenceRequest, outcome: DriverOutcome): DriverOutco
   const { response } = outcome;
   const oversize = judgeSize(response);
   if (oversize === null && response.usage !== undefined) return outcome;
-  const usage = usageOf(request, response);
-  if (oversize === null) return { kind: 'response', response: { ...response, usage } };
-  return { kind: 'response', response: { content: [], stopReason: 'error', error: oversize.error, usage } };
+  const kept = oversize === null ? response : { content: [], stopReason: 'error', error: oversize.error };
+  return { kind: 'response', response: { ...kept, usage: usageOf(request, response) } };
 }
 
 function insideOf({ onRetry, onText, onThinking, callTool }: InferenceCall): Inside {

@@ -113,6 +113,11 @@ export function encodeSignatures(bundles: readonly string[]): string {
     .join('');
 }
 
+/** The bundles as a file of them gives them back: each once, at most 16, of which the first win. */
+export function boundedSignatures(bundles: readonly string[]): readonly string[] {
+  return decodeSignatures(encodeSignatures(bundles));
+}
+
 const largestFile = signatureLimits.mostBundles * (signatureLimits.maxBundleBytes + 1);
 
 /**

@@ -13,7 +13,7 @@ import { findRef } from '@svc/artifacts/store/install.ts';
 import type { StoredArchive } from '@svc/artifacts/store/store-layout.ts';
 import { signaturesOfSources } from '@svc/artifacts/store/trust/admit-stored.ts';
 import { inspectSignatures } from '@svc/artifacts/store/trust/inspect-signatures.ts';
-import { encodeSignatures, decodeSignatures, signaturesBeside } from '@svc/artifacts/store/trust/signature-bundle.ts';
+import { boundedSignatures, signaturesBeside } from '@svc/artifacts/store/trust/signature-bundle.ts';
 import type { StateRules } from '@svc/artifacts/store/version-state-rules.ts';
 import type { Verdict } from '@svc/artifacts/store/trust/verify-bundles.ts';
 import { type Asked, askedFor, worldOf } from '@svc/components/component-outline.ts';
@@ -100,7 +100,7 @@ async function signaturesOf(
     unasked = error.message;
     return [];
   });
-  const bundles = decodeSignatures(encodeSignatures([...signaturesBeside(path), ...ofSources]));
+  const bundles = boundedSignatures([...signaturesBeside(path), ...ofSources]);
   return {
     signatures: await inspectSignatures({ sha256, bundles, chunks: () => chunksOfFile(path) }, places),
     unasked,

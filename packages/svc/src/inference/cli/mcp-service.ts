@@ -160,7 +160,7 @@ export class InferenceTools implements OfferedTools {
   readonly definitions: readonly ToolDefinition[];
   readonly #options: InferenceToolsOptions;
   #made = 0;
-  /** Of the calls, those that were taken, and those that came when no more were: one that waits for others is to be made again. */
+  /** The calls that count towards `mostCalls`: all but those that are to be made again. */
   #turns = 0;
   /** Under way, too. */
   #waiting = 0;
