@@ -250,6 +250,19 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     expect(connections).toBeGreaterThan(1);
   });
 
+  it('tells what a resumed capsule does, also where it had died before the page asked for that', async () => {
+    const capsule = runningCapsule();
+    let asked = 0;
+    const now = (response: ServerResponse): void => {
+      asked += 1;
+      if (asked === 1) response.writeHead(410).end();
+      else capsule.now(response);
+    };
+    const { page } = await watching(capsule, { now });
+    await page.locator('.banner').waitFor({ timeout: 20_000 });
+    expect(asked).toBe(2);
+  });
+
   it('asks a server again that has too much to do', async () => {
     const server = await new StandInServer([makeSession({ lines: 60 })]).listen();
     onTestFinished(() => server.close());

@@ -55,10 +55,17 @@ export async function ask(url: string, asked: RequestInit): Promise<Response> {
   }
 }
 
-/** Whether the session lives: it may have ended and live again. */
-export async function isLive(place: Served): Promise<boolean> {
-  const answer = await ask(place.base.slice(0, -1), { headers: headersOf(place) });
-  return answer.ok && ((await answer.json()) as ViewedFacts).live;
+/** How long a session that was followed is looked for after its end. */
+const [mostLooks, betweenLooksMs] = [60, 2000];
+
+/** Waits for a session to run that has ended: a capsule that dies may be resumed a moment later. False where it does not. Throws a `SourceFault`. */
+export async function livesAgain(place: Served): Promise<boolean> {
+  for (let looks = 0; looks < mostLooks; looks += 1) {
+    await new Promise((resolve) => setTimeout(resolve, betweenLooksMs));
+    const answer = await ask(place.base.slice(0, -1), { headers: headersOf(place) });
+    if (answer.ok && ((await answer.json()) as ViewedFacts).live) return true;
+  }
+  return false;
 }
 
 export type Served = Extract<Place, { readonly kind: 'server' }>;

@@ -1,21 +1,24 @@
 /** Follows what a running capsule does right now, as the server of the page tells it. */
 
 import type { LiveNow } from '@svc/protocol/viewed-session.ts';
-import { ask, BrokenStream, eachLine, headersOf, type Served, SourceFault } from './byte-sources.ts';
+import { ask, BrokenStream, eachLine, headersOf, livesAgain, type Served, SourceFault } from './byte-sources.ts';
 
 const mostTries = 10_000;
 
-/** Tells null while nothing is known. Ends when the capsule has; a connection that breaks off is opened again. */
+/**
+ * Tells null while nothing is known. A connection that breaks off is opened again. Ends when the capsule has and is not resumed; throws a
+ * `SourceFault` where nobody tells whether it is.
+ */
 export async function followNow(place: Served, tell: (now: LiveNow | null) => void): Promise<void> {
   for (let tries = 0; tries < mostTries; tries += 1) {
     const isOver = await connect(place, tell);
     tell(null);
-    if (isOver) return;
-    await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 250 * 2 ** Math.min(tries, 5))));
+    if (!isOver) await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 250 * 2 ** Math.min(tries, 5))));
+    else if (!(await livesAgain(place))) return;
   }
 }
 
-/** Whether there is nothing more to come. */
+/** Whether the server knows of no capsule that runs. */
 async function connect(place: Served, tell: (now: LiveNow | null) => void): Promise<boolean> {
   try {
     const answer = await ask(`${place.base}now`, { headers: headersOf(place) });

@@ -1,13 +1,14 @@
 /** Reads the rows of one session in a worker, and passes on what the page asks about it. */
 
+import type { LiveNow } from '@svc/protocol/viewed-session.ts';
 import type { Block } from '@svc/protocol/viewed-rows.ts';
 import type { FromWorker, Place } from '../messages.ts';
 import {
   BrokenStream,
   eachLine,
   heldBytes,
-  isLive,
   json,
+  livesAgain,
   type Served,
   servedRows,
   SourceFault,
@@ -16,8 +17,6 @@ import { followNow } from './follow-now.ts';
 import { heldAnswers } from './held-answers.ts';
 
 const mostRetries = 1000;
-/** How long a session that was followed is looked for after its end. */
-const [mostLooks, betweenLooksMs] = [60, 2000];
 
 export class SessionReader {
   readonly #post: (message: FromWorker) => void;
@@ -47,15 +46,16 @@ export class SessionReader {
     return await this.#answer(path);
   }
 
-  /** Follows a session that runs, and what its capsule does. */
+  /** Follows a session that runs, and what its capsule does; a session that is resumed goes on in the same files. */
   async live(): Promise<void> {
     const place = this.#place;
     if (place === null) return;
-    const again = async (): Promise<void> => {
+    const followRows = async (): Promise<void> => {
       await this.#trace;
-      await this.#followAgain(place);
+      while (await livesAgain(place)) await this.#readRows(place);
     };
-    await Promise.all([followNow(place, (now) => this.#post({ kind: 'live', now })), this.#telling(again)]);
+    const tell = (now: LiveNow | null): void => this.#post({ kind: 'live', now });
+    await Promise.all([this.#telling(async () => await followNow(place, tell)), this.#telling(followRows)]);
   }
 
   /** A connection that breaks off is opened again where it was; one that ends is over. */
@@ -69,16 +69,6 @@ export class SessionReader {
         if (!(error instanceof BrokenStream) || tries >= mostRetries) throw error;
         await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 100 * 2 ** Math.min(tries, 6))));
       }
-    }
-  }
-
-  /** A capsule that dies may be resumed a moment later: its session goes on in the same files. */
-  async #followAgain(place: Served): Promise<void> {
-    for (let looks = 0; looks < mostLooks; looks += 1) {
-      await new Promise((resolve) => setTimeout(resolve, betweenLooksMs));
-      if (!(await isLive(place))) continue;
-      looks = 0;
-      await this.#readRows(place);
     }
   }
 

@@ -80,12 +80,12 @@ export class StandInServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? '/', this.origin);
+    response.setHeader('cache-control', 'no-store');
     if (pathname === '/') {
       const { html, policy } = documentOf({ kind: 'served' });
       response.writeHead(200, {
         'content-type': 'text/html; charset=utf-8',
         'content-security-policy': policy,
-        'cache-control': 'no-store',
       });
       response.end(html);
       return;
