@@ -37,7 +37,7 @@ export type Reply =
       readonly source: Readable;
       /**
        * What means nothing between two pieces. It is written to a client that has ended its half, to hear whether that has left, and where the source is so long in
-       * coming that the connection would be taken for one whose client takes nothing.
+       * coming that the connection would be taken for one whose client takes nothing. Of a stream of events it is a comment.
        */
       readonly empty?: string;
       /** The same as of bytes: the source may have ended long before its client has taken what it gave. */

@@ -112,10 +112,10 @@ function pipeFrom(response: ServerResponse, reply: ReadableReply, options: SendO
     response.end();
     return;
   }
-  dropStalled(response, options, reply.empty);
+  const empty = reply.contentType.startsWith('text/event-stream') ? emptyComment : reply.empty;
+  dropStalled(response, options, empty);
   // The first of a stream of events may be long in coming.
   if (reply.length === null) response.flushHeaders();
-  const empty = reply.contentType.startsWith('text/event-stream') ? emptyComment : reply.empty;
   if (empty !== undefined) {
     probeHalfClosed(response, () => {
       if (response.writableLength === 0) response.write(empty);

@@ -255,14 +255,23 @@ describe('what many clients do not read', () => {
     await expect.poll(async () => (await ask(port, 'GET / HTTP/1.1')).status, { timeout: 10_000 }).toBe(200);
   });
 
-  it.each<[string, string | undefined, RegExp]>([
-    ['is not let go of where its source is long in coming', ' ', /^\[ +1\]$/],
+  it.each<[string, { readonly contentType: string; readonly empty?: string }, RegExp]>([
+    [
+      'is not let go of where its source is long in coming',
+      { contentType: 'application/json', empty: ' ' },
+      /^\[ +1\]$/,
+    ],
+    [
+      'is not let go of where no event comes for long',
+      { contentType: 'text/event-stream; charset=utf-8' },
+      /^\[(?::\n\n)+1\]$/,
+    ],
     [
       'is let go of where nothing tells a source that is long in coming from a client that takes nothing',
-      undefined,
+      { contentType: 'application/json' },
       /^\[$/,
     ],
-  ])('%s', async (_, empty, expected) => {
+  ])('%s', async (_, told, expected) => {
     async function* pieces(): AsyncGenerator<string> {
       yield '[';
       await delay(700);
@@ -271,10 +280,9 @@ describe('what many clients do not read', () => {
     const late = await impatient(() => ({
       kind: 'readable',
       status: 200,
-      contentType: 'application/json',
       length: null,
       source: Readable.from(pieces()),
-      ...(empty === undefined ? {} : { empty }),
+      ...told,
     }));
     const answer = await fetch(`http://127.0.0.1:${late}/`);
     let text = '';
