@@ -6,27 +6,28 @@ import { ask, BrokenStream, eachLine, headersOf, livesAgain, type Served, Source
 const mostTries = 10_000;
 
 /**
- * Tells null while nothing is known. A connection that breaks off is opened again. Ends when the capsule has and is not resumed; throws a
- * `SourceFault` where nobody tells whether it is.
+ * Tells null while nothing is known. A connection that breaks off is opened again. Ends when the capsule has and is not resumed, and where it may not be
+ * followed; throws a `SourceFault` where nobody tells whether it is resumed.
  */
 export async function followNow(place: Served, tell: (now: LiveNow | null) => void): Promise<void> {
   for (let tries = 0; tries < mostTries; tries += 1) {
-    const isOver = await connect(place, tell);
+    const end = await connect(place, tell);
     tell(null);
-    if (!isOver) await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 250 * 2 ** Math.min(tries, 5))));
-    else if (!(await livesAgain(place))) return;
+    if (end === 'refused' || (end === 'gone' && !(await livesAgain(place)))) return;
+    await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 250 * 2 ** Math.min(tries, 5))));
   }
 }
 
-/** Whether the server knows of no capsule that runs. */
-async function connect(place: Served, tell: (now: LiveNow | null) => void): Promise<boolean> {
+/** `gone` where the server knows of no capsule that runs, `refused` where it knows no such session or takes it for somebody else's to see. */
+async function connect(place: Served, tell: (now: LiveNow | null) => void): Promise<'broken' | 'gone' | 'refused'> {
   try {
     const answer = await ask(`${place.base}now`, { headers: headersOf(place) });
-    if (answer.status === 410 || answer.status === 401 || answer.status === 404) return true;
-    if (!answer.ok || answer.body === null) return false;
+    if (answer.status === 410) return 'gone';
+    if (answer.status === 401 || answer.status === 404) return 'refused';
+    if (!answer.ok || answer.body === null) return 'broken';
     await eachLine(answer.body, (line) => tell(JSON.parse(line) as LiveNow | null));
   } catch (error) {
     if (!(error instanceof BrokenStream || error instanceof SourceFault)) throw error;
   }
-  return false;
+  return 'broken';
 }
