@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 import { expect, it, onTestFinished } from 'vitest';
@@ -38,4 +40,19 @@ it.each([
   const [refused, ...more] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(refused).toMatchObject({ jsonrpc: '2.0', id, error: { code } });
   expect(more).toEqual([{ jsonrpc: '2.0', id: 2, result: { sessions: [] } }]);
+});
+
+it('an editor that leaves while a session starts leaves nothing running', async () => {
+  const workspace = scriptCapsule();
+  const cwd = join(dirname(workspace.folder), 'code');
+  mkdirSync(cwd);
+  const agent = spawnAgent(workspace, []);
+  onTestFinished(() => void agent.kill());
+  let said = '';
+  agent.stdout?.on('data', (bytes: Buffer) => (said += bytes.toString()));
+  const params = JSON.stringify({ cwd, mcpServers: [] });
+  agent.stdin?.end(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":${params}}\n`);
+  expect(await once(agent, 'close')).toEqual([0, null]);
+  const error = { code: -32_603, message: expect.stringContaining('the connection has ended') };
+  expect(JSON.parse(said)).toMatchObject({ id: 1, error });
 });

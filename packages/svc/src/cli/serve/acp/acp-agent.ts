@@ -46,6 +46,7 @@ export class AcpAgent {
   readonly #starting = new Set<string>();
   #abilities: EditorAbilities = { takesForms: false };
   #peer: EditorPeer | null = null;
+  #hasEnded = false;
 
   constructor(options: ServedOptions, context: CommandContext, output: EditorOutput) {
     this.#options = options;
@@ -70,8 +71,9 @@ export class AcpAgent {
     this.#sessions.get(String(asJsonObject(given)?.['sessionId']))?.cancel();
   }
 
-  /** Ends every session, and what it started with it. */
+  /** Ends every session, and what it started with it; one that is being launched, as soon as it is. */
   async end(): Promise<void> {
+    this.#hasEnded = true;
     await Promise.all([...this.#sessions.values()].map(async (session) => await session.close()));
   }
 
@@ -157,6 +159,10 @@ export class AcpAgent {
         },
         this.#options,
       );
+      if (this.#hasEnded) {
+        await session.close();
+        throw failed('the connection has ended');
+      }
       this.#sessions.set(id, session);
     } finally {
       this.#starting.delete(id);
