@@ -34,6 +34,11 @@ export async function eachLine(stream: ReadableStream<Uint8Array>, take: (line: 
   }
 }
 
+/** Resolves after so many milliseconds. */
+export async function pause(ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms));
+}
+
 /** A server that has too much to do at once says so, and is asked again for half a minute. */
 const [mostAsked, betweenMs, tooMuch] = [30, 1000, 503];
 
@@ -51,17 +56,17 @@ export async function ask(url: string, asked: RequestInit): Promise<Response> {
     }
     if (answer.status !== tooMuch || tries === mostAsked) return answer;
     await answer.body?.cancel();
-    await new Promise((resolve) => setTimeout(resolve, betweenMs));
+    await pause(betweenMs);
   }
 }
 
 /** How long a session that was followed is looked for after its end. */
 const [mostLooks, betweenLooksMs] = [60, 2000];
 
-/** Waits for a session to run that has ended: a capsule that dies may be resumed a moment later. False where it does not. Throws a `SourceFault`. */
+/** Waits until a session that has ended runs again, as that of a capsule does that has died and is resumed. False where it does not. Throws a `SourceFault`. */
 export async function livesAgain(place: Served): Promise<boolean> {
   for (let looks = 0; looks < mostLooks; looks += 1) {
-    await new Promise((resolve) => setTimeout(resolve, betweenLooksMs));
+    await pause(betweenLooksMs);
     const answer = await ask(place.base.slice(0, -1), { headers: headersOf(place) });
     if (answer.ok && ((await answer.json()) as ViewedFacts).live) return true;
   }

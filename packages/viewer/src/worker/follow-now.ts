@@ -1,7 +1,7 @@
 /** Follows what a running capsule does right now, as the server of the page tells it. */
 
 import type { LiveNow } from '@svc/protocol/viewed-session.ts';
-import { ask, BrokenStream, eachLine, headersOf, livesAgain, type Served, SourceFault } from './byte-sources.ts';
+import { ask, BrokenStream, eachLine, headersOf, livesAgain, pause, type Served, SourceFault } from './byte-sources.ts';
 
 const mostTries = 10_000;
 
@@ -14,11 +14,11 @@ export async function followNow(place: Served, tell: (now: LiveNow | null) => vo
     const end = await connect(place, tell);
     tell(null);
     if (end === 'refused' || (end === 'gone' && !(await livesAgain(place)))) return;
-    await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 250 * 2 ** Math.min(tries, 5))));
+    await pause(Math.min(5000, 250 * 2 ** Math.min(tries, 5)));
   }
 }
 
-/** `gone` where the server knows of no capsule that runs, `refused` where it knows no such session or takes it for somebody else's to see. */
+/** `gone` where the server knows of no capsule that runs, `refused` where it knows no such session, or the token is of another server. */
 async function connect(place: Served, tell: (now: LiveNow | null) => void): Promise<'broken' | 'gone' | 'refused'> {
   try {
     const answer = await ask(`${place.base}now`, { headers: headersOf(place) });

@@ -9,6 +9,7 @@ import {
   heldBytes,
   json,
   livesAgain,
+  pause,
   type Served,
   servedRows,
   SourceFault,
@@ -67,7 +68,7 @@ export class SessionReader {
         return;
       } catch (error) {
         if (!(error instanceof BrokenStream) || tries >= mostRetries) throw error;
-        await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 100 * 2 ** Math.min(tries, 6))));
+        await pause(Math.min(5000, 100 * 2 ** Math.min(tries, 6)));
       }
     }
   }
