@@ -1,28 +1,43 @@
 /** Finds the parts of this program that lie where a contained command may write: an uncontained process loads and starts them later. */
 
-import { realpathSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import type { KeptPlace } from './launch/process-grants.ts';
 
-/** What an uncontained process loads or starts later: the folder of the installed package, and the `node` that runs it. Links resolved. */
-export function ownPlaces(packageRoot: string, node: string): readonly string[] {
-  return [packageRoot, node].map((path) => realpathSync(path));
+/** A file or a folder that an uncontained process of this program loads or starts later (`ownPlaces`). */
+export interface OwnPlace {
+  /** Absolute, without links on the way to it; it may be a link, or not be there yet. */
+  readonly path: string;
+  /** A clause behind its path, for a person: `which LD_LIBRARY_PATH names`. Null for the package and for `node`. */
+  readonly what: string | null;
 }
 
 /** Those of `own` that lie in one of `writes`, or are one of them. */
-export function ownPlacesIn(own: readonly string[], writes: readonly string[]): readonly string[] {
-  return own.filter((path) => writes.some((place) => isBeneath(place, path)));
+export function ownPlacesIn(own: readonly OwnPlace[], writes: readonly string[]): readonly OwnPlace[] {
+  return own.filter(({ path }) => writes.some((place) => isBeneath(place, path)));
+}
+
+/** Why mounts cannot keep one of these places, as the end of a sentence that begins with it; null where they can keep all. */
+export function obstacleToKeeping(
+  found: readonly OwnPlace[],
+): { readonly place: OwnPlace; readonly why: string } | null {
+  for (const place of found) {
+    const stat = lstatSync(place.path, { throwIfNoEntry: false });
+    if (stat === undefined) return { place, why: 'is not there, so that another could be made in its place' };
+    if (stat.isSymbolicLink()) return { place, why: 'is a link, which could be made to lead elsewhere' };
+  }
+  return null;
 }
 
 /** The first of `writes` that lies inside one of the program's own places, with that place as `holder`; null when none does. */
 export function writeInside(
-  own: readonly string[],
+  own: readonly OwnPlace[],
   writes: readonly string[],
-): { readonly place: string; readonly holder: string } | null {
+): { readonly place: string; readonly holder: OwnPlace } | null {
   for (const holder of own) {
-    const place = writes.find((path) => isBeneath(holder, path));
+    const place = writes.find((path) => isBeneath(holder.path, path));
     if (place !== undefined) return { place, holder };
   }
   return null;
@@ -32,8 +47,8 @@ export function writeInside(
  * What keeps those of `own` as they are that lie below a folder: each, read only, and the directories on the way there, which are mounted
  * once more: one that was moved aside could be made anew with something else in it.
  */
-export function keptOwn(folder: string, own: readonly string[]): readonly KeptPlace[] {
-  return own.flatMap((path) => [
+export function keptOwn(folder: string, own: readonly OwnPlace[]): readonly KeptPlace[] {
+  return own.flatMap(({ path }) => [
     ...waysBetween(folder, path).map((way): KeptPlace => ({ path: relative(folder, way), writable: true })),
     { path: relative(folder, path), writable: false },
   ]);

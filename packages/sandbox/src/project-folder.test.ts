@@ -49,18 +49,21 @@ function open(
     readonly keepsGit?: boolean;
     readonly splits?: boolean;
     readonly own?: readonly string[];
+    readonly isWorkdir?: boolean;
   } = {},
 ): ProjectFolder {
+  const own = (over.own ?? []).map((path) => ({ path, what: null }));
   const clock = { now: () => nowMs };
   return openProjectFolder({
     path: shop,
+    isWorkdir: false,
     writable: false,
     keepsGit: false,
-    own: [],
     splits: false,
     clock,
     uid: process.geteuid?.() ?? 0,
     ...over,
+    own,
   });
 }
 
@@ -301,6 +304,47 @@ describe('what of the program itself lies in a folder that may be written', () =
     for (const own of [[shop], [dirname(shop)]])
       expect(refusal(() => open({ writable: true, own }))).toMatch(/^E-CAP-025: .*: \/shop is or lies in /);
     expect(open({ own: [shop] }).kept).toEqual([]);
+  });
+});
+
+describe('a folder that is the workdir', () => {
+  beforeEach(() =>
+    write('.svc/home/x', '.svc/children/one/.env', '.svc/sessions/y', '.svc/config.yaml', 'sub/.svc/z', '.env'),
+  );
+
+  it('shows the home and the children of a session of its .svc, and masks the rest', () => {
+    const folder = open({ isWorkdir: true, writable: true });
+    expect(masked(folder)).toEqual(['.env', '.svc/config.yaml', '.svc/sessions/', 'sub/.svc/']);
+    expect(folder.kept).toEqual([
+      { path: '.svc', writable: false },
+      { path: '.svc/children', writable: true },
+    ]);
+    expect(masked(open({ writable: true }))).toEqual(['.env', '.svc/', 'sub/.svc/']);
+  });
+
+  it('names what may be read where nothing can be mounted, without what is masked of .svc', () => {
+    rmSync(join(shop, 'sub'), { recursive: true });
+    const { parts } = open({ isWorkdir: true, splits: true });
+    expect(parts?.map((part) => part.slice(shop.length))).toEqual(['/.svc/children', '/.svc/home']);
+  });
+
+  it('is refused where a part of the program lies in its .svc', () => {
+    expect(refusal(() => open({ isWorkdir: true, writable: true, own: [join(shop, '.svc/home/x')] }))).toMatch(
+      /^E-CAP-025: .* a part of it lies in \/shop\/\.svc$/,
+    );
+  });
+});
+
+describe('a part of the program that mounts cannot keep', () => {
+  it('has the folder refused: a link, and what is not there yet', () => {
+    write('real/x');
+    symlinkSync('real', join(shop, 'link'));
+    expect(refusal(() => open({ writable: true, own: [join(shop, 'link')] }))).toMatch(
+      /^E-CAP-025: .*: \/shop\/link lies in \/shop, and is a link, /,
+    );
+    expect(refusal(() => open({ writable: true, own: [join(shop, 'later')] }))).toMatch(
+      /^E-CAP-025: .*: \/shop\/later lies in \/shop, and is not there, /,
+    );
   });
 });
 

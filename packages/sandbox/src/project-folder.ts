@@ -7,20 +7,23 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { keptGit } from './kept-git.ts';
-import { keptOwn, mergedPlaces, ownPlacesIn, writeInside } from './own-places.ts';
+import { keptOwn, mergedPlaces, obstacleToKeeping, type OwnPlace, ownPlacesIn, writeInside } from './own-places.ts';
 import type { KeptPlace, MaskedPlace, ProjectFolder } from './launch/process-grants.ts';
 
 interface ProjectRequest {
   /** Links resolved. */
   readonly path: string;
+  /** Whether it is the workdir itself: what a session keeps for itself in `.svc` is shown then, and the rest of `.svc` is not. */
+  readonly isWorkdir: boolean;
   readonly writable: boolean;
   /** Whether programs that may write leave what git runs as it is. */
   readonly keepsGit: boolean;
-  /** What of the program itself may lie in it, links resolved: programs that may write leave it as it is. */
-  readonly own: readonly string[];
+  /** What of the program itself may lie in it: programs that may write leave it as it is. */
+  readonly own: readonly OwnPlace[];
   /** Whether masked places have to be left out by naming the others, as in `scoped`; mounts cover them elsewhere. */
   readonly splits: boolean;
   readonly clock: Pick<Clock, 'now'>;
@@ -34,6 +37,9 @@ const mostMasked = 256;
 const mostParts = 600;
 /** Two changes of a directory within one tick of the kernel's clock show the same time. */
 const tickMs = 50;
+/** In a workdir, what `svc` keeps there, and what of it programs are shown: their home, and the workdirs of children (D2 "Child directory"). */
+const stateName = '.svc';
+const ofSessions: ReadonlySet<string> = new Set(['home', 'children']);
 
 /** One directory as it was read. A path is its bytes, one a character: a name may be anything but a slash. */
 interface ReadDirectory {
@@ -58,6 +64,7 @@ export function openProjectFolder(request: ProjectRequest): ProjectFolder {
 
 class WatchedFolder implements ProjectFolder {
   readonly path: string;
+  readonly isWorkdir: boolean;
   readonly writable: boolean;
   masked: readonly MaskedPlace[] = [];
   kept: readonly KeptPlace[] = [];
@@ -71,11 +78,14 @@ class WatchedFolder implements ProjectFolder {
   readonly #identity: string;
   #known = new Map<string, ReadDirectory>();
 
-  constructor({ path, writable, keepsGit, own, splits, clock, uid }: ProjectRequest) {
+  constructor({ path, isWorkdir, writable, keepsGit, own, splits, clock, uid }: ProjectRequest) {
     this.path = path;
+    this.isWorkdir = isWorkdir;
     this.writable = writable;
     this.keepsGit = writable && keepsGit;
     this.own = writable ? ownPartsOf(path, own, splits) : [];
+    if (isWorkdir && this.own.some((place) => isBeneath(stateName, place.path)))
+      throw openProgram(`a part of it lies in ${path}/${stateName}`, 'go to a folder that does not hold it');
     this.#splits = splits;
     this.#clock = clock;
     this.#uid = uid;
@@ -91,7 +101,8 @@ class WatchedFolder implements ProjectFolder {
     const masked = this.#maskedIn(known);
     if (masked.length > mostMasked) throw unmaskable(`${this.path} holds more than ${mostMasked} masked files`);
     this.masked = masked.map(({ path, isDirectory }) => ({ path: this.#text(path), isDirectory }));
-    this.kept = mergedPlaces([...(this.keepsGit ? keptGit(this.path, !this.#splits) : []), ...this.own]);
+    const kept = mergedPlaces([...(this.keepsGit ? keptGit(this.path, !this.#splits) : []), ...this.own]);
+    this.kept = this.isWorkdir && this.writable && !this.#splits ? [...keptState(known), ...kept] : kept;
     this.parts = this.#splits && masked.length > 0 ? this.#partsBeside(masked, known) : null;
     if (this.parts !== null && this.writable) {
       const [first] = this.masked;
@@ -157,13 +168,20 @@ class WatchedFolder implements ProjectFolder {
     for (const entry of entries) {
       const name = entry.name.toString('latin1');
       const isDirectory = entry.isDirectory();
-      if (isMaskedName(name)) {
+      if (path === stateName && ofSessions.has(name)) {
+        others.push(name);
+      } else if (path === stateName || (isMaskedName(name) && !this.#isState(path, name, isDirectory))) {
         const kind = isDirectory ? 'directory' : entry.isSymbolicLink() ? 'link' : 'file';
         masked.push({ path: below(path, name), kind });
       } else if (isDirectory) directories.push(name);
       else if (this.#splits && entry.isFile()) others.push(name);
     }
     return { stamp, readAtMs, directories, others, masked, count: entries.length };
+  }
+
+  /** Only of a workdir is it looked into: elsewhere it is masked whole. */
+  #isState(path: string, name: string, isDirectory: boolean): boolean {
+    return this.isWorkdir && isDirectory && path === '' && name === stateName;
   }
 
   /** By their paths, none inside another; a link by what it leads to, as far as that is in the folder. */
@@ -230,6 +248,16 @@ class WatchedFolder implements ProjectFolder {
   }
 }
 
+/** Nothing can be made in `.svc` of a workdir, and what programs are shown of it can be changed. Its home is mounted with each launch. */
+function keptState(known: ReadonlyMap<string, ReadDirectory>): readonly KeptPlace[] {
+  const state = known.get(stateName);
+  if (state === undefined) return [];
+  return [
+    { path: stateName, writable: false },
+    ...(state.others.includes('children') ? [{ path: `${stateName}/children`, writable: true }] : []),
+  ];
+}
+
 /** It is read again with each look. */
 function hiddenWhole(path: string): ReadDirectory {
   return { stamp: '', readAtMs: 0, directories: [], others: [], masked: [{ path, kind: 'directory' }], count: 1 };
@@ -254,18 +282,27 @@ function decoded(path: string): string | null {
 }
 
 /** As mounts keep it. `E-CAP-025` where nothing can be mounted, and for a folder that is a part of the program. */
-function ownPartsOf(path: string, own: readonly string[], splits: boolean): readonly KeptPlace[] {
+function ownPartsOf(path: string, own: readonly OwnPlace[], splits: boolean): readonly KeptPlace[] {
   const inside = writeInside(own, [path]);
-  if (inside !== null) throw openProgram(`${path} is or lies in ${inside.holder}`, 'go to a folder elsewhere');
+  if (inside !== null) throw openProgram(`${path} is or lies in ${named(inside.holder)}`, 'go to a folder elsewhere');
   const found = ownPlacesIn(own, [path]);
   const [first] = found;
   if (first !== undefined && splits) {
     throw openProgram(
-      `${first} lies in ${path}, where it is only kept from a task that may write beside it in class sealed`,
+      `${named(first)} lies in ${path}, where it is only kept from a task that may write beside it in class sealed`,
       'install svc elsewhere, or go to a folder that does not hold it; svc doctor says what the class depends on',
     );
   }
+  const obstacle = obstacleToKeeping(found);
+  if (obstacle !== null) {
+    const { place, why } = obstacle;
+    throw openProgram(`${named(place)} lies in ${path}, and ${why}`, 'go to a folder that does not hold it');
+  }
   return keptOwn(path, found);
+}
+
+function named({ path, what }: OwnPlace): string {
+  return what === null ? path : `${path} (${what})`;
 }
 
 function openProgram(problem: string, hint: string): Diagnostic {

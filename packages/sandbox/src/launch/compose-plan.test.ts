@@ -303,6 +303,7 @@ describe('an older kernel', () => {
 describe('a project folder', () => {
   const project: ProjectFolder = {
     path: '/home/user/shop',
+    isWorkdir: false,
     writable: false,
     masked: [
       { path: '.env', isDirectory: false },

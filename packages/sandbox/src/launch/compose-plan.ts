@@ -10,6 +10,7 @@ import {
   sessionProcesses,
 } from '../limits/held-limits.ts';
 import type { CollectedFiles } from '../closure/file-collection.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { waysBetween } from '../own-places.ts';
 import type { ComposedRoot } from './host-ability.ts';
 import {
@@ -72,9 +73,9 @@ export function composePlan(request: PlanRequest): LaunchPlan {
   };
 }
 
-/** Where a launch has its project folder; null without one. */
+/** Where a launch has its project folder; null without one, and where that is the workdir. */
 function projectPlace({ enforcement, grants: { project }, workdir }: PlanRequest): string | null {
-  if (project === undefined) return null;
+  if (project === undefined || project.isWorkdir) return null;
   return enforcement.class === 'sealed' ? join(workdir, projectName) : project.path;
 }
 
@@ -158,15 +159,23 @@ function landlockOf(
 }
 
 function workdirRules(grants: ProcessGrants, workdir: string): LandlockRules['paths'] {
-  const { scope, writable, workdirExec, unixSockets, writes = [] } = grants;
+  const { scope, writable, workdirExec, unixSockets, writes = [], project } = grants;
   const run = workdirExec ? fileRights.runHere : 0n;
   const sockets = unixSockets ? fileRights.makeSocket : 0n;
   const write = fileRights.write | sockets;
   return [
     ...writes.map((path) => ({ rights: write | run, path })),
-    { rights: (writable ? write : fileRights.read) | run, path: join(workdir, scope) },
+    ...scopeRules((writable ? write : fileRights.read) | run, join(workdir, scope), project),
     { rights: write | run, path: containedHome(workdir) },
   ];
+}
+
+/** Rules only add up: where something of the workdir is masked, a directory that holds it can be listed and nothing more, and what is not masked is named. */
+function scopeRules(rights: bigint, place: string, project: ProcessGrants['project']): LandlockRules['paths'] {
+  if (project?.isWorkdir !== true || project.parts === null) return [{ rights, path: place }];
+  if (project.parts.some((part) => isBeneath(part, place))) return [{ rights, path: place }];
+  const parts = project.parts.filter((part) => isBeneath(place, part));
+  return [{ rights: fileRights.list, path: place }, ...parts.map((path) => ({ rights, path }))];
 }
 
 /** Rules only add up: where something is masked, the folder itself can be listed and nothing more, and what is not masked is named. */
@@ -300,6 +309,7 @@ export function composeRoot({ files, grants, workdir, proc, mapped }: RootReques
     })),
     ...writableSteps(grants, workdir, owners),
     ...projectSteps(grants, workdir, owners),
+    ...homeSteps(grants, workdir, owners),
   ];
 }
 
@@ -321,31 +331,32 @@ const deviceSteps: readonly RootStep[] = [
   { kind: 'tmp', attributes: noSuid | noDev | noExec, bytes: temporaryBytes, target: sharedMemory },
 ];
 
-/**
- * The workdir comes last, after what may be written beside it and what of that may not. The home lies in the workdir and is the process's
- * own also where the scope leaves it out.
- */
-function writableSteps(
-  { scope, writable, workdirExec, writes = [], kept = [] }: ProcessGrants,
-  workdir: string,
-  owners: number,
-): readonly RootStep[] {
-  const attributes = owners | noSuid | noDev | (workdirExec ? 0 : noExec);
-  const bind = (path: string, attributes: number): RootStep => ({
-    kind: 'bind',
-    attributes,
-    source: path,
-    target: path,
-  });
+/** The workdir comes last, after what may be written beside it and what of that may not. */
+function writableSteps(grants: ProcessGrants, workdir: string, owners: number): readonly RootStep[] {
+  const { scope, writable, writes = [], kept = [] } = grants;
+  const attributes = ownAttributes(grants, owners);
   const places = outermost(writes);
-  const beside = [
-    ...places.map((path) => bind(path, attributes)),
-    ...waysTo(outermost(kept), places).map((path) => bind(path, attributes)),
-    ...outermost(kept).map((path) => bind(path, attributes | readOnly)),
+  return [
+    ...places.map((path) => bindInPlace(path, attributes)),
+    ...waysTo(outermost(kept), places).map((path) => bindInPlace(path, attributes)),
+    ...outermost(kept).map((path) => bindInPlace(path, attributes | readOnly)),
+    bindInPlace(join(workdir, scope), attributes | (writable ? 0 : readOnly)),
   ];
-  const seen = bind(join(workdir, scope), attributes | (writable ? 0 : readOnly));
-  const home = bind(containedHome(workdir), attributes);
-  return scope === '.' && writable ? [...beside, seen] : [...beside, seen, home];
+}
+
+/** The home lies in the workdir and is the process's own also where the scope leaves it out, or what is kept of the workdir closes it. */
+function homeSteps(grants: ProcessGrants, workdir: string, owners: number): readonly RootStep[] {
+  const { scope, writable, project } = grants;
+  if (scope === '.' && writable && project?.isWorkdir !== true) return [];
+  return [bindInPlace(containedHome(workdir), ownAttributes(grants, owners))];
+}
+
+function ownAttributes({ workdirExec }: ProcessGrants, owners: number): number {
+  return owners | noSuid | noDev | (workdirExec ? 0 : noExec);
+}
+
+function bindInPlace(path: string, attributes: number): RootStep {
+  return { kind: 'bind', attributes, source: path, target: path };
 }
 
 /**

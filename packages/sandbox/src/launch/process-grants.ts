@@ -36,10 +36,11 @@ export interface KeptPlace {
   readonly writable: boolean;
 }
 
-/** A folder of the host that programs see as `project/` of their workdir, where they start. */
+/** A folder of the host that somebody has given to a session: programs see it as `project/` of their workdir, where they start, or it is the workdir. */
 export interface ProjectFolder {
   /** On the host, links resolved. */
   readonly path: string;
+  readonly isWorkdir: boolean;
   readonly writable: boolean;
   /** What of it no program may read, none inside another. */
   readonly masked: readonly MaskedPlace[];

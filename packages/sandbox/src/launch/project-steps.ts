@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { mountAttribute, type RootStep } from './launch-plan.ts';
 import type { ProcessGrants } from './process-grants.ts';
 
@@ -11,25 +12,33 @@ export const projectName = 'project';
 const { readOnly, noSuid, noDev, noExec } = mountAttribute;
 
 /**
- * The project folder in the workdir; each place in it that is kept, mounted once more, which cannot be renamed; and what covers its masked places: an empty directory, or a device that a mount without devices
- * opens to nobody.
+ * The project folder in the workdir, unless it is the workdir, which is mounted already; each place in it that is kept, mounted once more, which cannot be
+ * renamed; and what covers its masked places: an empty directory, or a device that a mount without devices opens to nobody.
  */
 export function projectSteps(
-  { project, workdirExec }: ProcessGrants,
+  { project, workdirExec, scope, writable }: ProcessGrants,
   workdir: string,
   owners: number,
 ): readonly RootStep[] {
   if (project === undefined) return [];
-  const place = join(workdir, projectName);
+  const { isWorkdir } = project;
+  const place = isWorkdir ? workdir : join(workdir, projectName);
+  const isWritable = project.writable && (writable || !isWorkdir);
+  // Of a workdir only a part may be seen: what holds that part is that part then.
+  const seen = <Place extends { readonly path: string }>(places: readonly Place[]): readonly Place[] =>
+    places.flatMap((each) => {
+      if (!isWorkdir || scope === '.' || isBeneath(scope, each.path)) return [each];
+      return isBeneath(each.path, scope) ? [{ ...each, path: scope }] : [];
+    });
   const nothing = readOnly | noSuid | noDev | noExec;
-  const attributes = owners | noSuid | noDev | (workdirExec ? 0 : noExec) | (project.writable ? 0 : readOnly);
+  const attributes = owners | noSuid | noDev | (workdirExec ? 0 : noExec) | (isWritable ? 0 : readOnly);
   return [
-    { kind: 'bind', attributes, source: project.path, target: place },
-    ...project.kept.map(({ path, writable }): RootStep => {
+    ...(isWorkdir ? [] : [{ kind: 'bind', attributes, source: project.path, target: place } as const]),
+    ...seen(project.kept).map(({ path, writable }): RootStep => {
       const [source, target] = [join(project.path, path), join(place, path)];
       return { kind: 'bind', attributes: attributes | (writable ? 0 : readOnly), source, target };
     }),
-    ...project.masked.map(({ path, isDirectory }): RootStep => {
+    ...seen(project.masked).map(({ path, isDirectory }): RootStep => {
       const target = join(place, path);
       if (isDirectory) return { kind: 'tmpfs', attributes: nothing, bytes: 4096, target };
       return { kind: 'bind', attributes: nothing, source: '/dev/null', target };

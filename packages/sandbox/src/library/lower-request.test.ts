@@ -30,7 +30,7 @@ const surroundings = () => ({
   searchPath: `bin:${at('bin')}`,
   temporaryDirectory: tmpdir(),
   privateDirectories: [tmpdir()],
-  own: [at('lib/package'), at('bin/other')],
+  own: ['lib/package', 'bin/other'].map((path) => ({ path: at(path), what: null })),
 });
 const lower = (request: SandboxRequest) => lowerRequest(request, surroundings());
 const withGrants = (grants: Grants) => lower({ command: ['tool'], grants });

@@ -14,7 +14,7 @@ import { longestTimerMs } from '@svc/kit/units.ts';
 import { containedEnvironment, containedTemporary, searchPathOutside } from '../contained-environment.ts';
 import { findProgram } from '../find-program.ts';
 import { checkRequest, unusable } from './check-request.ts';
-import { ownPlacesIn, writeInside } from '../own-places.ts';
+import { obstacleToKeeping, type OwnPlace, ownPlacesIn, writeInside } from '../own-places.ts';
 import { temporary } from '../launch/compose-plan.ts';
 import { leastGrants, type ProcessGrants, type ResourceLimits } from '../launch/process-grants.ts';
 import type { Surroundings } from './own-host.ts';
@@ -64,8 +64,8 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
   const kept = reads.filter((path) => writes.some((place) => isBeneath(place, path)));
   refuseContradiction(writes, kept);
   refuseUnheld(wanted, kept, grants);
-  const own = keptOwnPlaces(wanted, writes, surroundings.own);
   refuseOpenTemporary(writes, surroundings);
+  const own = keptOwnPlaces(wanted, writes, surroundings.own);
   const privateDirectory = privatePlace(wanted, [...reads, ...writes], surroundings);
   refuseRunnable(wanted, writes, grants);
   const searchPath = searchPathOutside(surroundings.searchPath, grants.runWritten === true ? [] : writes);
@@ -207,23 +207,38 @@ function refuseRunnable(wanted: SandboxClass, writes: readonly string[], { run, 
  * What of the program itself lies where the command may write: what contains the next command is started from there, so that a changed file would
  * run without containment. Mounts keep it as it is, and nothing else does; in `advisory` no file is kept from a command, granted or not.
  */
-function keptOwnPlaces(wanted: SandboxClass, writes: readonly string[], own: readonly string[]): readonly string[] {
+function keptOwnPlaces(wanted: SandboxClass, writes: readonly string[], own: readonly OwnPlace[]): readonly string[] {
   if (wanted === 'advisory') return [];
   const inside = writeInside(own, writes);
   if (inside !== null) {
     throw unusable(
-      `${quoted(inside.place)} was granted for writing, and is or lies in ${quoted(inside.holder)}, which contains the command`,
+      `${quoted(inside.place)} was granted for writing, and is or lies in ${quoted(inside.holder.path)}, ${whatOf(inside.holder)}`,
       'grant a directory elsewhere',
     );
   }
   const found = ownPlacesIn(own, writes);
   const [first] = found;
-  if (first === undefined || wanted === 'sealed') return found;
-  throw new Diagnostic(
-    'E-CAP-020',
-    `${first} contains the command and lies in a directory that it may write, where class ${wanted} cannot keep it as it is`,
-    { hint: 'use class sealed, grant the writable parts one by one, or install it elsewhere' },
-  );
+  if (first !== undefined && wanted !== 'sealed') {
+    throw new Diagnostic(
+      'E-CAP-020',
+      `${first.path} ${first.what === null ? 'contains the command' : `is a place ${first.what}`} and lies in a directory that it may write, where class ${wanted} cannot keep it as it is`,
+      { hint: 'use class sealed, grant the writable parts one by one, or install it elsewhere' },
+    );
+  }
+  const obstacle = obstacleToKeeping(found);
+  if (obstacle !== null) {
+    const { place, why } = obstacle;
+    throw new Diagnostic(
+      'E-CAP-020',
+      `${place.path}, ${whatOf(place)}, lies in a directory that may be written: it ${why}`,
+      { hint: 'grant the writable parts one by one' },
+    );
+  }
+  return found.map(({ path }) => path);
+}
+
+function whatOf({ what }: OwnPlace): string {
+  return what ?? 'which contains the command';
 }
 
 function environmentOf(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

@@ -3,7 +3,7 @@
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { arch, cwd, env, execPath, getuid, platform } from 'node:process';
+import { arch, cwd, env, execArgv, execPath, getuid, platform } from 'node:process';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
@@ -12,7 +12,8 @@ import { architectureOf, findHelper } from '../host-containment.ts';
 import { type Enforcement, sharedMemory } from '../launch/compose-plan.ts';
 import { type HostAbility, leastAbiForScoped } from '../launch/host-ability.ts';
 import { type OwnGroupFacts, ownGroupFacts, ownGroupId } from '../own-facts.ts';
-import { ownPlaces } from '../own-places.ts';
+import type { OwnPlace } from '../own-places.ts';
+import { ownPlaces, mappedProcess } from '../own-process.ts';
 import { probeHost } from '../probe-host.ts';
 import { strictestFilter } from '../seccomp/assemble.ts';
 import type { Architecture } from '../seccomp/allowed-calls.ts';
@@ -38,8 +39,8 @@ export interface Surroundings {
   readonly temporaryDirectory: string;
   /** Where what contains a command may be kept meanwhile, links resolved, the best first. */
   readonly privateDirectories: readonly string[];
-  /** The folder of this package and the program that runs it, links resolved. */
-  readonly own: readonly string[];
+  /** What this process has loaded, and loads or starts later. */
+  readonly own: readonly OwnPlace[];
 }
 
 /** Throws `E-CAP-019` where the current directory is gone, or nothing can be written where temporary files go. */
@@ -61,12 +62,14 @@ export function ownSurroundings(): Surroundings {
     temporaryDirectory,
     // Nothing below /dev of the host is ever granted, and temporary files are.
     privateDirectories: isWritable(sharedMemory) ? [sharedMemory, temporaryDirectory] : [temporaryDirectory],
-    own: (ownNow ??= ownPlaces(packageRoot(), execPath)),
+    own: (ownNow ??= ownPlaces(
+      mappedProcess({ packageRoot: packageRoot(), node: execPath, nodeOptions: execArgv, cwd: place, env }),
+    )),
   };
 }
 
 /** As this process was loaded: what comes to be there later is not it. */
-let ownNow: readonly string[] | null = null;
+let ownNow: readonly OwnPlace[] | null = null;
 
 function isWritable(path: string): boolean {
   return unlessRefused(() => {

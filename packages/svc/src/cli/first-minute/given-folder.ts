@@ -8,6 +8,7 @@ import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { homeDirectory } from '@svc/kit/files/home-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
+import { systemFolder } from '@svc/kit/files/system-folder.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 /**
@@ -45,6 +46,8 @@ function refusalOf(folder: string, home: string): string | null {
   if (homes.some((each) => isBeneath(folder, each))) return 'holds your home folder';
   const inside = folder.split(sep).find((part) => part === '.ssh' || part === '.svc');
   if (inside !== undefined) return `lies in a folder named ${inside}`;
+  const system = process.getuid?.() === 0 ? systemFolder(folder) : null;
+  if (system !== null) return system;
   const own = realPath(join(home, '.svc'));
   if (isBeneath(own, folder)) return 'lies in what svc keeps for you';
   if (isBeneath(folder, own)) return 'holds what svc keeps for you';

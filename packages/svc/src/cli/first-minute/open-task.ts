@@ -8,7 +8,7 @@ import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { parseCeiling } from '@svc/sandbox/floor.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
 import { hostContainment } from '@svc/sandbox/host-containment.ts';
-import { ownPlaces } from '@svc/sandbox/own-places.ts';
+import { ownPlaces, mappedProcess } from '@svc/sandbox/own-process.ts';
 import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { GivenFolder } from '../../capsule/given-project.ts';
@@ -58,9 +58,12 @@ export async function openTask(flags: TaskFlags, context: CommandContext): Promi
   const writable = isWritable(flags);
   const project = openProjectFolder({
     path,
+    isWorkdir: false,
     writable,
     keepsGit: flags.writeGit !== true,
-    own: writable ? ownPlaces(packageRoot, process.execPath) : [],
+    own: writable
+      ? ownPlaces(mappedProcess({ packageRoot, node: process.execPath, nodeOptions: process.execArgv, cwd, env }))
+      : [],
     splits: achieved === 'scoped',
     clock: systemClock,
     uid: facts.uid,
