@@ -55,6 +55,8 @@ export interface ContainedOptions {
   readonly graceSecs?: number;
   /** Flags of `svc run`. */
   readonly args?: readonly string[];
+  /** The `node` that runs it, below the workspace; the one of the tests when absent. */
+  readonly node?: string;
   /** Before `svc` starts; gives variables for it that depend on where the workspace is. */
   readonly prepare?: (workspace: Workspace) => Readonly<Record<string, string>>;
 }
@@ -101,6 +103,7 @@ export class ContainedCapsule {
     const { process, line } = await startCapsule(workspace, options.args ?? [], {
       env: { SVC_CONTAINMENT_CEILING: setup.class, ...options.env, ...prepared },
       ...(setup.uid === null ? {} : { uid: setup.uid }),
+      ...(options.node === undefined ? {} : { node: join(workspace.folder, options.node) }),
     });
     const stream = await FrameStream.open(line.url, 'message/stream', message('Do it.'));
     return new ContainedCapsule({ workspace, process, line, stream, calls: options.calls });

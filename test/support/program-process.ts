@@ -20,14 +20,18 @@ export class ProgramProcess {
   readonly #name: string;
   #changed: (() => void)[] = [];
 
-  /** `program` is the file that Node runs. A line of stderr that `unseen` matches is left out of what it is said to have printed. */
+  /** `program` is the file that Node runs, the one of the tests unless `node` is another. A line of stderr that `unseen` matches is left out of what it is said to have printed. */
   constructor(
     program: string,
     args: readonly string[],
-    { unseen, ...options }: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid'> & { readonly unseen?: RegExp },
+    {
+      unseen,
+      node = process.execPath,
+      ...options
+    }: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid'> & { readonly unseen?: RegExp; readonly node?: string },
   ) {
     this.#name = basename(program, '.cjs');
-    this.child = spawn(process.execPath, [program, ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child = spawn(node, [program, ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
     // A character may come in two pieces.
     for (const output of [this.child.stdout, this.child.stderr]) output?.setEncoding('utf8');
     this.child.stdout?.on('data', (piece: string) => this.#note(() => (this.stdout += piece)));

@@ -14,6 +14,8 @@ export interface SvcOptions {
   readonly cwd?: string;
   /** Runs it as this user and group, which only root can. */
   readonly uid?: number;
+  /** Which `node` runs it; the one of the tests when absent. */
+  readonly node?: string;
   /** Keeps the warning that programs are not contained, which is about the host. */
   readonly tellsClass?: boolean;
 }
@@ -26,11 +28,12 @@ export const classWarning: RegExp = /^warning\[W-RUN-059\]: [^\n]*\n/m;
 
 /** A running `svc`. */
 export class SvcProcess extends ProgramProcess {
-  constructor(workspace: Workspace, args: readonly string[], { cwd, env, uid, tellsClass }: SvcOptions = {}) {
+  constructor(workspace: Workspace, args: readonly string[], { cwd, env, uid, node, tellsClass }: SvcOptions = {}) {
     super(program, args, {
       cwd: cwd ?? workspace.folder,
       env: { PATH: process.env['PATH'], HOME: workspace.home, ...anyHost, ...env },
       ...(uid === undefined ? {} : { uid, gid: uid }),
+      ...(node === undefined ? {} : { node }),
       ...(tellsClass === true ? {} : { unseen: classWarning }),
     });
   }

@@ -52,10 +52,17 @@ export interface ScopeObject extends FlagFields, ListFields {
    */
   readonly command_reads?: readonly string[];
   /**
-   * The folder of the host that the capsule's programs see as `project/`, and the paths in it that are masked. Not a field of D1;
-   * `scopeOfLaunch` adds it to what `encodeScope` returns. Absent for a capsule that has a manifest.
+   * The folder of the host that the capsule's programs see as `project/`, or the workdir that `--workdir` named, and the paths in it that are masked. Not
+   * a field of D1; what runs a session adds it to what `encodeScope` returns. Absent for a fresh workdir alone.
    */
-  readonly project_folder?: { readonly path: string; readonly writable: boolean; readonly masked: readonly string[] };
+  readonly project_folder?: {
+    readonly path: string;
+    readonly writable: boolean;
+    readonly masked: readonly string[];
+    readonly is_workdir?: boolean;
+    /** Whether what git runs there stays as it is; absent for `project/`. */
+    readonly keeps_git?: boolean;
+  };
 }
 
 /** Declared destinations stay names: nothing is looked up (D1 "Scope report" 1). */

@@ -15,7 +15,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { isOfHere, keepTouched, mayRun, type Touches, thisProcess } from './recorded-process.ts';
 import { removeIfPossible } from './running-record.ts';
 import type { Conversations } from '../session/conversations.ts';
-import type { OpenSessionRequest } from './open-session.ts';
+import type { OpenSessionRequest } from './open-session-request.ts';
 import type { SessionDirectories } from './session-directories.ts';
 
 interface ConversationPlaceRequest {

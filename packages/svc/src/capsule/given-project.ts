@@ -1,17 +1,19 @@
-/** Gives a session a folder of the host as its project: to its programs, and to its components. */
+/** Gives a session a folder of the host, as its project or as its workdir: to its programs, and to its components. */
 
 import { lstatSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { Preopen } from '@svc/components/component.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { ProcessGrants, ProjectFolder } from '@svc/sandbox/launch/process-grants.ts';
 import { projectName } from '@svc/sandbox/launch/project-steps.ts';
-import type { GivenProject } from './running-capsule.ts';
-import { makePrivateDirectory } from './session-directories.ts';
+import type { GivenProject, ScopeGrant } from './running-capsule.ts';
+import { makePrivateDirectory, openScopeDirectory } from './session-directories.ts';
 
 /** The folder as a session takes it, in the class that holds its programs. */
 export class GivenFolder implements GivenProject {
@@ -28,32 +30,76 @@ export class GivenFolder implements GivenProject {
   }
 
   get scope(): Pick<ScopeObject, 'project_folder'> {
-    const { path, writable, masked } = this.#folder;
-    return { project_folder: { path, writable, masked: masked.map((each) => each.path) } };
+    const { path, isWorkdir, writable, masked, keepsGit } = this.#folder;
+    const places = masked.map((each) => each.path);
+    return {
+      project_folder: {
+        path,
+        writable,
+        masked: places,
+        ...(isWorkdir ? { is_workdir: true, keeps_git: keepsGit } : {}),
+      },
+    };
   }
 
   prepare(workdir: string): void {
     const place = join(workdir, projectName);
-    if (this.#achieved === 'sealed') makePrivateDirectory(workdir, projectName);
-    else if (lstatSync(place, { throwIfNoEntry: false }) === undefined) link(this.#folder.path, place);
+    if (!this.#folder.isWorkdir) {
+      if (this.#achieved === 'sealed') makePrivateDirectory(workdir, projectName);
+      else if (lstatSync(place, { throwIfNoEntry: false }) === undefined) link(this.#folder.path, place);
+    }
     this.#folder.look();
   }
 
-  /** Masked files may have other names, where a link is one of theirs. */
-  preopens(writable: boolean, held: HeldDirectory[]): readonly Preopen[] {
-    const { path, masked, own } = this.#folder;
+  preopens({ scope, writable }: ScopeGrant, held: HeldDirectory[]): readonly Preopen[] {
+    const { path, isWorkdir } = this.#folder;
+    if (isWorkdir) return scope === '.' ? this.#statePreopens(writable, held) : [];
     const directory = opened(path);
     held.push(directory);
-    const objectsOf = (places: readonly { readonly path: string }[]): readonly string[] =>
-      places.flatMap((each) => objectAt(join(path, each.path)));
-    // What svc is loaded from is nothing that a component has to see.
-    const objects = objectsOf([...masked, ...own.filter((each) => !each.writable)]);
     const isWritable = writable && this.#folder.writable;
     const place = { guestPath: `/${projectName}`, hostPath: directory.path, writable: isWritable };
-    const fixed = objectsOf(own);
-    return [
-      { ...place, masked: objects, fixed, ...(isWritable && this.#folder.keepsGit ? { maskedNames: ['.git'] } : {}) },
-    ];
+    return [{ ...place, ...this.#mask(isWritable) }];
+  }
+
+  mask({ scope, writable }: ScopeGrant): Partial<Preopen> {
+    const { isWorkdir, masked, keepsGit } = this.#folder;
+    if (!isWorkdir) return {};
+    const inMasked = masked.some(({ path }) => isBeneath(path, scope));
+    if (inMasked || (writable && keepsGit && scope.split('/').some((name) => name.toLowerCase() === '.git'))) {
+      throw new Diagnostic(
+        'E-CAP-002',
+        `the filesystem scope ${scope} is ${inMasked ? 'masked' : 'kept'} in a workdir that --workdir names`,
+        {
+          hint: inMasked
+            ? 'name another scope, or run without --workdir'
+            : '--write-git opens what git runs, or name another scope',
+        },
+      );
+    }
+    return this.#mask(writable);
+  }
+
+  /** Masked files may have other names, where a link is one of theirs. */
+  #mask(writable: boolean): Partial<Preopen> {
+    const { path, masked, own, keepsGit } = this.#folder;
+    const objectsOf = (places: readonly { readonly path: string }[]): readonly string[] =>
+      places.flatMap((each) => objectAt(join(path, each.path)));
+    return {
+      // What svc is loaded from is nothing that a component has to see.
+      masked: objectsOf([...masked, ...own.filter((each) => !each.writable)]),
+      fixed: objectsOf(own),
+      ...(writable && keepsGit ? { maskedNames: ['.git'] } : {}),
+    };
+  }
+
+  /** What components are shown of `.svc`, which is masked by its name: as of programs, their home and the workdirs of children. */
+  #statePreopens(writable: boolean, held: HeldDirectory[]): readonly Preopen[] {
+    return ['.svc/home', '.svc/children'].flatMap((below) => {
+      if (lstatSync(join(this.#folder.path, below), { throwIfNoEntry: false }) === undefined) return [];
+      const directory = openScopeDirectory(this.#folder.path, below);
+      held.push(directory);
+      return [{ guestPath: `/${below}`, hostPath: directory.path, writable }];
+    });
   }
 }
 

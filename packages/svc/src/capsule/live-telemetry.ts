@@ -11,7 +11,7 @@ import type { Attribute } from '../telemetry/otlp-records.ts';
 import type { RequestSpans } from '../telemetry/request-spans.ts';
 import { readSettings, type TelemetrySettings } from '../telemetry/telemetry-settings.ts';
 import type { TraceLine } from '../trace/events.ts';
-import type { OpenSessionRequest } from './open-session.ts';
+import type { OpenSessionRequest } from './open-session-request.ts';
 
 /** What the environment asks for, from the first line of the session to the end of it. */
 export class LiveTelemetry {

@@ -21,21 +21,16 @@ import { FrameStore } from '../session/frame-store.ts';
 import { Session } from '../session/session.ts';
 import { SpendMeter } from '../inference/spend-meter.ts';
 import { TaskBoard } from '../session/task-board.ts';
-import type { FailedTask } from '../session/task.ts';
 import { taskFrames } from '../session/task-frames.ts';
 import { WorkdirSize } from '../session/workdir-size.ts';
 import { Inventory } from '../tools/inventory.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
-import type { SessionId } from '@svc/protocol/ids.ts';
 import { cardOf } from './capsule-card.ts';
 import { closeAll } from './close-all.ts';
 import type { DoorsAround } from './door-outside.ts';
 import { LateEvidence } from './late-evidence.ts';
-import type { PreparedLaunch } from './prepare.ts';
-import type { RefereeMembership } from './referee-membership.ts';
-import type { RunRequest } from './running-capsule.ts';
+import type { OpenSessionRequest } from './open-session-request.ts';
 import type { KeptThreads } from './conversation-place.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import { initialSender } from './initial-task.ts';
@@ -46,23 +41,8 @@ import { openRecord, type SessionEnd, type SessionRecord, trappedBy } from './se
 import type { SessionTelemetry } from './session-telemetry.ts';
 import type { SessionPeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
-import type { Retained } from './journal-retention.ts';
 import { openTelemetry } from './telemetry-variables.ts';
 import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
-
-export interface OpenSessionRequest {
-  readonly request: RunRequest;
-  readonly launch: PreparedLaunch;
-  readonly sessionId: SessionId;
-  /** Null for a session that the referee knows nothing of. */
-  readonly membership: RefereeMembership | null;
-  /** `host:port` for the card. */
-  readonly url: string;
-  readonly onFrame: (frame: NumberedFrame, id: EventId) => void;
-  readonly onTaskFailed: (failed: FailedTask) => void;
-  readonly onWarning: (warning: Diagnostic) => void;
-  readonly onRetained: (retained: Retained) => void;
-}
 
 /** Without what the listener knows of itself. */
 export type SessionDoor = Omit<CapsuleDoor, 'principal' | 'callers' | 'facts'>;
@@ -89,15 +69,20 @@ export interface OpenSession {
 }
 
 /** Makes the directories of a session, stages its tools, opens its trace and submits its first task. What fails leaves nothing open. */
-export async function openSession(open: OpenSessionRequest): Promise<OpenSession> {
-  const { request, launch, sessionId } = open;
+export async function openSession(asked: OpenSessionRequest): Promise<OpenSession> {
+  const { request, sessionId } = asked;
   const { home, workdir } = request;
-  const { packageRoot, source } = launch;
+  const { packageRoot, source } = asked.launch;
   const isDelegated = request.approval !== null;
+  // A fresh workdir, and that of a child, hold nothing that somebody had there before.
+  const named = workdir === null || isDelegated ? null : await import('./named-workdir.ts');
+  named?.refuseSystemFolder(workdir ?? '');
   const state = join(source.root, '.svc');
   const isFirst = !isDelegated && !existsSync(join(state, 'sessions'));
   const directories = makeSessionDirectories({ root: source.root, home, packageRoot, sessionId, workdir, isDelegated });
   if (isFirst) (await import('./ignored-state.ts')).keepOutOfGit(state);
+  const open = { ...asked, launch: named?.withNamedWorkdir(asked, directories.workdir) ?? asked.launch };
+  const { launch } = open;
   const problems = checkExportRoots({ workdir: directories.workdir, exports: launch.loaded.manifest.exports });
   if (problems.length > 0) throw new DiagnosticList(problems);
   const workdirFiles = claimWorkdir(open, directories.workdir);

@@ -31,6 +31,8 @@ export interface RunRequest {
   readonly adhoc?: AdhocCapsule;
   /** The accessible workdir itself; null makes a fresh one named by the session. */
   readonly workdir: string | null;
+  /** Whether what git runs in a workdir that was named may be changed. */
+  readonly writesGit: boolean;
   /** Under which the session is launched; null for one that no capsule delegated to (D2 "Tokens"). */
   readonly approval: Secret | null;
   /** Given by the capsule that delegates; null mints one. */
@@ -82,7 +84,13 @@ export interface AdhocCapsule {
   readonly warnings: readonly Diagnostic[];
 }
 
-/** A folder of the host that a session sees as `project/` of its workdir. */
+/** What of the workdir a component sees. */
+export interface ScopeGrant {
+  readonly scope: string;
+  readonly writable: boolean;
+}
+
+/** A folder of the host that a session sees as `project/` of its workdir, or that is its workdir. */
 export interface GivenProject {
   /** For its programs. */
   readonly grant: Pick<ProcessGrants, 'project'>;
@@ -90,8 +98,10 @@ export interface GivenProject {
   readonly scope: Pick<ScopeObject, 'project_folder'>;
   /** Before each launch: makes the place in the workdir, and looks what is to be masked now. Throws a Diagnostic. */
   prepare(workdir: string): void;
-  /** For a component that may write its workdir or not; adds the directories that are closed with the session to `held`. */
-  preopens(writable: boolean, held: HeldDirectory[]): readonly Preopen[];
+  /** For a component, beside what it sees of the workdir; adds the directories that are closed with the session to `held`. */
+  preopens(grant: ScopeGrant, held: HeldDirectory[]): readonly Preopen[];
+  /** What is masked and kept of the workdir for a component. `E-CAP-002` where that is all it would see. */
+  mask(grant: ScopeGrant): Partial<Preopen>;
 }
 
 /** How a session differs that a script started, to get one answer (docs/scripts.md), or a chat. */

@@ -43,6 +43,7 @@ export type ScopeRequest = Pick<
   | 'readEnvFile'
   | 'floor'
   | 'workdir'
+  | 'writesGit'
   | 'cwd'
   | 'home'
   | 'env'
@@ -60,7 +61,7 @@ export interface LaunchScope {
   readonly redactor: Redactor;
   readonly containment: Containment;
   readonly grants: EffectiveGrants;
-  /** What it sees as `project/`; null for a capsule of a manifest. */
+  /** What it sees as `project/`, or the workdir that was named; null for a fresh workdir alone. */
   readonly project: GivenProject | null;
   /** What holds processes to the limits that the scope names. */
   readonly hold: LimitHold;

@@ -21,7 +21,7 @@ interface SessionComponentsDeps {
   readonly home: string;
   /** The variables that `svc run` holds. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Seen by tools that see the workdir; null where there is none. */
+  /** Seen by tools that see the workdir, or itself the workdir; null where there is none. */
   readonly project: GivenProject | null;
   /** Where their imports get their answers. */
   readonly imports: ImportMode;
@@ -93,8 +93,9 @@ export class SessionComponents {
     if (preopen === null) return [];
     const directory = openScopeDirectory(this.#deps.workdir, preopen.scope);
     this.#scopes.push(directory);
-    const project = runtime === 'tool' ? this.#deps.project?.preopens(preopen.writable, this.#scopes) : undefined;
-    return [{ guestPath: '/', hostPath: directory.path, writable: preopen.writable }, ...(project ?? [])];
+    const { project } = this.#deps;
+    const place = { guestPath: '/', hostPath: directory.path, writable: preopen.writable, ...project?.mask(preopen) };
+    return [place, ...(runtime === 'tool' ? (project?.preopens(preopen, this.#scopes) ?? []) : [])];
   }
 
   /** Each state store is `/state/<store>`: a path below it is looked up there and not in `/`. */

@@ -96,7 +96,7 @@ function installationOf(packageRoot: string): string {
 }
 
 /** With links resolved as far as the path exists. */
-function realPath(path: string): string {
+export function realPath(path: string): string {
   if (existsSync(path)) return realpathSync(path);
   const parent = dirname(path);
   return parent === path ? path : join(realPath(parent), basename(path));

@@ -28,7 +28,7 @@ interface SessionProcessesDeps {
   readonly directories: SessionDirectories;
   /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
-  /** What commands see as `project/`; null where there is none. */
+  /** What commands see as `project/`, or the workdir that was named; null where there is none. */
   readonly project: GivenProject | null;
   /** The user's, with the state stores below it. */
   readonly home: string;
@@ -61,14 +61,16 @@ export class SessionProcesses {
   launcher(grants: ProcessGrants): Launcher {
     const { directories, project } = this.#deps;
     openScopeDirectory(directories.workdir, grants.scope).close();
-    const contained = this.#contained.launcher(grants);
+    // Whoever sees the workdir sees what is masked of it as such; `project/` is for those that are granted it.
+    const workdir = project?.grant.project?.isWorkdir === true ? project.grant : {};
+    const contained = this.#contained.launcher({ ...grants, ...workdir });
     return {
       ...contained,
       launch: async (request) => {
         // A command may have removed it, with everything else that git does not know.
         const lost = diagnosticOf(() => {
           makeHome(directories);
-          if (grants.project !== undefined) project?.prepare(directories.workdir);
+          if (grants.project !== undefined || workdir.project !== undefined) project?.prepare(directories.workdir);
           this.openStores(grants.stores.map(({ name }) => name));
         });
         return lost === null ? await contained.launch(request) : { kind: 'refused', reason: lost.message };

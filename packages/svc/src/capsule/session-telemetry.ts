@@ -5,7 +5,7 @@ import type { DeliveredSignals } from '../telemetry/exporter.ts';
 import type { RequestSpans } from '../telemetry/request-spans.ts';
 import type { TraceLine } from '../trace/events.ts';
 import type { LiveTelemetry } from './live-telemetry.ts';
-import type { OpenSessionRequest } from './open-session.ts';
+import type { OpenSessionRequest } from './open-session-request.ts';
 
 /** The end of a session waits so long for a collector, and no longer than what the doors have left of a part of what a stop may take, or a smaller one. */
 const longestEndMs = 2000;

@@ -1,7 +1,7 @@
 /** Knows the variables of telemetry, and opens it where they ask for it. */
 
 import type { Environment } from '@svc/kit/environment.ts';
-import type { OpenSessionRequest } from './open-session.ts';
+import type { OpenSessionRequest } from './open-session-request.ts';
 import type { SessionTelemetry } from './session-telemetry.ts';
 
 const endpoint = /^OTEL_EXPORTER_OTLP_(?:TRACES_|METRICS_|LOGS_)?ENDPOINT$/;

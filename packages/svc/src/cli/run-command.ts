@@ -12,6 +12,11 @@ import { run, scopeRequest, type UsageError } from './run.ts';
 import { isAddress, isWholeNumber, type RunOptions, usualOptions } from './run-options.ts';
 import { jsonText, say, Shown } from './terminal/shown.ts';
 
+/** For a workdir that is named, and for the folder of a task without a manifest, where it says `--write` too. */
+export function writeGitOption(): Option {
+  return new Option('--write-git', 'let the agent change what git runs in its folder too, such as .git/hooks');
+}
+
 /** `svc run`: the only way to start a capsule (D1 "Command line"). */
 export function runCommand(context: CommandContext): Command {
   return new Command('run')
@@ -24,6 +29,7 @@ export function runCommand(context: CommandContext): Command {
     .addOption(new Option('--max-cost <amount>').hideHelp())
     .option('--manifest <path>', 'the manifest', usualOptions.manifest)
     .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
+    .addOption(writeGitOption())
     .option('--capsule <name>', 'run a published capsule from the store instead of a manifest file')
     .option('--capsule-version <version>', 'the exact version of that capsule')
     .option(
@@ -56,6 +62,9 @@ export function runCommand(context: CommandContext): Command {
       }
       if (options.components === true && options.replay === undefined) {
         command.error('error: --components goes with --replay');
+      }
+      if (options.writeGit === true && options.workdir === undefined) {
+        command.error('error: --write-git goes with --workdir: a fresh workdir holds no repository');
       }
       const usage: UsageError = (problem) => command.error(`error: ${problem}`);
       const { print, output, timeout, maxTokens, maxCost } = options;

@@ -7,6 +7,7 @@ import type { ScriptOptions } from './script/script-run.ts';
 
 export interface RunOptions extends ScriptOptions {
   readonly workdir?: string;
+  readonly writeGit?: boolean;
   readonly capsuleVersion?: string;
   readonly bind: string;
   readonly envFile: boolean;
@@ -38,6 +39,7 @@ const flags: Readonly<Record<string, Partial<RunOptions>>> = {
   '--json': { json: true },
   '--offline': { offline: true },
   '--no-env-file': { envFile: false },
+  '--write-git': { writeGit: true },
   '--spawn-approval-stdin': { spawnApprovalStdin: true },
   '--for-chat': { forChat: true },
 };

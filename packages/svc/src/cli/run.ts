@@ -45,6 +45,7 @@ export function scopeRequest(options: RunOptions, { cwd, home, env }: CommandCon
     readEnvFile: options.envFile,
     floor: options.containment,
     workdir: options.workdir === undefined ? null : resolve(cwd, options.workdir),
+    writesGit: options.writeGit === true,
     cwd,
     home,
     env,

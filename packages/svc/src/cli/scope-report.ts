@@ -1,18 +1,20 @@
 /** Tells what a launch would be granted, as a report for people and as JSON. */
 
 import { arch, platform } from 'node:process';
+import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute } from 'node:path';
 
 import { notStopped } from './not-stopped.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { flagKeys } from '@svc/artifacts/grants/flag-grants.ts';
 import { type ListFields, listKeys } from '@svc/artifacts/grants/list-grants.ts';
 import type { PreopenLine, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
-import { scopeOfLaunch, type ScopeRequest } from '../capsule/scope-of-launch.ts';
+import { type LaunchScope, scopeOfLaunch, type ScopeRequest } from '../capsule/scope-of-launch.ts';
 import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
 import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
@@ -78,11 +80,21 @@ function commandReads({ command_reads: reads = [] }: ScopeObject): readonly Fiel
   return reads.length === 0 ? [] : [['command reads', reads]];
 }
 
-/** Only for a task without a manifest. */
+/** Only for a task without a manifest, and for a workdir that was named. */
 function projectFolder({ project_folder: folder }: ScopeObject): readonly Field[] {
   if (folder === undefined) return [];
-  const reach = `${folder.path}, as project/, ${folder.writable ? 'read and write' : 'read only'}`;
-  return [['project folder', [reach, ...folder.masked.map((path) => `masked: ${path}`)]]];
+  const { path, is_workdir: isWorkdir = false, keeps_git: keepsGit = false } = folder;
+  const access = folder.writable ? 'read and write' : 'read only';
+  return [
+    [
+      isWorkdir ? 'workdir' : 'project folder',
+      [
+        isWorkdir ? `${path}, ${access}` : `${path}, as project/, ${access}`,
+        ...folder.masked.map((masked) => `masked: ${masked}`),
+        ...(keepsGit ? ['kept as it is: what git runs and obeys (--write-git opens it)'] : []),
+      ],
+    ],
+  ];
 }
 
 function limitFields({ limits }: ScopeObject): readonly Field[] {
@@ -147,19 +159,40 @@ interface ScopeExplanation {
  * and binds no port (D1 "Command line"). Throws a Diagnostic or a DiagnosticList where the scope cannot be told.
  */
 export async function explainScope(request: ScopeRequest): Promise<ScopeExplanation> {
+  const packageRoot = findPackageRoot(import.meta.filename);
   const launch = await scopeOfLaunch(request, {
     userHome: request.home,
-    packageRoot: findPackageRoot(import.meta.filename),
+    packageRoot,
     platform: platformOf({ platform, arch }),
     // A report contacts no registry.
     sources: () => [],
   });
-  const { scope, redactor, refusals } = launch;
+  const { redactor } = launch;
+  const { scope, refusals } = await withNamedWorkdir(request, launch, packageRoot);
   // Where nothing is kept from files, what a command needs is there or not as for any other program.
   const problems = scope.containment.achieved === 'advisory' ? [] : commandProblems(launch);
   const warnings = [...launch.warnings, ...problems];
   const redact = (text: string): string => redactor.redact(text);
   return { scope, json: JSON.stringify(redactedTexts(scope, redact)), refusals, warnings, redact };
+}
+
+/** As the launch would find the workdir; one that is not there yet is made, and holds nothing. What artifacts would run is not known here. */
+async function withNamedWorkdir(
+  request: ScopeRequest,
+  launch: LaunchScope,
+  packageRoot: string,
+): Promise<Pick<LaunchScope, 'scope' | 'refusals'>> {
+  const { scope, refusals, grants } = launch;
+  if (request.workdir === null || !existsSync(request.workdir)) return { scope, refusals };
+  const { openNamedWorkdir, refuseSystemFolder } = await import('../capsule/named-workdir.ts');
+  const hasPrograms = grants.shellAllow.length > 0 || grants.processDriver !== null;
+  let found: Pick<ScopeObject, 'project_folder'> = {};
+  const refusal = diagnosticOf(() => {
+    const workdir = realPath(request.workdir ?? '');
+    refuseSystemFolder(workdir);
+    found = openNamedWorkdir({ request, launch, packageRoot, hasPrograms, workdir }).scope;
+  });
+  return { scope: { ...scope, ...found }, refusals: refusal === null ? refusals : [...refusals, refusal] };
 }
 
 /**

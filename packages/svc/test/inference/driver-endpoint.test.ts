@@ -29,6 +29,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
       manifestFile: `${folder}/svc.yaml`,
       published: null,
       workdir: null,
+      writesGit: false,
       task: 'x',
       readTask: async () => 'x',
       approval: null,

@@ -19,6 +19,7 @@ import {
   withTaskFlags,
 } from '../first-minute/task-command.ts';
 import { locateRunning, whenEnded } from '../locate-running.ts';
+import { writeGitOption } from '../run-command.ts';
 import { History } from '../keyboard/history.ts';
 import { render, usesColor } from '../render-failure.ts';
 import { suffixOf } from '../session-names.ts';
@@ -55,6 +56,7 @@ export function chatCommand(context: CommandContext): Command {
     .argument('[session]', `${runningSessionHelp}; a new session when absent`)
     .option('--manifest <path>', 'the manifest of the capsule that is started', './svc.yaml')
     .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
+    .addOption(writeGitOption())
     .option('--containment <class>', 'raise the containment floor of the capsule that is started')
     .option('--no-env-file', 'do not read the .env file of the workspace')
     .option('--offline', 'never fetch an artifact')
@@ -203,12 +205,13 @@ function startWithoutManifest({ containment, offline, ...flags }: ChatOptions): 
 }
 
 function startArguments(options: ChatOptions): string[] {
-  const { manifest, workdir, containment, envFile, offline } = options;
+  const { manifest, workdir, writeGit, containment, envFile, offline } = options;
   return [
     'run',
     '--manifest',
     manifest,
     ...(workdir === undefined ? [] : ['--workdir', workdir]),
+    ...(writeGit === true ? ['--write-git'] : []),
     ...(containment === undefined ? [] : ['--containment', containment]),
     ...(envFile ? [] : ['--no-env-file']),
     ...(offline === true ? ['--offline'] : []),

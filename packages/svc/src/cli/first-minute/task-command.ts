@@ -49,7 +49,6 @@ export function withTaskFlags(command: Command): Command {
   return command
     .option('--model <model>', 'provider/name, or http(s)://host:port/name')
     .option('--write', 'let the task change files of this folder; there is no undo yet')
-    .option('--write-git', 'as --write, and .git/hooks and .git/config too, which git runs as you')
     .option('--allow <commands>', 'commands that the task may run too, such as npm,node', names(commandShape))
     .option('--net <hosts>', 'hosts that its commands may reach', hosts)
     .option('--env <names>', 'variables that its commands are given', names(/^[A-Za-z_][A-Za-z0-9_]*$/));
@@ -131,10 +130,11 @@ export function hasManifest(
 
 /** `usage` refuses flags of a task without a manifest where there is one. */
 export function refuseFlags(
-  options: TaskFlags & Pick<TaskOptions, 'manifest'>,
+  options: TaskFlags & Pick<TaskOptions, 'manifest' | 'workdir'>,
   usage: (problem: string) => never,
 ): void {
-  const flags = ['model', 'write', 'writeGit', 'allow', 'net', 'env'] as const;
+  const ofFolder = options.workdir === undefined ? (['writeGit'] as const) : [];
+  const flags = ['model', 'write', ...ofFolder, 'allow', 'net', 'env'] as const;
   const given = flags.find((flag) => options[flag] !== undefined);
   if (given === undefined) return;
   usage(

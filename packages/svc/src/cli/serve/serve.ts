@@ -4,6 +4,7 @@ import { Command, Option } from 'commander';
 
 import type { CommandContext } from '../command-context.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
+import { writeGitOption } from '../run-command.ts';
 import { usualOptions } from '../run-options.ts';
 import type { ServedOptions } from './run-served.ts';
 import { sendTokenHelp } from '../approach-capsule.ts';
@@ -27,6 +28,7 @@ function acpCommand(context: CommandContext): Command {
     new Command('acp')
       .description('Serve the Agent Client Protocol to an editor: each of its sessions is a capsule.')
       .option('--manifest <path>', 'the manifest', usualOptions.manifest)
+      .addOption(writeGitOption())
       .option('--capsule <name>', 'a published capsule from the store instead of a manifest file')
       .option('--capsule-version <version>', 'the exact version of that capsule')
       .option('--no-env-file', 'do not read the .env file of the workspace')
@@ -63,6 +65,7 @@ function mcpCommand(context: CommandContext): Command {
     .argument('[session]', `${runningSessionHelp}; a capsule is started when absent`)
     .option('--manifest <path>', 'the manifest of the capsule that is started', usualOptions.manifest)
     .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
+    .addOption(writeGitOption())
     .option('--capsule <name>', 'a published capsule from the store instead of a manifest file')
     .option('--capsule-version <version>', 'the exact version of that capsule')
     .option('--no-env-file', 'do not read the .env file of the workspace')

@@ -147,8 +147,10 @@ function countEvent(event: TracedEvent, type: string, counted: Counted): void {
     const { name, version } = (event['capsule'] ?? {}) as { name?: unknown; version?: unknown };
     counted.capsule = typeof name === 'string' ? name.slice(0, longestName) : null;
     counted.version = typeof version === 'string' ? version.slice(0, longestName) : null;
-    const { project_folder: project } = (event['effective_grants'] ?? {}) as { project_folder?: { path?: unknown } };
-    counted.folder = typeof project?.path === 'string' ? project.path : null;
+    const { project_folder: project } = (event['effective_grants'] ?? {}) as {
+      project_folder?: { path?: unknown; is_workdir?: unknown };
+    };
+    counted.folder = typeof project?.path === 'string' && project.is_workdir !== true ? project.path : null;
   }
   if (type === 'task_received' && typeof event['text'] === 'string') counted.task = event['text'].slice(0, longestTask);
   if (type === 'session_end')

@@ -57,12 +57,16 @@ export function grantedIn(line: string, manifest: string): Granted {
   const event = parseJsonObject(line) ?? {};
   const grants = objectIn(event['effective_grants']);
   const list = new GrantList(manifest.slice(0, longestManifest));
-  const { path: folder, writable } = objectIn(grants['project_folder']);
+  const { path: folder, writable, is_workdir: isWorkdir } = objectIn(grants['project_folder']);
   const [scope] = namesIn([grants['filesystem_scope']]);
   const shell = namesIn(grants['shell_allow']);
   for (const name of shell) list.add('Command', name, ['shell', name], ['command', name]);
   if (typeof folder === 'string')
-    list.add('Project folder', `${folder.slice(0, longestText)}, ${accessOf(writable)}`, null);
+    list.add(
+      isWorkdir === true ? 'Workdir' : 'Project folder',
+      `${folder.slice(0, longestText)}, ${accessOf(writable)}`,
+      null,
+    );
   if (scope !== undefined) list.add('Files', `${scope} of the workdir alone`, ['filesystem', scope]);
   const preopens = objectsIn(grants['preopens']);
   for (const preopen of preopens) addPreopen(preopen, list);

@@ -137,10 +137,12 @@ export class SessionChild {
   }
 }
 
-function argumentsOf({ manifest, capsule, capsuleVersion, containment, envFile, offline }: ServedOptions): string[] {
+function argumentsOf(options: ServedOptions): string[] {
+  const { manifest, writeGit, capsule, capsuleVersion, containment, envFile, offline } = options;
   return [
     '--manifest',
     manifest,
+    ...(writeGit === true ? ['--write-git'] : []),
     ...(capsule === undefined ? [] : ['--capsule', capsule]),
     ...(capsuleVersion === undefined ? [] : ['--capsule-version', capsuleVersion]),
     ...(containment === undefined ? [] : ['--containment', containment]),

@@ -1,0 +1,76 @@
+/** Keeps and masks in a workdir that somebody has named what `svc --write` does in a project folder. */
+
+import { sep } from 'node:path';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { systemFolder } from '@svc/kit/files/system-folder.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { ownPlaces, mappedProcess } from '@svc/sandbox/own-process.ts';
+import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
+import { GivenFolder } from './given-project.ts';
+import type { PreparedLaunch } from './prepare.ts';
+import type { LaunchScope, ScopeRequest } from './scope-of-launch.ts';
+import { realPath } from './session-directories.ts';
+
+interface NamedWorkdir {
+  readonly request: Pick<ScopeRequest, 'writesGit' | 'cwd' | 'env'>;
+  readonly launch: Pick<LaunchScope, 'grants' | 'containment'>;
+  readonly packageRoot: string;
+  /** Whether anything but components sees it, which keep and mask by themselves. */
+  readonly hasPrograms: boolean;
+  /** Links resolved. */
+  readonly workdir: string;
+}
+
+interface NamedLaunch extends Pick<NamedWorkdir, 'request'> {
+  readonly launch: PreparedLaunch;
+}
+
+/**
+ * The workdir as a session takes it. `E-CAP-023` to `E-CAP-025` where the host cannot keep from programs what is masked or kept in it, or `svc`
+ * itself.
+ */
+export function openNamedWorkdir({ request, launch, packageRoot, hasPrograms, workdir }: NamedWorkdir): GivenFolder {
+  const { achieved } = launch.containment;
+  const { cwd, env } = request;
+  const writable = !launch.grants.readOnly;
+  const folder = openProjectFolder({
+    path: workdir,
+    isWorkdir: true,
+    writable,
+    keepsGit: !request.writesGit,
+    own: writable
+      ? ownPlaces(mappedProcess({ packageRoot, node: process.execPath, nodeOptions: process.execArgv, cwd, env }))
+      : [],
+    splits: achieved === 'scoped' && hasPrograms,
+    clock: systemClock,
+    uid: process.getuid?.() ?? 0,
+  });
+  return new GivenFolder(folder, achieved);
+}
+
+/** The launch with the workdir that was named as its folder. Throws what `openNamedWorkdir` throws. */
+export function withNamedWorkdir({ request, launch }: NamedLaunch, workdir: string): PreparedLaunch {
+  const { grants, artifacts, packageRoot } = launch;
+  const hasPrograms =
+    grants.shellAllow.length > 0 ||
+    grants.processDriver !== null ||
+    artifacts.some(({ manifest }) => 'implementation' in manifest && manifest.implementation !== 'wasm');
+  const project = openNamedWorkdir({ request, launch, packageRoot, hasPrograms, workdir });
+  return { ...launch, project, scope: { ...launch.scope, ...project.scope } };
+}
+
+/** `E-RUN-029` for a folder of the system that root would open to an agent. Nothing has been made in it. */
+export function refuseSystemFolder(workdir: string): void {
+  const place = realPath(workdir);
+  const system = process.getuid?.() === 0 ? systemFolder(place) : null;
+  // The root holds the manifest, and is refused to everybody for that.
+  if (system === null || place === sep) return;
+  throw new Diagnostic(
+    'E-RUN-029',
+    `the workdir ${workdir} would give the agent what this machine runs: it ${system}`,
+    {
+      hint: 'name a directory of its own with --workdir, or leave the flag out',
+    },
+  );
+}
