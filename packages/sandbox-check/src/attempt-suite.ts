@@ -24,6 +24,7 @@ import {
 } from './attempt.ts';
 import { executionAttempts } from './execution-attempts.ts';
 import { fileAttempts } from './file-attempts.ts';
+import { folderAttempts } from './folder-attempts.ts';
 import { kernelAttempts } from './kernel-attempts.ts';
 import { launchAttempts } from './launch-attempts.ts';
 import { limitAttempts } from './limit-attempts.ts';
@@ -105,6 +106,7 @@ export function attemptProgramBeside(helper: string): string {
 /** Every attempt, each under a name of its own. */
 export const allAttempts: readonly Attempt[] = [
   ...fileAttempts,
+  ...folderAttempts,
   ...executionAttempts,
   ...kernelAttempts,
   ...networkAttempts,

@@ -71,6 +71,8 @@ export const open: Promises = promises('open', 'open', 'open');
 export const works: Promises = promises('works', 'works', 'works');
 export const stoppedFromScoped: Promises = promises('open', 'stopped', 'stopped');
 export const stoppedInSealed: Promises = promises('open', 'open', 'stopped');
+/** Where mounts keep and mask places of a folder; `scoped` refuses the folder. */
+export const stoppedByMounts: Promises = promises('open', null, 'stopped');
 /** Where the allow-list of the network is enforced. */
 export const stoppedByProxy: Promises = promises(null, null, 'stopped');
 export const worksByProxy: Promises = promises(null, null, 'works');

@@ -4,10 +4,9 @@ import { isBeneath, realPath } from './resolve-beneath.ts';
 
 const programs = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32', 'libexec'];
 /** Nothing in them is anybody's work. */
-const closed = [
-  ...['', '/usr', '/usr/local'].flatMap((prefix) => programs.map((name) => `${prefix}/${name}`)),
-  ...['/boot', '/etc', '/proc', '/run', '/sys', '/usr/include', '/usr/share', '/var/lib/dpkg', '/var/spool'],
-];
+const closed = ['', '/usr', '/usr/local']
+  .flatMap((prefix) => programs.map((name) => `${prefix}/${name}`))
+  .concat(['/boot', '/etc', '/proc', '/run', '/sys', '/usr/include', '/usr/share', '/var/lib/dpkg', '/var/spool']);
 /** What people work in may lie in them. */
 const shared = ['/dev', '/home', '/opt', '/root', '/srv', '/usr', '/usr/local', '/var', '/var/lib'];
 
