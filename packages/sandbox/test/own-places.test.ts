@@ -50,7 +50,12 @@ beforeEach(() => {
 afterEach(() => rmSync(project, { recursive: true }));
 
 async function printed(...requests: readonly object[]): Promise<readonly string[]> {
-  const { stdout } = await run(process.execPath, ['program.js', JSON.stringify(requests)], { cwd: project });
+  return await printedWith({}, ...requests);
+}
+
+async function printedWith(more: NodeJS.ProcessEnv, ...requests: readonly object[]): Promise<readonly string[]> {
+  const env = { ...process.env, ...more };
+  const { stdout } = await run(process.execPath, ['program.js', JSON.stringify(requests)], { cwd: project, env });
   return stdout.trimEnd().split('\n');
 }
 
@@ -127,5 +132,37 @@ describe('the package that contains a command, in a folder that the command may 
     mkdirSync(join(project, 'out'));
     const request = { command: ['sh', '-c', 'echo x > out/x; cat out/x'], grants: { write: ['out'], read: ['.'] } };
     expect(await printed({ ...request, class: 'scoped' })).toEqual(['x']);
+  });
+});
+
+describe('what the process that starts a command loads, in a folder that the command may write', () => {
+  const libraries = (): NodeJS.ProcessEnv => ({ LD_LIBRARY_PATH: join(project, 'lib') });
+  const preload = (): NodeJS.ProcessEnv => ({ NODE_OPTIONS: '--require ./hooks/first.cjs' });
+  beforeEach(() => {
+    mkdirSync(join(project, 'lib'));
+    mkdirSync(join(project, 'hooks'));
+    writeFileSync(join(project, 'hooks/first.cjs'), '');
+  });
+  const grants = { write: ['.'] };
+  const line = (folder: string): string =>
+    `exec 2>/dev/null; echo x > ${folder}/x; mv ${folder} aside; echo x >> ${folder}/first.cjs; rm -rf ${folder}; ls ${folder}; echo y > beside; cat beside`;
+
+  it('stays as it is in class sealed, whichever variable names it', async (context) => {
+    await needsClass(context, 'sealed');
+    expect(await printedWith(libraries(), { command: ['sh', '-c', line('lib')], grants })).toEqual(['y']);
+    expect(await printedWith(preload(), { command: ['sh', '-c', line('hooks')], grants })).toEqual(['first.cjs', 'y']);
+    expect(readFileSync(join(project, 'hooks/first.cjs'), 'utf8')).toBe('');
+  });
+
+  it('lets nothing start where it cannot be kept: in class scoped, and where it is a link or is not there', async (context) => {
+    await needsClass(context, 'sealed');
+    const scoped = { class: 'scoped', command: ['true'], grants: { write: ['lib'] } };
+    expect(await printedWith(libraries(), scoped)).toEqual([
+      'E-CAP-019 "/lib" was granted for writing, and is or lies in "/lib", which LD_LIBRARY_PATH names',
+    ]);
+    const missing = { LD_LIBRARY_PATH: join(project, 'later') };
+    expect(await printedWith(missing, { command: ['true'], grants })).toEqual([
+      'E-CAP-020 /later, which LD_LIBRARY_PATH names, lies in a directory that may be written: it is not there, so that another could be made in its place',
+    ]);
   });
 });
