@@ -179,7 +179,8 @@ export function fillReferences<T>(input: T, outputOf: (id: string) => string): F
   let handedOn = 0;
   const filled = mapStrings(input, (text) =>
     text.replaceAll(reference, (_whole, id: string) => {
-      const output = outputOf(id);
+      // A plan has room for tens of thousands of references, and each output may have to be fenced first.
+      const output = handedOn > planLimits.handedOnLength ? '' : outputOf(id);
       handedOn += output.length;
       return handedOn > planLimits.handedOnLength ? '' : output;
     }),

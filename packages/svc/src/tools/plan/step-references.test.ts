@@ -63,4 +63,13 @@ describe('a filled input', () => {
     expect(filled('{{steps.a.output}}'.repeat(16), { a })).toBe('x'.repeat(1_048_576));
     expect(filled(['{{steps.a.output}}'.repeat(16), '{{steps.b.output}}'], { a, b: 'y' })).toBe('too-long');
   });
+
+  it('asks for no output once it would be too long: a stranger’s is fenced each time it is asked for', () => {
+    let asked = 0;
+    const result = fillReferences('{{steps.a.output}}'.repeat(50_000), () => {
+      asked += 1;
+      return 'x'.repeat(65_536);
+    });
+    expect({ kind: result.kind, asked }).toEqual({ kind: 'too-long', asked: 17 });
+  });
 });
