@@ -69,7 +69,11 @@ const context: ToolCallContext = {
   emitText: () => {},
   emitThinking: () => {},
   requestInput: async () => ({ kind: 'timed-out' }),
-  tools: { kindOf: () => undefined, dispatch: () => Promise.reject(new Error('there is no other tool')) },
+  tools: {
+    kindOf: () => undefined,
+    dispatch: () => Promise.reject(new Error('there is no other tool')),
+  },
+  judge: async () => ({ kind: 'proceed' }),
   record: () => true,
 };
 

@@ -4,13 +4,14 @@ import type { InferenceCall } from '@svc/svc/inference/driver.ts';
 import type { ToolCallContext } from '@svc/svc/tools/tool.ts';
 
 /** A call of the only tool there is: it has no other to call, and nobody keeps what it records. */
-export const aloneCall: Pick<ToolCallContext, 'place' | 'settle' | 'tools' | 'record'> = {
+export const aloneCall: Pick<ToolCallContext, 'place' | 'settle' | 'tools' | 'judge' | 'record'> = {
   place: 'tsk_1/1/m1/t1',
   settle: (look) => look(),
   tools: {
     kindOf: () => undefined,
     dispatch: () => Promise.reject(new Error('there is no other tool')),
   },
+  judge: async () => ({ kind: 'proceed' }),
   record: () => true,
 };
 

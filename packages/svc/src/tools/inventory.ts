@@ -36,10 +36,6 @@ export type CallVerdict =
   | { readonly kind: 'deny'; readonly reason: string; readonly by?: string };
 
 export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'tools'> {
-  /** Asked before anything of a tool runs. */
-  readonly judge: (call: CheckedCall) => Promise<CallVerdict>;
-  /** Told of each call once it has ended, of those that another call makes too. */
-  readonly onJudged?: (call: JudgedDispatch) => void;
   /** Told of a file that the component of a tool was refused. */
   readonly onRefusedFile?: (file: RefusedFile) => void;
 }

@@ -2,6 +2,7 @@
 
 import type { CallImports } from '@svc/components/import-log.ts';
 import type { TraceEvent } from '../trace/events.ts';
+import type { CallVerdict, CheckedCall, JudgedDispatch } from './inventory.ts';
 
 /** Where a tool came from; `mcp` is one of an MCP server, `shell` is one command of `capabilities.shell.allow`, `runtime` is built into `svc`. */
 export type ToolKind = 'wasm' | 'native' | 'mcp' | 'skill' | 'shell' | 'runtime';
@@ -22,6 +23,10 @@ export interface ToolCallContext {
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   /** What else the model can call, for a tool that makes calls of its own. */
   readonly tools: OtherTools;
+  /** Has hooks judge what a tool does without a dispatch of `tools`. */
+  readonly judge: (call: CheckedCall) => Promise<CallVerdict>;
+  /** Told of each call that was judged. */
+  readonly onJudged?: (call: JudgedDispatch) => void;
   /**
    * Waits for something of the session's own that takes time, and gives what is unusual about it as plain JSON; null is what it nearly always
    * comes to.

@@ -51,6 +51,37 @@ describe('a step', () => {
     });
   });
 
+  it('of a capsule is judged by hooks as a call of delegate-task, and asks for no capsule when one refuses', async () => {
+    const asked: unknown[] = [];
+    const judged: unknown[] = [];
+    const { submit } = bench({
+      runCapsuleStep: async ({ capsule }) => {
+        asked.push(capsule);
+        return nothingRan('the referee says no');
+      },
+      judge: async (call) => {
+        judged.push(call);
+        return call.arguments['capsule'] === 'spy' ? { kind: 'deny', reason: 'no spies' } : { kind: 'proceed' };
+      },
+    });
+    const step = { version: '1.0.0', input: 'Look around.', retries: 2, on_error: 'skip' };
+    const call = await submit([
+      { ...step, id: 'a', capsule: 'spy' },
+      { ...step, id: 'b', capsule: 'helper' },
+    ]);
+    const common = { toolName: 'delegate-task', kind: 'runtime', callId: null };
+    const args = { version: '1.0.0', task: 'Look around.' };
+    expect(judged.slice(1)).toEqual([
+      { ...common, arguments: { ...args, capsule: 'spy' } },
+      { ...common, arguments: { ...args, capsule: 'helper' } },
+    ]);
+    expect(asked).toEqual(['helper']);
+    expect(shown(call).steps).toEqual([
+      { id: 'a', status: 'failed', reason: 'no spies' },
+      { id: 'b', status: 'failed', reason: 'the referee says no' },
+    ]);
+  });
+
   it('can use what a failed step answered, and not what a skipped one never did', async () => {
     const call = await bench({ tools: [echo, planTool('bad', answers('it broke', { status: 'failed' }))] }).submit([
       { id: 'a', tool: 'bad', on_error: 'continue' },

@@ -162,6 +162,9 @@ async function attemptStep({ id, work }: PlanStep, ended: Ended, deps: AttemptDe
   if (filled.work.kind === 'capsule') {
     const { name: capsule, version, task } = filled.work;
     context.signal.throwIfAborted();
+    const refused = await refusalOf({ capsule, version, task }, context);
+    context.signal.throwIfAborted();
+    if (refused !== null) return nothingRan(refused);
     return bounded(
       await runCapsuleStep({ id, capsule, version, task }, { ...context, place: `${context.place}/s${id}` }),
       redact,
@@ -170,6 +173,20 @@ async function attemptStep({ id, work }: PlanStep, ended: Ended, deps: AttemptDe
   const { name } = filled.work;
   const input = filled.work.kind === 'shell' ? { command: filled.work.command } : filled.work.input;
   return outcomeOf(await context.tools.dispatch({ id: '', name, input }, id), redact);
+}
+
+/** Why hooks refuse a capsule step, which they judge as the call that it stands for; null when they let it pass. */
+async function refusalOf(
+  args: Readonly<Record<string, unknown>>,
+  { judge, onJudged }: Pick<ToolCallContext, 'judge' | 'onJudged'>,
+): Promise<string | null> {
+  const call = { toolName: 'delegate-task', kind: 'runtime', callId: null, arguments: args } as const;
+  const verdict = await judge(call);
+  const reason = verdict.kind === 'deny' ? verdict.reason : null;
+  const by = verdict.kind === 'deny' ? verdict.by : undefined;
+  const refusal = reason === null || by === undefined ? null : { rule: reason, by };
+  onJudged?.({ name: call.toolName, kind: call.kind, refusal });
+  return reason;
 }
 
 /** The input of a step as it is called, for the trace; null where it could not be filled in. */
