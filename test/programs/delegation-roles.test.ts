@@ -86,7 +86,7 @@ describe('a child whose parent is gone', () => {
     await formation.lead.ended;
     const settled = await formation.settledCompletion();
     expect(settled).toMatchObject({ status: 'error', reported_by: 'child', delivered: false });
-    expect(settled['delivery_error']).toBe('the parent cannot be reached: nothing listens there');
+    expect(settled['delivery_error']).toBe('the parent cannot be reached: it has ended');
     expect(formation.childTrace.at(-1)).toMatchObject({ event_type: 'session_end', status: 'failed' });
     // Nobody comes back to it.
     expect(formation.trace.filter((line) => line['origin'] === 'completion')).toEqual([]);

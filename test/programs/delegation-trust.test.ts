@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -86,6 +87,30 @@ describe('the report of a child', () => {
       ]);
     },
   );
+
+  it('goes to nobody once its parent has ended: whoever listens there now would be shown the listener token', async () => {
+    const asked: IncomingHttpHeaders[] = [];
+    const stranger = createServer((request, response) => {
+      asked.push(request.headers);
+      response.end();
+    });
+    await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void stranger.close());
+    const workspace = scriptCapsule({ files: { 'task.md': 'Work.\n' } });
+    onTestFinished(() => workspace.remove());
+    const { pid } = spawnSync(process.execPath, ['--version']);
+    const handle = {
+      url: `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`,
+      session_id: `ses_${'f'.repeat(32)}`,
+      context_id: 'ctx_parent',
+      trust: 'trusted',
+      delegation_id: 'dlg_0199c82cc00070018203040506070801',
+    };
+    const env = { SVC_SPAWNER: JSON.stringify(handle), SVC_LISTENER_TOKEN: 'a-token-of-this-user' };
+    const { stderr } = await svc(workspace, ['run', '--spawned-by', String(pid)], { env });
+    expect(stderr).toContain('was not delivered: the parent cannot be reached: it has ended');
+    expect(asked).toEqual([]);
+  });
 
   it('waits behind the tasks of people that came after it [D2-COMPL-25]', async () => {
     const script = [

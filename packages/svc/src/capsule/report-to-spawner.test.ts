@@ -71,6 +71,7 @@ async function report(
     spawner,
     completion,
     messageId: 'm1',
+    isParentThere: () => true,
     listenerToken: extras.token === undefined ? null : new Secret(extras.token),
     isEndedByParent: extras.isEndedByParent ?? (() => false),
     write: (written) => {

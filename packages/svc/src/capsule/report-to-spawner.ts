@@ -18,6 +18,7 @@ import type { SessionOutcome } from '../session/session.ts';
 import { writeWorkdirFile } from '../session/workdir-file.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { ScopedLaunch } from './prepare.ts';
+import type { RunRequest } from './running-capsule.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';
 import { encodeTaskOrigin } from '@svc/protocol/task-origin.ts';
@@ -36,6 +37,7 @@ export interface EndedSession {
 
 interface SpawnerReport extends EndedSession {
   readonly spawner: SpawnerHandle;
+  readonly request: Pick<RunRequest, 'isParentThere'>;
   readonly sessionId: SessionId;
   readonly scoped: Pick<ScopedLaunch, 'loaded' | 'listenerToken' | 'redactor'>;
   readonly onWarning: (warning: Diagnostic) => void;
@@ -45,10 +47,11 @@ const resultPath = 'out/result.txt';
 
 /** Tells the parent of a delegated session how it ended (D2 "Completion reporting"). */
 export async function reportToSpawner(report: SpawnerReport): Promise<void> {
-  const { spawner, outcome, tasks, workdir, durationMs, sessionId, scoped, onWarning } = report;
+  const { spawner, request, outcome, tasks, workdir, durationMs, sessionId, scoped, onWarning } = report;
   const { name, version } = scoped.loaded.manifest;
   await reportCompletion({
     spawner,
+    isParentThere: request.isParentThere ?? (() => true),
     listenerToken: scoped.listenerToken,
     messageId: `${spawner.delegation_id}-end`,
     completion: {
@@ -77,6 +80,8 @@ function hasResult(workdir: string): boolean {
 
 interface CompletionReport {
   readonly spawner: SpawnerHandle;
+  /** Another program may listen at the address of a parent that has ended, and is not shown the token (ADR 0081). */
+  readonly isParentThere: () => boolean;
   readonly completion: Completion;
   /** Names the message. */
   readonly messageId: string;
@@ -113,7 +118,9 @@ export async function reportCompletion(report: CompletionReport): Promise<void> 
   if (refusal !== null) warn(`the completion of ${completion.delegation_id} was not delivered: ${refusal}`);
 }
 
-async function post({ spawner, completion, messageId, listenerToken }: CompletionReport): Promise<CapsuleAnswer> {
+async function post(report: CompletionReport): Promise<CapsuleAnswer> {
+  const { spawner, isParentThere, completion, messageId, listenerToken } = report;
+  if (!isParentThere()) return { kind: 'none', reason: 'it has ended' };
   const text = encodeCompletion(completion);
   const params = encodeMessage({ messageId, role: 'user', text, contextId: spawner.context_id });
   const { trust, session_id: sessionId, delegation_id: delegationId } = spawner;

@@ -53,7 +53,7 @@ export async function runCapsule(request: RunRequest, observer: RunObserver): Pr
   const { spawner } = scoped.delegation;
   if (spawner !== null) {
     const { reportToSpawner } = await import('./report-to-spawner.ts');
-    await reportToSpawner({ ...ended, spawner, sessionId, scoped, onWarning });
+    await reportToSpawner({ ...ended, spawner, request, sessionId, scoped, onWarning });
   }
   return ended.outcome;
 }

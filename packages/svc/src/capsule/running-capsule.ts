@@ -35,6 +35,8 @@ export interface RunRequest {
   readonly writesGit: boolean;
   /** Under which the session is launched; null for one that no capsule delegated to (D2 "Tokens"). */
   readonly approval: Secret | null;
+  /** Whether the process of the capsule that delegates still lives; absent where that is not known. */
+  readonly isParentThere?: (() => boolean) | undefined;
   /** Given by the capsule that delegates; null mints one. */
   readonly sessionId: SessionId | null;
   /** How long the end of the session may take once `stop` is aborted. */

@@ -67,13 +67,19 @@ function noApproval(reason: string): Diagnostic {
   });
 }
 
+interface WatchedParent {
+  readonly isThere: () => boolean;
+  readonly end: () => void;
+}
+
 /**
- * Calls `onGone` once the process that started this one has ended, however it ended: a child does not outlive its parent. Returns what
- * ends the watch. It keeps no process up.
+ * Calls `onGone` once the process that started this one has ended, however it ended: a child does not outlive its parent. The watch
+ * keeps no process up.
  */
-export function watchParent(pid: number, onGone: () => void): () => void {
+export function watchParent(pid: number, onGone: () => void): WatchedParent {
   const start = processStart(pid);
   const isDirect = process.ppid === pid;
   // Without /proc the system at least gives an orphan another parent.
-  return whenGone(() => isAlive(pid, start) && !(isDirect && process.ppid !== pid), onGone);
+  const isThere = (): boolean => isAlive(pid, start) && !(isDirect && process.ppid !== pid);
+  return { isThere, end: whenGone(isThere, onGone) };
 }

@@ -80,13 +80,13 @@ export async function run(
     stop.request();
   };
   const choice = { flag: undefined, signal: stop.signal };
-  let endWatch = (): void => {};
+  let parent: ReturnType<typeof SpawnedLaunchModule.watchParent> | null = null;
   const result = options.json !== true && context.stdout.isTerminal ? await resultPlace() : null;
   try {
     if (usage !== null) script = await openScript(options, { context, stop, usage, companion: own?.companion ?? null });
     if (options.spawnedBy !== undefined) {
       const { watchParent } = await import('../capsule/spawned-launch.ts');
-      endWatch = watchParent(options.spawnedBy, () => stop.request());
+      parent = watchParent(options.spawnedBy, () => stop.request());
     }
     const spawned = options.spawnApprovalStdin === true ? await toldByParent() : null;
     if (script === null && isLive(options, context)) view = await runView(options, context);
@@ -102,6 +102,7 @@ export async function run(
           return await readTaskInput(inputOf(process.stdin), { context, stop: stop.signal });
         },
         approval: spawned?.approval ?? null,
+        isParentThere: parent?.isThere,
         ...(spawned === null || spawned.telemetryEnv === null ? {} : { telemetryEnv: spawned.telemetryEnv }),
         sessionId: options.sessionId ?? null,
         stopWithinMs,
@@ -130,7 +131,7 @@ export async function run(
     return await script.failed(error);
   } finally {
     await view?.close();
-    endWatch();
+    parent?.end();
     stop.dispose();
   }
 }

@@ -99,3 +99,29 @@ it('a task whose answer was lost is sent again with the key of its delegation, a
   expect(delivered).toEqual({ kind: 'delivered', taskId: 'tsk_1' });
   expect([...tasks]).toEqual([['del_00000000000000000000000000000001', 'tsk_1']]);
 });
+
+it('a task is sent to nobody once its capsule has ended: another program may listen at its port', async () => {
+  let asked = 0;
+  const stranger = createHttpServer((_request, response) => {
+    asked += 1;
+    response.end();
+  });
+  stranger.listen(0, '127.0.0.1');
+  await once(stranger, 'listening');
+  onTestFinished(() => void stranger.close());
+  const delivered = await deliverTask({
+    door: { endpoint: new URL(`http://127.0.0.1:${(stranger.address() as AddressInfo).port}/`), token: null },
+    delegationId: 'del_00000000000000000000000000000001' as DelegationId,
+    task: 'Count the files.',
+    trust: 'untrusted',
+    traceparent: null,
+    withinMs: 20_000,
+    isOver: () => true,
+    clock: systemClock,
+    signal: new AbortController().signal,
+  });
+  expect({ delivered, asked }).toEqual({
+    delivered: { kind: 'undelivered', reason: 'it ended before it had its task' },
+    asked: 0,
+  });
+});

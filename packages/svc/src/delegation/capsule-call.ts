@@ -107,12 +107,13 @@ export async function deliverTask(delivery: TaskDelivery): Promise<TaskDelivered
     ...encodeMessageTags({ idempotencyKey: delegationId, traceparent: traceparent ?? undefined }),
   };
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    // Another program may listen at its port by now, and is not shown the token.
+    if (isOver()) return undelivered('it ended before it had its task');
     const timeoutMs = Math.max(1, Math.ceil(lateMs - clock.monotonicMs()));
     const answer = await callCapsule(door, { method: 'message/send', params, headers, timeoutMs, signal });
     if (answer.kind === 'error') return undelivered(`it refused its task: ${printable(answer.message)}`);
     if (answer.kind === 'result') return accepted(answer.result);
     const reason = answer.kind === 'none' ? answer.reason : `it answered ${answer.status}, and not with JSON-RPC`;
-    if (isOver()) return undelivered('it ended before it had its task');
     if (clock.monotonicMs() + pauseMs > lateMs) {
       return undelivered(`its task could not be delivered within ${boundMs / 1000} s: ${reason}`);
     }

@@ -125,14 +125,14 @@ async function awaitAnswer(
 ): Promise<Answer> {
   const call = { method: 'tasks/get', params: { id: taskId }, timeoutMs: callTimeoutMs, signal };
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-    const wasOver = program.isOver;
+    // Its port is nobody's any more: another program may listen there, and would be shown the token and believed.
+    if (program.isOver) return unanswered(goneReason);
     const told = await callCapsule(door, call);
     if (told.kind === 'error') return unanswered(`it does not say what became of its task: ${told.message}`);
     const task = told.kind === 'result' ? decodeTask(told.result) : null;
     if (told.kind === 'result' && task === null) return unanswered('what it says of its task is not a task');
     const answer = task === null ? null : answerOf(task);
     if (answer !== null) return answer;
-    if (wasOver) return unanswered(goneReason);
     if (clock.monotonicMs() - readyMs >= deadlineMs) return unanswered(`still running after ${deadlineMs / 1000} s`);
     await pause(clock, pauseMs, signal);
   }

@@ -1,8 +1,15 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 
 import type { DelegationsDeps } from '../../src/delegation/delegations-deps.ts';
 import type { StepOutcome } from '../../src/tools/plan/capsule-step.ts';
 import { type ChildBehaviour, childSession, DelegationsFixture } from '../../../../test/support/delegations-fixture.ts';
+import { isGone } from '../../../../test/support/is-gone.ts';
 
 const step = { id: 'count', capsule: 'worker', version: '1.2.3', task: 'Count the files.' };
 
@@ -106,6 +113,32 @@ describe('a capsule step', () => {
       content:
         'it ended before its answer was read: a capsule of a step declares lifecycle.task_acceptance: queue and after_task: sleep (exit status 0; its last words on stderr:\nbye)',
     });
+  });
+
+  it('asks and believes nobody once the capsule has ended: another program may listen at its port', async () => {
+    const asked: unknown[] = [];
+    const stranger = createServer(
+      (request, response) =>
+        void (async () => {
+          const { method } = JSON.parse(await text(request)) as { method: string };
+          asked.push(method);
+          const pid = Number(fixture.referee.notes.all.find(({ what }) => what === 'started')?.['pid']);
+          process.kill(pid, 'SIGKILL');
+          for (let turns = 0; turns < 100; turns += isGone(pid) ? 1 : 0) await nextTurn();
+          const state = method === 'tasks/get' ? 'completed' : 'submitted';
+          const result = { ...answered, id: 'tsk_1', contextId: 'ctx_1', status: { state } };
+          response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result }));
+        })(),
+    );
+    stranger.listen(0, '127.0.0.1');
+    await once(stranger, 'listening');
+    onTestFinished(() => void stranger.close());
+    await starting({ line: { url: `localhost:${(stranger.address() as AddressInfo).port}` } });
+    expect(await run()).toMatchObject({
+      status: 'failed',
+      content: expect.stringMatching(/^it ended before its answer was read: /) as unknown,
+    });
+    expect(asked).toEqual(['message/send']);
   });
 
   it('fails when the capsule is not up', async () => {
