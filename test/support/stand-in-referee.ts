@@ -22,6 +22,8 @@ export class StandInReferee {
   readonly notes = new Arrivals<Note>();
   /** Of `POST /spawn`, instead of a grant. */
   refusal: { readonly status: number; readonly error: string } | null = null;
+  /** What it grants. */
+  approval = approvalOfTest;
   /** Answers no `POST /spawn` at all. */
   isSilent = false;
   /** Takes note of every `POST /deregister` and answers none. */
@@ -66,7 +68,7 @@ export class StandInReferee {
       case '/spawn':
         this.spawns.push({ headers, body });
         return this.refusal === null
-          ? { status: 200, answer: granted(body) }
+          ? { status: 200, answer: granted(body, this.approval) }
           : { status: this.refusal.status, answer: { error: this.refusal.error } };
       case '/deregister':
         this.deregistered.push({ headers, body });
@@ -80,8 +82,8 @@ export class StandInReferee {
   }
 }
 
-function granted({ name, version }: Note): unknown {
-  return { approval: approvalOfTest, name, version, sha256: 'a'.repeat(64), expires_at_ms: 1_760_000_060_000 };
+function granted({ name, version }: Note, approval: string): unknown {
+  return { approval, name, version, sha256: 'a'.repeat(64), expires_at_ms: 1_760_000_060_000 };
 }
 
 async function bodyOf(request: IncomingMessage): Promise<Note> {

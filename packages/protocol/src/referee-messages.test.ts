@@ -19,6 +19,7 @@ import {
 
 describe('what the referee is asked and answers', () => {
   const artifact = { name: text, version: text };
+  const token = fc.stringMatching(/^[!-~]{1,100}$/);
 
   it('is read as it was written', () => {
     expect(encodeCredential('c')).toEqual({ credential: 'c' });
@@ -31,11 +32,10 @@ describe('what the referee is asked and answers', () => {
       child: fc.option(text, { nil: undefined }),
     };
     bothWays(fc.record(deregister), (request) => decodeDeregisterRequest(JSON.parse(encodeDeregisterRequest(request))));
-    bothWays(
-      fc.record({ approval: fc.string({ minLength: 1 }), ...artifact, sha256: text, expiresAtMs: count }),
-      (grant) => decodeGrant(wired(encodeGrant(grant))),
+    bothWays(fc.record({ approval: token, ...artifact, sha256: text, expiresAtMs: count }), (grant) =>
+      decodeGrant(wired(encodeGrant(grant))),
     );
-    bothWays(fc.string({ minLength: 1 }), (credential) => decodeCredential(wired(encodeCredential(credential))));
+    bothWays(token, (credential) => decodeCredential(wired(encodeCredential(credential))));
     const report = {
       status: fc.constantFrom('running' as const, 'complete' as const, 'failed' as const),
       depthRemaining: count,
@@ -79,6 +79,12 @@ describe('what the referee is asked and answers', () => {
       { approval: 'a', sha256: 'h' },
     ]) {
       expect(decodeGrant(odd)).toBeNull();
+    }
+    for (const odd of ['a\n{}', 'a\r\nx: y', 'a b', 'é', 'a'.repeat(16_385)]) {
+      expect([decodeGrant({ ...named, approval: odd, sha256: 'h' }), decodeCredential({ credential: odd })]).toEqual([
+        null,
+        null,
+      ]);
     }
     expect(decodeGrant({ ...named, approval: 'a', sha256: 'h' })?.expiresAtMs).toBeNull();
     expect(decodeGrant({ ...named, approval: 'a', sha256: 'h', expires_at_ms: Infinity })?.expiresAtMs).toBeNull();

@@ -74,13 +74,21 @@ export function encodeGrant({ approval, name, version, sha256, expiresAtMs }: Gr
   return { approval, name, version, sha256, expires_at_ms: expiresAtMs };
 }
 
+/** In characters, as in bytes. */
+export const longestToken: number = 16 * 1024;
+
+/** Whether a text can be a credential or an approval: it goes into a header, and stands among other lines of a child's standard input. */
+export function isRefereeToken(text: unknown): text is string {
+  return typeof text === 'string' && text.length <= longestToken && /^[\x21-\x7e]+$/.test(text);
+}
+
 /** `expiresAtMs` is null where it is no finite number: who asks redeems the approval at once. */
 export function decodeGrant(
   body: unknown,
 ): (Omit<Grant, 'expiresAtMs'> & { readonly expiresAtMs: number | null }) | null {
   const { approval, sha256, expires_at_ms: expiresAtMs } = asJsonObject(body) ?? {};
   const artifact = decodeSpawnRequest(body);
-  if (artifact === null || typeof approval !== 'string' || approval === '' || typeof sha256 !== 'string') return null;
+  if (artifact === null || !isRefereeToken(approval) || typeof sha256 !== 'string') return null;
   return { approval, ...artifact, sha256, expiresAtMs: isFiniteNumber(expiresAtMs) ? expiresAtMs : null };
 }
 
@@ -91,7 +99,7 @@ export function encodeCredential(credential: string): unknown {
 
 export function decodeCredential(body: unknown): string | null {
   const { credential } = asJsonObject(body) ?? {};
-  return typeof credential === 'string' && credential !== '' ? credential : null;
+  return isRefereeToken(credential) ? credential : null;
 }
 
 const statuses = ['running', ...outcomes] as const;

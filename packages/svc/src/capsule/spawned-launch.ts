@@ -9,10 +9,10 @@ import { isMapOf, isText } from '@svc/kit/guards.ts';
 import { isAlive, processStart } from '@svc/kit/process-stat.ts';
 import { whenGone } from '@svc/kit/when-gone.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { isRefereeToken, longestToken } from '@svc/protocol/referee-messages.ts';
 
 /** An approval is one line of some hundred characters; the variables of telemetry may be longer. */
 const mostBytes = 128 * 1024;
-const longestApproval = 16 * 1024;
 /** A parent writes it at once and closes the stream. */
 const longestMs = 10_000;
 
@@ -43,10 +43,9 @@ export async function readSpawnApproval(stdin: Readable): Promise<SpawnInput> {
     deadline.removeEventListener('abort', onDeadline);
   }
   const [approval = '', variables = '', ...rest] = text.trim().split('\n');
-  if (approval.length > longestApproval) throw noApproval('it is too long');
+  if (approval.length > longestToken) throw noApproval('it is too long');
   const telemetryEnv = variables === '' ? null : variablesIn(variables);
-  // It is sent as a header.
-  if (!/^[\x21-\x7e]+$/.test(approval) || rest.length > 0 || telemetryEnv === undefined) {
+  if (!isRefereeToken(approval) || rest.length > 0 || telemetryEnv === undefined) {
     throw noApproval(approval === '' ? 'it is empty' : 'it is not a token');
   }
   return { approval: new Secret(approval), telemetryEnv };

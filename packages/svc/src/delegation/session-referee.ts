@@ -2,6 +2,7 @@
 
 import { ClientError } from '@svc/client/client-error.ts';
 import { RefereeClient } from '@svc/client/referee-client.ts';
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { ownConnection } from '@svc/kit/net/connections.ts';
 import { silence } from './capsule-call.ts';
@@ -96,7 +97,7 @@ export class SessionReferee {
       if (!(error instanceof ClientError)) throw error;
       const { code, status, refusal } = error;
       if (code === 'refused' && status !== null && refusal !== null)
-        return { kind: 'refused', status, sentence: refusal };
+        return { kind: 'refused', status, sentence: shortened(printable(refusal), longestSentence) };
       const isOther = code === 'refused' || code === 'not-json' || code === 'bad-answer';
       return isOther ? noReferee : { kind: 'unreachable', reason: silence(error, callMs) };
     }
@@ -104,6 +105,9 @@ export class SessionReferee {
 }
 
 type Answer<Value> = { readonly kind: 'answer'; readonly value: Value } | Unanswered;
+
+/** A model reads it unfenced; those of a referee are a few hundred characters. */
+const longestSentence = 4000;
 
 const noReferee: Unanswered = { kind: 'unreachable', reason: 'what answers there is not a referee' };
 
