@@ -54,7 +54,7 @@ describe('a plan with capsule steps', () => {
     expect(await formation.status()).toMatchObject({ live_children: 0 });
   });
 
-  it('fails with the sentence of the referee where the capsule is not allowed', async () => {
+  it('fails where the capsule is not allowed, in the words of the referee', async () => {
     const only = { ...plan, steps: [{ id: 'ask', capsule: 'other', version: '1.0.0', input: 'Count.' }] };
     const script = [calls('submit-plan', only, 'Begin'), says('Not planned.', 'Begin')].join('');
     const formation = await start({ capsules: { lead: { ...lead, script }, worker } });

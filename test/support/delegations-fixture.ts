@@ -120,6 +120,7 @@ export class DelegationsFixture {
       pid: process.pid,
       env: { PATH: process.env['PATH'], HOME: join(this.#root, 'home') },
       envAllow: [],
+      spawnAllow: ['worker'],
       readChild: async () => ({ kind: 'read', envAllow: [] }),
       deadlineMs: 600_000,
       telemetry: null,

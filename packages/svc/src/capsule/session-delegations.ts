@@ -85,6 +85,7 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
     capture: launch.capture,
     childGraceMs: Math.floor(stopWithinMs * partOfStop),
     envAllow: launch.grants.envAllow,
+    spawnAllow: launch.grants.spawnAllow,
     readChild: (child) => readChild(child, launch),
     deadlineMs: deadlineMs(launch.env['SVC_DELEGATION_TIMEOUT_SECS'], launch),
     taskFacts: (taskId) => {

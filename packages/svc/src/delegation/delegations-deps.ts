@@ -64,6 +64,8 @@ export interface DelegationsDeps {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `capabilities.env.allow` of this capsule. */
   readonly envAllow: readonly string[];
+  /** `capabilities.spawn.allow` of this capsule. */
+  readonly spawnAllow: readonly string[];
   readonly readChild: (child: {
     readonly name: string;
     readonly version: string;

@@ -134,9 +134,19 @@ type Approval =
  */
 export async function approveChild(
   { capsule, version }: ChildArtifact,
-  { referee, credential, readChild }: Pick<DelegationsDeps, 'referee' | 'credential' | 'readChild'>,
+  {
+    referee,
+    credential,
+    spawnAllow,
+    readChild,
+  }: Pick<DelegationsDeps, 'referee' | 'credential' | 'spawnAllow' | 'readChild'>,
   signal: AbortSignal,
 ): Promise<Approval> {
+  // A plan names any capsule, and another program may answer where the referee did.
+  if (!spawnAllow.includes(capsule)) {
+    const sentence = `capsule ${printable(capsule)} not in parent's spawn_allow: capabilities.spawn.allow does not name it`;
+    return { kind: 'refused', sentence };
+  }
   const granted = await referee.spawn(credential, capsule, version, signal);
   switch (granted.kind) {
     case 'refused':

@@ -73,6 +73,17 @@ describe('a capsule step', () => {
     expect(fixture.lines.all).toMatchObject([{ status: 'started', capsule: 'worker', child_session_id: childSession }]);
   });
 
+  it('asks for no capsule that the manifest does not name, whatever the referee would grant', async () => {
+    await starting({ gets: [answered] }, { spawnAllow: ['other'] });
+    expect(await run()).toMatchObject({
+      status: 'failed',
+      reached: false,
+      content: "capsule worker not in parent's spawn_allow: capabilities.spawn.allow does not name it",
+    });
+    expect(fixture.referee.spawns).toEqual([]);
+    expect(fixture.lines.all).toMatchObject([{ status: 'refused' }]);
+  });
+
   it('fails with the sentence of the referee, and nothing of it has run', async () => {
     await starting({});
     fixture.referee.refusal = { status: 403, error: 'capsule "worker" not in parent\'s spawn_allow' };
