@@ -24,6 +24,7 @@ describe('an answer of S3', () => {
     `<ListBucketResult>${entry}`,
     '<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>',
     '<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>',
+    `<ListBucketResult>${entry}<Contents></ListBucketResult>`,
   ])('is no page: %j', (text) => {
     expect(parseListedPage(text)).toBe(null);
   });

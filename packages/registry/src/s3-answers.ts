@@ -3,6 +3,7 @@
 import type { S3Client } from './s3-client.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
 
 /** One page of a listing (`ListObjectsV2`). */
 interface ListedPage {
@@ -19,14 +20,18 @@ interface ListedObject {
 
 /** The code of a refusal, such as `AccessDenied`; null when the answer has none. */
 export function parseErrorCode(xml: string): string | null {
-  return /<Error>[^]*?<Code>([0-9A-Za-z.]{1,64})<\/Code>/.exec(xml)?.[1] ?? null;
+  const start = xml.indexOf('<Error>');
+  return start < 0 ? null : (/<Code>([0-9A-Za-z.]{1,64})<\/Code>/.exec(xml.slice(start))?.[1] ?? null);
 }
 
 /** Null for a text that is no page, or only the beginning of one. */
 export function parseListedPage(xml: string): ListedPage | null {
   if (!/<ListBucketResult[\s>]/.test(xml) || !/<\/ListBucketResult>\s*$/.test(xml)) return null;
   const objects: ListedObject[] = [];
-  for (const [, entry = ''] of xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+  // Split, as a regular expression would look for each end through all the rest of a page that has none.
+  for (const piece of xml.split('<Contents>').slice(1)) {
+    const [entry = '', rest] = piece.split('</Contents>', 2);
+    if (rest === undefined) return null;
     const name = elementText(entry, 'Key');
     const changedMs = Date.parse(elementText(entry, 'LastModified') ?? '');
     if (name === null || Number.isNaN(changedMs)) return null;
@@ -62,7 +67,8 @@ const mostPages = 10_000;
 export async function* listObjects(client: S3Client, prefix: string): AsyncGenerator<Listed, void, undefined> {
   const attempt = `list ${prefix}`;
   let next: string | null = null;
-  for (let page = 0; page < mostPages; page += 1) {
+  const asked = new Set<string>();
+  while (asked.size < mostPages) {
     const from: Record<string, string> = next === null ? {} : { 'continuation-token': next };
     const query = { 'list-type': '2', prefix, ...from };
     const { content, headers } = await client.ask({ attempt, method: 'GET', query, expected: [200] });
@@ -71,8 +77,10 @@ export async function* listObjects(client: S3Client, prefix: string): AsyncGener
     const answeredMs = Date.parse(headers.date ?? '');
     yield { objects: listed.objects, answeredMs: Number.isNaN(answeredMs) ? null : answeredMs };
     if (listed.next === null) return;
-    if (listed.next === next) break;
     next = listed.next;
+    const token = sha256Hex(next);
+    if (asked.has(token)) break;
+    asked.add(token);
   }
   throw notAnswering(attempt, 'the pages of the listing do not end');
 }

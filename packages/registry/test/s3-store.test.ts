@@ -201,12 +201,15 @@ describe('the store on S3, of a service that fails', () => {
     };
     standIn.misbehave = always('GET ', half);
     expect(await faultOf(store.listKeys())).toMatch(/^E-REG-025 .* only a part of one$/);
-    standIn.misbehave = always('GET ', (_request, response) => {
-      const page = '<IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken>';
+    standIn.seen.length = 0;
+    standIn.misbehave = always('GET ', ({ query }, response) => {
+      const next = query.get('continuation-token') === 'a' ? 'b' : 'a';
+      const page = `<IsTruncated>true</IsTruncated><NextContinuationToken>${next}</NextContinuationToken>`;
       response.end(`<ListBucketResult>${page}</ListBucketResult>`);
       return true;
     });
     expect(await faultOf(store.listKeys())).toMatch(/^E-REG-025 .* do not end$/);
+    expect(standIn.seen).toHaveLength(3);
   });
 
   it('tells a record that was altered from one that is not there', async () => {
