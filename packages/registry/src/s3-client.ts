@@ -127,7 +127,7 @@ interface S3Call {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: S3Body;
-  /** The statuses that are an answer; every other is a refusal. */
+  /** The statuses that are an answer; every other is a refusal. 404 is one where the service says that it has no such object. */
   readonly expected: readonly number[];
 }
 
@@ -170,15 +170,15 @@ export class S3Client {
     return new S3Client(settings, aws.AwsV4Signer, { now, limits });
   }
 
-  /** The whole answer, as text. */
+  /** The whole answer, as text; empty where there is no such object. */
   async ask(call: S3Call): Promise<S3Answer<string>> {
-    return await this.#repeat(call, async (response) => await readText(response, largestText));
+    return await this.#repeat(call, '', async (response) => await readText(response, largestText));
   }
 
-  /** The head of an answer; what follows is for the caller to read, in its own time, and to destroy. */
-  async open(call: S3Call): Promise<S3Answer<IncomingMessage>> {
+  /** The head of an answer; what follows is for the caller to read, in its own time, and to destroy. Null where there is no such object. */
+  async open(call: S3Call): Promise<S3Answer<IncomingMessage | null>> {
     // From here on it may be the caller who is waited for.
-    return await this.#repeat(call, async (response) => response.setTimeout(0));
+    return await this.#repeat(call, null, async (response) => response.setTimeout(0));
   }
 
   close(): void {
@@ -187,13 +187,14 @@ export class S3Client {
 
   async #repeat<Content>(
     call: S3Call,
+    absent: Content,
     read: (response: IncomingMessage) => Promise<Content>,
   ): Promise<S3Answer<Content>> {
     const { attempts, firstPauseMs } = this.limits;
     for (let attempt = 1; ; attempt += 1) {
       const last = attempt >= attempts;
       try {
-        const outcome = await this.#once(call, read);
+        const outcome = await this.#once(call, absent, read);
         if (outcome.kind === 'answer') return outcome.answer;
         const { refusal } = outcome;
         if (!isPassing(refusal)) throw refused(call.attempt, refusal);
@@ -211,14 +212,21 @@ export class S3Client {
     }
   }
 
-  async #once<Content>(call: S3Call, read: (response: IncomingMessage) => Promise<Content>): Promise<Outcome<Content>> {
+  async #once<Content>(
+    call: S3Call,
+    absent: Content,
+    read: (response: IncomingMessage) => Promise<Content>,
+  ): Promise<Outcome<Content>> {
     const request = await this.#sign(call);
     return await this.#connections.exchange(request, async (response): Promise<Outcome<Content>> => {
       const { statusCode: status = 0, headers } = response;
-      if (call.expected.includes(status)) {
+      const isExpected = call.expected.includes(status);
+      if (isExpected && status !== 404) {
         return { kind: 'answer', answer: { status, headers, content: await read(response) } };
       }
       const code = parseErrorCode(await readText(response, largestRefusal));
+      // A proxy, or a service without the bucket, says 404 of objects that are there.
+      if (isExpected && code === 'NoSuchKey') return { kind: 'answer', answer: { status, headers, content: absent } };
       return {
         kind: 'refusal',
         refusal: { status, code, aheadMs: this.#aheadMs(headers.date), region: regionOf(headers) },

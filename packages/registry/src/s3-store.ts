@@ -81,11 +81,8 @@ export class S3Store implements ObjectStore {
     const range = span === undefined ? {} : { headers: { range: `bytes=${span.first}-${span.last}` } };
     const name = this.#layout.archive(key, archive);
     const expected = [span === undefined ? 200 : 206, 404];
-    const { status, headers, content } = await this.#client.open({ attempt, method: 'GET', name, expected, ...range });
-    if (status === 404) {
-      content.destroy();
-      return null;
-    }
+    const { headers, content } = await this.#client.open({ attempt, method: 'GET', name, expected, ...range });
+    if (content === null) return null;
     if (span !== undefined && headers['content-range'] !== `bytes ${span.first}-${span.last}/${bytes}`) {
       content.destroy();
       throw new Diagnostic('E-REG-023', `cannot ${attempt}: the service sends another part than was asked for`);
@@ -206,6 +203,8 @@ async function sweepLeftovers(
     // The usual case, which costs nothing: the one archive of a key with a record is the one it names.
     if (recorded.has(key) && ids.length === 1) continue;
     const kept = await archiveOf(key);
+    // Listed a moment ago, and now said to be absent: one of the two answers is wrong.
+    if (kept === null && recorded.has(key)) continue;
     for (const id of ids) if (id !== kept) await remove(client, layout.archive(key, id));
   }
 }

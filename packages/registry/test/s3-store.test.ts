@@ -15,6 +15,12 @@ import { faultOf, now, openOn, s3Settings, shortLimits } from './s3-kit.ts';
 import { always, atFirst, cutting, losingAnswer, refusing, silent } from './s3-misbehaviour.ts';
 import { S3StandIn, standInUser, type Misbehaviour, type SeenRequest } from './s3-stand-in.ts';
 
+/** As proxies answer. */
+const notFoundPage: Misbehaviour = (_request, response) => {
+  response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found\n');
+  return true;
+};
+
 objectStoreContract('S3, on a stand-in', async () => {
   const standIn = await S3StandIn.start();
   const staging = await StagingArea.open(temporaryDirectory());
@@ -218,6 +224,29 @@ describe('the store on S3, of a service that fails', () => {
     if (kept !== undefined) kept.body = Buffer.from('{"archive":"../x"}');
     expect(await faultOf(store.readRecord('a@1@1'))).toMatch(/^E-REG-023 /);
     expect(await faultOf(store.openArchive('b@1@1').then(() => store.openArchive('a@1@1')))).toMatch(/^E-REG-023 /);
+  });
+
+  it('takes a 404 for the absence of an object only where the service says so', async () => {
+    await put();
+    await store.putState('a@1@1', 'blocked');
+    for (const said of [refusing(404, 'NoSuchBucket'), notFoundPage]) {
+      standIn.misbehave = always('GET p/', said);
+      const reads = [store.readRecord('a@1@1'), store.readState('a@1@1'), store.openArchive('a@1@1')];
+      for (const fault of await Promise.all(reads.map(faultOf))) expect(fault).toMatch(/^E-REG-024 /);
+    }
+    standIn.misbehave = null;
+    expect([await store.readState('b@1@1'), await store.openArchive('b@1@1')]).toEqual([null, null]);
+  });
+
+  it('sweeps no archive of a key whose record is listed and then said to be absent', async () => {
+    await put();
+    const [kept = ''] = standIn.names('p/archives/');
+    const changed = new Date(Date.now() - 25 * 60 * 60_000);
+    Object.assign(standIn.objects.get(kept) ?? {}, { changed });
+    standIn.objects.set(`p/archives/a@1@1/${'1'.repeat(32)}`, { body: Buffer.from('left'), changed });
+    standIn.misbehave = always('GET p/records/', refusing(404, 'NoSuchKey'));
+    await store.sweep();
+    expect(standIn.names('p/archives/')).toContain(kept);
   });
 
   it('does not commit on a machine that slept while it stored', async () => {
