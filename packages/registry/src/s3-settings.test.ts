@@ -45,6 +45,7 @@ describe('the settings of a store on S3', () => {
     { S3_ENDPOINT: 's3.example.com' },
     { S3_ENDPOINT: 'ftp://s3.example.com' },
     { S3_ENDPOINT: 'https://user@s3.example.com' },
+    { S3_ENDPOINT: 'https://:password@s3.example.com' },
     { S3_ENDPOINT: 'https://s3.example.com/?x' },
     { AWS_REGION: 'eu west' },
     { AWS_ACCESS_KEY_ID: '' },
@@ -52,6 +53,13 @@ describe('the settings of a store on S3', () => {
     { AWS_SESSION_TOKEN: 'a\nb' },
   ])('refuse %j', (env) => {
     expect(diagnosticOf(() => void read('s3://bucket', env))?.code).toBe('E-REG-021');
+  });
+
+  it('are refused without a word of what an endpoint may hold of secrets', () => {
+    const S3_ENDPOINT = 'https://user:hunter2@s3.example.com/?token=hunter2';
+    const fault = diagnosticOf(() => void read('s3://bucket', { S3_ENDPOINT }));
+    expect(`${fault?.message} ${fault?.hint}`).not.toContain('hunter2');
+    expect(fault?.code).toBe('E-REG-021');
   });
 
   it('hold what is secret as secrets', () => {

@@ -207,9 +207,11 @@ function bucketAddress(bucket: string, region: string, endpoint: string | null):
     return new URL(bucket.includes('.') ? `https://${host}/${bucket}/` : `https://${bucket}.${host}/`);
   }
   const parsed = URL.canParse(endpoint) ? new URL(endpoint) : null;
-  const plain = parsed !== null && parsed.username === '' && parsed.search === '' && parsed.hash === '';
-  if (parsed === null || !plain || !['http:', 'https:'].includes(parsed.protocol)) {
-    throw unusable(`S3_ENDPOINT is ${quoted(endpoint)}, which is not an address`, 'such as https://s3.example.com');
+  const extra = parsed === null ? '' : `${parsed.username}${parsed.password}${parsed.search}${parsed.hash}`;
+  if (parsed === null || extra !== '' || !['http:', 'https:'].includes(parsed.protocol)) {
+    // Not shown: a user, a password or a query may be what makes it unusable.
+    const hint = 'such as https://s3.example.com, without a user, password, query or fragment';
+    throw unusable('S3_ENDPOINT is not the address of a service', hint);
   }
   return new URL(`${parsed.href.replace(/\/$/, '')}/${bucket}/`);
 }
