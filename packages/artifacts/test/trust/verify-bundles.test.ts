@@ -224,6 +224,14 @@ describe('a signature of a CI job', () => {
     });
   });
 
+  it('is refused where its certificate names anybody in other letters than those of ASCII', async () => {
+    const authority = await MockAuthority.open();
+    for (const by of [{ by: 'https://github.com/acmé' }, { at: 'https://issuer.example/é' }]) {
+      const bundle = await authority.statement({ sha256, ...by });
+      expect(await refusal({ bundle, root: authority.root })).toBe('its certificate names nobody');
+    }
+  });
+
   it.each([
     ['no JSON', '{', 'it is not a JSON object'],
     ['a list', '[]', 'it is not a JSON object'],
@@ -241,6 +249,7 @@ describe('a signature of a CI job', () => {
     ['chain', { verificationMaterial: { x509CertificateChain: { certificates: [] }, tlogEntries: [] } }],
     ['mediaType', { mediaType: 'application/vnd.dev.sigstore.bundle.v0.4+json' }],
     ['envelope', { dsseEnvelope: null }],
+    ['a signature beside the envelope', { messageSignature: [] }],
     ['payload', { dsseEnvelope: { payload: 5, payloadType: 'application/vnd.in-toto+json', signatures: [] } }],
   ])('is refused where %s is of no shape that it may have', async (_, parts) => {
     expect(await refusal({ bundle: { ...statement, ...parts } })).not.toBe('it holds');

@@ -192,11 +192,25 @@ async function digested({ chunks, sha256 }: SignedArchive): Promise<Verify> {
   return verify;
 }
 
-function certified(identity: ReturnType<Verifier['verify']>['identity']): Verdict {
-  const { subjectAlternativeName, extensions } = identity ?? {};
+type CertifiedIdentity = ReturnType<Verifier['verify']>['identity'];
+
+function certified(identity: CertifiedIdentity): Verdict {
+  const { subjectAlternativeName: name, extensions } = identity ?? {};
   const issuer = extensions?.issuer;
-  if (!isSignerText(subjectAlternativeName) || !isSignerText(issuer)) return refused('its certificate names nobody');
-  return { kind: 'valid', signer: { kind: 'identity', issuer, identity: subjectAlternativeName } };
+  if (!isSignerText(name) || !isWritten(name, identity, subjectExtensions)) return namesNobody;
+  if (!isSignerText(issuer) || !isWritten(issuer, identity, issuerExtensions)) return namesNobody;
+  return { kind: 'valid', signer: { kind: 'identity', issuer, identity: name } };
+}
+
+const namesNobody = refused('its certificate names nobody');
+const subjectExtensions = ['2.5.29.17'];
+const issuerExtensions = ['1.3.6.1.4.1.57264.1.1', '1.3.6.1.4.1.57264.1.8'];
+
+/** Whether a certificate holds a name byte by byte: the library drops the highest bit of each, so that it reads others as this one. */
+function isWritten(name: string, identity: CertifiedIdentity, extensions: readonly string[]): boolean {
+  return (identity?.oids ?? []).some(({ oid, value }) => {
+    return extensions.includes(oid?.id.join('.') ?? '') && value.includes(name, 0, 'latin1');
+  });
 }
 
 function holds(verify: () => unknown): boolean {
