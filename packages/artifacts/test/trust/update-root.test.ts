@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -5,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { readTrustRoot, updatedRootFile } from '../../src/store/trust/trust-root.ts';
 import { publicMirror, type UpdatedRoot, updateTrustRoot } from '../../src/store/trust/update-root.ts';
@@ -17,12 +19,14 @@ const list = (name: string): string =>
   JSON.stringify({ mediaType: name, tlogs: [], ctlogs: [], certificateAuthorities: [], timestampAuthorities: [] });
 
 let mirror: MetadataMirror;
+let mirrorAddress: string;
 let userHome: string;
 let packageRoot: string;
 let initial: string;
 
 beforeEach(async () => {
   mirror = await MetadataMirror.open();
+  mirrorAddress = mirror.url;
   userHome = temporaryDirectory();
   packageRoot = temporaryDirectory();
   mkdirSync(join(packageRoot, 'dist', 'trust'), { recursive: true });
@@ -33,7 +37,8 @@ beforeEach(async () => {
 });
 
 async function update(initialRoot: string | null = null): Promise<UpdatedRoot> {
-  return await updateTrustRoot({ userHome, packageRoot, mirror: mirror.url, initialRoot, http: new HttpClient() });
+  const http = new HttpClient();
+  return await updateTrustRoot({ userHome, packageRoot, mirror: mirrorAddress, initialRoot, http });
 }
 
 async function refusal(work: Promise<unknown>): Promise<string> {
@@ -121,6 +126,51 @@ describe('svc trust update', () => {
     for (const [name, text] of old) mirror.files.set(name, text);
     expect(await refusal(update())).toMatch(/^E-REG-015 /);
     expect(current()).toBe(list('two'));
+  });
+
+  it('takes the keys that were replaced no more, though the update that saw this failed', async () => {
+    await update(initial);
+    const before = mirror.keys;
+    mirror.keys = newKeys();
+    mirror.root([before.root]);
+    expect(await refusal(update())).toMatch(/^E-REG-015 .* signed by 0\/1 keys$/);
+    mirror.files.delete('2.root.json');
+    expect(await refusal(update())).toMatch(/^E-REG-015 .* signed by 0\/1 keys$/);
+  });
+
+  it('waits for another one to end, and begins with what that has kept', async () => {
+    await update(initial);
+    const elsewhere = { packageRoot, mirror: mirror.url, initialRoot: initial, http: new HttpClient() };
+    const waiting = await withGuard(updatedRootFile(userHome), async () => {
+      const begun = update();
+      await updateTrustRoot({ userHome: temporaryDirectory(), ...elsewhere });
+      mirror.publish(list('two'));
+      return [begun];
+    });
+    await Promise.all(waiting);
+    expect(current()).toBe(list('two'));
+  });
+
+  it('does not wait for a pipe, and reads no file without an end', async () => {
+    const pipe = join(userHome, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    expect(await refusal(update(pipe))).toMatch(/^E-REG-015 /);
+    expect(await refusal(update('/dev/zero'))).toBe('E-IO-001 cannot read /dev/zero: it is larger than 8 MiB');
+  });
+
+  it.each([
+    ['is none', 'tuf.example.com', 'must be an http or https address'],
+    ['holds a password', 'https://a:b@tuf.example.com', 'must not hold a user or password'],
+    ['anybody on the way could answer', 'http://tuf.example.com', 'must be https, or http to a loopback address'],
+  ])('refuses a mirror whose address %s', async (_, address, clause) => {
+    mirrorAddress = address;
+    expect(await refusal(update(initial))).toBe(`E-REG-015 the mirror ${clause}`);
+  });
+
+  it('takes the address of a mirror with a slash at its end for the same', async () => {
+    await update(initial);
+    mirrorAddress = `${mirror.url}/`;
+    expect((await update()).changed).toBe(false);
   });
 
   it('needs to be told what to begin with, but for the public mirror', async () => {

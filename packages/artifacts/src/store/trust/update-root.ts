@@ -1,7 +1,7 @@
 /** Updates the list of trusted authorities and logs, by metadata that the list in use vouches for (The Update Framework). */
 
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 
 import { BaseFetcher, Updater } from 'tuf-js';
@@ -10,10 +10,13 @@ import { DownloadHTTPError } from 'tuf-js/dist/error.js';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
+import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { HttpClient } from '@svc/kit/net/http-client.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { asJsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
@@ -50,25 +53,18 @@ const kept = ['root.json', 'timestamp.json', 'snapshot.json', 'targets.json'] as
  * stays.
  */
 export async function updateTrustRoot(update: RootUpdate): Promise<UpdatedRoot> {
-  const { userHome, packageRoot, mirror } = update;
-  const path = updatedRootFile(userHome);
-  const place = join(userHome, '.svc', 'trust');
+  const fault = endpointFault(update.mirror);
+  if (fault !== undefined) throw new Diagnostic('E-REG-015', `the mirror ${fault}`);
+  const mirror = update.mirror.replace(/\/+$/, '');
+  const path = updatedRootFile(update.userHome);
+  const place = dirname(path);
   const metadata = join(place, `metadata-${sha256Hex(mirror).slice(0, 16)}`);
   await makeDirectory(metadata, 0o700);
   // The library writes into its files where they are: it gets copies.
   const scratch = makeScratch(place, '.update-');
   try {
-    prepare(scratch, metadata, update);
-    const text = await follow(scratch, update);
-    // What is no such list is not kept.
-    const fetched = { file: `${mirror}/${target}`, text, sha256: sha256Hex(text) };
-    holdToShape(fetched);
-    const before = readTrustRoot({ root: null }, { userHome, packageRoot });
-    for (const name of kept) {
-      if (existsSync(join(scratch, name))) await replaceFile(join(metadata, name), [readFileSync(join(scratch, name))]);
-    }
-    await replaceFile(path, [Buffer.from(text)]);
-    return { path, changed: before.sha256 !== fetched.sha256, ...ofRoot(scratch) };
+    // Of two at once, the one that began with the older metadata would put them back.
+    return await withGuard(path, async () => await updateIn({ path, metadata, scratch }, { ...update, mirror }));
   } catch (error) {
     throw ioFault(error, `cannot write to ${place}`);
   } finally {
@@ -76,29 +72,65 @@ export async function updateTrustRoot(update: RootUpdate): Promise<UpdatedRoot> 
   }
 }
 
+interface UpdatePlaces {
+  /** The list in use. */
+  readonly path: string;
+  readonly metadata: string;
+  readonly scratch: string;
+}
+
+async function updateIn({ path, metadata, scratch }: UpdatePlaces, update: RootUpdate): Promise<UpdatedRoot> {
+  const { userHome, packageRoot, mirror, initialRoot } = update;
+  prepare(scratch, metadata, update);
+  const keep = async (name: string): Promise<void> => {
+    const file = join(scratch, name);
+    if (existsSync(file)) await replaceFile(join(metadata, name), [readFileSync(file)]);
+  };
+  try {
+    const text = await follow(scratch, update);
+    // What is no such list is not kept.
+    const fetched = { file: `${mirror}/${target}`, text, sha256: sha256Hex(text) };
+    holdToShape(fetched);
+    const before = readTrustRoot({ root: null }, { userHome, packageRoot });
+    for (const name of kept) await keep(name);
+    await replaceFile(path, [Buffer.from(text)]);
+    return { path, changed: before.sha256 !== fetched.sha256, ...ofRoot(scratch) };
+  } catch (error) {
+    // Whom the keys of before have replaced them with holds, whatever came after: they are not to be taken again.
+    if (initialRoot === null) await keep('root.json');
+    throw error;
+  }
+}
+
 function prepare(scratch: string, metadata: string, { initialRoot, packageRoot, mirror }: RootUpdate): void {
+  const root = join(scratch, 'root.json');
   if (initialRoot !== null) {
-    writeFileSync(join(scratch, 'root.json'), bytesOf(initialRoot));
+    writeFileSync(root, bytesOf(initialRoot));
     return;
   }
   for (const name of kept) {
-    if (existsSync(join(metadata, name))) copyFileSync(join(metadata, name), join(scratch, name));
+    if (existsSync(join(metadata, name))) writeFileSync(join(scratch, name), bytesOf(join(metadata, name)));
   }
-  if (existsSync(join(scratch, 'root.json'))) return;
+  if (existsSync(root)) return;
   if (mirror !== publicMirror) {
     throw new Diagnostic('E-REG-015', `nothing vouches for ${mirror} yet`, {
       hint: 'name its root.json with --initial, as you got it from whoever runs it',
     });
   }
-  copyFileSync(join(packageRoot, 'dist', 'trust', 'root.json'), join(scratch, 'root.json'));
+  copyFileSync(join(packageRoot, 'dist', 'trust', 'root.json'), root);
 }
 
-function bytesOf(named: string): Buffer {
+/** More than the library takes of any metadata. */
+const largestMetadata = 8 * 1024 * 1024;
+
+function bytesOf(file: string): Buffer {
   try {
-    return readFileSync(named);
+    const bytes = readFileUpTo(file, largestMetadata);
+    if (bytes !== undefined) return bytes;
   } catch (error) {
-    throw ioFault(error, `cannot read ${named}`);
+    throw ioFault(error, `cannot read ${file}`);
   }
+  throw new Diagnostic('E-IO-001', `cannot read ${file}: it is larger than 8 MiB`);
 }
 
 async function follow(scratch: string, { mirror, http }: RootUpdate): Promise<string> {
