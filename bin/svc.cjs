@@ -45,8 +45,8 @@ function keepCodeCache() {
   const temporary = `${cacheFile}.${process.pid}`;
   const data = script.createCachedData();
   try {
-    // Whole on the disk before it has its name: V8 does not survive a damaged one.
-    writeFileSync(temporary, data, { flush: true });
+    // Whole on the disk before it has its name: V8 does not survive a damaged one. Whatever the mask, others may not write what they all run.
+    writeFileSync(temporary, data, { mode: 0o644, flush: true });
     renameSync(temporary, cacheFile);
     return;
   } catch {

@@ -138,8 +138,8 @@ Description: ${synopsis.replace(/\.$/, '').replace(/^Runs/, 'run')}
  The package has svc, its artifact registry, its referee and svc-sandbox.
 `,
   );
-  // What svc compiles on its first start is beside its files where root started it.
-  writeFileSync(join(control, 'prerm'), `#!/bin/sh\nset -e\nrm -f /${place}/dist/svc.cjs.*.cache\n`, {
+  // What svc compiles on its first start is beside its files where root started it; one that was killed leaves a part of it.
+  writeFileSync(join(control, 'prerm'), `#!/bin/sh\nset -e\nrm -f /${place}/dist/svc.cjs.*.cache*\n`, {
     mode: 0o755,
   });
 }

@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -43,11 +43,26 @@ it('says so when the current directory has been removed', async () => {
   });
 });
 
-it('says that it is to be installed again when a part of it is missing', async () => {
-  const folder = freshFolder();
+/** Programs as they are before their first start. */
+function copyPrograms(folder: string): void {
   // Other tests start programs meanwhile, and a program's first start keeps its compiled code beside it.
   const filter = (path: string): boolean => !/\.cache(\.\d+)?$/.test(path);
   for (const part of ['bin', 'dist']) cpSync(join(root, part), join(folder, part), { recursive: true, filter });
+}
+
+it('keeps the code that everybody runs in a file that its owner alone may write, whatever the mask', async () => {
+  const folder = freshFolder();
+  copyPrograms(folder);
+  cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+  writeCapsule(folder);
+  await sh(`cd "$1" && umask 000 && exec "${process.execPath}" bin/svc.cjs run --task go`, folder);
+  const kept = readdirSync(join(folder, 'dist')).filter((name) => name.endsWith('.cache'));
+  expect(kept.map((name) => statSync(join(folder, 'dist', name)).mode & 0o777)).toEqual([0o644]);
+});
+
+it('says that it is to be installed again when a part of it is missing', async () => {
+  const folder = freshFolder();
+  copyPrograms(folder);
   rmSync(join(folder, 'dist/late/svc-cli-list.cjs'));
   const { code, stderr } = await sh(`exec "${process.execPath}" "$1/bin/svc.cjs" list`, folder);
   expect(code).toBe(70);
