@@ -23,7 +23,7 @@ import { encodeVersions } from '@svc/protocol/version-states.ts';
 import { nameOfVersions, pagesPrefix } from './paths.ts';
 import type { ObjectStore } from './object-store.ts';
 import { type SlowestPace, publish, type Publishing } from './publish.ts';
-import { diskFull, ioError, notFound, notServed, storeUnavailable } from './refusals.ts';
+import { diskFull, ioError, notFound, notServed, signaturesNotFound, storeUnavailable } from './refusals.ts';
 import { SignatureCounts } from './signature-counts.ts';
 import { addSignature, readSignatures, signaturesPrefix } from './signatures.ts';
 import type { StagingArea } from './staging.ts';
@@ -197,7 +197,7 @@ export class RegistryServer {
         path: signaturesPrefix,
         prefix: true,
         body: 'unread',
-        handle: this.#guarded((head) => readSignatures(head, store.signatures)),
+        handle: this.#guarded((head) => this.#signaturesFor(head, store)),
       },
       {
         method: 'POST',
@@ -235,6 +235,16 @@ export class RegistryServer {
     const known = head.headers['if-none-match'];
     if (known !== undefined && namesTag(known, tag)) return emptyReply(304, headers);
     return { kind: 'bytes', status: 200, headers, contentType: 'application/json', bytes };
+  }
+
+  /** A signature says what its archive is and who made it: it is for those who may read or publish a name that the archive has, if it has one. */
+  async #signaturesFor(head: RequestHead, store: ObjectStore): Promise<Reply> {
+    const { read, publish: published } = this.#access.callerOf(head.headers);
+    const readsAll = read.text === everyName.text;
+    const names = readsAll ? [] : await this.#index.namesOf(decodeSignaturesPath(head.path) ?? '');
+    const isForThem = names.length === 0 || names.some((name) => read.allows(name) || published.allows(name));
+    if (!isForThem) throw signaturesNotFound();
+    return await readSignatures(head, store.signatures);
   }
 
   async #listing({ headers }: RequestHead): Promise<Reply> {

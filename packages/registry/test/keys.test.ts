@@ -1,10 +1,12 @@
-import { createHash } from 'node:crypto';
+import { createHash, createPrivateKey } from 'node:crypto';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 
+import { generateKeys, signWithKey } from '@svc/artifacts/store/trust/key-pair.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { isNamePattern, NamePatterns } from '../src/name-patterns.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
 import { ask, type RawResponse } from '../../kit/test/http/raw-client.ts';
@@ -70,6 +72,30 @@ describe('a key of the file', () => {
         `{"error":"artifact not found: ${way.includes('/') ? 'x@1.0.0' : 'x'}","message":"GET /v1/artifacts lists what there is."}`,
       ]);
     }
+  });
+
+  it('is shown the signatures of what it may read or publish; of the rest it is told that there are none', async () => {
+    write([
+      { id: 'ci-acme', sha256: hash('acme-key'), read: ['acme-*'], publish: ['acme-*', 'out'] },
+      { id: 'readers', sha256: hash('reader-key'), read: ['*'] },
+    ]);
+    kit = await RegistryKit.open({ keysFile: path });
+    const pair = generateKeys(null);
+    const seen: unknown[] = [];
+    for (const name of ['acme-echo', 'out', 'hidden']) {
+      const archive = await toolArchive(name);
+      const line = `/v1/signatures/${sha256Hex(archive)}`;
+      const bundle = await signWithKey([archive], sha256Hex(archive), createPrivateKey(pair.privatePem));
+      await kit.ask(`POST ${line}`, { body: Buffer.from(bundle) });
+      await kit.publish(`name=${name}&version=1.0.0&runtime=wasm`, archive);
+      const answers = [await as('acme-key', `GET ${line}`), await as('reader-key', `GET ${line}`)];
+      seen.push([name, ...answers.map(({ status }) => status)]);
+    }
+    expect(seen).toEqual([
+      ['acme-echo', 200, 200],
+      ['out', 200, 200],
+      ['hidden', 404, 200],
+    ]);
   });
 
   it('changes the states of what it is for; of anything else it is told nothing', async () => {
