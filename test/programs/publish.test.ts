@@ -285,6 +285,7 @@ describe('the registry that is named', () => {
     expect(end.stderr).toContain(`\nhint: ${hint}`);
     const byVariable = await svc(workspace, ['publish', 'style'], { env: { SVC_REGISTRY_URL: registry_ } });
     expect(byVariable.stderr).toContain(`error[E-REG-006]: SVC_REGISTRY_URL ${reason}, not `);
+    expect(end.stderr + byVariable.stderr).not.toContain('secret');
   });
 
   it('is the flag, then the variable, then the default of the configuration, with the token of its source [D1-CONF-03, D1-CONF-04]', async () => {

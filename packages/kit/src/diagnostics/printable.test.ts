@@ -15,6 +15,11 @@ describe('text from outside', () => {
     expect(shortened('abcd🙂e', 6)).toBe('abcd🙂…');
   });
 
+  it('is repeated without the user and the password of an address', () => {
+    expect(quoted('https://user:p@ss@example.com/a@b')).toBe('"https://…@example.com/a@b"');
+    expect(quoted(`https://${'x'.repeat(200)}@example.com`)).toBe('"https://…@example.com"');
+  });
+
   it('is repeated in quotes and cut at sixty characters, never through one', () => {
     expect(quoted('short')).toBe('"short"');
     expect(quoted('x'.repeat(60))).toBe(`"${'x'.repeat(60)}"`);

@@ -16,8 +16,9 @@ export function shortened(text: string, most: number): string {
   return `${text.slice(0, isSplit ? most - 1 : most)}…`;
 }
 
-/** A value as a message repeats it: in quotes, printable, cut at 60 characters. */
-export function quoted(text: string): string {
+/** A value as a message repeats it: in quotes, printable, cut at 60 characters, without the user and the password of an address. */
+export function quoted(value: string): string {
+  const text = value.replaceAll(/:\/\/[^/\s]*@/g, '://…@');
   const characters = Array.from(text.slice(0, longestEcho * 2));
   const isWhole = characters.length <= longestEcho && text.length <= longestEcho * 2;
   return `"${printable(characters.slice(0, longestEcho).join(''))}${isWhole ? '' : '…'}"`;

@@ -132,7 +132,7 @@ describe('the model of a task without a manifest', () => {
     ],
     [
       { flag: 'https://me:secret@far.example/m' },
-      'the address "https://me:secret@far.example/m" of --model must not hold a user or password',
+      'the address "https://…@far.example/m" of --model must not hold a user or password',
     ],
     [{ flag: 'http://localhost/%ff' }, '--model is "http://localhost/%ff", which names no model behind the address'],
     [
