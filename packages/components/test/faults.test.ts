@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Component } from '../src/component.ts';
 import type { ComponentHost } from '../src/component-host.ts';
+import { refusedFileFunction } from '../src/exchange.ts';
 import { componentProcesses } from '../../../test/support/component-processes.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
 import {
@@ -217,6 +218,16 @@ describe('the surroundings of a component', () => {
     const preopens = [{ guestPath: '/', hostPath: join(workdir.path, 'missing'), writable: true }];
     const files = host.open(await fixtureComponent('files-tool'), { ...noGrants, preopens });
     expect((await faultOf(order(files, { op: 'echo' }))).kind).toBe('unavailable');
+    await files.close();
+  });
+
+  it('are told of a refused path, and no more of it than a path may be long', async () => {
+    const preopens = [{ guestPath: '/', hostPath: workdir.path, writable: false }];
+    const files = host.open(await fixtureComponent('files-tool'), { ...noGrants, preopens });
+    const told: unknown[] = [];
+    const refused = { [refusedFileFunction]: (path: string, code: unknown) => told.push([path.length, code]) };
+    await order(files, { op: 'read', path: '/'.repeat(5_000_000) }, { host: refused });
+    expect(told).toEqual([[4_096, 'not-permitted']]);
     await files.close();
   });
 });

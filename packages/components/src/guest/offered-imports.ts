@@ -45,12 +45,14 @@ export function offeredImports(mailbox: Mailbox, { directories, env, seed, outpu
 
 /** A component may ask as often as it likes: what it is refused beyond this is not told. */
 const mostRefusalsTold = 256;
+/** Of characters, as long as any path that leads somewhere. A component may ask for one as long as its memory. */
+const longestPathTold = 4_096;
 
 function refusals(mailbox: Mailbox): (path: string, code: string) => void {
   let told = 0;
   return (path, code) => {
     told += 1;
-    if (told <= mostRefusalsTold) mailbox.post(refusedFileFunction, [path, code]);
+    if (told <= mostRefusalsTold) mailbox.post(refusedFileFunction, [path.slice(0, longestPathTold), code]);
   };
 }
 
