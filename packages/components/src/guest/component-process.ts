@@ -13,7 +13,7 @@ import { ImportPlayer } from './imports/played-imports.ts';
 import { ImportRecorder } from './imports/recorded-imports.ts';
 import { type Imports, offeredImports } from './offered-imports.ts';
 import { OutputTail } from './streams.ts';
-import { limitMemory } from './retained.ts';
+import { beginHandingOver, limitMemory } from './retained.ts';
 import { camelCase, valueSize, ValueTooLarge } from './runtime-imports.ts';
 
 type Call = Extract<HostMessage, { readonly kind: 'call' }>;
@@ -146,6 +146,7 @@ function run(call: Call, { instance, output, log }: Served): GuestMessage {
     const message = `it does not export ${call.interface}#${call.function}`;
     return { kind: 'trapped', fault: 'unavailable', message };
   }
+  beginHandingOver();
   try {
     const value = valueOf(() => callee(...call.args));
     valueSize(value);

@@ -4,6 +4,7 @@ import { Script } from 'node:vm';
 
 import type { LoadMessage } from '../exchange.ts';
 import type { Imports } from './offered-imports.ts';
+import { lifting } from './lifting.ts';
 import { bytesInUse, countMemory } from './retained.ts';
 import type { CoreModule } from '../compiler/transpiled-component.ts';
 import { allowExtendedConst } from '../core-module.ts';
@@ -44,7 +45,7 @@ export function linkInstance(load: LinkOptions, imports: Imports): LinkedInstanc
     filename: 'component-glue.js',
     ...(load.codeCache === null ? {} : { cachedData: Buffer.from(load.codeCache) }),
   });
-  const link = script.runInThisContext() as Link;
+  const link = (script.runInThisContext() as (counting: typeof lifting) => Link)(lifting);
   const modules = new Map(load.modules.map((entry) => [entry.name, entry]));
   const made = new Set<LinkedModule>();
   let instances = 0;

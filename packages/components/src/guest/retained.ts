@@ -36,6 +36,22 @@ export function bytesInUse(): number {
   return bytes;
 }
 
+let handedOverBytes = 0;
+
+/**
+ * Counts what a component hands over with one call, before it is copied out of its memory: at most as much as its memory may be. A list may
+ * name the same range again and again.
+ */
+export function countHandedOver(bytes: number): void {
+  handedOverBytes += bytes;
+  if (limit !== null && handedOverBytes > limit.maxBytes + allowanceBytes) limit.onSpent();
+}
+
+/** From here on the next call counts: what the last one handed over has arrived. */
+export function beginHandingOver(): void {
+  handedOverBytes = 0;
+}
+
 /** A share of what is kept. Its holder declares a size before the share grows to it. */
 export class Retained {
   #bytes = 0;

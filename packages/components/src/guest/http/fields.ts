@@ -58,7 +58,7 @@ export class Fields extends HostObject {
   set(name: string, values: readonly Uint8Array[]): void {
     this.#check(name, values);
     this.#remove(name);
-    for (const value of values) this.#keep(name, Uint8Array.from(value));
+    for (const value of values) this.#keep(name, value);
   }
 
   delete(name: string): void {
@@ -68,9 +68,10 @@ export class Fields extends HostObject {
 
   append(name: string, value: Uint8Array): void {
     this.#check(name, [value]);
-    this.#keep(name, Uint8Array.from(value));
+    this.#keep(name, value);
   }
 
+  /** The bytes are a copy already: nobody else has them. */
   #keep(name: string, value: Uint8Array): void {
     this.#bytes += entryBytes(name, value);
     this.holds(this.#bytes);
