@@ -92,6 +92,32 @@ describe('a redactor knows what encoders make of a secret:', () => {
     expect((await redactor).redact(`<${spelled}> and ${spelled}`)).toBe('<[secret]> and [secret]');
   });
 
+  describe.each([1, 2, 3, 4, 5])('%i levels of JSON, each', (levels) => {
+    const secret = 'pa"ss\\w\nörd😀/';
+    const ascii = (json: string): string =>
+      json.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+    it.each<readonly [string, (text: string) => string]>([
+      ['as it is', (text) => JSON.stringify(text)],
+      ['in ASCII', (text) => ascii(JSON.stringify(text))],
+      ['with escaped slashes', (text) => JSON.stringify(text).replaceAll('/', '\\/')],
+      ['with numbers for its quotes', (text) => `"${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '\\u0022')}"`],
+      ['and in ASCII at the last only', (text) => JSON.stringify(text)],
+    ])('%s', async (style, encode) => {
+      const nested = (inner: string): string =>
+        Array.from({ length: levels }).reduce<string>((text) => encode(`<${text}>`), inner);
+      const last = (text: string): string => (style.endsWith('only') ? ascii(text) : text);
+      expect((await learned(secret)).redact(last(nested(secret)))).toBe(last(nested('[secret]')));
+    });
+  });
+
+  it('JSON in a URL', async () => {
+    const query = `?q=${encodeURIComponent(JSON.stringify({ key: value }))}`;
+    expect((await redactor).redact(query)).toBe(
+      `?q=${encodeURIComponent('{"key":"')}[secret]${encodeURIComponent('"}')}`,
+    );
+  });
+
   it('and leaves what only begins or ends alike', async () => {
     expect((await learned('ab/cdef')).redact('ab/cde ab%2cdef ab%2Fcdf b/cdef')).toBe(
       'ab/cde ab%2cdef ab%2Fcdf b/cdef',
@@ -101,6 +127,12 @@ describe('a redactor knows what encoders make of a secret:', () => {
   it('of one without a run of letters', async () => {
     expect((await learned('a/b c')).redact(String.raw`a/b c, a\/b c, a%2fb+c, a/b,c`)).toBe(
       '[secret], [secret], [secret], a/b,c',
+    );
+  });
+
+  it('of one that repeats what encoders write in other ways', async () => {
+    expect((await learned('a  b""//')).redact(String.raw`a++b%22%22%2F%2F a  b\"\"\/\/ a  b""\/\/`)).toBe(
+      '[secret] [secret] [secret]',
     );
   });
 

@@ -29,8 +29,8 @@ export class Redactor {
   }
 
   /**
-   * From then on secrets are also replaced as JSON, JSON within JSON, a URL and a URL within a URL spell them, and parts of them where a text was cut;
-   * those registered later, too. Whatever keeps texts of others waits for it.
+   * From then on secrets are also replaced as JSON spells them, up to five times over, and as a URL does, of JSON or within a URL too; and parts of
+   * them where a text was cut. Those registered later as well. Whatever keeps texts of others waits for it.
    */
   async learnSpellings(): Promise<void> {
     if (this.#spelled !== null) return;

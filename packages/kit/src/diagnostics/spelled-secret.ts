@@ -1,12 +1,16 @@
 /** Finds a secret in text, however JSON and URLs spell its characters, also where a text was cut within it. */
 
-/** The ways in which a piece of the secret is written: a run of characters that are always written alike, or one other character. */
+/** The ways in which a piece of the secret is written: a run of characters that are always written alike, or of one other. */
 type Piece = readonly string[];
 
 /** What `svc` puts where it cuts a text, and what may stand between that and what is left. */
 const cutMark = '…';
-const aroundCut = ['', '\n', '\\n', '\\\\n'];
-const longestAround = 3;
+const aroundCut = ['', '\n', ...[1, 2, 4, 8, 16].map((slashes) => `${'\\'.repeat(slashes)}n`)];
+const longestAround = 17;
+
+/** So often a text of JSON may stand in a text of JSON: the record of a log of a message with arguments that hold a file. */
+const deepestJson = 5;
+const unplain = /[^A-Za-z0-9._-]+/gu;
 
 /** Of a secret that was cut: what is shorter could be the beginning of anything. */
 const shortestPart = 4;
@@ -20,8 +24,8 @@ export interface Span {
 }
 
 /**
- * One secret of at least four characters. Each of its characters may be as it is, escaped as JSON or JSON in JSON do, or as a URL or a URL in a
- * URL does, whatever stands for the others: an encoder decides of each alone.
+ * One secret of at least four characters. Each of its characters may be as it is, escaped as JSON does, up to five times over, or as a URL or a
+ * URL in a URL does, whatever stands for the others: an encoder decides of each alone.
  */
 export class SpelledSecret {
   readonly value: string;
@@ -34,11 +38,11 @@ export class SpelledSecret {
 
   constructor(value: string) {
     this.value = value;
-    this.#runs = value.match(/[A-Za-z0-9._-]+|[^]/gu) ?? [];
+    this.#runs = runsOf(value);
     this.#anchor = anchorOf(this.#runs);
     const characters = Array.from(value);
-    this.#begins = new Finder(characters.slice(0, shortestPart));
-    this.#ends = new Finder(characters.slice(-shortestPart));
+    this.#begins = new Finder(characters.slice(0, shortestPart).join(''));
+    this.#ends = new Finder(characters.slice(-shortestPart).join(''));
   }
 
   /** Made when a text first needs it: most secrets are in none. */
@@ -162,12 +166,12 @@ function anchorOf(runs: readonly string[]): string {
 
 /** Finds a few characters in all their spellings. Made ready when it is first asked. */
 class Finder {
-  readonly #characters: readonly string[];
+  readonly #characters: string;
   #pieces: readonly Piece[] | null = null;
   /** Text where there is one spelling only. */
   #wanted: string | RegExp | null = null;
 
-  constructor(characters: readonly string[]) {
+  constructor(characters: string) {
     this.#characters = characters;
   }
 
@@ -185,16 +189,15 @@ class Finder {
 
   /** Where they end that begin at `start`. */
   endsAt(text: string, start: number): readonly number[] {
-    this.#pieces ??= this.#characters.map(spellingsOf);
+    this.#pieces ??= runsOf(this.#characters).map(spellingsOf);
     return forwards(text, start, this.#pieces).places;
   }
 }
 
-/** Text for characters of one spelling, or an expression for the first two: of more, it would take milliseconds to compile. */
-function wantedOf(characters: readonly string[]): string | RegExp {
-  const text = characters.join('');
+/** Text for characters of one spelling, or an expression for the first two runs: of more, it would take milliseconds to compile. */
+function wantedOf(text: string): string | RegExp {
   if (isPlain(text)) return text;
-  const pieces = characters.slice(0, 2).map(spellingsOf);
+  const pieces = runsOf(text).slice(0, 2).map(spellingsOf);
   return new RegExp(pieces.map((piece) => `(?:${piece.map(escaped).join('|')})`).join(''), 'g');
 }
 
@@ -244,6 +247,11 @@ function follow(
   return { places, isCut };
 }
 
+/** What is always written alike, and any other character as often as it is repeated: an encoder writes it the same way each time. */
+function runsOf(text: string): readonly string[] {
+  return text.match(/[A-Za-z0-9._-]+|([^])\1*/gu) ?? [];
+}
+
 /** Characters that every encoder leaves as they are. */
 function isPlain(text: string): boolean {
   return /^[A-Za-z0-9._-]+$/.test(text);
@@ -252,15 +260,18 @@ function isPlain(text: string): boolean {
 function spellingsOf(text: string): Piece {
   if (isPlain(text)) return [text];
   const codes = text.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'));
-  const json = [text, inJson(text), escapes('\\u', codes), escapes('\\u', codes.map(upper))];
-  const bytes = Array.from(Buffer.from(text), (byte) => byte.toString(16).padStart(2, '0'));
-  const url = [escapes('%', bytes), escapes('%', bytes.map(upper))];
-  const within = [...json.map(inJson), ...url.map((each) => each.replaceAll('%', '%25'))];
-  return [...new Set([...json, ...url, ...within, ...(others[text] ?? [])])];
+  const numbered = [escapes('\\u', codes), escapes('\\u', codes.map(upper))];
+  const once = [text, ...inJson(text), ...numbered];
+  // A form has a plus for a space.
+  const all = new Set([...once, text.replaceAll(' ', '+')]);
+  let level: readonly string[] = once;
+  for (let depth = 1; depth < deepestJson; depth += 1) {
+    level = [...new Set(level.flatMap(inJson))];
+    for (const spelling of level) all.add(spelling);
+  }
+  for (const url of once.flatMap(inUrl)) all.add(url).add(url.replaceAll('%', '%25'));
+  return [...all];
 }
-
-/** What some encoders write besides. */
-const others: Readonly<Record<string, readonly string[]>> = { ' ': ['+'], '/': ['\\/', '\\\\/', '\\\\\\/'] };
 
 function escapes(sign: string, codes: readonly string[]): string {
   return codes.map((code) => sign + code).join('');
@@ -270,8 +281,20 @@ function upper(text: string): string {
   return text.toUpperCase();
 }
 
-function inJson(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
+/** As JSON has it, with a slash as it is or escaped, and a quote by its sign or its number. */
+function inJson(text: string): readonly string[] {
+  const json = JSON.stringify(text).slice(1, -1);
+  return [json, json.replaceAll('/', '\\/'), json.replaceAll('\\"', '\\u0022')];
+}
+
+/** What is not plain by the numbers of its bytes, in small letters and in capitals. */
+function inUrl(text: string): readonly string[] {
+  const numbers = (piece: string): string => escapes('%', Array.from(Buffer.from(piece), hex));
+  return [text.replaceAll(unplain, numbers), text.replaceAll(unplain, (piece) => upper(numbers(piece)))];
+}
+
+function hex(byte: number): string {
+  return byte.toString(16).padStart(2, '0');
 }
 
 function escaped(text: string): string {
