@@ -352,6 +352,23 @@ describe('a project under a rule', () => {
     for (const command of ['run', 'install', 'verify']) expect(await codes(command), command).toEqual([1, 'E-REG-013']);
   });
 
+  it('does not run a folder that the manifest puts in the place of what is signed', async () => {
+    trust(byAcme);
+    const listed = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    workspace.write('svc.yaml', listed.replace('runtime: skill }', 'runtime: skill, source: ./style }'));
+    const refused = await run('run');
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining('error[E-REG-011]: style@1.0.0 has no'),
+    ]);
+    trust(`{ names: ["style"], signed_by: { key: acme }, mode: warn }, ${byAcme}`);
+    const warned = await run('run');
+    expect([warned.code, warned.stderr]).toEqual([
+      0,
+      expect.stringContaining('warning[W-REG-006]: style@1.0.0 has no'),
+    ]);
+  });
+
   it('goes on with a warning where the rule only warns', async () => {
     await run('publish', 'style');
     trust('{ names: ["*"], signed_by: { key: acme }, mode: warn }');

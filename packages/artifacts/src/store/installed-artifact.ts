@@ -25,7 +25,7 @@ export interface FoundArtifact {
   readonly sha256: string;
   /** Where its component lies compiled; null when it has to be compiled. */
   readonly compiledDir: string | null;
-  /** What the trust policy says to it; absent for what comes with `svc`, or lies where a `source:` of the manifest says. */
+  /** What the trust policy says to it; absent for what comes with `svc`. */
   readonly admission?: Admission;
   /** The document of an OCI registry that it was fetched by just now (`LockedArtifact.from`). */
   readonly from?: string;

@@ -3,7 +3,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
-import type { ArtifactManifest } from '../manifest/schema.ts';
+import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import { ArchivedFiles } from './open-stored.ts';
 import { packArchive } from './archive-writer.ts';
 import { readArchive } from './archive.ts';
@@ -12,11 +12,22 @@ import { type ArtifactContent, checkRequiredFile, readArtifactManifest } from '.
 import type { FoundArtifact } from './installed-artifact.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
+import type { StorePlaces } from './locate.ts';
+import { admitSource } from './trust/admit-stored.ts';
 
-/** The artifact that `source:` of an entry names: a directory, read in place, or an archive (docs/manifest.md "Keys"). */
-export async function openSource(source: string, manifestDir: string): Promise<FoundArtifact> {
-  const path = resolve(manifestDir, source);
-  return (await isDirectory(path, source)) ? await fromDirectory(path) : await fromArchive(path);
+/** An entry that says where its artifact lies. */
+export type SourceEntry = Pick<ArtifactEntry, 'name' | 'version'> & { readonly source: string };
+
+/**
+ * The artifact that `source:` of an entry names: a directory, read in place, or an archive (docs/manifest.md "Keys"). Throws what the trust policy
+ * refuses it with (`admit`).
+ */
+export async function openSource({ source, ...ref }: SourceEntry, places: StorePlaces): Promise<FoundArtifact> {
+  const path = resolve(places.manifestDir, source);
+  const isFolder = await isDirectory(path, source);
+  const found = isFolder ? await fromDirectory(path) : await fromArchive(path);
+  const archive = { ref, sha256: found.sha256, chunks: () => found.archive(), path: isFolder ? null : path };
+  return { ...found, admission: await admitSource(archive, places) };
 }
 
 async function fromDirectory(path: string): Promise<FoundArtifact> {

@@ -117,9 +117,10 @@ async function installedFor(entry: ArtifactEntry, places: StorePlaces): Promise<
 }
 
 async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<FoundArtifact> {
-  if (entry.source !== undefined) {
+  const { name, version, source } = entry;
+  if (source !== undefined) {
     const { openSource } = await import('./open-source.ts');
-    return await openSource(entry.source, places.manifestDir);
+    return await openSource({ name, version, source }, places);
   }
   const location = await locate(entry, places);
   if (location.origin === 'bundled') return await openBundled(location);

@@ -130,7 +130,7 @@ export const artifactCodes = {
   'E-REG-011': {
     title: 'an artifact has no signature, and the trust policy wants one',
     explanation:
-      'A rule of trust.rules in ~/.svc/config.yaml is for this name, and neither beside the archive nor at its source is a signature. Publishers sign with svc publish --sign or svc sign. svc install asks the source again, for signatures that came after the archive.',
+      'A rule of trust.rules in ~/.svc/config.yaml is for this name, and neither beside the archive nor at its source is a signature. Publishers sign with svc publish --sign or svc sign. svc install asks the source again, for signatures that came after the archive. A folder that the manifest names as source: has none: run your own work under a rule with mode: warn for its name, before the other one.',
   },
   'E-REG-012': {
     title: 'the signature of an artifact does not hold',

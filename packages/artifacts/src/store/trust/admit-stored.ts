@@ -38,6 +38,27 @@ export async function admitStored(stored: StoredArchive, places: StorePlaces): P
   return admission;
 }
 
+/** What lies where `source:` of an entry says. */
+interface SourceArchive extends Omit<Candidate, 'signatures' | 'unsignedHint'> {
+  /** Of the archive; null for a folder, which nobody signs: its program is run in place, with whatever lies beside it. */
+  readonly path: string | null;
+}
+
+/** What the policy says to what a manifest takes from a path; throws what it refuses it with (`admit`). */
+export async function admitSource({ path, ...archive }: SourceArchive, places: StorePlaces): Promise<Admission> {
+  if (places.fetching?.inspectsOnly === true) return { kind: 'unchecked' };
+  const signatures = (): readonly string[] => (path === null ? [] : signaturesBeside(path));
+  const unsignedHint = path === null ? folderHint : archiveHint;
+  return await admit(
+    { ...archive, signatures, unsignedHint },
+    trustPlacesOf(places, () => lockOf(places)),
+  );
+}
+
+const ownWorkHint = 'if you work on it yourself, put a rule with mode: warn for its name before that one';
+const folderHint = `the manifest takes it from a folder (source), which nobody can sign: ${ownWorkHint}; else name an archive that is signed, or none`;
+const archiveHint = `the manifest takes it from an archive (source) without a signature beside it: svc sign signs it; ${ownWorkHint}`;
+
 /** What a signature that came later may mend. */
 const renewable: ReadonlySet<string> = new Set(['E-REG-009', 'E-REG-011', 'E-REG-012']);
 

@@ -27,6 +27,8 @@ export interface Candidate {
   readonly chunks: () => Chunks;
   /** Bundles that may sign it; asked for at most once, and only where a rule is for it and no earlier pass suffices. */
   readonly signatures: () => readonly string[] | Promise<readonly string[]>;
+  /** What to do where it has none; absent for what came from a source that may be asked again. */
+  readonly unsignedHint?: string;
 }
 
 export interface TrustPlaces {
@@ -94,10 +96,12 @@ function recordedSigner(lock: readonly LockedArtifact[], { name, version }: Arti
   return (known.find((locked) => locked.version === version) ?? known[0])?.signedBy ?? null;
 }
 
-function unsigned({ ref }: Candidate, rule: TrustRule): Diagnostic {
+const publisherHint =
+  'svc install asks its source for signatures that came later; else ask whoever publishes it to sign it';
+
+function unsigned({ ref, unsignedHint = publisherHint }: Candidate, rule: TrustRule): Diagnostic {
   const message = `${spell(ref)} has no signature, and ${named(rule)} wants one of ${renderWanted(rule)}`;
-  const hint = 'svc install asks its source for signatures that came later; else ask whoever publishes it to sign it';
-  return fault('E-REG-011', message, { rule, hint });
+  return fault('E-REG-011', message, { rule, hint: unsignedHint });
 }
 
 const mostReasons = 3;

@@ -10,6 +10,9 @@ import { lockFaults } from '../lock-faults.ts';
 import type { LockedArtifact } from '../lockfile.ts';
 import { openStored } from '../open-stored.ts';
 import { readVariant, type StoredArchive } from '../store-layout.ts';
+import { type SourceEntry, openSource } from '../open-source.ts';
+import { loadTrustPolicy, ruleFor } from '../../manifest/trust-policy.ts';
+import type { Admission } from './admit.ts';
 import { admitStored } from './admit-stored.ts';
 import { dropPass } from './passes.ts';
 import type { Signer } from './signer.ts';
@@ -23,7 +26,7 @@ export interface VerifiedArchive {
   readonly sha256: string | null;
   /**
    * `signed`: as a rule of the policy wants it. `unchecked`: no rule is for it, so that only its hash was looked at. `bundled` comes with `svc`, and only its
-   * hash was looked at. `source` lies where the manifest says, and is held to nothing. `refused` and `warned` are what the policy says, `damaged`,
+   * hash was looked at. `source` lies where the manifest says, and no rule is for it. `refused` and `warned` are what the policy says, `damaged`,
    * `changed` and `missing` what the bytes do. `absent` is not here either, and the capsule does not need it here: it is for another platform, or no longer
    * in the manifest.
    */
@@ -84,7 +87,7 @@ export async function verifyStores(places: StorePlaces): Promise<readonly Verifi
 
 async function verifyOne(locked: LockedArtifact, places: ProjectPlaces): Promise<VerifiedArchive> {
   const entry = places.entries.find(({ name, version }) => name === locked.name && version === locked.version);
-  if (entry?.source !== undefined) return { ...blank(locked), origin: 'source', state: 'source' };
+  if (entry?.source !== undefined) return await verifySource(locked, { ...locked, source: entry.source }, places);
   for (const place of localPlaces(places)) {
     const stored = readVariant(place.root, locked, locked.platform);
     if (stored === null) continue;
@@ -96,6 +99,15 @@ async function verifyOne(locked: LockedArtifact, places: ProjectPlaces): Promise
     hint: 'svc install brings it',
   });
   return { ...blank(locked), state: 'missing', problem };
+}
+
+/** Where no rule is for it, it is not looked at: whoever works on it changes it all the time. */
+async function verifySource(locked: LockedArtifact, entry: SourceEntry, places: StorePlaces): Promise<VerifiedArchive> {
+  const found = { ...blank(locked), origin: 'source', state: 'source' } as const;
+  const policy = loadTrustPolicy(places.userHome);
+  if (policy === null || ruleFor(policy, locked.name) === null) return found;
+  const said = await saidBy(async () => (await openSource(entry, places)).admission);
+  return { ...found, ...said };
 }
 
 async function verifyStored(stored: StoredArchive, place: LocalPlace, places: StorePlaces): Promise<VerifiedArchive> {
@@ -113,15 +125,14 @@ async function verifyStored(stored: StoredArchive, place: LocalPlace, places: St
   }
   if (place.origin === 'bundled') return { ...found, state: 'bundled' };
   dropPass({ userHome: places.userHome, sha256: stored.sha256 });
-  return { ...found, ...(await admission(stored, places)) };
+  return { ...found, ...(await saidBy(async () => await admitStored(stored, places))) };
 }
 
-async function admission(
-  stored: StoredArchive,
-  places: StorePlaces,
+async function saidBy(
+  ask: () => Promise<Admission | undefined>,
 ): Promise<Pick<VerifiedArchive, 'state' | 'signer' | 'problem'>> {
   try {
-    const said = await admitStored(stored, places);
+    const said = (await ask()) ?? { kind: 'unchecked' };
     if (said.kind === 'signed') return { state: 'signed', signer: said.signer, problem: null };
     return { state: said.kind, signer: null, problem: said.kind === 'warned' ? said.warning : null };
   } catch (error) {
