@@ -1,3 +1,4 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -6,12 +7,17 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
+  rmdirSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { describe, expect, it, type TestContext } from 'vitest';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
+
+import { processStart } from '@svc/kit/process-stat.ts';
 
 import { ownGroupDirectory, ownGroupFacts } from '../src/own-facts.ts';
 import { needs } from './native/support/needs.ts';
@@ -200,5 +206,26 @@ describe('the groups of a session', () => {
     await session.close();
     expect(groups.filter((group) => existsSync(group))).toEqual([]);
     await expect.poll(() => isGone(out.trim()) || isZombie(out.trim())).toBe(true);
+  });
+
+  it('begin with the removal of empty ones whose process was killed, and of no others', async (context) => {
+    const [killed, living] = ['killed', 'living'].map(() => spawn('sleep', ['1000']));
+    onTestFinished(() => void living?.kill('SIGKILL'));
+    const directory = ownGroupDirectory(ownGroupFacts(), 'pids') ?? tmpdir();
+    const nameOf = (pid: number | undefined, namespace = readlinkSync('/proc/self/ns/pid')): string =>
+      join(directory, `svc-launches-${/\d+/.exec(namespace)?.[0]}-${pid}-${processStart(pid ?? 0)}-a1B2c3`);
+    const abandoned = nameOf(killed?.pid);
+    const kept = [nameOf(living?.pid), nameOf(killed?.pid, 'pid:[1]'), join(directory, 'svc-launches-a1B2c3')];
+    killed?.kill('SIGKILL');
+    await once(killed as ChildProcess, 'exit');
+    const session = await open(context, { ceiling: 'scoped', limits: { session_processes: 50 } });
+    context.skip(session.heldBy('processes', 'session') !== 'cgroup-v1', 'needs control groups of version 1');
+    for (const group of [abandoned, ...kept]) mkdirSync(group);
+    try {
+      await (await open(context, { ceiling: 'scoped', limits: { session_processes: 50 } })).bash('true');
+      expect([abandoned, ...kept].map((group) => existsSync(group))).toEqual([false, true, true, true]);
+    } finally {
+      for (const group of [abandoned, ...kept]) if (existsSync(group)) rmdirSync(group);
+    }
   });
 });

@@ -18,6 +18,7 @@ import { type OwnGroupFacts, ownGroupDirectory } from '../own-facts.ts';
 import { setTimeout } from 'node:timers/promises';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { killOne } from '../child-group.ts';
+import { groupPrefix, removeAbandoned } from './abandoned-groups.ts';
 
 /** A control group for launches; its limits hold for all processes in it together. */
 export interface ControlGroup {
@@ -143,7 +144,8 @@ class GroupPlace implements GroupMaker {
   enter(controllers: readonly string[]): boolean {
     const before = wordsOf(this.#file('cgroup.subtree_control'));
     if (!this.isOwn()) return false;
-    if (!this.#isRoot()) this.#refuge = mkdtempSync(this.#file('svc-runtime-'));
+    removeAbandoned(this.#directory);
+    if (!this.#isRoot()) this.#refuge = mkdtempSync(this.#file(groupPrefix('runtime')));
     try {
       if (this.#refuge !== null) this.#moveAll(this.#directory, this.#refuge);
       this.#handedDown = controllers.filter((each) => !before.includes(each));
@@ -158,7 +160,7 @@ class GroupPlace implements GroupMaker {
   make(limits: GroupLimits): ControlGroup | null {
     let group = '';
     const isMade = isDone(() => {
-      group = mkdtempSync(this.#file('svc-launches-'));
+      group = mkdtempSync(this.#file(groupPrefix('launches')));
       for (const [name, value] of Object.entries(limits)) writeGroupFile(join(group, name), value);
     });
     // Below a group of threads it would be something else, which nothing can be in.
@@ -287,7 +289,13 @@ function lookForGroupsV1(facts: OwnGroupFacts, controllers: readonly string[]): 
 
 /** Nothing is arranged for it, so nothing is to be given back. */
 function makerIn(directories: ReadonlyMap<string, string>): GroupMaker {
-  return { make: (limits) => makeGroup(directories, limits), leave: () => {} };
+  return {
+    make: (limits) => {
+      for (const directory of new Set(directories.values())) removeAbandoned(directory);
+      return makeGroup(directories, limits);
+    },
+    leave: () => {},
+  };
 }
 
 function makeGroup(directories: ReadonlyMap<string, string>, limits: GroupLimits): ReturnType<GroupMaker['make']> {
@@ -295,7 +303,7 @@ function makeGroup(directories: ReadonlyMap<string, string>, limits: GroupLimits
   const fileOf = (name: string): string => join(groups.get(name.split('.')[0] ?? '') ?? '', name);
   const isMade = isDone(() => {
     for (const [controller, directory] of directories) {
-      groups.set(controller, mkdtempSync(join(directory, 'svc-launches-')));
+      groups.set(controller, mkdtempSync(join(directory, groupPrefix('launches'))));
     }
     for (const [name, value] of Object.entries(limits)) {
       if (!mayBeLeftOut(fileOf(name))) writeGroupFile(fileOf(name), value);

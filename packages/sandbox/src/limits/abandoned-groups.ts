@@ -1,0 +1,44 @@
+/** Names control groups after the process that makes them, and removes those that a process left behind when it was killed. */
+
+import { readdirSync, readFileSync, readlinkSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { processStat } from '@svc/kit/process-stat.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+
+const ownedName = /^svc-(?:launches|runtime)-(\d+)-(\d+)-(\d+)-\w{6}$/;
+const mostRemoved = 256;
+
+/** What the name of a group of this process begins with: a number alone may be that of another process by now, or in another namespace. */
+export function groupPrefix(kind: 'launches' | 'runtime'): string {
+  const { namespace, pid } = self();
+  return `svc-${kind}-${namespace}-${pid}-${processStat('self')[startField] ?? '0'}-`;
+}
+
+/** Removes groups of `svc` in a directory whose process is gone. The kernel keeps those in which something still is. */
+export function removeAbandoned(directory: string): void {
+  const own = self().namespace;
+  if (own === unknown) return;
+  const abandoned = unlessRefused(() => readdirSync(directory), []).filter((name) => {
+    const [, namespace, pid = '', start = ''] = ownedName.exec(name) ?? [];
+    return namespace === own && !isRunning(pid, start);
+  });
+  for (const name of abandoned.slice(0, mostRemoved)) unlessRefused(() => rmdirSync(join(directory, name)), undefined);
+}
+
+const startField = 19;
+const unknown = '0';
+
+/** One that has ended and that nobody has waited for yet is in no group any more. */
+function isRunning(pid: string, start: string): boolean {
+  const stat = processStat(pid);
+  return stat[startField] === start && stat[0] !== 'Z' && stat[0] !== 'X';
+}
+
+/** Where `/proc` is that of another namespace, it numbers processes in another way: nobody's groups are known there. */
+function self(): { readonly namespace: string; readonly pid: string } {
+  const status = unlessRefused(() => readFileSync('/proc/self/status', 'latin1'), '');
+  const pid = /^NSpid:\t(\d+)$/m.exec(status)?.[1];
+  const namespace = /\d+/.exec(unlessRefused(() => readlinkSync('/proc/self/ns/pid'), ''))?.[0];
+  return pid === undefined || namespace === undefined ? { namespace: unknown, pid: unknown } : { namespace, pid };
+}
