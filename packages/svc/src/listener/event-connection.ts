@@ -28,6 +28,8 @@ const longestFileWaitMs = 60_000;
 export interface EventConnectionOptions {
   /** `message/stream` closes once a live final status is written; `stream/watch` does not. */
   readonly closesOnFinal: boolean;
+  /** Which frames its reader may see; all when absent. A reader of some is given no replay. */
+  readonly sees?: (frame: SentFrame) => boolean;
   /** Of the response, beside those of every stream. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -49,6 +51,7 @@ export interface OpenConnections {
 export class EventConnection implements FrameSink {
   readonly #socket: Socket;
   readonly #closesOnFinal: boolean;
+  readonly #sees: EventConnectionOptions['sees'];
   readonly #others: OpenConnections;
   /** Live frames that wait for the reader; null while it keeps up. */
   #missed: FrameRing<SentFrame> | null = null;
@@ -62,11 +65,16 @@ export class EventConnection implements FrameSink {
   #onStall: (() => void) | null = null;
 
   /** The response is first in line on its connection, so its socket is there. */
-  constructor(response: ServerResponse, { closesOnFinal, headers }: EventConnectionOptions, others: OpenConnections) {
+  constructor(
+    response: ServerResponse,
+    { closesOnFinal, sees, headers }: EventConnectionOptions,
+    others: OpenConnections,
+  ) {
     const { socket } = response;
     if (socket === null) throw new Error('an event stream starts on a response whose turn it is');
     this.#socket = socket;
     this.#closesOnFinal = closesOnFinal;
+    this.#sees = sees;
     this.#others = others;
     response.useChunkedEncodingByDefault = false;
     response.writeHead(200, {
@@ -97,8 +105,13 @@ export class EventConnection implements FrameSink {
     if (this.#open) this.#send({ frames, thenCloses: false });
   }
 
-  deliver({ frames, bytes }: FrameBatch): void {
+  deliver(batch: FrameBatch): void {
     if (!this.#open) return;
+    const seen = this.#sees === undefined ? batch : seenOf(batch, this.#sees);
+    if (seen !== null) this.#deliver(seen);
+  }
+
+  #deliver({ frames, bytes }: FrameBatch): void {
     if (this.#missed !== null) {
       for (const frame of frames) this.#missed.push(frame);
     } else if (bytes === null || (this.#closesOnFinal && frames.some((frame) => frame.final))) {
@@ -226,6 +239,13 @@ export class EventConnection implements FrameSink {
     this.#isToldGone = true;
     this.#others.leave(this);
   }
+}
+
+/** What is left of a batch for who sees some frames alone; null for nothing. */
+function seenOf(batch: FrameBatch, sees: (frame: SentFrame) => boolean): FrameBatch | null {
+  const frames = batch.frames.filter(sees);
+  if (frames.length === batch.frames.length) return batch;
+  return frames.length === 0 ? null : { frames, bytes: null };
 }
 
 interface Backlog {

@@ -8,13 +8,15 @@ import type { AgentCard } from '@svc/protocol/agent-card.ts';
 import { type ConnectionFrame, parseLastEventId } from '@svc/protocol/frames.ts';
 import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { eventsHeader, eventsVersion, methodsBeyond } from '@svc/protocol/asked-events.ts';
+import type { SentFrame } from '../session/frame-batches.ts';
 import type { LiveEvents } from '../session/live-events.ts';
 import type { Session } from '../session/session.ts';
 import { isTerminal } from '../session/task.ts';
 import type { Submission } from '../session/task-board.ts';
 import type { Callers } from './callers.ts';
-import type { Principal } from './doors/principal.ts';
+import { isOwn, type Principal } from './doors/principal.ts';
 import { EventConnection, type EventConnectionOptions, type OpenConnections } from './event-connection.ts';
+import { may } from './scopes.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 
 /** The session whose streams they are, and what its connections begin with. */
@@ -88,11 +90,19 @@ export class EventStreams implements OpenConnections {
     );
   }
 
-  /** `message/stream`: the replay when one was asked for, the task, then everything live until a final status. `hand` submits the task, and may throw a fault. */
+  /**
+   * `message/stream`: the replay when one was asked for, the task, then everything live until a final status. `hand` submits the task, and may throw
+   * a fault. Without the scope `read` there is no replay, and what is live is that of the client's own tasks (docs/doors.md "Tokens").
+   */
   submit(hand: () => Submission, { lastEventId, principal }: StreamRequest): StreamReply {
-    return this.#stream({ closesOnFinal: true, principal }, (connection) => {
-      const { events } = this.#session;
-      const replayed = parseLastEventId(lastEventId);
+    const { events, board } = this.#session;
+    const isOfOwn = ({ taskId }: SentFrame): boolean => {
+      const task = taskId === null ? undefined : board.find(taskId);
+      return task !== undefined && isOwn(principal, task);
+    };
+    const seesAll = may(principal, 'read');
+    return this.#stream({ closesOnFinal: true, principal, ...(seesAll ? {} : { sees: isOfOwn }) }, (connection) => {
+      const replayed = seesAll ? parseLastEventId(lastEventId) : undefined;
       if (replayed !== undefined) connection.replay(events.replayFrom(replayed));
       // A stream that has ended would close the connection before its client is told what became of the task.
       if (!events.isOver) events.subscribe(connection);
@@ -104,10 +114,7 @@ export class EventStreams implements OpenConnections {
 
   /** `open` replays and subscribes in one turn of the event loop, so that no frame is lost or written twice between the two. */
   #stream(
-    {
-      principal,
-      ...options
-    }: Pick<EventConnectionOptions, 'closesOnFinal' | 'headers'> & Pick<StreamRequest, 'principal'>,
+    { principal, ...options }: EventConnectionOptions & Pick<StreamRequest, 'principal'>,
     open: (connection: EventConnection) => void,
   ): StreamReply {
     return {

@@ -1,6 +1,7 @@
 /** Joins the frames of one turn of the event loop, and hands them to readers together. */
 
 import type { EventId } from '@svc/protocol/frames.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import { OncePerTurn } from './once-per-turn.ts';
 import { longestHeld } from './replay-buffer.ts';
 
@@ -8,6 +9,8 @@ import { longestHeld } from './replay-buffer.ts';
 export interface SentFrame {
   /** Null of a frame that is written without one. */
   readonly id: EventId | null;
+  /** The task that it tells of; null of a frame that is for readers of all tasks alone. */
+  readonly taskId: TaskId | null;
   /** A status that ends a task. */
   readonly final: boolean;
   readonly isStored: boolean;

@@ -299,6 +299,7 @@ function startOf(text: string): string {
 /** A frame of no task's counter. It is short, so it stays in memory as long as a reader has yet to get it. */
 class UnnumberedFrame implements SentFrame {
   readonly id = null;
+  readonly taskId = null;
   readonly final = false;
   readonly isStored = false;
   readonly storedLength = 0;

@@ -1,6 +1,7 @@
 /** Holds the latest frames for readers that come late. */
 
 import { type EventId, encodeNumberedFrame, type NumberedFrame } from '@svc/protocol/frames.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import type { FrameStore, StoredBytes } from './frame-store.ts';
 
 export interface Replay {
@@ -77,6 +78,7 @@ export const longestHeld: number = 64 * 1024;
 /** A frame as it is written, with its id. A long one is in a file, so that 512 of them take no memory. */
 export class WrittenFrame {
   readonly id: EventId;
+  readonly taskId: TaskId;
   /** A status that ends a task. */
   readonly final: boolean;
   /** The text; empty when it is in a file. */
@@ -88,6 +90,7 @@ export class WrittenFrame {
   /** Without a store every frame stays in memory. Throws the Diagnostic of a store that cannot take it. */
   constructor(id: EventId, frame: NumberedFrame, store: FrameStore | null = null) {
     this.id = id;
+    this.taskId = frame.taskId;
     this.final = frame.event === 'status' && frame.final;
     const text = encodeNumberedFrame(id, frame);
     this.#stored = store === null || text.length <= longestHeld ? null : store.keep(Buffer.from(text));
