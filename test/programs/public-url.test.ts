@@ -122,8 +122,13 @@ describe('a web page that has its own name lead to a listener on all addresses',
     expect(await asPage(port, '127.0.0.1')).toBe('200 ');
     expect(await asPage(port, 'localhost')).toBe('200 ');
     expect(await asPage(port, 'agents.example.com')).toBe('200 ');
-    const asked = [`GET /.well-known/agent-card.json HTTP/1.1\r\nHost: ${pageName}\r\nConnection: close\r\n\r\n`];
-    expect(parseResponse(await exchange({ port, bytes: asked })).status).toBe(200);
+    const read = async (headers: string): Promise<number> => {
+      const head = `GET /.well-known/agent-card.json HTTP/1.1\r\nHost: ${pageName}\r\n${headers}Connection: close\r\n\r\n`;
+      return parseResponse(await exchange({ port, bytes: [head] })).status;
+    };
+    // A page that reads from its own origin sends no `Origin`, and `fetch` of Node sends what a page sends too.
+    expect(await read('Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: cors\r\n')).toBe(403);
+    expect([await read(''), await read('Sec-Fetch-Mode: cors\r\n')]).toEqual([200, 200]);
   });
 
   it('is let in with the token of the listener, which only who has it can show', async () => {

@@ -72,10 +72,21 @@ function countHosts(rawHeaders: readonly string[]): number {
  * Whether a browser sent a request for a page of another origin. Such a page can reach every address of this machine; browsers say where
  * a request comes from in headers that no page can change. A page that this server gave, and an address that a person typed, pass.
  */
-export function isForeignPage({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean {
+export function isForeignPage(headers: IncomingHttpHeaders): boolean {
+  const { origin, host, 'sec-fetch-site': site } = headers;
   if (origin !== undefined && !isOwnOrigin(origin, host)) return true;
   // Browsers send no Origin with most GETs. A page of another port of this machine is `same-site`.
-  return site !== undefined && site !== 'none' && site !== 'same-origin';
+  if (site !== undefined) return site !== 'none' && site !== 'same-origin';
+  return origin === undefined && isPage(headers);
+}
+
+/** Whether a browser sent a request, for whichever page: it has an `Origin`, or a header of those that no page can set. */
+export function isPage(headers: IncomingHttpHeaders): boolean {
+  if (headers.origin !== undefined) return true;
+  // `fetch` of Node sends one of these headers, always with this value, and no other.
+  const isOfBrowser = (name: string): boolean =>
+    name.startsWith('sec-fetch-') && (name !== 'sec-fetch-mode' || headers[name] !== 'cors');
+  return Object.keys(headers).some(isOfBrowser);
 }
 
 /** The server may stand behind something that speaks https for it. */

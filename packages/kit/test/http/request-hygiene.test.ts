@@ -218,6 +218,13 @@ describe('a web page of another origin', () => {
     'Sec-Fetch-Site: cross-site',
     'Sec-Fetch-Site: same-site',
     'Sec-Fetch-Site: anything',
+    'Sec-Fetch-Mode: navigate',
+    'Sec-Fetch-Mode: cors, cors',
+    'Sec-Fetch-Dest: document',
+    'Sec-Fetch-User: ?1',
+    'sec-fetch-storage-access: active',
+    'Sec-Fetch-Mode: cors\r\nSec-Fetch-Dest: empty',
+    'Sec-Fetch-Site: none\r\nSec-Fetch-Site: none',
   ])('is refused before anything is done: %s', async (line) => {
     const response = await asPage(line.replace('<port>', String(port)));
     expect([response.status, response.body]).toEqual([
@@ -233,7 +240,9 @@ describe('a web page of another origin', () => {
     'Sec-Fetch-Site: same-origin',
     'Origin: http://localhost:<port>',
     'Sec-Fetch-Mode: cors',
-  ])('is not one that a person typed, nor one of this server, nor a program: %s', async (line) => {
+    'Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: cors\r\nSec-Fetch-Dest: empty',
+    'Origin: http://localhost:<port>\r\nSec-Fetch-Dest: empty',
+  ])('is not one that a person typed, nor one of this server, nor a program of Node: %s', async (line) => {
     expect((await asPage(line.replace('<port>', String(port)))).status).toBe(204);
   });
 });

@@ -68,6 +68,8 @@ describe('the doors of a page', () => {
     expect(tried.ask({ ...own, origin: 'http://127.0.0.1:4711', 'sec-fetch-site': 'same-origin' })).toBeUndefined();
     expect(tried.ask({ host: 'LocalHost:4711', origin: 'http://localhost:4711' })).toBeUndefined();
     expect(tried.ask({ ...own, 'sec-fetch-site': 'none' })).toBeUndefined();
+    expect(tried.ask({ ...own, 'sec-fetch-mode': 'cors' })).toBeUndefined();
+    expect(tried.ask({ ...own, 'sec-fetch-dest': 'image' })).toBe('page_refused');
   });
 
   it.each(['cross-site', 'same-site', 'other', ''])('refuse what a browser says is of %j', (site) => {

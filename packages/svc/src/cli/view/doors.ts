@@ -4,7 +4,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { isLoopbackHost, singleHeader } from '@svc/kit/http/hygiene.ts';
+import { isForeignPage, isLoopbackHost, singleHeader } from '@svc/kit/http/hygiene.ts';
 import { busy, type HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
 
 /** Of requests with the token, and of those without it, of all connections together. A page asks for a body when a row of it is chosen. */
@@ -59,8 +59,7 @@ export class Doors {
       );
     }
     if (origin !== undefined && origin !== `http://${host.toLowerCase()}`) return foreign();
-    const site = singleHeader(headers['sec-fetch-site']);
-    if (site !== undefined && site !== 'same-origin' && site !== 'none') {
+    if (isForeignPage(headers)) {
       const isNavigation = singleHeader(headers['sec-fetch-mode']) === 'navigate';
       const isWindow = singleHeader(headers['sec-fetch-dest']) === 'document';
       if (method !== 'GET' || !isNavigation || !isWindow || !this.#isOpening(url)) return foreign();
