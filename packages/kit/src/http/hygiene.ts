@@ -23,9 +23,9 @@ export function hygieneRefusal(request: IncomingMessage): HttpRefusal | undefine
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
     return kitRefusal('unknown_http_version', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.');
   }
-  if (countHosts(request.rawHeaders) > 1) {
-    return kitRefusal('ambiguous_host', 'The request has more than one Host header.');
-  }
+  const hosts = countHosts(request.rawHeaders);
+  if (hosts > 1) return kitRefusal('ambiguous_host', 'The request has more than one Host header.');
+  if (hosts === 0 && httpVersion === '1.1') return kitRefusal('ambiguous_host', 'The request has no Host header.');
   const coding = request.headers['transfer-encoding'];
   if (coding !== undefined) {
     const refusal = codingRefusal(coding, request);
@@ -84,9 +84,10 @@ export function isForeignPage(headers: IncomingHttpHeaders): boolean {
 export function isPage(headers: IncomingHttpHeaders): boolean {
   if (headers.origin !== undefined) return true;
   // `fetch` of Node sends one of these headers, always with this value, and no other.
-  const isOfBrowser = (name: string): boolean =>
-    name.startsWith('sec-fetch-') && (name !== 'sec-fetch-mode' || headers[name] !== 'cors');
-  return Object.keys(headers).some(isOfBrowser);
+  for (const name of Object.keys(headers)) {
+    if (name.startsWith('sec-fetch-') && (name !== 'sec-fetch-mode' || headers[name] !== 'cors')) return true;
+  }
+  return false;
 }
 
 /** The server may stand behind something that speaks https for it. */

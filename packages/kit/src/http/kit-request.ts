@@ -44,7 +44,7 @@ export type KitRequestClass = typeof IncomingMessage & (new (socket: Socket) => 
 
 /** The class of such requests, for one server. Made when it is needed: a program without a server loads no HTTP of Node. */
 export function kitRequestClass(): KitRequestClass {
-  return class WholeRequest extends IncomingMessage implements KitRequest {
+  class WholeRequest extends IncomingMessage implements KitRequest {
     #whole: WholeBody | null = null;
     /** Most bodies come in one piece. */
     #body: Buffer | GatheredBytes = nothing;
@@ -127,6 +127,32 @@ export function kitRequestClass(): KitRequestClass {
       this.#whole = null;
       this.#body = nothing;
       take(body);
+    }
+  }
+  const Unasked = unaskedClass();
+  // Node makes one for each head that it has parsed.
+  const made = function (socket: Socket): IncomingMessage {
+    return socket.destroyed ? new Unasked(socket) : new WholeRequest(socket);
+  };
+  return made as unknown as KitRequestClass;
+}
+
+/**
+ * What was read behind the request that had its connection cut. Node parses all that it has read, up to 64 KiB of requests, and has no way to be
+ * stopped. It hands on no request that asks for another protocol, so this one says that it does; up to Node 24 nothing behind it is parsed then.
+ */
+function unaskedClass(): typeof IncomingMessage {
+  return class Unasked extends IncomingMessage {
+    get upgrade(): boolean {
+      return true;
+    }
+
+    set upgrade(_told: boolean) {
+      // The parser says that the client asks for none.
+    }
+
+    override push(): boolean {
+      return true;
     }
   };
 }

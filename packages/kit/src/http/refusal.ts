@@ -5,11 +5,11 @@ import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
 
 /**
  * What the kit itself refuses, and with which status. The parser of `node:http` refuses more before any of this is asked, with an
- * empty body: a request line, header or chunk it cannot read and a missing `Host` (400), a passed time limit (408),
+ * empty body: a request line, header or chunk it cannot read (400), a passed time limit (408),
  * chunk extensions (413) or headers (431) that are too large.
  */
 const statuses = {
-  /** Two `Host` headers; which of them a proxy in front believed cannot be known. */
+  /** Two `Host` headers, or none in HTTP/1.1; which of them a proxy in front believed cannot be known. */
   ambiguous_host: 400,
   /** `Transfer-Encoding` in HTTP/1.0 or beside `Content-Length`: two readings of where the body ends. */
   ambiguous_body: 400,

@@ -50,7 +50,7 @@ const mostWaiting = 100;
  * An HTTP/1.1 server that routes on the request target as sent and lets a handler act only on a sound request (ADR 0016). It sends no CORS permission and
  * takes no request of a foreign web page. On a loopback address it answers to loopback
  * names alone. A request that was sent behind another one has its handler once the answer to that one is written; a connection with more
- * than 100 such requests is cut. A client that ends its half of the connection is answered all the same. What bodies and answers of all connections hold has a limit: beyond it the answer is 503.
+ * than 100 such requests is cut, and nothing behind them is handed on. One on which a request was refused before it was known who asks closes. A client that ends its half of the connection is answered all the same. What bodies and answers of all connections hold has a limit: beyond it the answer is 503.
  * It takes half as many connections as the process may have files open.
  */
 export class HttpServer {
@@ -68,7 +68,7 @@ export class HttpServer {
   readonly #bodies = new ByteBudget(bodiesBytes);
   readonly #wholeBodyMs: number | null;
   readonly #answers: ByteBudget;
-  /** Connections on which a request was answered over its unread body: what follows there is not looked at. */
+  /** Connections that end with an answer that is written or being written: what follows there is not looked at. */
   readonly #ending = new Set<Socket>();
   /** The answer that ends with its connection: what is asked behind it can never be answered. */
   readonly #streams = new WeakMap<Socket, ServerResponse>();
@@ -100,6 +100,8 @@ export class HttpServer {
       requestTimeout: requestTimeoutMs,
       maxHeaderSize: maxHeaderBytes,
       insecureHTTPParser: false,
+      // Node would answer each request without one by itself, however many wait there.
+      requireHostHeader: false,
     });
     answerHalfClosed(this.#server);
     // Beyond it a connection is closed as soon as it is there. It is found out for the first one, since every start makes a server.
@@ -107,13 +109,9 @@ export class HttpServer {
       this.#server.maxConnections = options.mostConnections ?? mostConnections();
     });
     if (options.onConnection !== undefined) this.#server.on('connection', options.onConnection);
-    this.#server.on('request', (request, response) => this.#accept(request, response, false));
-    this.#server.on('checkContinue', (request, response) => this.#accept(request, response, true));
-    this.#server.on('checkExpectation', (request, response) => {
-      this.#watch(request, response);
-      response.sendDate = this.#sendDate;
-      this.#refuse(request, response, kitRefusal('expectation_failed', 'Only 100-continue can be expected.'));
-    });
+    this.#server.on('request', (request, response) => this.#accept(request, response, 'nothing'));
+    this.#server.on('checkContinue', (request, response) => this.#accept(request, response, 'continue'));
+    this.#server.on('checkExpectation', (request, response) => this.#accept(request, response, 'other'));
     this.#server.on('connect', refuseTunnel);
     this.#server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
       if (!this.#endsAfterAnswer(error, connection)) refuseMalformed(error, connection, this.#current.get(connection));
@@ -148,16 +146,20 @@ export class HttpServer {
     clearTimeout(cut);
   }
 
-  #accept(request: KitRequest, response: ServerResponse, expectsContinue: boolean): void {
-    if (this.#ending.size > 0 && this.#ending.has(request.socket)) return;
+  #accept(request: KitRequest, response: ServerResponse, expects: Expected): void {
+    if (this.#ending.size > 0 && this.#ending.has(request.socket)) {
+      this.#countWaiting(request.socket);
+      return;
+    }
     const stream = this.#streams.get(request.socket);
     if (stream !== undefined) {
       // Once the stream has begun the connection is dropped: a client that goes on asking would pile up requests.
       if (stream.headersSent) request.socket.destroy();
+      else this.#countWaiting(request.socket);
       return;
     }
     if (response.socket === null) {
-      this.#wait(request.socket, response, () => this.#accept(request, response, expectsContinue));
+      this.#wait(request.socket, response, () => this.#accept(request, response, expects));
       return;
     }
     this.#current.set(request.socket, response);
@@ -168,8 +170,9 @@ export class HttpServer {
     const path = mark === -1 ? target : target.slice(0, mark);
     const match = this.#routes.find(request.method ?? '', path);
     const query = mark === -1 ? '' : target.slice(mark + 1);
-    const exchange = { request, response, path, query, expectsContinue };
-    const unsound = this.#unsound(request);
+    const exchange = { request, response, path, query, expectsContinue: expects === 'continue' };
+    const unsound = this.#unsound(request, expects);
+    if (unsound !== undefined) this.#endWith(request.socket);
     // An answer must not show whether somebody was asked for it.
     const isRead = request.complete;
     const isOpen = match.kind === 'route' && match.route.open === true;
@@ -194,12 +197,7 @@ export class HttpServer {
 
   /** What a client has asked for and does not read must not hold files, connections and bodies. */
   #wait(connection: Socket, response: ServerResponse, serve: () => void): void {
-    const waiting = (this.#waiting.get(connection) ?? 0) + 1;
-    if (waiting > mostWaiting) {
-      connection.destroy();
-      return;
-    }
-    this.#waiting.set(connection, waiting);
+    if (!this.#countWaiting(connection)) return;
     response.once('socket', () => {
       this.#waiting.set(connection, (this.#waiting.get(connection) ?? 1) - 1);
       // The response is told of its socket before it is ready to be written.
@@ -207,6 +205,21 @@ export class HttpServer {
         if (!connection.destroyed) serve();
       });
     });
+  }
+
+  /** False where there are too many, and the connection is cut. */
+  #countWaiting(connection: Socket): boolean {
+    const waiting = (this.#waiting.get(connection) ?? 0) + 1;
+    this.#waiting.set(connection, waiting);
+    if (waiting > mostWaiting) connection.destroy();
+    return waiting <= mostWaiting;
+  }
+
+  /** The answer that comes now is the last one of the connection. */
+  #endWith(connection: Socket): void {
+    if (this.#ending.has(connection)) return;
+    this.#ending.add(connection);
+    connection.once('close', () => this.#ending.delete(connection));
   }
 
   /** Whether a whole request is being handled before what is malformed: what it does must not be answered as if it had not been done. */
@@ -232,7 +245,8 @@ export class HttpServer {
   }
 
   /** Why a request is refused whoever sends it. */
-  #unsound(request: IncomingMessage): HttpRefusal | undefined {
+  #unsound(request: IncomingMessage, expects: Expected): HttpRefusal | undefined {
+    if (expects === 'other') return kitRefusal('expectation_failed', 'Only 100-continue can be expected.');
     const unsound = hygieneRefusal(request);
     if (unsound !== undefined) return unsound;
     const unwanted = this.#options.admit?.(request);
@@ -252,6 +266,7 @@ export class HttpServer {
     if (!isAdmitted) {
       const { authorization } = request.headers;
       if (authorization !== undefined) this.#options.onWrongToken?.(authorization);
+      this.#endWith(request.socket);
       return kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': 'Bearer' });
     }
     if (match.kind === 'none') return kitRefusal('not_found', 'Nothing is served at this path.');
@@ -336,10 +351,11 @@ export class HttpServer {
     request.letGo();
     const reply = this.#mayHold(response, given) ? given : this.#renderRefusal(busy());
     const { socket } = request;
-    if (isRead || !announcesBody(request)) sendReply(response, reply, this.#closing ? this.#lastReply : this.#reply);
-    else {
-      this.#ending.add(socket);
-      socket.once('close', () => this.#ending.delete(socket));
+    if (isRead || !announcesBody(request)) {
+      const isLast = this.#closing || this.#ending.has(socket);
+      sendReply(response, reply, isLast ? this.#lastReply : this.#reply);
+    } else {
+      this.#endWith(socket);
       sendOverBody(response, reply, this.#lastReply);
     }
     // One that was refused as it began has thrown.
@@ -358,6 +374,9 @@ export class HttpServer {
     return true;
   }
 }
+
+/** What a request expects in its `Expect` header. */
+type Expected = 'nothing' | 'continue' | 'other';
 
 interface Exchange {
   readonly request: KitRequest;
