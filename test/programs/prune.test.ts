@@ -84,6 +84,34 @@ describe('svc prune', () => {
     },
   );
 
+  it.skipIf(process.getuid?.() !== 0)(
+    'and svc trace rm keep what is mounted in a session, and name the place (needs root, to mount something)',
+    async () => {
+      const workspace = capsule();
+      for (const session of ['a1', 'a2']) ended(workspace, session);
+      mkdirSync(at(workspace, 'victim'));
+      writeFileSync(at(workspace, 'victim/file'), 'x');
+      const places = ['a1', 'a2'].map((session) => at(workspace, `.svc/sessions/${sessionId(session)}/mounted`));
+      for (const place of places) {
+        mkdirSync(place);
+        execFileSync('mount', ['--bind', at(workspace, 'victim'), place]);
+      }
+      const removed = await svc(workspace, ['trace', 'rm', sessionId('a2')]);
+      const left = await svc(workspace, ['prune', '--keep', '0', '--older', '1h', '--yes']);
+      const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
+      for (const mount of mounts.filter((line) => line.includes(workspace.folder)))
+        execFileSync('umount', [mount.split(' ')[1] ?? '']);
+      expect([removed.code, left.code]).toEqual([1, 1]);
+      expect(removed.stderr).toMatch(
+        /: \S+\/\.svc\/sessions\/ses_0+a2\/mounted is left: something is mounted there, or uses it\n/,
+      );
+      expect(left.stderr).toMatch(
+        /is left: \.svc\/sessions\/\.svc-pruned-ses_0+a1\.\S+\/mounted: something is mounted there, or uses it\n/,
+      );
+      expect(readFileSync(at(workspace, 'victim/file'), 'utf8')).toBe('x');
+    },
+  );
+
   it('removes sessions beyond those that are kept, with their workdirs, and lists them first when asked', async () => {
     const workspace = capsule();
     for (const session of ['a1', 'a2', 'a3']) ended(workspace, session);

@@ -16,6 +16,8 @@ const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'no space left on the device',
   EDQUOT: 'the disk quota is used up',
   EIO: 'the device failed',
+  EBUSY: 'something is mounted there, or uses it',
+  ENOTEMPTY: 'the directory is not empty',
   EADDRNOTAVAIL: 'this machine has no such address',
   ENOTFOUND: 'no host has that name',
 };

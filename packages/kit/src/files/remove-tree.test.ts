@@ -1,6 +1,15 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -24,6 +33,28 @@ function makeVictim(files: number): void {
   for (let count = 0; count < files; count += 1) writeFileSync(join(folder, 'victim', `f${count}`), '');
 }
 
+/** Named from where it stands: as a whole the path would be too long. */
+function makeDeep(tree: string, levels: number, name: string): void {
+  const deep = `const [tree, levels, name] = process.argv.slice(1);
+    process.chdir(tree);
+    for (let n = 0; n < levels; n += 1) { fs.mkdirSync(name); process.chdir(name); }`;
+  execFileSync(process.execPath, ['-e', deep, tree, String(levels), name]);
+}
+
+/** Root ignores modes. All in the folder is the user's, but for what `prepare` changes. */
+async function asOrdinaryUser<Value>(act: () => Promise<Value>, prepare = (): unknown => null): Promise<Value> {
+  const nobody = 65_534;
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) execFileSync('chown', ['-R', `${nobody}:${nobody}`, folder]);
+  prepare();
+  if (isRoot) process.seteuid?.(nobody);
+  try {
+    return await act();
+  } finally {
+    if (isRoot) process.seteuid?.(0);
+  }
+}
+
 describe.skipIf(!existsSync('/proc/self/fd'))('a tree that is removed (skipped without /proc)', () => {
   it('is gone with files, links and names of any bytes, and what links lead to stays', async () => {
     makeVictim(3);
@@ -32,7 +63,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a tree that is removed (skipped w
     writeFileSync(join(tree, 'a/b/file'), 'x');
     writeFileSync(Buffer.concat([Buffer.from(`${tree}/a/`), Buffer.from([0xff, 0xfe])]), 'x');
     symlinkSync(join(folder, 'victim'), join(tree, 'a/link'));
-    expect(await removeTree(tree)).toBe(true);
+    expect(await removeTree(tree)).toBeNull();
     expect([existsSync(tree), victims()]).toEqual([false, 3]);
   });
 
@@ -40,28 +71,17 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a tree that is removed (skipped w
     const tree = join(folder, 'tree');
     mkdirSync(join(tree, 'go/pkg/mod', ...Array.from({ length: 40 }, () => 'd')), { recursive: true });
     for (const path of ['go/pkg/file', 'go/pkg/mod/file']) writeFileSync(join(tree, path), 'x');
-    const nobody = 65_534;
-    const isRoot = process.geteuid?.() === 0;
-    if (isRoot) execFileSync('chown', ['-R', `${nobody}:${nobody}`, folder]);
     execFileSync('chmod', ['-R', 'a-w', join(tree, 'go')]);
     execFileSync('chmod', ['000', join(tree, 'go/pkg/mod/d')]);
-    if (isRoot) process.seteuid?.(nobody);
-    try {
-      expect(await removeTree(tree)).toBe(true);
-    } finally {
-      if (isRoot) process.seteuid?.(0);
-    }
+    expect(await asOrdinaryUser(() => removeTree(tree))).toBeNull();
     expect(existsSync(tree)).toBe(false);
   });
 
   it('is gone when it is deeper than any path', async () => {
     const tree = join(folder, 'tree');
     mkdirSync(tree);
-    // Named from where it stands: as a whole the path would be too long.
-    const deep = `process.chdir(process.argv[1]);
-      for (let n = 0; n < 1500; n += 1) { fs.mkdirSync('dddddddddd'); process.chdir('dddddddddd'); }`;
-    execFileSync(process.execPath, ['-e', deep, tree]);
-    expect(await removeTree(tree)).toBe(true);
+    makeDeep(tree, 1500, 'n'.repeat(255));
+    expect(await removeTree(tree)).toBeNull();
     expect(existsSync(tree)).toBe(false);
   });
 
@@ -96,7 +116,87 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a tree that is removed (skipped w
     expect(victims()).toBe(200);
   }, 30_000);
 
-  it('stays, and says so, where nothing is', async () => {
-    expect(await removeTree(join(folder, 'absent'))).toBe(false);
+  it('is gone where nothing was', async () => {
+    expect(await removeTree(join(folder, 'absent'))).toBeNull();
+  });
+
+  it('is gone for an ordinary user too where its top may not be written and it is deeper than what is held open at once', async () => {
+    const tree = join(folder, 'tree');
+    mkdirSync(join(tree, ...Array.from({ length: 40 }, () => 'd')), { recursive: true });
+    chmodSync(tree, 0o555);
+    expect(await asOrdinaryUser(() => removeTree(tree))).toBeNull();
+    expect(existsSync(tree)).toBe(false);
+  });
+
+  it('is gone for an ordinary user too where its top may not even be listed', async () => {
+    const tree = join(folder, 'tree');
+    mkdirSync(join(tree, 'd'), { recursive: true });
+    chmodSync(tree, 0o000);
+    expect(await asOrdinaryUser(() => removeTree(tree))).toBeNull();
+    expect(existsSync(tree)).toBe(false);
+  });
+
+  it('names the entry that somebody else owns, however deep it is', async (context) => {
+    context.skip(process.geteuid?.() !== 0, 'needs root to make files of two users');
+    const tree = join(folder, 'tree');
+    const theirs = join(tree, ...Array.from({ length: 30 }, () => 'd'), 'theirs');
+    mkdirSync(theirs, { recursive: true });
+    writeFileSync(join(theirs, 'file'), 'x');
+    writeFileSync(join(tree, 'own'), 'x');
+    const removing = asOrdinaryUser(
+      () => removeTree(tree),
+      () => execFileSync('chown', ['-R', '0:0', theirs]),
+    );
+    expect(await removing).toEqual({ path: `${'d/'.repeat(30)}theirs/file`, reason: 'permission denied' });
+    expect(readdirSync(tree)).toEqual(['d']);
+  });
+
+  it('keeps what is mounted in it, and names the place', async (context) => {
+    makeVictim(3);
+    const tree = join(folder, 'tree');
+    mkdirSync(join(tree, 'a/mounted'), { recursive: true });
+    const mounted = spawnSync('mount', ['--bind', join(folder, 'victim'), join(tree, 'a/mounted')]);
+    context.skip(mounted.status !== 0, 'needs a user who may mount');
+    try {
+      expect(await removeTree(tree)).toEqual({ path: 'a/mounted', reason: 'something is mounted there, or uses it' });
+      expect([victims(), statSync(join(folder, 'victim')).mode & 0o777]).toEqual([3, 0o755]);
+    } finally {
+      execFileSync('umount', [join(tree, 'a/mounted')]);
+    }
+  });
+
+  it('names the entry that the file system keeps from being removed', async (context) => {
+    const tree = join(folder, 'tree');
+    mkdirSync(join(tree, 'a'), { recursive: true });
+    writeFileSync(join(tree, 'a/kept'), 'x');
+    const marked = spawnSync('chattr', ['+i', join(tree, 'a/kept')]);
+    context.skip(marked.status !== 0, 'needs a file system with immutable files, and a user who may make one');
+    try {
+      expect(await removeTree(tree)).toEqual({ path: 'a/kept', reason: 'operation not permitted' });
+    } finally {
+      execFileSync('chattr', ['-i', join(tree, 'a/kept')]);
+    }
+  });
+
+  it('is left by a removal that others write against without end', async () => {
+    const tree = join(folder, 'tree');
+    mkdirSync(join(tree, 'a/b'), { recursive: true });
+    const refill = `
+      const { mkdirSync, writeFileSync } = require('node:fs');
+      process.stdout.write('on\\n');
+      for (;;) {
+        try {
+          mkdirSync(process.argv[1] + '/a/b', { recursive: true });
+          for (let n = 0; n < 50; n += 1) writeFileSync(process.argv[1] + '/a/b/f' + n, '');
+        } catch {}
+      }`;
+    const refiller = spawn(process.execPath, ['-e', refill, tree], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(refiller.stdout, 'data');
+    // Either ends: the refiller makes the tree anew where the last step found it empty.
+    const left = await removeTree(tree);
+    refiller.kill('SIGKILL');
+    await once(refiller, 'exit');
+    expect(left === null || left.reason !== '').toBe(true);
+    expect(await removeTree(tree)).toBeNull();
   });
 });

@@ -212,16 +212,18 @@ interface Left {
   readonly places: Prunable['places'];
   /** What the system said first; null where it only refused something inside. */
   readonly refusal: Error | null;
+  /** The first path inside that is left, and why: `<path>: <reason>`. */
+  readonly inside: string | null;
   /** Whether a part is gone. */
   readonly isPart: boolean;
 }
 
 /** In the words of the first refusal. */
 function leftFault(left: readonly Left[]): Diagnostic {
-  const { places = [], isPart = false } = left[0] ?? {};
+  const { places = [], isPart = false, inside = null } = left[0] ?? {};
   const paths = places.map(({ folder, name }) => `${folder}/${name}`).join(', ');
   const what = isPart
-    ? `${left.length} of them cannot be removed whole: a part of ${paths} is left`
+    ? `${left.length} of them cannot be removed whole: a part of ${paths} is left${inside === null ? '' : `: ${inside}`}`
     : `${left.length} of them cannot be removed: all of ${paths} is left`;
   const refusal = left.find((each) => each.refusal !== null)?.refusal ?? null;
   const fault = refusal === null ? null : ioFault(refusal, what);
@@ -274,20 +276,23 @@ function mayRunIn(sessions: HeldDirectory, id: string, running: ReadonlySet<stri
 
 /** Everything of it is set aside before the first part is removed. Null when all of it is gone. */
 async function removeAll({ places }: Prunable, request: PruneRequest): Promise<Left | null> {
-  const asides: { readonly held: HeldDirectory; readonly name: string }[] = [];
+  const asides: { readonly held: HeldDirectory; readonly folder: string; readonly name: string }[] = [];
   let refusal: Error | null = null;
-  let isWhole = true;
+  let inside: string | null = null;
   try {
     for (const { folder, name } of places) {
       const held = openPlace(request, folder);
       const aside = held === null ? null : setAside(held, name);
       if (aside instanceof Error) refusal ??= aside;
-      if (held !== null && aside !== null && !(aside instanceof Error)) asides.push({ held, name: aside.name });
+      if (held !== null && aside !== null && !(aside instanceof Error)) asides.push({ held, folder, name: aside.name });
       else held?.close();
     }
-    for (const { held, name } of asides) if (!(await removeAside(held, name))) isWhole = false;
+    for (const { held, folder, name } of asides) {
+      const left = await removeAside(held, name);
+      if (left !== null) inside ??= `${folder}/${left.path}: ${left.reason}`;
+    }
   } finally {
     for (const { held } of asides) held.close();
   }
-  return refusal === null && isWhole ? null : { places, refusal, isPart: asides.length > 0 };
+  return refusal === null && inside === null ? null : { places, refusal, inside, isPart: asides.length > 0 };
 }

@@ -1,13 +1,14 @@
 /** Removes folders so that a removal that is broken off leaves nothing which looks whole. */
 
 import { lstatSync, renameSync, rmSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { isSessionId } from '@svc/protocol/ids.ts';
-import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { removeTree } from '@svc/kit/files/remove-tree.ts';
+import { type LeftOver, removeTree } from '@svc/kit/files/remove-tree.ts';
 import { temporaryName } from '@svc/kit/files/temporary-name.ts';
-import { unlessErrno, unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 
 const prefix = '.svc-pruned-';
 
@@ -39,13 +40,13 @@ export function setAside(parent: HeldDirectory, name: string): { readonly name: 
 }
 
 /**
- * Removes what was set aside, a folder with all that is in it, and follows no link. False when the system refuses a part: that keeps its name, and the
- * next removal finds it. Several may do this at once.
+ * Removes what was set aside, a folder with all that is in it, and follows no link. What is left, with its path below the parent, when the system
+ * refuses a part: that keeps its name, and the next removal finds it. Several may do this at once.
  */
-export async function removeAside(parent: HeldDirectory, name: string): Promise<boolean> {
-  if (isFolder(parent, name) && parent.fd !== null) await removeTree(parent.entry(name));
-  else removeByName(parent, name);
-  return !isThere(parent, name);
+export async function removeAside(parent: HeldDirectory, name: string): Promise<LeftOver | null> {
+  const isTree = isFolder(parent, name) && parent.fd !== null;
+  const left = isTree ? await removeTree(parent.entry(name)) : removedByName(parent, name);
+  return left === null || !isThere(parent, name) ? null : { ...left, path: join(name, left.path) };
 }
 
 function isFolder(parent: HeldDirectory, name: string): boolean {
@@ -56,10 +57,13 @@ function isThere(parent: HeldDirectory, name: string): boolean {
   return lstatSync(parent.entry(name), { throwIfNoEntry: false }) !== undefined;
 }
 
-function removeByName(parent: HeldDirectory, name: string): void {
-  // What is left is told of.
-  unlessRefused(() => {
+function removedByName(parent: HeldDirectory, name: string): LeftOver | null {
+  try {
     if (isFolder(parent, name)) rmSync(parent.entry(name), { recursive: true, force: true });
     else unlinkSync(parent.entry(name));
-  }, undefined);
+    return null;
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    return { path: '', reason: systemReason(error) };
+  }
 }

@@ -54,23 +54,16 @@ export function removeCommand(context: CommandContext): Command {
 async function remove(folder: string, id: string): Promise<void> {
   const sessions = HeldDirectory.at(folder);
   try {
-    const isGone = sessions.fd === null ? removedByName(join(folder, id)) : await removeTree(sessions.entry(id));
-    if (isGone) return;
-    throw new Diagnostic(
-      'E-IO-001',
-      `the session ${id} cannot be removed whole: a part of ${join(folder, id)} is left`,
-      {
-        hint: 'check the owner and the permissions of the path, and run the command again',
-      },
-    );
+    if (sessions.fd === null) return rmSync(join(folder, id), { recursive: true, force: true });
+    const left = await removeTree(sessions.entry(id));
+    if (left === null) return;
+    const path = join(folder, id, left.path);
+    throw new Diagnostic('E-IO-001', `the session ${id} cannot be removed whole: ${path} is left: ${left.reason}`, {
+      hint: 'check the owner and the permissions of the path, and run the command again',
+    });
   } finally {
     sessions.close();
   }
-}
-
-function removedByName(path: string): boolean {
-  rmSync(path, { recursive: true, force: true });
-  return true;
 }
 
 function stillRunning(id: string): Diagnostic {
