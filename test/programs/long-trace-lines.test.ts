@@ -120,8 +120,8 @@ describe('a line of more than 16 MiB that nobody reads', () => {
     end,
   ];
   const warned =
-    `warning[W-RUN-173]: the trace of ${session} has a line of more than 16 MiB, and what follows from it is left out\n` +
-    'hint: look into its trace.jsonl, which holds all lines as they were written\n';
+    `warning[W-RUN-173]: the trace of ${session} has a line that cannot be read, and what follows from it is left out\n` +
+    'hint: svc reads no line of more than 16 MiB or 300,000 values, and none behind 100,000 short ones: look into its trace.jsonl\n';
 
   it('is told of, and what stands behind it is shown', async () => {
     const workspace = withTrace(trace);
@@ -148,7 +148,7 @@ describe('a line of more than 16 MiB that nobody reads', () => {
     expect(rowsIn(sent.stdout)).toMatchObject([{ session, unread_lines: 2 }]);
     expect(receiver.spans.filter(({ name }) => name === 'chat m')).toHaveLength(1);
     const told =
-      `warning[W-RUN-173]: the trace of ${session} has 2 lines of more than 16 MiB, or of no event that this version of svc knows, ` +
+      `warning[W-RUN-173]: the trace of ${session} has 2 lines that cannot be read, or of no event that this version of svc knows, ` +
       'and what follows from them is left out\n';
     expect(sent.stderr).toContain(told);
     expect((await svc(workspace, ['trace', 'export', '4f1a', '--otlp'], { env })).stderr).toContain(told);

@@ -160,8 +160,8 @@ describe('a recorded session', () => {
     writeFileSync(trace, long);
     const session = sessionFolder(workspace).split('/').at(-1);
     const warning =
-      `warning[W-RUN-173]: the trace of ${session} has a line of more than 16 MiB, and only its event_type is compared\n` +
-      'hint: look into its trace.jsonl, which holds all lines as they were written\n';
+      `warning[W-RUN-173]: the trace of ${session} has a line that cannot be read, and only its event_type is compared\n` +
+      'hint: svc reads no line of more than 16 MiB or 300,000 values, and none behind 100,000 short ones: look into its trace.jsonl\n';
     expect(await replay(workspace)).toMatchObject({
       code: 0,
       stdout: `${JSON.stringify({ session, steps: 3, outcome: 'same', unread_lines: 1 })}\n`,

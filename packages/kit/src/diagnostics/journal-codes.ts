@@ -115,7 +115,7 @@ export const journalCodes = {
   'W-RUN-173': {
     title: 'lines of a trace are left out',
     explanation:
-      'A line of trace.jsonl of more than 16 MiB is passed over and what stands behind it is read, so that no list takes more memory than that. What only that line says is missing: a task, tokens, or how the session ended. Of a task whose text alone makes its line so long, the beginning is shown, and nothing is missing. svc trace export --otlp sends nothing of such a line, nor of one that is no event which this version of svc knows; svc run --replay compares no more of it than what kind of event it is.',
+      'A line of trace.jsonl of more than 16 MiB, or of more than 300,000 values, is passed over and what stands behind it is read, so that no list takes more memory than that. Behind 100,000 lines of fewer than 64 bytes on average, which svc never writes, nothing is read; they count as one. What only that line says is missing: a task, tokens, or how the session ended. Of a task whose text alone makes its line so long, the beginning is shown, and nothing is missing. svc trace export --otlp sends nothing of such a line, nor of one that is no event which this version of svc knows; svc run --replay compares no more of it than what kind of event it is.',
   },
   'W-RUN-072': {
     title: 'a journal may have been written by others',

@@ -14,9 +14,6 @@ export interface Damage {
   readonly why: string;
 }
 
-/** Why nothing can be read from a line on that is longer than any record. */
-export const tooLong = 'is longer than a record can be';
-
 export interface PlacedRecord<Kind extends RecordKind = RecordKind> {
   readonly record: JournalRecord<Kind>;
   /** The byte at which its line begins. */
@@ -58,7 +55,7 @@ export class JournalScan<Kind extends RecordKind = RecordKind> {
     const lines = this.#file.lines(this.#byte);
     for (let next = lines.next(); ; next = lines.next()) {
       if (next.done === true) {
-        if (next.value.tooLong) this.#fail(tooLong);
+        if (next.value.fault !== null) this.#fail(next.value.fault);
         return;
       }
       const { offset, line } = next.value;

@@ -1,6 +1,6 @@
 /** Reads only what a comparison needs of a journal, so that sessions of 100,000 steps are compared fast. */
 
-import { type Damage, JournalScan, tooLong } from './journal-scan.ts';
+import { type Damage, JournalScan } from './journal-scan.ts';
 import type { LineCursor } from './line-cursor.ts';
 import type { LineFile } from './line-file.ts';
 import { endsAsRecord, headOf, tailBytes } from './record-line.ts';
@@ -37,7 +37,7 @@ export function* skim(file: LineFile, onDamage: (damage: Damage) => void): Gener
     }
     if (record !== null) yield record;
   }
-  if (lines.isTooLong) onDamage({ record: n, byte: lines.offset, why: tooLong });
+  if (lines.fault !== null) onDamage({ record: n, byte: lines.offset, why: lines.fault });
 }
 
 const noRecord = 'does not begin and end as a record does';

@@ -43,6 +43,22 @@ describe('a walk over lines', () => {
     expect(cursor.isTooLong).toBe(false);
   });
 
+  it('ends behind 100,000 lines that are shorter than any record, where there are more', () => {
+    const lines = (count: number, text: string): Buffer => Buffer.from(`${text}\n`.repeat(count));
+    const count = (cursor: LineCursor): number => {
+      let lines = 0;
+      while (cursor.next()) lines += 1;
+      return lines;
+    };
+    const cursor = cursorIn({ bytes: lines(100_002, '{}') });
+    expect([count(cursor), cursor.isTooMany, cursor.isTooLong, cursor.offset]).toEqual([100_000, true, false, 300_000]);
+    expect(cursor.next()).toBe(false);
+    const all = cursorIn({ bytes: lines(100_000, '') });
+    expect([count(all), all.isTooMany]).toEqual([100_000, false]);
+    const long = cursorIn({ bytes: lines(100_002, 'x'.repeat(63)) });
+    expect([count(long), long.isTooMany]).toEqual([100_002, false]);
+  });
+
   it('ends before a line that is longer than any record', () => {
     const cursor = cursorIn({ bytes: Buffer.concat([Buffer.from('one\n'), Buffer.alloc(longestLine, 'x')]) });
     expect(walked(cursor)).toEqual([[0, 3, 'one']]);

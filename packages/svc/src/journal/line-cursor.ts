@@ -3,6 +3,9 @@
 /** A line of more bytes is no record. */
 export const longestLine: number = 16 * 1024 * 1024;
 
+/** Behind so many lines, a file whose lines have fewer bytes than this on average is nothing that `svc` wrote: its lines cost far more than its bytes. */
+const [mostShortLines, shortestLine] = [100_000, 64];
+
 const lineFeed = 0x0a;
 const chunkBytes = 1024 * 1024;
 
@@ -19,26 +22,33 @@ export class LineCursor {
   #start = 0;
   #end = -1;
   #isTooLong = false;
+  readonly #from: number;
+  #count = 0;
+  #isTooMany = false;
   /** The end of the file was met: what is written from then on belongs to another walk. */
   #isAtEnd = false;
 
   /** Begins at the byte `offset`, where a line does. */
   constructor(read: ReadInto, offset: number) {
     this.#read = read;
-    this.#at = offset;
+    this.#at = this.#from = offset;
   }
 
-  /** Goes to the next line. False where no line ends any more, or before one that is longer than any record. */
+  /** Goes to the next line. False where no line ends any more, before one that is longer than any record, and behind too many short ones. */
   next(): boolean {
     this.#start = this.#end + 1;
     for (;;) {
       this.#end = this.#filled.indexOf(lineFeed, this.#start);
-      if (this.#end >= 0) return true;
-      if (!this.#readOn()) {
-        this.#end = this.#start - 1;
-        return false;
+      if (this.#end >= 0) {
+        this.#isTooMany = this.#areShort();
+        if (this.#isTooMany) break;
+        this.#count += 1;
+        return true;
       }
+      if (!this.#readOn()) break;
     }
+    this.#end = this.#start - 1;
+    return false;
   }
 
   /**
@@ -84,9 +94,24 @@ export class LineCursor {
     return this.#at + this.#start;
   }
 
+  /** Whether the walk has come by more short lines than `svc` writes, and does not go on. */
+  get isTooMany(): boolean {
+    return this.#isTooMany;
+  }
+
   /** Whether the walk ended before a line that is longer than any record. */
   get isTooLong(): boolean {
     return this.#isTooLong;
+  }
+
+  /** Why the walk ended before the file did, as a clause about the line that comes next; null where it did not. */
+  get fault(): string | null {
+    if (this.#isTooMany) return `stands behind ${mostShortLines} lines that are shorter than records`;
+    return this.#isTooLong ? 'is longer than a record can be' : null;
+  }
+
+  #areShort(): boolean {
+    return this.#count >= mostShortLines && this.offset - this.#from < this.#count * shortestLine;
   }
 
   /** Reads more behind what has begun; false when there is no more. */

@@ -93,22 +93,26 @@ export class LineFile {
 
   /**
    * Whole lines from `offset` on, each with the byte that it begins at, as far as the last line feed there is. A buffer is good until the next
-   * is asked for. Ends, with `tooLong` true, before a line that is longer than any record.
+   * is asked for. Ends, with what is wrong as a clause, before a line that no record can be (`LineCursor`).
    */
-  *lines(offset: number): Generator<{ readonly offset: number; readonly line: Buffer }, { readonly tooLong: boolean }> {
+  *lines(
+    offset: number,
+  ): Generator<{ readonly offset: number; readonly line: Buffer }, { readonly fault: string | null }> {
     const cursor = this.walk(offset);
     while (cursor.next()) yield { offset: cursor.offset, line: cursor.line };
-    return { tooLong: cursor.isTooLong };
+    return { fault: cursor.fault };
   }
 
   /**
    * All lines of the file as far as the last line feed there is, with no more than 16 MiB of it in memory: of one that is longer than any record only the
-   * first 64 KiB, with `isWhole` false. A buffer is good until the next is asked for.
+   * first 64 KiB, with `isWhole` false; all that stands behind too many short lines (`LineCursor`) counts as one such line. A buffer is good until the
+   * next is asked for.
    */
   *everyLine(): Generator<{ readonly line: Buffer; readonly isWhole: boolean }> {
     const cursor = this.walk(0);
     for (;;) {
       while (cursor.next()) yield { line: cursor.line, isWhole: true };
+      if (cursor.isTooMany) yield { line: Buffer.alloc(0), isWhole: false };
       if (!cursor.isTooLong) return;
       const beginning = Buffer.from(cursor.bytes.subarray(cursor.start, cursor.start + beginningBytes));
       if (!cursor.skip()) return;

@@ -110,7 +110,7 @@ function listTasks(_rest: string, { chat, context, record }: CommandScope): void
   if (record === null) return chat.say(say`the tasks of a capsule that is not of this user are not known\n`);
   const { tasks, unreadLines } = tasksOfRunning(record, resolve(context.cwd, '.svc', 'sessions'));
   if (unreadLines > 0)
-    chat.say(say`the trace has lines of more than 16 MiB, which are left out here: ${unreadLines}\n`);
+    chat.say(say`the trace has lines that cannot be read, which are left out here: ${unreadLines}\n`);
   if (tasks.length === 0) return chat.say(say`the session has had no task\n`);
   for (const { task, state, text } of tasks)
     chat.say(say`  ${task.slice(-8)}  ${state.padEnd(14)}  ${inertLine(text ?? '', previewCharacters)}\n`);

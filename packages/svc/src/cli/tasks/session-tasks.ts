@@ -5,6 +5,7 @@ import { basename, dirname } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { atOnce } from '@svc/kit/own-turn.ts';
 import type { RunningRecord } from '../../capsule/running-record.ts';
 import { LineFile, openOwn } from '../../journal/line-file.ts';
 import { holdSession, thisUser, traceFile } from '../trace/recorded-sessions.ts';
@@ -54,7 +55,7 @@ function eachEventIn(
   if (fd === null) return 0;
   const file = new LineFile(fd);
   try {
-    return eachEvent(file, types, (type, read) => take(type, read()));
+    return atOnce(eachEvent(file, types, (type, read) => take(type, read())));
   } finally {
     file.close();
   }

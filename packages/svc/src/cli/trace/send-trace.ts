@@ -15,7 +15,7 @@ import { jsonLine, say } from '../terminal/shown.ts';
 import { openFolder, thisUser, traceFile, type WorkspaceOption } from './recorded-sessions.ts';
 import { linesLeftOut, receivedIn } from './trace-events.ts';
 
-const whyUnread = 'of more than 16 MiB, or of no event that this version of svc knows';
+const whyUnread = 'that cannot be read, or of no event that this version of svc knows';
 /** For the whole of a trace. */
 const patienceMs = 60_000;
 /** Lines between two looks at whether the collector keeps up: fewer than wait in a queue. */

@@ -2,6 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { atOnce, type Steps } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isJournalHeld } from '../../capsule/journal-holder.ts';
 import { JournalReader } from '../../journal/journal-reader.ts';
@@ -52,12 +53,17 @@ function nothingCounted(): Counted {
   return { capsule: null, version: null, folder: null, status: null, tasks: 0, tokens: 0, task: null, unread: 0 };
 }
 
-/** Reads its trace, which is short; of its journal only the beginning and the end, unless it has no trace. */
+/** Reads its trace; of its journal only the beginning and the end, unless it has no trace. */
 export function factsOf(id: string, directory: HeldDirectory, isRunning: boolean): SessionFacts {
+  return atOnce(readFacts(id, directory, isRunning));
+}
+
+/** The same in steps: anybody may have made the trace long. */
+export function* readFacts(id: string, directory: HeldDirectory, isRunning: boolean): Steps<SessionFacts> {
   const at = startOf(directory);
   const reader = JournalReader.open(directory, thisUser());
   try {
-    const counted = countTrace(directory) ?? countJournal(reader);
+    const counted = (yield* countTrace(directory)) ?? countJournal(reader);
     const opening = reader?.opening() ?? null;
     const { capture, trusted } = opening?.open ?? {};
     return {
@@ -99,12 +105,12 @@ function stepsOf(reader: JournalReader): number | null {
 }
 
 /** Null without a trace. */
-function countTrace(directory: HeldDirectory): Counted | null {
+function* countTrace(directory: HeldDirectory): Steps<Counted | null> {
   const fd = openOwn(directory, traceFile, thisUser());
   if (fd === null) return null;
   const file = new LineFile(fd);
   try {
-    return countLines(file);
+    return yield* countLines(file);
   } finally {
     file.close();
   }
@@ -112,9 +118,9 @@ function countTrace(directory: HeldDirectory): Counted | null {
 
 const told = new Set(['session_start', 'task_received', 'inference', 'session_end']);
 
-function countLines(file: LineFile): Counted {
+function* countLines(file: LineFile): Steps<Counted> {
   const counted = nothingCounted();
-  counted.unread = eachEvent(file, told, (type, read) => {
+  counted.unread = yield* eachEvent(file, told, (type, read) => {
     if (type === 'task_received') counted.tasks += 1;
     if (type !== 'task_received' || counted.tasks === 1) countEvent(read(), type, counted);
   });
@@ -122,9 +128,9 @@ function countLines(file: LineFile): Counted {
 }
 
 /** The same of a trace alone, whose session runs nowhere. */
-export function factsOfTrace(id: string, file: LineFile): SessionFacts {
+export function* readFactsOfTrace(id: string, file: LineFile): Steps<SessionFacts> {
   const [, at] = startShape.exec(file.readAt(0, 4096).toString('latin1')) ?? [];
-  const counted = countLines(file);
+  const counted = yield* countLines(file);
   return {
     session_id: id,
     capsule: counted.capsule,

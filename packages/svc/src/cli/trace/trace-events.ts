@@ -1,29 +1,62 @@
 /** Reads the events of a trace, and goes on behind lines that are too long to be read whole. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Steps } from '@svc/kit/own-turn.ts';
+import { asJsonObject, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 
 /** What a line says; nothing where it is not JSON. */
 export type TracedEvent = Readonly<Record<string, unknown>>;
 
+/** Of one line: what is read of it would take many times its bytes. A short line holds no more. */
+const [mostValues, shortLine] = [300_000, 256 * 1024];
+/** Of lines, before others have their turn. */
+const [turnBytes, turnLines] = [1024 * 1024, 2000];
 const longestWords = 2000;
 const textKey = ',"text":"';
 
+/** A line that somebody may have written to be costly: null for no object, and `too-much` for more than 300,000 values, or for a long line that nests deep. */
+export function parseLine(line: string): JsonObject | 'too-much' | null {
+  if (line.length <= shortLine) return parseJsonObject(line);
+  const parsed = parseJsonText(line, mostValues);
+  if (parsed.kind === 'json') return asJsonObject(parsed.value);
+  return parsed.kind === 'not-json' ? null : 'too-much';
+}
+
+/** The object of such a line; null for anything else. */
+export function parseLineObject(line: string): JsonObject | null {
+  const parsed = parseLine(line);
+  return parsed === 'too-much' ? null : parsed;
+}
+
 /**
  * Calls `take` with the type of each event that is one of `types`, and with a function that parses the line: most lines need not be parsed. When the
- * text of a task makes its line longer than 16 MiB, the event has the beginning of that text. Returns how many other lines of more than 16 MiB there
- * are, without those whose type is not in `types`.
+ * text of a task makes its line longer than 16 MiB, the event has the beginning of that text. Comes to how many other lines cannot be read, which are
+ * longer, hold more than 300,000 values or stand behind too many short ones, without those whose type is not in `types`.
  */
-export function eachEvent(
+export function* eachEvent(
   file: LineFile,
   types: ReadonlySet<string>,
   take: (type: string, read: () => TracedEvent) => void,
-): number {
+): Steps<number> {
   let unread = 0;
+  let [bytes, lines] = [0, 0];
   for (const { line, isWhole } of file.everyLine()) {
+    bytes += line.length;
+    lines += 1;
+    if (bytes > turnBytes || lines > turnLines) {
+      [bytes, lines] = [0, 0];
+      yield;
+    }
     const type = typeOfLine(line);
     if (isWhole) {
-      if (types.has(type)) take(type, () => eventOf(line.toString('utf8')));
+      const read = (): TracedEvent => {
+        const event = parseLine(line.toString('utf8'));
+        if (event === 'too-much') unread += 1;
+        return event === 'too-much' ? {} : (event ?? {});
+      };
+      if (types.has(type)) take(type, read);
       continue;
     }
     if (type !== '' && !types.has(type)) continue;
@@ -49,20 +82,20 @@ export function typeOfLine(line: Buffer): string {
 }
 
 /** `W-RUN-173`: lines of a trace are missing in what is shown of it. `why` is a clause about them. */
-export function linesLeftOut(session: string, count: number, why = 'of more than 16 MiB'): Diagnostic {
+export function linesLeftOut(session: string, count: number, why = 'that cannot be read'): Diagnostic {
   return leftOut(session, count, `${why}, and what follows from ${count === 1 ? 'it' : 'them'} is left out`);
 }
 
 /** `W-RUN-173`: lines of a trace are not compared with those of a replay. */
 export function linesNotCompared(session: string, count: number): Diagnostic {
   const whose = count === 1 ? 'its' : 'their';
-  return leftOut(session, count, `of more than 16 MiB, and only ${whose} event_type is compared`);
+  return leftOut(session, count, `that cannot be read, and only ${whose} event_type is compared`);
 }
 
 function leftOut(session: string, count: number, clause: string): Diagnostic {
   const message = `the trace of ${session} has ${count === 1 ? 'a line' : `${count} lines`} ${clause}`;
   return new Diagnostic('W-RUN-173', message, {
-    hint: 'look into its trace.jsonl, which holds all lines as they were written',
+    hint: 'svc reads no line of more than 16 MiB or 300,000 values, and none behind 100,000 short ones: look into its trace.jsonl',
   });
 }
 

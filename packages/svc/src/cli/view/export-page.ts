@@ -104,7 +104,7 @@ async function exportedFacts(
 ): Promise<HeldFacts> {
   const facts = await viewedFacts(session, { looks, readOnly: true });
   const notes = facts.live ? ['The session was running when this was exported.', ...facts.notes] : facts.notes;
-  return { ...facts, live: false, has: { ...facts.has, files: hasFiles }, notes, row: session.row() };
+  return { ...facts, live: false, has: { ...facts.has, files: hasFiles }, notes, row: await session.row() };
 }
 
 /** A data element with these bytes, as gzip in base64. */

@@ -117,4 +117,27 @@ describe('the rows of a trace', () => {
     expect(blocks.flatMap(({ rows }) => rows.kind)).toEqual([6, 254, 254, 254, 6]);
     expect(blocks.flatMap(({ rows }) => rows.details)[3]).toBe('x'.repeat(160));
   });
+
+  it('end behind 100,000 lines that are shorter than any event, with one that stands for the rest, and others have turns meanwhile', async () => {
+    let [turns, isOver] = [0, false];
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const { blocks, over } = following('{}\n'.repeat(300_000));
+    await over;
+    isOver = true;
+    expect(rowsOf(blocks)).toHaveLength(100_001);
+    expect(turns).toBeGreaterThanOrEqual(50);
+  });
+
+  it('do not parse a line of millions of values', async () => {
+    const { blocks, over } = following(`{"event_type":"shell","arguments":[${'{},'.repeat(4_000_000)}0]}\n${line(1)}`);
+    await over;
+    expect([namesOf(blocks), blocks.flatMap(({ rows }) => rows.kind)]).toEqual([
+      ['line of too much', 'c1'],
+      [254, 6],
+    ]);
+  });
 });

@@ -13,7 +13,7 @@ const lookMs = 40;
 /** Looks at it before the session is looked for again. */
 const looksEach = 12;
 /** Passed over before others have their turn. */
-const passedBytes = 8 * 1024 * 1024;
+const passedBytes = 1024 * 1024;
 
 export interface Followed {
   readonly file: LineFile;

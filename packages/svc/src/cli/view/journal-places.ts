@@ -2,10 +2,11 @@
 
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
-import { type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
+import type { JsonObject } from '@svc/protocol/json-object.ts';
 import type { JournalStep } from '@svc/protocol/viewed-session.ts';
 import type { LineFile } from '../../journal/line-file.ts';
 import { journalVersion } from '../../journal/records.ts';
+import { parseLineObject } from '../trace/trace-events.ts';
 import { eachLine } from './each-line.ts';
 import { countOrNull, keptText, textIn } from './rows/checked.ts';
 
@@ -197,13 +198,13 @@ function* readRecords(file: LineFile, from: number): Generator<ReadRecord | null
     }
     const { line, isWhole, byte, next } = each;
     const isPassed = !isWhole || passed.test(line.toString('latin1', 0, 40));
-    yield { record: isPassed ? null : parseJsonObject(line.toString('utf8')), byte, next };
+    yield { record: isPassed ? null : parseLineObject(line.toString('utf8')), byte, next };
   }
 }
 
 function recordAt(file: LineFile, byte: number): JsonObject | null {
   const line = file.lineAt(byte);
-  return line === null ? null : parseJsonObject(line.toString('utf8'));
+  return line === null ? null : parseLineObject(line.toString('utf8'));
 }
 
 /** Of 53 bits, so that of a million places hardly two have one. */

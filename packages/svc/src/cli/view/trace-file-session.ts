@@ -4,10 +4,11 @@ import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { inOwnTurns } from '@svc/kit/own-turn.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import type { RunningRecord } from '../../capsule/running-record.ts';
 import { LineFile } from '../../journal/line-file.ts';
-import { factsOfTrace, type SessionFacts } from '../trace/session-facts.ts';
+import { readFactsOfTrace, type SessionFacts } from '../trace/session-facts.ts';
 import type { OpenReader, ViewedSession } from './viewed-session.ts';
 
 /** The address of a trace that names no session. */
@@ -40,10 +41,10 @@ export class TraceFileSession implements ViewedSession {
     return null;
   }
 
-  row(): SessionFacts {
+  async row(): Promise<SessionFacts> {
     const file = this.openTrace();
     try {
-      return factsOfTrace(this.id, file);
+      return await inOwnTurns(readFactsOfTrace(this.id, file));
     } finally {
       file.close();
     }

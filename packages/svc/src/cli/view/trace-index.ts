@@ -1,9 +1,9 @@
 /** Finds a line of a trace by its number, and where in the journal its texts are, without keeping anything of most lines. */
 
 import { ownTurn } from '@svc/kit/own-turn.ts';
-import { type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
+import type { JsonObject } from '@svc/protocol/json-object.ts';
 import type { LineFile } from '../../journal/line-file.ts';
-import { typeOfLine } from '../trace/trace-events.ts';
+import { parseLineObject, typeOfLine } from '../trace/trace-events.ts';
 import { eachLine, type WalkedLine } from './each-line.ts';
 import { placedTypes, type Sought, StepPlaces } from './step-places.ts';
 
@@ -86,5 +86,5 @@ export class TraceIndex {
 
 /** What a line tells of; null where that is no step, and for a line that is too long to be read. */
 export function placedEvent({ line, isWhole }: WalkedLine): JsonObject | null {
-  return isWhole && placedTypes.has(typeOfLine(line)) ? parseJsonObject(line.toString('utf8')) : null;
+  return isWhole && placedTypes.has(typeOfLine(line)) ? parseLineObject(line.toString('utf8')) : null;
 }

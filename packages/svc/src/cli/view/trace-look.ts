@@ -22,7 +22,7 @@ export interface TraceLook {
 /** Of longer traces only so much is looked through. */
 const mostLooked = 256 * 1024 * 1024;
 /** Looked through before others have their turn. */
-const turnBytes = 4 * 1024 * 1024;
+const [turnBytes, turnLines] = [1024 * 1024, 2000];
 export const mostFiles = 1000;
 const longestPath = 4096;
 const longestChange = 16 * 1024;
@@ -35,6 +35,7 @@ export class TraceLooks {
   #seen = new SeenLines();
   #offset = 0;
   #isTooLong = false;
+  #isTooMany = false;
   #looking: Promise<void> = Promise.resolve();
 
   /** What is known of the trace as it is now; `isLive`: more of it may come, so that no end is missed. */
@@ -52,13 +53,18 @@ export class TraceLooks {
       notes.push(`The trace has lines that are no events: ${seen.odd}, the first of them is line ${seen.firstOdd}.`);
     }
     if (this.#isTooLong) notes.push(`Line ${seen.count + 1} of the trace is longer than 16 MiB.`);
+    if (this.#isTooMany) {
+      notes.push(
+        `What stands behind line ${seen.count} of the trace is not shown: svc writes no lines that are so short.`,
+      );
+    }
     if (size > 0 && !isLive) notes.push(...this.#endOf(file, size));
     return { notes, notStopped: seen.notStopped, start: seen.start, changed: [...seen.changed], isCut: seen.isCut };
   }
 
   #endOf(file: LineFile, size: number): readonly string[] {
     const isCut = file.readAt(size - 1, 1)[0] !== lineFeed;
-    const isWhole = this.#isTooLong || size > mostLooked || this.#seen.ends;
+    const isWhole = this.#isTooLong || this.#isTooMany || size > mostLooked || this.#seen.ends;
     return [
       ...(isCut ? ['The trace ends in the middle of a line.'] : []),
       ...(isWhole ? [] : ['The trace has no end of the session: it was killed, or could not write it.']),
@@ -69,17 +75,21 @@ export class TraceLooks {
     if (file.size < this.#offset) {
       this.#seen = new SeenLines();
       this.#offset = 0;
+      this.#isTooMany = false;
     }
+    if (this.#isTooMany) return;
     const cursor = file.walk(this.#offset);
     let turn = this.#offset + turnBytes;
+    let lines = 0;
     while (this.#offset < mostLooked && cursor.next()) {
       this.#seen.take(cursor.line);
       this.#offset = cursor.offset + cursor.line.length + 1;
-      if (this.#offset < turn) continue;
-      turn = this.#offset + turnBytes;
+      lines += 1;
+      if (this.#offset < turn && lines < turnLines) continue;
+      [turn, lines] = [this.#offset + turnBytes, 0];
       await ownTurn();
     }
-    this.#isTooLong = cursor.isTooLong;
+    [this.#isTooLong, this.#isTooMany] = [cursor.isTooLong, cursor.isTooMany];
   }
 }
 

@@ -1,11 +1,10 @@
 /** Looks through all lines of a trace: for an event, for words, and for what became of files. */
 
-import { parseJsonObject } from '@svc/protocol/json-object.ts';
 import { holdsText } from '@svc/protocol/shown-text.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import type { FileChanges } from '@svc/protocol/viewed-rows.ts';
 import type { LineFile } from '../../journal/line-file.ts';
-import { typeOfLine } from '../trace/trace-events.ts';
+import { parseLineObject, typeOfLine } from '../trace/trace-events.ts';
 import { eachLine } from './each-line.ts';
 import { changeOf } from './rows/file-edit.ts';
 import { changedLines, lineDiff, mostCells } from '../line-diff.ts';
@@ -30,7 +29,7 @@ export async function rowsWith(file: LineFile, words: string): Promise<readonly 
     if (found.length >= mostFound) return found;
     const text = line.toString('utf8');
     if (!text.toLowerCase().includes(written)) continue;
-    const event = parseJsonObject(text);
+    const event = parseLineObject(text);
     if (event === null || holdsText(event, words)) found.push(row);
   }
   return found;
@@ -43,7 +42,7 @@ export async function changesIn(file: LineFile): Promise<readonly FileChanges[]>
   for await (const { row, line } of rows(file)) {
     const type = typeOfLine(line);
     const change =
-      type === 'tool_call' || type === 'plan_step' ? changeOf(parseJsonObject(line.toString('utf8')) ?? {}) : null;
+      type === 'tool_call' || type === 'plan_step' ? changeOf(parseLineObject(line.toString('utf8')) ?? {}) : null;
     if (change === null) continue;
     const lines = lineDiff(change.before, change.after);
     const { added, removed } = changedLines(lines);

@@ -7,7 +7,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { inOwnTurns, ownTurn } from '@svc/kit/own-turn.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
@@ -18,7 +18,7 @@ import type { Damage } from '../../journal/journal-scan.ts';
 import { LineFile, notOwn, openOwn } from '../../journal/line-file.ts';
 import { journalFile } from '../../journal/journal-writer.ts';
 import { removedAt, thisUser, traceFile } from '../trace/recorded-sessions.ts';
-import { factsOf, type SessionFacts } from '../trace/session-facts.ts';
+import { readFacts, type SessionFacts } from '../trace/session-facts.ts';
 import { shownMinute } from '../trace/shown-values.ts';
 import type { MadeTraces } from './made-traces.ts';
 import { grantedIn } from './recorded-grants.ts';
@@ -37,7 +37,7 @@ export interface ViewedSession {
   /** Of the capsule, while it runs. */
   record(): RunningRecord | null;
   /** The line of a list of sessions. */
-  row(): SessionFacts;
+  row(): Promise<SessionFacts>;
   /** Null without a trace; the caller closes it. */
   openTrace(): LineFile | null;
   /** The file itself, null without a journal; the caller closes it. */
@@ -231,8 +231,13 @@ export class FolderSession implements ViewedSession {
     return record !== undefined && writes !== null && isSamePlace(writes, place) ? record : null;
   }
 
-  row(): SessionFacts {
-    return this.#within((directory) => factsOf(this.id, directory, this.record() !== null));
+  async row(): Promise<SessionFacts> {
+    const directory = held(this.#folder);
+    try {
+      return await inOwnTurns(readFacts(this.id, directory, this.record() !== null));
+    } finally {
+      directory.close();
+    }
   }
 
   /** One that is made of the journal of an ended session, where it has none of its own. */

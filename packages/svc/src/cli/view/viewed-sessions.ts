@@ -137,8 +137,8 @@ class OneSession implements ViewedSessions {
     this.#onClose = onClose;
   }
 
-  rows(): Promise<readonly SessionFacts[]> {
-    return Promise.resolve([this.#rows.of(this.#session)]);
+  async rows(): Promise<readonly SessionFacts[]> {
+    return [await this.#rows.of(this.#session)];
   }
 
   find(id: string): ViewedSession | null {
@@ -164,12 +164,20 @@ const restEach = 20;
 /** Rows of sessions as they were read last, for as long as that is good enough. */
 class KeptRows {
   readonly #rows = new Map<string, { readonly row: SessionFacts; readonly untilMs: number }>();
+  readonly #reading = new Map<string, Promise<SessionFacts>>();
 
-  of(session: ViewedSession): SessionFacts {
-    const nowMs = systemClock.monotonicMs();
+  /** One that is being read is not read twice at once. */
+  async of(session: ViewedSession): Promise<SessionFacts> {
     const kept = this.#rows.get(session.id);
-    if (kept !== undefined && nowMs < kept.untilMs) return kept.row;
-    const row = session.row();
+    if (kept !== undefined && systemClock.monotonicMs() < kept.untilMs) return kept.row;
+    const reading = this.#reading.get(session.id) ?? this.#read(session);
+    this.#reading.set(session.id, reading);
+    return await reading.finally(() => this.#reading.delete(session.id));
+  }
+
+  async #read(session: ViewedSession): Promise<SessionFacts> {
+    const nowMs = systemClock.monotonicMs();
+    const row = await session.row();
     // One that has crashed may be resumed.
     const isOver = row.status !== 'running' && row.status !== 'crashed';
     const restMs = (systemClock.monotonicMs() - nowMs) * restEach;
@@ -211,7 +219,7 @@ export class WorkspaceSessions implements ViewedSessions {
       .slice(0, mostListed);
     const rows: SessionFacts[] = [];
     for (const { id } of newest) {
-      const row = this.#rowOf(id);
+      const row = await this.#rowOf(id);
       if (row !== null) rows.push(row);
       await ownTurn();
     }
@@ -238,10 +246,10 @@ export class WorkspaceSessions implements ViewedSessions {
   }
 
   /** Null for one that cannot be read, which does not keep the others from being listed. */
-  #rowOf(id: string): SessionFacts | null {
+  async #rowOf(id: string): Promise<SessionFacts | null> {
     try {
       const session = this.find(id);
-      return session === null ? null : this.#rows.of(session);
+      return session === null ? null : await this.#rows.of(session);
     } catch (error) {
       if (error instanceof Diagnostic) return null;
       throw error;

@@ -81,4 +81,21 @@ describe('the detail of a line', () => {
     const given = detailOf('{"event_type":"tool_call","arguments":{"a":[1]}}', 7).arguments;
     expect(given).toEqual({ kind: 'text', text: '{\n  "a": [\n    1\n  ]\n}', more: 0 });
   });
+
+  it('says why a line of many values is not laid out, and shows how it begins', () => {
+    const detail = detailOf(`{"event_type":"shell","arguments":[${'0,'.repeat(400_000)}0]}`, 7);
+    expect([detail.arguments, detail.facts]).toEqual([null, []]);
+    expect(detail.texts).toEqual([
+      {
+        label: 'Why',
+        isWhy: true,
+        text: {
+          kind: 'text',
+          text: 'The line holds more than 300,000 values, or nests too deep: only its beginning is shown.',
+          more: 0,
+        },
+      },
+    ]);
+    expect(detail.line).toMatchObject({ kind: 'text', more: 0 });
+  });
 });

@@ -1,17 +1,21 @@
 /** Lays out one line of a trace for the side panel. */
 
-import { type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
+import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { mostShown, type ShownText, shownText } from '@svc/protocol/shown-text.ts';
 import type { LineDetail } from '@svc/protocol/viewed-rows.ts';
 import { prettyJson, preview, textIn, textOrNull } from './checked.ts';
 import { editOf } from './file-edit.ts';
+import { parseLine } from '../../trace/trace-events.ts';
 import { shownCount } from '../../trace/shown-values.ts';
+
+const tooMuch = 'The line holds more than 300,000 values, or nests too deep: only its beginning is shown.';
 
 /** Never throws, whatever the line holds. */
 export function detailOf(line: string, row: number): LineDetail {
-  const event = parseJsonObject(line);
-  if (event === null) {
-    return { row, eventId: null, facts: [], arguments: null, edit: null, texts: [], line: shownText(line) };
+  const event = parseLine(line);
+  if (event === null || event === 'too-much') {
+    const texts = event === null ? [] : [{ label: 'Why', isWhy: true, text: shownText(tooMuch) }];
+    return { row, eventId: null, facts: [], arguments: null, edit: null, texts, line: shownText(line) };
   }
   const edit = editOf(event, row);
   return {

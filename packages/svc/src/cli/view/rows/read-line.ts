@@ -5,6 +5,7 @@ import { countIn, countOrNull, keptText, objectIn, preview, textIn, textOrNull, 
 import * as kinds from '@svc/protocol/row-kinds.ts';
 import { isModel, isPlanStep } from '@svc/protocol/row-kinds.ts';
 import { betweenDetails } from '@svc/protocol/viewed-rows.ts';
+import { parseLine } from '../../trace/trace-events.ts';
 import { shownBytes, shownCount } from '../../trace/shown-values.ts';
 import { kindOf } from './event-kinds.ts';
 import * as flags from '@svc/protocol/row-flags.ts';
@@ -36,13 +37,17 @@ const longestId = 128;
 
 /** Never throws, whatever the line holds. */
 export function readLine(line: string): Row {
-  const parsed = parseJsonObject(line);
+  const read = parseLine(line);
+  const parsed = read === 'too-much' ? null : read;
   const type = textOrNull(parsed?.['event_type']);
   const event = type === null ? null : parsed;
   const said = event ?? {};
   const kind = type === null ? kinds.damaged : kindOf(type, said);
   const usage = isModel(kind) ? objectIn(said['usage']) : {};
-  const [name, detail] = type === null ? ['damaged line', keptText(line, 160)] : describe(kind, type, said);
+  const [name, detail] =
+    type === null
+      ? [read === 'too-much' ? 'line of too much' : 'damaged line', keptText(line, 160)]
+      : describe(kind, type, said);
   return {
     kind,
     flags: event === null ? flags.failed : flagsOf(kind, said),
