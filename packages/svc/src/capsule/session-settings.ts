@@ -1,7 +1,7 @@
 /** What a session reads of its manifest: for its loop, and for what its components are answered. */
 
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
-import type { ImportMode } from '@svc/components/import-log.ts';
+import { type ImportMode, longestImportLog } from '@svc/components/import-log.ts';
 import type { Acceptance } from '../session/task-board.ts';
 import type { TaskRunnerDeps } from '../session/task-runner.ts';
 import type { PreparedLaunch } from './prepare.ts';
@@ -41,10 +41,7 @@ export function sessionSettings(
   };
 }
 
-/** What one call of a component is answered is kept up to this, and up to `trace.max_body`: the session reads the whole of it at once. */
-const longestImportLog = 2 * 1024 * 1024;
-
-/** Whether what components are answered is recorded. */
+/** Whether what components are answered is recorded: of one call up to `trace.max_body`, and no more than a log may have. */
 export function importMode({ loaded, capture }: Pick<PreparedLaunch, 'loaded' | 'capture'>): ImportMode {
   const { components, max_body: maxBody } = loaded.manifest.trace;
   if (!components || capture !== 'content') return { kind: 'live' };

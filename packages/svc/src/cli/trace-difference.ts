@@ -52,8 +52,8 @@ export function firstTraceDifference(
   for (const { line, isWhole } of lines) {
     number += 1;
     const json = isWhole ? recordedJson(line.toString('utf8')) : beginningOf(line);
-    // Not of a session: none writes a line that is nested so deep.
-    if (json.kind === 'too-deep') return { line: number, difference: null };
+    // Not of a session: none writes a line that is nested so deep, or holds so much.
+    if (json.kind === 'too-deep' || json.kind === 'too-many') return { line: number, difference: null };
     const recorded = json.kind === 'json' ? json.value : null;
     const isRepeated =
       typeof recorded === 'object' &&

@@ -43,7 +43,7 @@ export function valueDifference(a: unknown, b: unknown, path = ''): ValueDiffere
   return null;
 }
 
-/** What is nested deeper than any value that a session takes in is compared as text. */
+/** What is nested deeper, or holds more, than any value that a session takes in is compared as text. */
 function parsed(text: string): unknown {
   const json = recordedJson(text);
   return json.kind === 'json' ? json.value : text;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { RecordedValues } from './recorded-json.ts';
+import { recordedJson, RecordedValues } from './recorded-json.ts';
 
 it('parses a text once, however often it is asked for', () => {
   const values = new RecordedValues();
@@ -25,4 +25,9 @@ it('counts nothing of what it does not parse', () => {
   expect(values.of('deep', () => '['.repeat(1001) + ']'.repeat(1001)).kind).toBe('too-deep');
   expect(values.of('many', () => '[1,2,3,4]')).toEqual({ kind: 'too-many' });
   expect(values.of('few', () => '[1,2]')).toEqual({ kind: 'json', value: [1, 2] });
+});
+
+it('parses no text that alone holds more values than there is memory for', () => {
+  expect(recordedJson('[[],[]]')).toEqual({ kind: 'json', value: [[], []] });
+  expect(recordedJson(`[${'[],'.repeat(4.2 * 1024 * 1024)}[]]`)).toEqual({ kind: 'too-many' });
 });

@@ -5,13 +5,13 @@ import { JsonShape, type JsonText, parsedJson, parseJsonText } from '@svc/protoc
 /** What a session takes in nests half as deep; a record has it within values of its own. What walks deeper values would run out of stack. */
 const deepest = 1000;
 
-/** A text of a journal as the JSON value that it is. */
-export function recordedJson(text: string): JsonText {
-  return parseJsonText(text, Number.POSITIVE_INFINITY, deepest);
-}
-
 /** In the texts of one session: a value takes up to 72 bytes, fifty times as many as the recording of somebody who wants that. */
 const mostRecordedValues = 8 * 1024 * 1024;
+
+/** A text of a journal as the JSON value that it is. */
+export function recordedJson(text: string): JsonText {
+  return parseJsonText(text, mostRecordedValues, deepest);
+}
 
 /**
  * The values of the texts of one journal. A text is parsed once, however many records name it, so that nobody may change what `of` returns. Texts

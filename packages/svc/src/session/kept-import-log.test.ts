@@ -36,3 +36,10 @@ it('keeps nothing of what is no log, or longer than what is left', () => {
   expect(keptLog('[', redact, 1000)).toBeNull();
   expect(keptLog('[["a",[],{"ok":1}]]', redact, 5)).toBeNull();
 });
+
+it('keeps nothing that is longer than what is left once a secret is taken out', () => {
+  const log = read({ $t: 'canary-0123' });
+  const longer = (text: string): string => text.replaceAll(secret, 'x'.repeat(50));
+  expect(keptLog(log, longer, log.length + 39)).not.toBeNull();
+  expect(keptLog(log, longer, log.length + 38)).toBeNull();
+});

@@ -14,7 +14,7 @@ export function keptLog(log: string, redact: (text: string) => string, mostBytes
   if (entries === null || streamsOf(entries).some((pieces) => liesAcross(pieces, redact))) return null;
   if (redact(log) === log) return log;
   const kept = JSON.stringify(redactedTexts(entries, redact));
-  return redact(kept) === kept ? kept : null;
+  return kept.length <= mostBytes && redact(kept) === kept ? kept : null;
 }
 
 function liesAcross(pieces: readonly Piece[], redact: (text: string) => string): boolean {

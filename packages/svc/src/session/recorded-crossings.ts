@@ -283,6 +283,8 @@ class RecordingReader {
 
   #setupOf({ manifest, system, tools, grants, hooks, settings }: JournalRecord<'setup'>): Setup {
     const hashes = { manifest, system, tools, grants, hooks, settings };
+    // Each is parsed again by who uses it.
+    for (const sha256 of [tools, grants, hooks, settings]) this.#json(sha256);
     return Object.fromEntries(Object.entries(hashes).map(([key, sha256]) => [key, this.#text(sha256)])) as Setup;
   }
 

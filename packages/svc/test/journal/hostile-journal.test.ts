@@ -196,6 +196,36 @@ it('is refused where its texts hold more values than a replay has memory for, be
   expect(() => readRecording(readerOf(session.folder))).toThrow('its texts hold more values than there is memory for');
 });
 
+it.each(['tools', 'grants', 'hooks', 'settings'])(
+  'is refused where what it began with holds more values than there is memory for: its %s',
+  (key) => {
+    const session = new RecordedSession(root, { limits: { ...roomy, maxBody: 16 * mebibyte } });
+    const many = atOnce(session.journal.body(`[${'[],'.repeat(4.2 * mebibyte)}[]]`));
+    const few = session.json([]);
+    const setup = { manifest: few, lock: null, system: few, tools: few, grants: few, hooks: few, settings: few };
+    session.journal.append({ k: 'setup', ...setup, [key]: many });
+    session.close();
+    expect(() => readRecording(readerOf(session.folder))).toThrow(
+      'its texts hold more values than there is memory for',
+    );
+  },
+);
+
+it('is read up to a log of imports that is longer than a session keeps any', () => {
+  const session = new RecordedSession(root, { limits: { ...roomy, maxBody: 16 * mebibyte } }).task('Go.');
+  const place = `${taskId('1')}/1/m1/t1`;
+  const io = (name: string): void => {
+    const value = session.json([[name, [], { ok: 1 }]]);
+    session.journal.append({ k: 'io', e: place, instance: 1, value });
+  };
+  io('x'.repeat(2 * mebibyte - 20));
+  io('x'.repeat(2 * mebibyte));
+  session.close();
+  const { crossings, missing } = readRecording(readerOf(session.folder));
+  expect(crossings.filter(({ kind }) => kind === 'imports')).toHaveLength(1);
+  expect(missing).toMatchObject({ place, why: expect.stringMatching(/ is no log of imports$/) });
+});
+
 it('holds no value that is nested too deep to be walked', () => {
   const session = new RecordedSession(root).task('Go.');
   const deep = session.json(JSON.parse(`${'['.repeat(4000)}${']'.repeat(4000)}`));

@@ -60,7 +60,7 @@ function inputOf(reader: JournalReader, hash: string): string {
   return texts.length === 1 && typeof only === 'string' ? only : body.text;
 }
 
-/** Null for what is not JSON, and for what is nested deeper than any value that a session takes in. */
+/** Null for what is not JSON, and for what is nested deeper, or holds more, than any value that a session takes in. */
 export function parsed(text: string): unknown {
   const json = recordedJson(text);
   return json.kind === 'json' ? json.value : null;

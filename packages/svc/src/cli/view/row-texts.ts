@@ -1,11 +1,12 @@
 /** Answers what the line of a trace came to: the texts of its step, out of the journal. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { asJsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
+import { asJsonObject } from '@svc/protocol/json-object.ts';
 import { type ShownText, shownText } from '@svc/protocol/shown-text.ts';
 import type { StepTexts } from '@svc/protocol/viewed-session.ts';
 import type { JournalReader } from '../../journal/journal-reader.ts';
 import type { LineFile } from '../../journal/line-file.ts';
+import { parsed } from '../trace/step-row.ts';
 import type { JournalPlaces } from './journal-places.ts';
 import type { Sought } from './step-places.ts';
 
@@ -91,7 +92,7 @@ function shown(full: FullText): ShownText {
 
 /** The blocks of a model's answer, or what a call gave; whatever it is, all of it is shown. */
 function partsOf(text: string): StepTexts['parts'] {
-  const outcome = parseJsonObject(text);
+  const outcome = asJsonObject(parsed(text));
   // The line of the trace has the error.
   if (outcome?.['kind'] === 'failed' && typeof outcome['error'] === 'string') return [];
   const content = asJsonObject(outcome?.['response'])?.['content'] ?? outcome?.['content'];
