@@ -11,6 +11,7 @@ import { type ContainmentClass, containmentClasses } from '@svc/protocol/contain
 import { captureLevels, type CaptureLevel } from './capture-levels.ts';
 import { readDocument, type Findings } from './checked-document.ts';
 import { Draft } from './key-path.ts';
+import { readTextBeneathIfThere } from '@svc/kit/files/read-beneath.ts';
 import { readTextIfThere } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { referencedVariable } from './references.ts';
@@ -53,14 +54,16 @@ export interface UserConfig {
   readonly warnings: readonly Diagnostic[];
 }
 
+const workspaceConfigFile = '.svc/config.yaml';
+
 /**
  * `.svc/config.yaml` of the workspace root (D1 "Workspace and user configuration"); empty when there is no such file.
  * Throws a `DiagnosticList` with every problem, or `E-IO-001`.
  */
 export function loadWorkspaceConfig({ directory, env }: { directory: string; env: Environment }): WorkspaceConfig {
-  const file = join(directory, '.svc', 'config.yaml');
-  const text = readTextIfThere(file);
+  const text = readTextBeneathIfThere(directory, workspaceConfigFile);
   if (text === null) return { warnings: [] };
+  const file = join(directory, workspaceConfigFile);
   const { value, warnings } = readDocument({ file, text, schema: workspaceConfig, env });
   const { containment, trace } = value;
   return {

@@ -1,9 +1,8 @@
 /** Reads the variables of the environment and of `.env`. */
 
-import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 
-import { readTextIfThere } from '@svc/kit/files/read-text.ts';
+import { readTextBeneathIfThere } from '@svc/kit/files/read-beneath.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 
 interface EnvironmentRequest {
@@ -21,11 +20,11 @@ interface EnvironmentRequest {
  */
 export function loadEnvironment({ directory, process, useFile }: EnvironmentRequest): Environment {
   const inherited = Object.entries(process).filter(([, value]) => value !== undefined);
-  return Object.fromEntries([...(useFile ? readEnvFile(join(directory, '.env')) : []), ...inherited]);
+  return Object.fromEntries([...(useFile ? readEnvFile(directory) : []), ...inherited]);
 }
 
-function readEnvFile(file: string): [string, string | undefined][] {
-  const text = readTextIfThere(file);
+function readEnvFile(directory: string): [string, string | undefined][] {
+  const text = readTextBeneathIfThere(directory, '.env');
   return text === null ? [] : Object.entries(parseEnv(withoutMark(text)));
 }
 

@@ -8,12 +8,13 @@ import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
-import { readSmallText } from '@svc/kit/files/read-text.ts';
+import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { KeyPath } from './key-path.ts';
 import type { LoadedManifest } from './load.ts';
 import type { CapsuleManifest } from './schema.ts';
+import { normalizeWorkdirPath } from './workdir-path.ts';
 import type { YamlSource } from './yaml-source.ts';
 
 /** Where checked manifests are kept, and by whom. */
@@ -122,8 +123,9 @@ function readOwn(path: string, uid: number): KeptManifest | null {
 function systemPromptOf({ inference }: CapsuleManifest, directory: string): string | null {
   const { system_prompt: text, system_prompt_file: name } = inference;
   if (name === undefined) return text ?? '';
-  const reading = readSmallText(join(directory, name));
-  return reading.kind === 'text' ? (text ?? reading.text) : null;
+  const normal = normalizeWorkdirPath(name);
+  const reading = normal === undefined ? null : readTextBeneath(directory, normal);
+  return reading?.kind === 'text' ? (text ?? reading.text) : null;
 }
 
 /** Null for a file of more than two thousand keys and items: each is looked up among its neighbours. */

@@ -1,6 +1,6 @@
 /** Reads and checks the manifest of a capsule. */
 
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
 import { Diagnostic, DiagnosticList, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -8,6 +8,7 @@ import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { readDocument, type CheckedDocument, type Findings } from './checked-document.ts';
 import { keepManifest, type ManifestKeeper } from './kept-manifest.ts';
 import { Draft, holdsCredential, renderKeyPath, type KeyPath } from './key-path.ts';
+import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { referencedVariable, type Reference } from './references.ts';
@@ -164,10 +165,14 @@ function readManifestText(file: string): string {
 function readSystemPrompt(data: unknown, { directory, findings }: { directory: string; findings: Findings }): string {
   const path = ['inference', 'system_prompt_file'];
   const name = new Draft(data).at(...path);
-  if (typeof name !== 'string' || normalizeWorkdirPath(name) === undefined) return '';
-  const reading = readSmallText(join(directory, name));
+  const normal = typeof name === 'string' ? normalizeWorkdirPath(name) : undefined;
+  if (normal === undefined) return '';
+  const reading = readTextBeneath(directory, normal);
   if (reading.kind === 'text') return reading.text;
-  const reason = reading.kind === 'absent' ? 'there is no such file beside the manifest' : reading.reason;
-  findings.add('E-RUN-009', `inference.system_prompt_file cannot be read: ${reason}`, { path });
+  const fault = reading.kind === 'absent' ? { reason: 'there is no such file beside the manifest' } : reading;
+  findings.add('E-RUN-009', `inference.system_prompt_file cannot be read: ${fault.reason}`, {
+    path,
+    ...('hint' in fault ? { hint: fault.hint } : {}),
+  });
   return '';
 }

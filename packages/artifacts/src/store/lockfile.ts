@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isArtifactName, isExactVersion } from '../manifest/names.ts';
 import { parsePinnedPlace } from '../manifest/oci-reference.ts';
-import { readTextIfThere } from '@svc/kit/files/read-text.ts';
+import { readTextBeneathIfThere } from '@svc/kit/files/read-beneath.ts';
 import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
 import { isText } from '@svc/kit/guards.ts';
 import { type ArtifactRef, platformShape } from './artifact-ref.ts';
@@ -13,6 +13,9 @@ import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
 import { decodeSigner, encodeSigner, type Signer } from './trust/signer.ts';
+
+/** Beside the manifest. */
+const lockFile = 'svc.lock';
 
 /** 1 is written where neither a signer nor a place is known, so that an older svc reads it. */
 const lockVersions = { plain: 1, full: 2 } as const;
@@ -35,7 +38,7 @@ export function fetchedFrom(from: string | undefined): Pick<LockedArtifact, 'fro
 /** What `svc.lock` beside the manifest holds; null when there is none. `E-IO-001` when it cannot be read, `E-ART-007` when it cannot be understood. */
 export function readLock(manifestDir: string): readonly LockedArtifact[] | null {
   const path = lockPath(manifestDir);
-  const text = readTextIfThere(path);
+  const text = readTextBeneathIfThere(manifestDir, lockFile);
   if (text === null) return null;
   const artifacts = parseLock(path, text);
   if (new Set(artifacts.map(lockKey)).size < artifacts.length) throw unreadable(path, 'it lists an artifact twice');
@@ -172,5 +175,5 @@ function unreadable(path: string, reason: string): Diagnostic {
 
 /** Where the lock of a project lies. */
 export function lockPath(manifestDir: string): string {
-  return join(manifestDir, 'svc.lock');
+  return join(manifestDir, lockFile);
 }

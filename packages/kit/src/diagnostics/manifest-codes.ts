@@ -52,7 +52,8 @@ export const manifestCodes = {
   },
   'E-RUN-009': {
     title: 'the system prompt file is missing',
-    explanation: 'inference.system_prompt_file names a file that does not exist beside the manifest.',
+    explanation:
+      'inference.system_prompt_file names a file that does not exist beside the manifest, or that a link leads out to.',
   },
   'E-RUN-025': {
     title: 'the manifest asks for something this version cannot do',

@@ -10,8 +10,8 @@ const largestFile = 1024 * 1024;
 export type TextReading =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'absent' }
-  /** It is there and cannot be read; `reason` is a clause for a person. */
-  | { readonly kind: 'unreadable'; readonly reason: string; readonly cause?: unknown };
+  /** It is there and cannot be read; `reason` is a clause for a person, `hint` what to do. */
+  | { readonly kind: 'unreadable'; readonly reason: string; readonly hint?: string; readonly cause?: unknown };
 
 /** The text of a small file: at most 1 MiB of UTF-8, whatever kind of file it is read from. */
 export function readSmallText(file: string): TextReading {
@@ -21,7 +21,11 @@ export function readSmallText(file: string): TextReading {
   } catch (error) {
     return refusal(error);
   }
-  if (bytes === undefined) return { kind: 'unreadable', reason: 'it is larger than 1 MiB' };
+  return bytes === undefined ? { kind: 'unreadable', reason: 'it is larger than 1 MiB' } : decodeText(bytes);
+}
+
+/** The bytes of a file as text. */
+export function decodeText(bytes: Buffer): TextReading {
   const text = decodeStrictUtf8(bytes);
   return text === null ? { kind: 'unreadable', reason: 'it is not UTF-8 text' } : { kind: 'text', text };
 }
@@ -36,9 +40,12 @@ export function readTextIfThere(file: string): string | null {
 /** `E-IO-001` for a file that is there and cannot be read. */
 export function unreadableFile(
   file: string,
-  reading: { readonly reason: string; readonly cause?: unknown },
+  { reason, hint, cause }: { readonly reason: string; readonly hint?: string; readonly cause?: unknown },
 ): Diagnostic {
-  return new Diagnostic('E-IO-001', `cannot read ${file}: ${reading.reason}`, { cause: reading.cause });
+  return new Diagnostic('E-IO-001', `cannot read ${file}: ${reason}`, {
+    cause,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 function refusal(error: unknown): TextReading {

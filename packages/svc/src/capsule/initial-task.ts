@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { readBeneath } from '@svc/kit/files/read-beneath.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
@@ -42,7 +43,9 @@ export async function findInitialTask(request: InitialTaskRequest): Promise<Init
   if (flag !== undefined) return await taskOfFlag(flag, request);
   if (request.isDelegated) return awaitedTask(taskAcceptance);
   const path = join(manifestDirectory, 'task.md');
-  if (isFile(path)) return { text: nonEmpty(readTask(path), path), warnings: [] };
+  const beside = readBeneath(manifestDirectory, 'task.md', largestTask);
+  if (beside.kind === 'unreadable') throw unusable(path, beside);
+  if (beside.kind === 'bytes') return { text: nonEmpty(taskText(path, beside.bytes), path), warnings: [] };
   if (taskAcceptance !== 'none') return null;
   throw new Diagnostic('E-RUN-024', 'there is no task and lifecycle.task_acceptance is none', {
     hint: `give one with --task, write ${path}, or set lifecycle.task_acceptance to single or queue`,
@@ -97,12 +100,16 @@ function isFile(path: string): boolean {
   return unlessRefused(() => statSync(path).isFile(), false);
 }
 
-/** `task.md` becomes a copy of the file: what text cannot carry over unchanged is refused. */
 function readTask(path: string): string {
   const bytes = readBytes(path);
-  if (bytes === undefined) throw unusable(path, 'it is larger than 10 MiB');
+  if (bytes === undefined) throw unusable(path, { reason: 'it is larger than 10 MiB' });
+  return taskText(path, bytes);
+}
+
+/** `task.md` becomes a copy of the file: what text cannot carry over unchanged is refused. */
+function taskText(path: string, bytes: Buffer): string {
   const text = decodeStrictUtf8(bytes);
-  if (text === null) throw unusable(path, 'it is not UTF-8 text');
+  if (text === null) throw unusable(path, { reason: 'it is not UTF-8 text' });
   return text;
 }
 
@@ -114,8 +121,11 @@ function readBytes(path: string): Buffer | undefined {
   }
 }
 
-function unusable(path: string, reason: string): Diagnostic {
-  return new Diagnostic('E-IO-001', `the task ${path} cannot be read: ${reason}`, {
-    hint: 'give the model a text, and put anything larger into the workdir',
-  });
+const usualHint = 'give the model a text, and put anything larger into the workdir';
+
+function unusable(
+  path: string,
+  { reason, hint = usualHint, cause }: { readonly reason: string; readonly hint?: string; readonly cause?: unknown },
+): Diagnostic {
+  return new Diagnostic('E-IO-001', `the task ${path} cannot be read: ${reason}`, { hint, cause });
 }

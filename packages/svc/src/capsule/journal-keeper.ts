@@ -1,12 +1,10 @@
 /** Writes the records of a session into its journal: what it began with, what went through its gate, and its end. */
 
-import { join } from 'node:path';
-
 import { atOnce, type Steps } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { readSmallText } from '@svc/kit/files/read-text.ts';
+import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { type Capture, type Journal, openJournal } from '../journal/journal-writer.ts';
 import { recordRedaction } from '../resources/handle-id.ts';
@@ -116,7 +114,7 @@ export class JournalKeeper {
       trusted: scope.containment.achieved !== 'advisory',
       capsule: { name, version: capsuleVersion },
     });
-    const lock = readSmallText(join(loaded.directory, 'svc.lock'));
+    const lock = readTextBeneath(loaded.directory, 'svc.lock');
     journal.append({
       k: 'setup',
       manifest: yield* journal.body(text),

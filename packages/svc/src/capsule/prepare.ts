@@ -1,8 +1,6 @@
 /** Decides everything about a launch that needs no port. */
 
 import { arch, platform } from 'node:process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 
 import { DiagnosticList, Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type CaptureLevel, lowerCapture, usualCapture } from '@svc/artifacts/manifest/capture-levels.ts';
@@ -18,7 +16,7 @@ import { scopeOfLaunch, type LaunchScope } from './scope-of-launch.ts';
 import { hookDeclaration, hookProblem, mayCommit } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 import { bundledCompaction, bundledVersion } from '@svc/artifacts/manifest/names.ts';
-import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { readBeneath } from '@svc/kit/files/read-beneath.ts';
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 
 /** What is known of a launch that nothing refuses so far. */
@@ -147,6 +145,8 @@ function checkHooks(
   return [new Diagnostic('W-RUN-004', message, { hint, location: locate(['inference', 'context'], 'key') })];
 }
 
+const largestScript = 16 * 1024 * 1024;
+
 /**
  * `inference.driver.config` as the driver gets it. A component cannot read beside the manifest, so the script driver is given the
  * text of the file that `script` names, as `script_text`. `E-RUN-030` when that file cannot be read.
@@ -160,15 +160,13 @@ export function driverConfig({
   const { script } = config;
   if (artifact !== 'svc-driver-script' || typeof script !== 'string') return config;
   const location = locate(['inference', 'driver', 'config', 'script'], 'value');
-  if (normalizeWorkdirPath(script) === undefined) {
+  const path = normalizeWorkdirPath(script);
+  if (path === undefined) {
     const message = `inference.driver.config.script must be a path below the manifest: ${script}`;
     throw new Diagnostic('E-MAN-003', message, { location });
   }
-  try {
-    return { ...config, script_text: readFileSync(join(directory, script), 'utf8') };
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-    const reason = systemReason(error);
-    throw new Diagnostic('E-RUN-030', `the script ${script} cannot be read: ${reason}`, { location, cause: error });
-  }
+  const reading = readBeneath(directory, path, largestScript);
+  if (reading.kind === 'bytes') return { ...config, script_text: reading.bytes.toString('utf8') };
+  const { reason, ...more } = reading.kind === 'absent' ? { reason: 'no such file or directory' } : reading;
+  throw new Diagnostic('E-RUN-030', `the script ${script} cannot be read: ${reason}`, { location, ...more });
 }

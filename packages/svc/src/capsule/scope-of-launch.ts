@@ -17,6 +17,7 @@ import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { readKeptManifest, type ManifestKeeper } from '@svc/artifacts/manifest/kept-manifest.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 import type { Environment } from '@svc/kit/environment.ts';
+import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
@@ -251,7 +252,7 @@ async function workspaceConfig(question: {
   readonly directory: string;
   readonly env: Environment;
 }): Promise<WorkspaceConfig> {
-  const isAbsent = readSmallText(join(question.directory, '.svc', 'config.yaml')).kind === 'absent';
+  const isAbsent = readTextBeneath(question.directory, '.svc/config.yaml').kind === 'absent';
   if (isAbsent) return { warnings: [] };
   const { loadWorkspaceConfig } = await import('@svc/artifacts/manifest/config.ts');
   return loadWorkspaceConfig(question);
