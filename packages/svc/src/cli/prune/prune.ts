@@ -1,6 +1,5 @@
 /** The command `svc prune`: removes what is kept of sessions that have ended, or artifacts that no project needs. */
 
-import { createInterface } from 'node:readline';
 import { dirname } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 
@@ -16,6 +15,7 @@ import type { CommandContext } from '../command-context.ts';
 import { placesOf } from '../project.ts';
 import { render } from '../render-failure.ts';
 import { type Column, renderTable } from '../table.ts';
+import { askYes, canAsk } from '../terminal/ask-yes.ts';
 import { jsonLine, say, type Shown } from '../terminal/shown.ts';
 import { manifestFlag, manifestHelp, sessionsFolder, type WorkspaceOption } from '../trace/recorded-sessions.ts';
 import { shownBytes, shownMinute } from '../trace/shown-values.ts';
@@ -155,22 +155,13 @@ async function isWanted(
 ): Promise<boolean> {
   if (options.yes === true) return true;
   const what = `${found.length === 1 ? '1 thing' : `${found.length} things`}, ${shownBytes(sizeOf(found))}`;
-  if (!process.stdin.isTTY || !context.stderr.isTerminal) {
+  if (!canAsk(context)) {
     throw new Diagnostic('E-RUN-126', `svc prune would remove ${what}, and there is nobody to ask`, {
       hint: 'svc prune --dry-run lists them; --yes removes them without asking',
     });
   }
   context.stderr.write(renderTable(columns, found.map(rowOf), context.stderr));
-  context.stderr.write(say`remove ${what} of ${root}? [y/N] `);
-  const lines = createInterface({ input: process.stdin, terminal: false });
-  try {
-    for await (const answer of lines) {
-      if (/^\s*y(?:es)?\s*$/i.test(answer)) return true;
-      break;
-    }
-  } finally {
-    lines.close();
-  }
+  if (await askYes(context, say`remove ${what} of ${root}? [y/N] `)) return true;
   context.stderr.write(say`nothing was removed\n`);
   return false;
 }
