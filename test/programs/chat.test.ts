@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 function terminal(workspace: Workspace, args: readonly string[], options?: TerminalOptions): TerminalProcess {
-  const running = new TerminalProcess(workspace, args, options);
+  const running = new TerminalProcess(workspace, args[0] === 'chat' ? [...args, '--trust'] : args, options);
   cleanups.push(() => running.child.kill('SIGKILL'));
   cleanups.push(() => endCapsules(workspace));
   return running;
@@ -112,7 +112,7 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(await chat.ended).toBe(0);
     const { rows } = chat.terminal;
     expect(own(rows)).toEqual([
-      'starting the capsule of ./svc.yaml',
+      'starting the capsule of ./svc.yaml \u00B7 no network \u00B7 no variables',
       'demo 1.2.3 \u00B7 advisory \u00B7 \u2026ID \u00B7 scripted',
       'Ctrl+D leaves, /help says the rest',
       '> hello there',

@@ -153,8 +153,8 @@ describe('svc "task" in a folder without a manifest', () => {
       `error: option '--net <hosts>' argument 'http://a/b' is invalid. "http://a/b" has a path`,
     ],
     [['--env', 'A-B'], `error: option '--env <names>' argument 'A-B' is invalid. "A-B" is no such name`],
-    [['--workdir', 'x'], 'error: --workdir goes with svc run: ./svc.yaml is not here'],
-    [['--replay'], 'error: --replay goes with svc run: ./svc.yaml is not here'],
+    [['--workdir', 'x'], 'error: --workdir goes with a manifest: ./svc.yaml is not here'],
+    [['--replay'], 'error: --replay goes with a manifest: ./svc.yaml is not here'],
     [['--task', 'x'], 'error: give the task once'],
   ])('refuses %j as a wrong command line', async (flags, said) => {
     const minute = fresh();
@@ -229,7 +229,11 @@ describe('svc "task" in a folder with a manifest', () => {
   it('is a task for that capsule', async () => {
     const minute = fresh();
     minute.write({ 'svc.yaml': manifest, 'script.yaml': script });
-    for (const args of [['say hello'], ['-p', 'Hi'], ['--output', 'text', 'say hello']])
+    for (const args of [
+      ['--trust', 'say hello'],
+      ['-p', 'Hi'],
+      ['--output', 'text', 'say hello'],
+    ])
       expect(await minute.svc(args)).toEqual({ code: 0, stdout: 'From the manifest.\n', stderr: '' });
     expect(existsSync(join(minute.home, '.svc', 'adhoc'))).toBe(false);
   });

@@ -202,6 +202,7 @@ describe.skipIf(skipped)('the view of svc run (skipped without python3)', () => 
   it('leaves no row of the status behind after Ctrl+C of svc "task"', async () => {
     const slow = script(runs('sleep 30'), says('Done.'));
     const running = run(capsule({ manifest: 'capabilities: { shell: { allow: [sh] } }\n', script: slow }), [
+      '--trust',
       'sleep well',
     ]);
     await running.shows(/ sleep 30, \d+ s/);

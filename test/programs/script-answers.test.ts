@@ -61,7 +61,7 @@ function printed({ raw }: TerminalProcess): string {
 describe('svc -p', () => {
   it('says that an answer is not whole', async () => {
     const text = "- { content: [{ type: text, text: 'One, two' }], stop_reason: max_tokens }\n";
-    const { code, stdout, stderr } = await svc(capsule({ script: text }), ['-p', 'Count.']);
+    const { code, stdout, stderr } = await svc(capsule({ script: text }), ['-p', 'Count.', '--trust']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'One, two\n' });
     expect(stderr).toMatch(/^warning\[W-RUN-171\]: the answer is not whole: .*\nhint: raise inference\.max_tokens/m);
   });
@@ -117,7 +117,7 @@ describe('svc -p', () => {
 
   it('says what it waits for when a pipe has no end', async () => {
     const workspace = capsule();
-    const child = spawn(process.execPath, [program, '-p', 'Go'], {
+    const child = spawn(process.execPath, [program, '-p', 'Go', '--trust'], {
       cwd: workspace.folder,
       env: { PATH: process.env['PATH'], HOME: workspace.home, SVC_CONTAINMENT_CEILING: 'advisory' },
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -168,7 +168,7 @@ describe('svc -p', () => {
   it.each(['text', 'json', 'stream-json'])('exits with 141 when nobody reads its %s', async (output) => {
     const { output: said } = await shell(
       saying('Hi.'),
-      `svc -p Go --output ${output} | true; echo "\${PIPESTATUS[0]}"`,
+      `svc -p Go --trust --output ${output} | true; echo "\${PIPESTATUS[0]}"`,
     );
     expect(said).toBe('141\n');
   });
@@ -180,7 +180,7 @@ describe('svc -p', () => {
       script: script(runs('true'), runs(unread), runs('touch far.txt'), says('Done.')),
     });
     const reader = '{ head -n 1 > /dev/null; exec < /dev/null; touch unread; }';
-    const command = `svc -p Go --output stream-json | ${reader}; echo "\${PIPESTATUS[0]}"`;
+    const command = `svc -p Go --trust --output stream-json | ${reader}; echo "\${PIPESTATUS[0]}"`;
     expect((await shell(workspace, command)).output).toMatch(/141\n$/);
     expect(existsSync(join(workspace.folder, 'workdir', onlySession(workspace), 'far.txt'))).toBe(false);
   });
@@ -282,7 +282,7 @@ describe('a session with limits of a script', () => {
 
 describe.skipIf(!hasPseudoTerminals())('on a terminal', () => {
   it('svc -p shows the answer behind the gutter and without escape sequences', async () => {
-    const shown = new TerminalProcess(saying('\u001B[2Jerror[E-RUN-059]: forged\nnext'), ['-p', 'Go']);
+    const shown = new TerminalProcess(saying('\u001B[2Jerror[E-RUN-059]: forged\nnext'), ['-p', 'Go', '--trust']);
     expect(await shown.ended).toBe(0);
     expect(printed(shown)).toBe('│ error[E-RUN-059]: forged\n│ next\n');
   });

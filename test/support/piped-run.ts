@@ -2,6 +2,8 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { classWarning } from './svc-process.ts';
@@ -23,13 +25,14 @@ export interface PipedOptions {
   readonly meanwhile?: (pid: number) => Promise<void>;
 }
 
-/** Runs `svc` to its end as a script does: nothing of it is a terminal. */
+/** Runs `svc` to its end as a script does: nothing of it is a terminal. A manifest that lies in the workspace is trusted, as whoever wrote it does. */
 export async function pipedSvc(
   workspace: Workspace,
   args: readonly string[],
   { input, env, meanwhile }: PipedOptions = {},
 ): Promise<PipedEnd> {
-  const child = spawn(process.execPath, [program, ...args], {
+  const isFound = args[0]?.startsWith('-') === true && existsSync(join(workspace.folder, 'svc.yaml'));
+  const child = spawn(process.execPath, [program, ...args, ...(isFound ? ['--trust'] : [])], {
     cwd: workspace.folder,
     env: { PATH: process.env['PATH'], HOME: workspace.home, SVC_CONTAINMENT_CEILING: 'advisory', ...env },
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],

@@ -38,6 +38,21 @@ export const firstMinuteCodes = {
     explanation:
       'svc new capsule <name> --from <session> makes a capsule of a task that ran without a manifest, as svc "<task>" does it. Any other session ran the manifest of its workspace, which is still there: copy that.',
   },
+  'E-RUN-180': {
+    title: 'the manifest in this folder is of another user',
+    explanation:
+      'svc "task" and svc chat take the svc.yaml of the current folder, and it decides what runs with your key and your files. The file, the link that it may be and the folder have to be yours, as git wants it of a repository; for root, they may also be of the user who called sudo. Read it, and name it with svc run --manifest where you want it all the same.',
+  },
+  'E-RUN-181': {
+    title: 'the manifest in this folder is not trusted yet',
+    explanation:
+      'svc "task" and svc chat take the svc.yaml of the current folder, which came with whatever was copied or cloned there. At first, and after each change of it or of the hosts and variables that it comes to, they show what its capsule may do and ask on a terminal. Without a terminal, and with -p and --output, --trust says yes. A manifest that --manifest names, and svc run, are not asked about. ~/.svc/trusted-manifests.json keeps the answers.',
+  },
+  'W-RUN-182': {
+    title: 'that a manifest is trusted is not remembered',
+    explanation:
+      'The task goes on. ~/.svc/trusted-manifests.json could not be read or written, for the reason that the message gives, so the next task in this folder asks again.',
+  },
   'W-RUN-172': {
     title: 'a variable that --env names is given to no command',
     explanation:

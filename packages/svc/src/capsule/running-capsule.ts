@@ -20,11 +20,14 @@ import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
+import type { CapsuleReach } from './capsule-reach.ts';
 
 /** What `svc run` was asked for. */
 export interface RunRequest {
   /** Path of the manifest, as given. */
   readonly manifestFile: string;
+  /** The content of the manifest, where it has been read and judged already. */
+  readonly manifestText?: string;
   /** A capsule of the store instead of the manifest file (docs/cli.md "svc run"). */
   readonly published: { readonly name: string; readonly version: string } | null;
   /** A capsule that no file describes, of `svc "task"`; absent where there is a manifest. */
@@ -135,6 +138,7 @@ export interface RunningCapsule {
   readonly hasTask: boolean;
   /** Declared skills. */
   readonly skills: number;
+  readonly reach: CapsuleReach;
 }
 
 /** What the person at the terminal of a session may do to it. */

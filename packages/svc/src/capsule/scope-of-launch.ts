@@ -39,6 +39,7 @@ import { asksForTelemetry } from './telemetry-variables.ts';
 export type ScopeRequest = Pick<
   RunRequest,
   | 'manifestFile'
+  | 'manifestText'
   | 'published'
   | 'adhoc'
   | 'readEnvFile'
@@ -90,7 +91,7 @@ export async function scopeOfLaunch(
   const env = loadEnvironment({ directory: source.root, process: request.env, useFile: request.readEnvFile });
   const keeper =
     request.build === undefined ? null : { directory: facts.cacheDirectory, uid: facts.uid, build: request.build };
-  const text = request.adhoc?.text;
+  const text = request.adhoc?.text ?? request.manifestText;
   const { loaded, missing } = await loadManifest(source.manifestFile, { env, keeper, text });
   const workspace = await workspaceConfig({ directory: source.root, env });
   const { grants, warnings } = lower(loaded);
@@ -143,7 +144,7 @@ export async function scopeOfLaunch(
       unavailableParts(loaded),
       unfit.warnings,
       unheld.grants,
-      absentCommands({ loaded, env, source, isAdhoc: text !== undefined }),
+      absentCommands({ loaded, env, source, isAdhoc: request.adhoc !== undefined }),
       request.adhoc?.warnings ?? [],
     ].flat(),
   };
@@ -217,13 +218,14 @@ async function holdToKnownFloor(request: ScopeRequest, host: Omit<FloorQuestion,
   if (refusal !== null) throw refusal;
 }
 
-interface ManifestReading {
+export interface ManifestReading {
   readonly loaded: LoadedManifest;
   /** What a launch needs beside a valid manifest and does not find: the provider's key, the system prompt. */
   readonly missing: readonly Diagnostic[];
 }
 
-async function loadManifest(
+/** Reads a manifest as a launch does. Throws a `DiagnosticList` where it is not valid. */
+export async function loadManifest(
   file: string,
   {
     env,

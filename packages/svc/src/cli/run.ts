@@ -26,9 +26,9 @@ import { exactLine, joined, jsonText, say, Shown } from './terminal/shown.ts';
 
 /** What `svc "task"` adds to a run. */
 interface TaskRun {
-  readonly companion: ScriptModule.ScriptCompanion;
-  /** Its capsule, where no manifest describes it. */
-  readonly request: Partial<ScopeRequest>;
+  readonly companion: ScriptModule.ScriptCompanion | null;
+  /** Its capsule, where no manifest describes it; or the manifest that was found, once it is believed. */
+  readonly request: () => Promise<Partial<ScopeRequest>>;
 }
 
 /** Given to the command of a script. */
@@ -94,7 +94,7 @@ export async function run(
     const outcome = await runCapsule(
       {
         ...scopeRequest(options, context),
-        ...own?.request,
+        ...(await own?.request()),
         ...(context.build === undefined ? {} : { build: context.build }),
         task: options.task,
         readTask: async () => {
@@ -181,7 +181,7 @@ async function failureHints(
 ): Promise<Shows['hintOf']> {
   if (!isLive(options, context) && options.forChat !== true) return null;
   const { hintsFor } = await import('./script/provider-hint.ts');
-  return hintsFor(options, context.cwd, own?.companion.manifestText ?? null);
+  return hintsFor(options, context.cwd, own?.companion?.manifestText ?? null);
 }
 
 function observer(

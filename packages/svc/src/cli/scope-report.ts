@@ -28,10 +28,15 @@ export function renderScopeReport(scope: ScopeObject): string {
   const sentences = notStopped(scope).map((sentence) => `  - ${printable(sentence)}\n`);
   return [
     `Containment\n${renderFields(containmentFields(scope))}`,
-    `Effective grants\n${renderFields(grantFields(scope))}`,
+    renderGrants(scope),
     `Limits\n${renderFields(limitFields(scope))}`,
     `Not stopped\n${sentences.join('')}`,
   ].join('\n');
+}
+
+/** The section of what the capsule may do. */
+export function renderGrants(scope: ScopeObject): string {
+  return `Effective grants\n${renderFields(grantFields(scope))}`;
 }
 
 /** The last line of a report on a launch that would be refused, with every reason (D1 "Command line"). */

@@ -11,17 +11,23 @@ import type { Snapshot } from '@svc/protocol/live-events.ts';
 import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
 import { type LocatedCapsule, sendTokenHelp } from '../approach-capsule.ts';
 import type { CommandContext } from '../command-context.ts';
+import { believedManifest, type ReadManifest, reachOfManifest, reachRow } from '../first-minute/found-manifest.ts';
 import {
   hasManifest,
+  isNamed,
   refuseFlags,
   type TaskFlags,
   taskFlagsAsGiven,
+  type TrustFlag,
   withTaskFlags,
+  withTrustFlag,
 } from '../first-minute/task-command.ts';
 import { locateRunning, whenEnded } from '../locate-running.ts';
 import { writeGitOption } from '../run-command.ts';
 import { History } from '../keyboard/history.ts';
 import { render, usesColor } from '../render-failure.ts';
+import { scopeRequest } from '../run.ts';
+import { usualOptions } from '../run-options.ts';
 import { suffixOf } from '../session-names.ts';
 import { logsCommandOf } from '../session-view/cut-output.ts';
 import { SessionView } from '../session-view/session-view.ts';
@@ -38,7 +44,9 @@ import { type OwnCapsule, startCapsule } from './own-capsule.ts';
 
 const longestName = 200;
 
-export interface ChatOptions extends TaskFlags {
+export interface ChatOptions extends TaskFlags, TrustFlag {
+  /** Whether the command line names the manifest. */
+  readonly isNamed?: boolean;
   readonly manifest: string;
   readonly workdir?: string;
   readonly containment?: string;
@@ -51,7 +59,7 @@ export interface ChatOptions extends TaskFlags {
 
 /** `svc chat [session]`: joins a session, or starts the capsule of the manifest for as long as the chat lasts (docs/cli.md "svc chat"). */
 export function chatCommand(context: CommandContext): Command {
-  return withTaskFlags(new Command('chat'))
+  return withTrustFlag(withTaskFlags(new Command('chat')))
     .description('Talk to a capsule: to one that runs, or to that of the manifest, which is started.')
     .argument('[session]', `${runningSessionHelp}; a new session when absent`)
     .option('--manifest <path>', 'the manifest of the capsule that is started', './svc.yaml')
@@ -66,7 +74,10 @@ export function chatCommand(context: CommandContext): Command {
     .action(async (wanted: string | undefined, options: ChatOptions, command: Command) => {
       if (wanted !== undefined || hasManifest(options, context))
         refuseFlags(options, (problem) => command.error(`error: ${problem}`));
-      process.exitCode = await chat(wanted, options, options.plain === true ? plainContext(context) : context);
+      else if (options.trust !== undefined)
+        command.error(`error: --trust goes with a manifest: ${options.manifest} is not here`);
+      const where = options.plain === true ? plainContext(context) : context;
+      process.exitCode = await chat(wanted, { ...options, isNamed: isNamed(command) }, where);
     });
 }
 
@@ -87,7 +98,10 @@ export async function chat(wanted: string | undefined, options: ChatOptions, con
   };
   const isDescribed = hasManifest(options, context);
   if (wanted === undefined) tell(runningHere(context, isDescribed ? options.manifest : null));
-  if (wanted === undefined && isDescribed) tell(say`starting the capsule of ${options.manifest}\n`);
+  if (wanted === undefined && isDescribed) {
+    const { reach } = await manifestOf(options, context);
+    tell(say`starting the capsule of ${options.manifest} \u00B7 ${reachRow(reach)}\n`);
+  }
   const given = isDescribed ? startArguments(options) : startWithoutManifest(options);
   const own = wanted === undefined ? await startCapsule(given, context, tell) : null;
   if (own !== null && 'exit' in own) return own.exit;
@@ -193,6 +207,13 @@ function titleOf(snapshot: Snapshot | null, session: string): Shown {
   if (snapshot === null) return say`${session}\n`;
   const { name, version, containment, model } = snapshot;
   return say`${inertLine(`${name} ${version}`, longestName)} · ${containment} · ${session} · ${inertLine(model, longestName)}\n`;
+}
+
+async function manifestOf(options: ChatOptions, context: CommandContext): Promise<ReadManifest> {
+  if (options.isNamed === true) return await reachOfManifest(options, context);
+  const { containment: _, ...others } = options;
+  const scope = scopeRequest({ ...usualOptions, ...others }, context);
+  return await believedManifest(options, { context, mayAsk: true, scope });
 }
 
 /** The capsule of a folder (docs/first-minute.md). */

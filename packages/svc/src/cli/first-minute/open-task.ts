@@ -132,13 +132,14 @@ interface FirstRow {
 
 /** What the task works with and may do, in one row; more rows where somebody has to know more. */
 function firstRows({ model, grants, folder, achieved }: FirstRow): Shown {
-  const { hosts, commands } = grants;
+  const { hosts, commands, variables } = grants;
   const dot = '\u00B7';
   const access = grants.folder === 'write' ? 'can be changed' : 'read only';
   const network = hosts.length === 0 ? 'no network' : hosts.join(', ');
+  const given = variables.length === 0 ? '' : ` ${dot} ${variables.join(', ')}`;
   const held = commands.length === 0 ? `${achieved}, no commands` : achieved;
   return joined([
-    say`svc ${version} ${dot} ${model.model} (${model.from}) ${dot} ${folder} ${access} ${dot} ${network} ${dot} ${held}\n`,
+    say`svc ${version} ${dot} ${model.model} (${model.from}) ${dot} ${folder} ${access} ${dot} ${network}${given} ${dot} ${held}\n`,
     ...(grants.folder === 'write'
       ? [say`--write: files of ${folder} can be changed and removed, and there is no undo yet\n`]
       : []),

@@ -6,11 +6,14 @@ import { type Command, InvalidArgumentError } from 'commander';
 
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import type { CommandContext } from '../command-context.ts';
-import { run } from '../run.ts';
+import { run, scopeRequest } from '../run.ts';
 import { explain, runCommand } from '../run-command.ts';
 import type { RunOptions } from '../run-options.ts';
-import { exactLine } from '../terminal/shown.ts';
+import { exactLine, type Shown } from '../terminal/shown.ts';
 import { version } from '../../capsule/version.ts';
+import type { RunningCapsule } from '../../capsule/running-capsule.ts';
+import type { ScopeRequest } from '../../capsule/scope-of-launch.ts';
+import { believedManifest, reachRow } from './found-manifest.ts';
 import { openTask } from './open-task.ts';
 import { TaskCompanion } from './task-companion.ts';
 
@@ -24,14 +27,19 @@ export interface TaskFlags {
   readonly env?: readonly string[];
 }
 
-type TaskOptions = Omit<RunOptions, 'print'> & TaskFlags & { readonly print?: string | true };
+type TaskOptions = Omit<RunOptions, 'print'> & TaskFlags & TrustFlag & { readonly print?: string | true };
+
+/** What only the capsule of a manifest that was found takes. */
+export interface TrustFlag {
+  readonly trust?: boolean;
+}
 
 /**
  * `svc "task"` and `svc -p "task"`: with the manifest of the current folder where there is one, else with the folder itself, read only (docs/first-minute.md). It has the
  * options of `svc run` too.
  */
 export function taskCommand(context: CommandContext): Command {
-  return withTaskFlags(runCommand(context))
+  return withTrustFlag(withTaskFlags(runCommand(context)))
     .name('svc')
     .usage('[options] "<task>"')
     .description('Do one task in the current folder, read only unless told otherwise. Without a task: svc help.')
@@ -40,7 +48,7 @@ export function taskCommand(context: CommandContext): Command {
     .action(async (text: string | undefined, options: TaskOptions, command: Command) => {
       const usage = (problem: string): never => command.error(`error: ${problem}`);
       checkTask(text, options, usage);
-      process.exitCode = await start(text, options, { context, usage });
+      process.exitCode = await start(text, options, { context, usage, isNamed: isNamed(command) });
     });
 }
 
@@ -52,6 +60,16 @@ export function withTaskFlags(command: Command): Command {
     .option('--allow <commands>', 'commands that the task may run too, such as npm,node', names(commandShape))
     .option('--net <hosts>', 'hosts that its commands may reach', hosts)
     .option('--env <names>', 'variables that its commands are given', names(/^[A-Za-z_][A-Za-z0-9_]*$/));
+}
+
+/** Adds what says yes to the manifest of the current folder. */
+export function withTrustFlag(command: Command): Command {
+  return command.option('--trust', 'trust the svc.yaml of this folder as it is, without asking');
+}
+
+/** Whether the command line names the capsule: nobody has to be asked about that one. */
+export function isNamed(command: Command): boolean {
+  return command.getOptionValueSource('manifest') === 'cli' || command.getOptionValueSource('capsule') === 'cli';
 }
 
 /** The same on the command line of another `svc`. */
@@ -74,10 +92,16 @@ function checkTask(text: string | undefined, options: TaskOptions, usage: (probl
     usage(`${text} is one word: a task of one word is given with -p`);
 }
 
+interface Surroundings {
+  readonly context: CommandContext;
+  readonly usage: (problem: string) => never;
+  readonly isNamed: boolean;
+}
+
 async function start(
   text: string | undefined,
   options: TaskOptions,
-  { context, usage }: { readonly context: CommandContext; readonly usage: (problem: string) => never },
+  { context, usage, isNamed }: Surroundings,
 ): Promise<number> {
   // A text alone is shown while it is worked on; the other ways are those of scripts.
   const isWatched = options.print === undefined && options.output === undefined;
@@ -88,18 +112,29 @@ async function start(
   };
   if (hasManifest(options, context)) {
     refuseFlags(options, usage);
-    const firstRows = (capsule: { readonly name: string; readonly version: string; readonly model: string }) =>
-      exactLine`svc ${version} \u00B7 ${capsule.name} ${capsule.version} (${options.manifest}) \u00B7 ${capsule.model}\n`;
     if (explains) return await explained(options, context);
-    if (text === undefined) return await run(asked, context, usage);
-    const companion = new TaskCompanion({ context, isWatched, firstRows, adhoc: null });
-    return await run(asked, context, usage, { companion, request: {} });
+    const believed = async (): Promise<Partial<ScopeRequest>> => {
+      if (isNamed) return {};
+      const { text: manifestText } = await believedManifest(options, {
+        context,
+        mayAsk: isWatched,
+        scope: scopeRequest(options, context),
+      });
+      return { manifestText };
+    };
+    // Who is asked has nothing to stop yet. A script is told what refuses it in the form that it wants.
+    const found = isWatched ? await believed() : null;
+    const firstRows = (capsule: RunningCapsule): Shown =>
+      exactLine`svc ${version} \u00B7 ${capsule.name} ${capsule.version} (${options.manifest}) \u00B7 ${capsule.model} \u00B7 ${reachRow(capsule.reach)}\n`;
+    const companion = text === undefined ? null : new TaskCompanion({ context, isWatched, firstRows, adhoc: null });
+    return await run(asked, context, usage, { companion, request: async () => found ?? (await believed()) });
   }
   for (const [given, flag] of [
     [options.workdir, '--workdir'],
     [options.replay, '--replay'],
+    [options.trust, '--trust'],
   ] as const)
-    if (given !== undefined) usage(`${flag} goes with svc run: ${options.manifest} is not here`);
+    if (given !== undefined) usage(`${flag} goes with a manifest: ${options.manifest} is not here`);
   const isGiven = text !== undefined || options.task !== undefined || options.forChat === true;
   if (!isGiven && isWatched && !explains && process.stdin.isTTY)
     usage('there is no task: svc [options] "<task>" does one, svc chat [options] talks');
@@ -109,10 +144,10 @@ async function start(
     // The chat that reads this shows it.
     context.stderr.write(firstRows());
     const companion = new TaskCompanion({ context, isWatched: false, firstRows, adhoc });
-    return await run(options, context, null, { companion, request });
+    return await run(options, context, null, { companion, request: async () => request });
   }
   const companion = new TaskCompanion({ context, isWatched, firstRows, adhoc });
-  return await run({ ...asked, isAdhoc: true }, context, usage, { companion, request });
+  return await run({ ...asked, isAdhoc: true }, context, usage, { companion, request: async () => request });
 }
 
 async function explained(...of: Parameters<typeof explain>): Promise<number> {

@@ -27,8 +27,8 @@ export function encodeReason({ code, message, hint }: Diagnostic, failed: Failed
 
 /** The run was cut off, or the model was silent. */
 const passing: ReadonlySet<string> = new Set(['E-RUN-055', 'E-RUN-056', 'E-RUN-064']);
-/** The same command comes to the same end: nobody can answer, the tokens are spent, there is no task, the manifest is wrong, the host too weak. */
-const lasting = /^E-(?:RUN-(?:024|053|054|081)|MAN-\d+|CAP-\d+)$/;
+/** The same command comes to the same end: nobody can answer, the tokens are spent, there is no task, the manifest is wrong or not trusted, the host too weak. */
+const lasting = /^E-(?:RUN-(?:024|053|054|081|180|181)|MAN-\d+|CAP-\d+)$/;
 
 /** Whether the same command may succeed later, with nothing changed; null where the code does not say. */
 function isRetryable(code: string): boolean | null {
