@@ -2,6 +2,7 @@
 
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { ServedMethod } from '@svc/protocol/agent-card.ts';
+import type { methodsBeyond } from '@svc/protocol/asked-events.ts';
 
 /**
  * `read` sees tasks, streams and exported files; `send` gives tasks and cancels its own; `answer` answers questions of tasks; `stop` cancels every
@@ -17,7 +18,7 @@ export function isScope(text: string): text is Scope {
 
 type Needed = ReadonlyMap<string, readonly Scope[]>;
 
-const ofServed: Readonly<Record<ServedMethod | 'tasks/answer', readonly Scope[]>> = {
+const ofServed: Readonly<Record<ServedMethod | (typeof methodsBeyond)[number], readonly Scope[]>> = {
   'message/send': ['send'],
   'message/stream': ['send'],
   'stream/watch': ['read'],

@@ -33,55 +33,21 @@ async function connect(capsule: A2aCapsule, token: string, choice: ClientChoice)
 
 const accept = 'application/json, text/event-stream';
 
-/** The status of a request of the newest revision. */
-async function statusOf(capsule: A2aCapsule, token: string, method: string, params: Json): Promise<number> {
+/** The status of a request of the newest revision for the list of tools. */
+async function statusOf(capsule: A2aCapsule, token: string): Promise<number> {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 't', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   };
-  const headers = {
-    accept,
-    'mcp-protocol-version': '2026-07-28',
-    'mcp-method': method,
-    'mcp-name': String(params['taskId'] ?? params['name'] ?? params['uri'] ?? ''),
-    ...bearer(token),
-  };
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } });
+  const headers = { accept, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list', ...bearer(token) };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta } });
   const response = await capsule.post(body, headers, '/mcp');
-  const text = await response.text();
-  if (response.status === 403) expect(JSON.parse(text)).toMatchObject({ error: 'scope_missing' });
+  await response.body?.cancel();
   return response.status;
 }
 
-const none = 'tsk_00000000000000000000000000000000';
-const requests: readonly (readonly [method: string, params: Json, needs: readonly Scope[][]])[] = [
-  ['tools/list', {}, []],
-  ['tools/call', { name: 'demo', arguments: { task: 'x' } }, [['send']]],
-  ['tools/call', { name: 'demo', arguments: { task: 'x', task_id: none } }, [['send'], ['answer']]],
-  ['tools/call', { name: 'demo', arguments: { task: 'x' }, inputResponses: {} }, [['send'], ['answer']]],
-  ['resources/list', {}, [['read']]],
-  ['resources/read', { uri: 'svc-file:///a' }, [['read']]],
-  ['tasks/get', { taskId: none }, [['read']]],
-  ['tasks/update', { taskId: none, inputResponses: {} }, [['answer']]],
-  ['tasks/cancel', { taskId: none }, [['send', 'stop']]],
-];
-
 describe('a token at /mcp', () => {
-  it.each(['read', 'send', 'answer', 'stop'] as const)(
-    'with the scope %s alone may do what that is for',
-    async (scope) => {
-      const home = new TokenHome();
-      const token = await home.add('one', { scopes: [scope] });
-      const capsule = await open(home, { turns: Array.from({ length: 4 }, () => says('ok')) });
-      for (const [method, params, needs] of requests) {
-        const isForbidden = (await statusOf(capsule, token, method, params)) === 403;
-        const lacks = needs.some((oneOf) => !oneOf.includes(scope));
-        expect({ method, params, isForbidden }).toEqual({ method, params, isForbidden: lacks });
-      }
-    },
-  );
-
   it.each(revisions)('in revision %s gives tasks of its own, which no other may answer', async (revision) => {
     const home = new TokenHome();
     const all: readonly Scope[] = ['read', 'send', 'answer'];
@@ -144,7 +110,7 @@ describe('a token at /mcp', () => {
       () => '',
     );
     expect(await read).not.toContain('data: {');
-    expect(await statusOf(capsule, token, 'tools/list', {})).toBe(401);
+    expect(await statusOf(capsule, token)).toBe(401);
     // In this revision a connection that is lost takes nothing back.
     expect(board.current()?.state).toBe('working');
   });

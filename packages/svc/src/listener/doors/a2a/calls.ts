@@ -78,7 +78,7 @@ export class A2aCalls {
     const spans = this.#core.facts.outside?.requests() ?? null;
     if (spans === null) return this.#answer(called, traceparent, null);
     const { method, binding } = called;
-    const span = spans.begin({ door: 'a2a', binding, name: isMethod(method) ? method : null, traceparent });
+    const span = spans.begin({ door: 'a2a', binding, name: a2aMethods.has(method) ? method : null, traceparent });
     return spanned(span, () => this.#answer(called, span.traceparent, span));
   }
 
@@ -200,11 +200,13 @@ export class A2aCalls {
   }
 }
 
-const longMethods: ReadonlySet<string> = new Set(['SendMessage', 'SendStreamingMessage', 'SubscribeToTask']);
-
-function isMethod(method: string): boolean {
-  return isUnary(method) || longMethods.has(method);
-}
+/** Every method that is answered. */
+export const a2aMethods: ReadonlySet<string> = new Set([
+  ...Object.keys(unaryMethods),
+  'SendMessage',
+  'SendStreamingMessage',
+  'SubscribeToTask',
+]);
 
 /** The span ends with the answer, but for a stream, which ends it itself. */
 function spanned(span: RequestSpan, call: () => A2aAnswer | Promise<A2aAnswer>): A2aAnswer | Promise<A2aAnswer> {
