@@ -151,6 +151,15 @@ describe('svc trust update', () => {
     expect(current()).toBe(list('two'));
   });
 
+  it('says that what it kept is damaged, and begins with another root', async () => {
+    await update(initial);
+    const place = join(userHome, '.svc', 'trust');
+    const metadata = readdirSync(place).find((name) => name.startsWith('metadata-')) ?? '';
+    writeFileSync(join(place, metadata, 'root.json'), '{"signed');
+    expect(await refusal(update())).toBe(`E-REG-015 ${join(place, metadata, 'root.json')} is damaged`);
+    expect((await update(initial)).changed).toBe(false);
+  });
+
   it('does not wait for a pipe, and reads no file without an end', async () => {
     const pipe = join(userHome, 'pipe');
     execFileSync('mkfifo', [pipe]);

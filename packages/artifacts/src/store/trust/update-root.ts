@@ -111,7 +111,12 @@ function prepare(scratch: string, metadata: string, { initialRoot, packageRoot, 
   for (const name of kept) {
     if (existsSync(join(metadata, name))) writeFileSync(join(scratch, name), bytesOf(join(metadata, name)));
   }
-  if (existsSync(root)) return;
+  if (existsSync(root)) {
+    if (parseJsonObject(readFileSync(root, 'utf8')) !== null) return;
+    throw new Diagnostic('E-REG-015', `${join(metadata, 'root.json')} is damaged`, {
+      hint: 'remove it, or name a root.json that you trust with --initial',
+    });
+  }
   if (mirror !== publicMirror) {
     throw new Diagnostic('E-REG-015', `nothing vouches for ${mirror} yet`, {
       hint: 'name its root.json with --initial, as you got it from whoever runs it',
