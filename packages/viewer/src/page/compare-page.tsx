@@ -9,6 +9,7 @@ import { sumsOf } from '../store/session-sums.ts';
 import type { Session } from '../store/session.ts';
 import type { ServedSource, Source } from '../store/source.ts';
 import type { View } from '../store/view.ts';
+import { withoutOdd } from '../text/odd-characters.ts';
 import { duration, minute } from '../text/words.ts';
 import { useLoading } from './loading.tsx';
 import { useOpened } from './opened-session.ts';
@@ -66,8 +67,9 @@ function Compare({ facts, source, ...props }: CompareProps): JSX.Element {
 
 /** An option is one text: what could turn it around is left out. */
 function optionText({ capsule, started_at_ms: at, status, session_id: id, task }: ListedSession): string {
-  const text = `…${id.slice(-4)} · ${capsule ?? ''} · ${at === null ? '' : minute(at)} · ${status} · ${(task ?? '').slice(0, 60)}`;
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '');
+  return withoutOdd(
+    `…${id.slice(-4)} · ${capsule ?? ''} · ${at === null ? '' : minute(at)} · ${status} · ${(task ?? '').slice(0, 60)}`,
+  );
 }
 
 /** Reads the other session, as long as it is compared with. */

@@ -14,6 +14,7 @@ import { CallCard } from './call-card.tsx';
 import { ChildConversation } from './child-conversation.tsx';
 import { LiveTurn } from './live-turn.tsx';
 import { loaded, useDetail, useLoading } from './loading.tsx';
+import { dotOf } from './sessions-list.tsx';
 import { Parts } from './step-texts.tsx';
 import { stateOf } from './tasks-rail.tsx';
 import { TextBlock, theirs } from './theirs.tsx';
@@ -233,7 +234,7 @@ function End({ row, view }: { readonly row: number; readonly view: View }): JSX.
   const tokens = (task?.input ?? 0) + (task?.output ?? 0);
   return (
     <button class="rule end" onClick={() => view.select(row)}>
-      <i class={`dot ${task?.state ?? 'completed'}`} />
+      <i class={`dot ${dotOf(task?.state ?? '')}`} />
       <span class="theirs">
         <b>{theirs(task?.state ?? 'ended')}</b> after {duration(task?.durationMs ?? 0)},{' '}
         {counted(task?.turns ?? 0, 'turn')}, {count(tokens)} tokens

@@ -149,7 +149,7 @@ function Grant({
 }): JSX.Element {
   return (
     <tr>
-      <td class="muted">{kind}</td>
+      <td class="theirs muted">{theirs(kind)}</td>
       <td class="theirs mono">{theirs(what)}</td>
       <td class="muted">{line === null ? '–' : <span class="nowrap">svc.yaml, line {line}</span>}</td>
       <td class="num">{use === null ? '–' : count(use.used)}</td>

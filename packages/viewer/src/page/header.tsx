@@ -5,6 +5,7 @@ import type { JSX } from 'preact';
 
 import { failedLabel, type Sum, sumsOf } from '../store/session-sums.ts';
 import type { View } from '../store/view.ts';
+import { withoutOdd } from '../text/odd-characters.ts';
 import * as kinds from '@svc/protocol/row-kinds.ts';
 import { goTo } from './address.ts';
 import { Theirs, theirs } from './theirs.tsx';
@@ -39,11 +40,14 @@ export function Header({ view, facts, hasList }: HeaderProps): JSX.Element {
         <h1>
           <Theirs text={begun === null ? 'Session' : begun.capsule || 'Session'} />
         </h1>
-        <span class="faint id" title={begun?.sessionId || facts.id}>
+        <span class="faint id" title={withoutOdd(begun?.sessionId || facts.id)}>
           <Theirs text={`${begun?.version ?? ''} …${(begun?.sessionId || facts.id).slice(-4)}`.trim()} />
         </span>
         {begun !== null && begun.achieved !== '' && (
-          <span class={`chip ${begun.achieved === 'advisory' ? 'weak' : ''}`} title={`asked for ${begun.declared}`}>
+          <span
+            class={`chip ${begun.achieved === 'advisory' ? 'weak' : ''}`}
+            title={`asked for ${withoutOdd(begun.declared)}`}
+          >
             <Theirs text={begun.achieved} />
             <small class="wide">
               {' '}

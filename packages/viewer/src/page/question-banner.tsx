@@ -82,7 +82,7 @@ export function QuestionBanner({ question, taskText, facts, source, onUnsent }: 
           <button class="button main" aria-disabled={!isSettled || isSending} onClick={() => void send()}>
             Answer
           </button>
-          <output class="said">{said}</output>
+          <output class="said theirs">{theirs(said)}</output>
         </div>
       )}
     </section>

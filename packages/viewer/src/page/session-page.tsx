@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { type Source, unknownFacts } from '../store/source.ts';
 import type { Tab, View } from '../store/view.ts';
+import { withoutOdd } from '../text/odd-characters.ts';
 import { counted } from '../text/words.ts';
 import { address, arrival, goTo, stayAt } from './address.ts';
 import { ComparePage } from './compare-page.tsx';
@@ -160,7 +161,7 @@ function useAddress(view: View): void {
 
 function useTitle({ session }: View): void {
   const { start, live, lost } = session;
-  const name = start.value?.capsule.replaceAll(/[\p{C}]/gu, '') ?? '';
+  const name = withoutOdd(start.value?.capsule ?? '');
   const mark = live.value?.question == null ? '' : '(?) ';
   useEffect(() => {
     document.title = `${mark}${name === '' ? 'Session' : name} · svc${lost.value === '' ? '' : ' · incomplete'}`;
@@ -202,7 +203,7 @@ function Spoken({ view }: { readonly view: View }): JSX.Element {
   const words = [
     whole.value === null ? '' : `${counted(session.count.value, 'line')}.`,
     live.value?.question == null ? '' : 'A question waits for you.',
-    row === -1 ? '' : `Chosen: ${columns.nameOf(row)}.`,
+    row === -1 ? '' : `Chosen: ${withoutOdd(columns.nameOf(row))}.`,
     shown.length === session.count.value ? '' : `${counted(shown.length, 'line')} shown.`,
   ];
   return (

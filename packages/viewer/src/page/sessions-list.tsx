@@ -5,6 +5,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 import type { ServedSource } from '../store/source.ts';
+import { withoutOdd } from '../text/odd-characters.ts';
 import { count, counted, minute } from '../text/words.ts';
 import { goTo } from './address.ts';
 import { Logo, ThemeButton } from './header.tsx';
@@ -112,7 +113,7 @@ function Row({ row, attributes, onOpen }: RowProps): JSX.Element {
       <span role="gridcell" class="num">
         {count(row?.tokens ?? 0)}
       </span>
-      <span role="gridcell" class="mono muted" title={row?.session_id}>
+      <span role="gridcell" class="mono muted" title={withoutOdd(row?.session_id ?? '')}>
         …{theirs((row?.session_id ?? '').slice(-4))}
       </span>
     </div>
@@ -120,7 +121,7 @@ function Row({ row, attributes, onOpen }: RowProps): JSX.Element {
 }
 
 /** The sign of a state, which its word says too. */
-function dotOf(status: string): string {
+export function dotOf(status: string): string {
   if (failures.has(status)) return 'failed';
   if (status === 'running') return 'working';
   return status === 'canceled' ? 'canceled' : 'completed';

@@ -7,6 +7,7 @@ import type { Child } from '@svc/protocol/viewed-rows.ts';
 import type { Task } from '../store/session.ts';
 import type { View } from '../store/view.ts';
 import { count, duration } from '../text/words.ts';
+import { dotOf } from './sessions-list.tsx';
 import { theirs } from './theirs.tsx';
 
 type Entry = { readonly task: Task } | { readonly child: Child };
@@ -84,7 +85,7 @@ function TaskEntry({ task, view, top }: TaskEntryProps): JSX.Element {
         }}
       >
         <i
-          class={`dot ${state === 'waits for you' ? 'asking' : (task.state ?? (state === 'not ended' ? 'canceled' : 'working'))}`}
+          class={`dot ${state === 'waits for you' ? 'asking' : dotOf(state === 'not ended' ? 'canceled' : (task.state ?? 'running'))}`}
         />
         <span class="task-text">{theirs(task.text)}</span>
         <span class="task-facts">

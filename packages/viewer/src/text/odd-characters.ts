@@ -38,6 +38,11 @@ export function runsOf(text: string): readonly Run[] {
   return runs;
 }
 
+/** For places that can have no marks, such as titles and what a screen reader is told: the text without its odd characters. */
+export function withoutOdd(text: string): string {
+  return text.replaceAll(odd, '');
+}
+
 function nameOf(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 }

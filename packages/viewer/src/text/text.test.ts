@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { isPlain, mixesScripts, runsOf } from './odd-characters.ts';
+import { isPlain, mixesScripts, runsOf, withoutOdd } from './odd-characters.ts';
 import { axisTime, count, duration, minute, moment, size } from './words.ts';
 
 describe('odd characters', () => {
@@ -25,6 +25,10 @@ describe('odd characters', () => {
       { isOdd: true, text: 'U+0000 U+0007' },
       { isOdd: false, text: 'c' },
     ]);
+  });
+
+  it('are left out where no mark can stand', () => {
+    expect(withoutOdd('a\u202Eb\u0000\u3164c ❤\uFE0F')).toBe('abc ❤\uFE0F');
   });
 
   it('leave four marks on a letter', () => {

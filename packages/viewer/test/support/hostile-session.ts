@@ -92,7 +92,8 @@ export function hostileSession(): HostileSession {
       : Object.keys(schema.shape);
   };
   const lines: string[] = [];
-  lines.push(line('session_start', hostileStart(attempts[0] ?? '')));
+  // The first is what the head of the page says.
+  lines.push(line('session_start', hostileStart(attempts[11] ?? '')));
   for (const [index, attempt] of attempts.entries()) {
     // The longest ones would make this a trace of gigabytes.
     const chosen = attempt.length > 10_000 ? ['task_received', 'tool_call', 'inference', 'shell'] : types;
@@ -112,6 +113,7 @@ export function hostileSession(): HostileSession {
       }),
     );
     lines.push(line('task_received', { task_id: `tsk_${index}`, origin: 'peer', trust: 'untrusted', text: attempt }));
+    lines.push(line('task_end', { task_id: `tsk_${index}`, state: attempt }));
   }
   for (const value of values)
     for (const type of types)
