@@ -1,72 +1,264 @@
 /** Finds the files of a project folder that git runs or obeys, so that an agent that may write in the folder cannot change them. */
 
-import { closeSync, lstatSync, mkdirSync, openSync, type Stats } from 'node:fs';
-import { join } from 'node:path';
+import { lstatSync, mkdirSync, readdirSync, realpathSync, writeFileSync, type Stats } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
+import { namedByConfig, type NamedByGit } from './git-config.ts';
+import { waysBetween } from './own-places.ts';
 import type { KeptPlace } from './launch/process-grants.ts';
 
-/** Git runs what lies in the first, and programs that the second names. `.git` names the repository where it is a file, as in a worktree. */
-const files = ['config', 'config.worktree'] as const;
-const directories = ['hooks', 'modules'] as const;
+/** What git runs or obeys in the directory of a repository: files, with what makes an absent one say nothing, and directories. */
+const obeyedFiles: Readonly<Record<string, string>> = { config: '', 'config.worktree': '', commondir: '.\n' };
+const obeyedDirectories = ['hooks', 'info', 'modules', 'branches', 'remotes'] as const;
+/** The same of another working tree of it, below `worktrees`. `gitdir` says where that is. */
+const obeyedOfWorktree: Readonly<Record<string, string>> = { 'config.worktree': '', commondir: '../..\n' };
+
+/** What git writes there as it works: pseudo references such as `HEAD` and `MERGE_MSG`, the index, and so on, and the locks and drafts of these. */
+const written =
+  /^(?:[A-Z][A-Z0-9_]*|objects|refs|reftable|logs|index|packed-refs|shallow|worktrees|rebase-merge|rebase-apply|sequencer|rr-cache|lost-found|lfs|gc)(?:[._-][A-Za-z0-9._-]*)?$|^next-index-|^sharedindex[._]|^addp-hunk-edit\.|^fsmonitor--daemon|^\..*\.sw[a-p]$/;
+
+const mostWorktrees = 64;
+const mostNested = 128;
+const mostOthers = 64;
+
+/** Whether git makes an entry of this name in the directory of a repository, and obeys nothing in it. */
+export function isWrittenByGit(name: string): boolean {
+  return written.test(name);
+}
+
+/** Whether it is one that git obeys, which is there in each repository that was kept. */
+export function isObeyedByGit(name: string): boolean {
+  return Object.hasOwn(obeyedFiles, name) || obeyedDirectories.some((each) => each === name);
+}
+
+interface GitSurroundings {
+  /** The `.git` in folders below. */
+  readonly nested: readonly string[];
+  /** What was kept when the session began; null then. */
+  readonly first: readonly KeptPlace[] | null;
+}
 
 /**
- * The repository of the folder at `path` as mounts keep it: `.git` stays where it is and can be written, but for what is read only in it. None where there is no
- * `.git`. `E-CAP-024` where it cannot be kept: by a host without mounts, and where links lead out of it.
+ * The repository of the folder at `path` as mounts keep it: `.git` stays where it is and can be written, but for what is read only in it, which is all but what git
+ * writes as it works. Those in folders below are read only, and so is what the configuration names in the folder. What the task itself has made since the session
+ * began is not kept, but for what git obeys in any repository. `E-CAP-024` where it cannot be kept: by a host without mounts, where links lead out of it, and where
+ * it is too much.
  */
-export function keptGit(path: string, hasMounts: boolean): readonly KeptPlace[] {
-  const git = statOf(join(path, '.git'));
-  if (git === undefined) return [];
-  if (!hasMounts) throw unkept(`${path}/.git is only kept from a task that may write beside it in class sealed`);
-  if (git.isFile()) return [{ path: '.git', writable: false }];
-  if (!git.isDirectory()) throw unkept(`${path}/.git is a link`);
-  makeMissing(path);
-  const inside = [...files, ...directories].flatMap((name): KeptPlace[] => {
-    const place = `.git/${name}`;
-    const stat = statOf(join(path, place));
-    if (stat === undefined) return [];
-    const isRight = files.some((file) => file === name) ? stat.isFile() : stat.isDirectory();
-    if (!isRight) throw unkept(`${path}/${place} is ${stat.isSymbolicLink() ? 'a link' : 'not what git makes of it'}`);
-    return [{ path: place, writable: false }];
-  });
-  return [{ path: '.git', writable: true }, ...inside];
+export function keptGit(path: string, hasMounts: boolean, around: GitSurroundings): readonly KeptPlace[] {
+  return new GitKeeper(path, hasMounts, around).places();
 }
 
-function statOf(path: string): Stats | undefined {
-  return lstatSync(path, { throwIfNoEntry: false });
-}
+class GitKeeper {
+  readonly #path: string;
+  readonly #hasMounts: boolean;
+  readonly #nested: readonly string[];
+  readonly #first: ReadonlySet<string> | null;
 
-/** An absent one is made, as `git init` does: nothing can be mounted where nothing is. Held, so that no link that comes to be there leads elsewhere. */
-function makeMissing(path: string): void {
-  const folder = HeldDirectory.at(path);
-  try {
-    const git = folder.enter('.git');
+  constructor(path: string, hasMounts: boolean, { nested, first }: GitSurroundings) {
+    this.#path = path;
+    this.#hasMounts = hasMounts;
+    this.#nested = nested;
+    this.#first = first === null ? null : new Set(first.map((each) => each.path));
+  }
+
+  places(): readonly KeptPlace[] {
+    return [...this.#repository(), ...this.#named(), ...this.#below()];
+  }
+
+  /** Whether the task did not make it. */
+  #isFirst(place: string): boolean {
+    return this.#first === null || this.#first.has(place);
+  }
+
+  #repository(): readonly KeptPlace[] {
+    const git = this.#stat('.git');
+    if (git === undefined) return [];
+    this.#needsMounts('.git');
+    if (git.isFile()) return [{ path: '.git', writable: false }, ...this.#elsewhere()];
+    if (!git.isDirectory()) throw this.#unkept('.git is a link');
+    return this.#directory('.git');
+  }
+
+  /** Of a `.git` that is a file and leads to another place in the folder. */
+  #elsewhere(): readonly KeptPlace[] {
+    const directory = directoryOfRepository(join(this.#path, '.git'));
+    if (directory === null || directory === this.#path || !isBeneath(this.#path, directory)) return [];
+    return this.#directory(relative(this.#path, directory));
+  }
+
+  /** The directory of a repository. */
+  #directory(place: string): readonly KeptPlace[] {
+    this.#make(place, obeyedFiles, obeyedDirectories);
+    const rest = readdirSync(join(this.#path, place)).filter(
+      (name) => !isObeyedByGit(name) && !isWrittenByGit(name) && this.#isFirst(join(place, name)),
+    );
+    if (rest.length > mostOthers)
+      throw this.#unkept(`${place} holds more than ${mostOthers} files that git does not make`);
+    return [
+      ...this.#waysTo(join(place, 'config')),
+      ...Object.keys(obeyedFiles).map((name) => this.#right(join(place, name), 'file')),
+      ...obeyedDirectories.map((name) => this.#right(join(place, name), 'directory')),
+      ...rest.flatMap((name) => this.#ifThere(join(place, name))),
+      ...this.#worktrees(join(place, 'worktrees')),
+    ];
+  }
+
+  /** What belongs to the other working trees, each of which obeys what stands here. */
+  #worktrees(place: string): readonly KeptPlace[] {
+    if (this.#stat(place)?.isDirectory() !== true || !this.#isFirst(place)) return [];
+    const trees = readdirSync(join(this.#path, place))
+      .map((name) => join(place, name))
+      .filter((tree) => this.#isFirst(tree) && this.#stat(tree)?.isDirectory() === true);
+    if (trees.length > mostWorktrees) throw this.#unkept(`${place} holds more than ${mostWorktrees} working trees`);
+    return [{ path: place, writable: true }, ...trees.flatMap((tree) => this.#worktree(tree))];
+  }
+
+  #worktree(tree: string): readonly KeptPlace[] {
+    this.#make(tree, obeyedOfWorktree, ['modules']);
+    return [
+      { path: tree, writable: true },
+      ...Object.keys(obeyedOfWorktree).map((name) => this.#right(join(tree, name), 'file')),
+      this.#right(join(tree, 'modules'), 'directory'),
+      ...this.#ifThere(join(tree, 'gitdir')),
+    ];
+  }
+
+  /** Repositories in folders below. Git looks into one that the index names as a submodule, and whoever goes there obeys it. */
+  #below(): readonly KeptPlace[] {
+    const nested = this.#nested.filter((place) => this.#isFirst(place));
+    if (nested.length > mostNested) throw this.#unkept(`there are more than ${mostNested} repositories in it`);
+    return nested.flatMap((place) => {
+      const kept = this.#ifThere(place);
+      if (kept.length > 0) this.#needsMounts(place);
+      return this.#waysTo(place).concat(kept);
+    });
+  }
+
+  /** What the configuration of the repository names, which may be one around the folder. */
+  #named(): readonly KeptPlace[] {
+    return configurationsOf(this.#path).flatMap(({ file, top }) => {
+      const named = namedByConfig(file, top);
+      if (named === null) throw this.#unkept(`${file} is more than svc reads of a configuration of git`);
+      return named.flatMap((each) => this.#namedPlace(each));
+    });
+  }
+
+  #namedPlace(named: NamedByGit): readonly KeptPlace[] {
+    const { path, as } = named;
+    const real = unlessErrno(unreached, () => realpathSync(path), null);
+    const inside = [path, real ?? path].find((each) => isBeneath(this.#path, each));
+    if (inside === undefined) return [];
+    const place = relative(this.#path, inside);
+    if (as === 'directory' && place === '') throw this.#unkept(`${named.key} names the folder itself`);
+    if (real === null) return this.#absent(named, place);
+    const isLooked = as === 'directory' || as === 'file';
+    if (!isLooked && !lstatSync(real).isFile()) return [];
+    if (inside !== real && as === 'word') return [];
+    if (inside !== real) throw this.#unkept(`${named.key} names ${place}, which is or lies behind a link`);
+    this.#needsMounts(place);
+    return [...this.#waysTo(place), { path: place, writable: false }];
+  }
+
+  /** Made where git looks into it; refused where the task could make what git then runs. */
+  #absent(named: NamedByGit, place: string): readonly KeptPlace[] {
+    const { key, path, as } = named;
+    const holder = unlessErrno(unreached, () => realpathSync(dirname(path)), null);
+    if (as === 'word' || (as === 'argument' && holder === null)) return [];
+    if (as !== 'directory') throw this.#unkept(`${key} names ${place}, which is not there`);
+    this.#needsMounts(place);
+    this.#make(place, {}, []);
+    if (realpathSync(path) !== path) throw this.#unkept(`${key} names ${place}, which is or lies behind a link`);
+    return this.#namedPlace(named);
+  }
+
+  /** The directories on the way, which would otherwise be renamed with what is in them. */
+  #waysTo(place: string): readonly KeptPlace[] {
+    const ways = waysBetween(this.#path, join(this.#path, place));
+    return ways.map((way) => ({ path: relative(this.#path, way), writable: true }));
+  }
+
+  #ifThere(place: string): readonly KeptPlace[] {
+    const stat = this.#stat(place);
+    return stat?.isFile() === true || stat?.isDirectory() === true ? [{ path: place, writable: false }] : [];
+  }
+
+  #right(place: string, kind: 'file' | 'directory'): KeptPlace {
+    const stat = this.#stat(place);
+    if (kind === 'file' ? stat?.isFile() === true : stat?.isDirectory() === true)
+      return { path: place, writable: false };
+    throw this.#unkept(`${place} is ${stat?.isSymbolicLink() === true ? 'a link' : 'not what git makes of it'}`);
+  }
+
+  #stat(place: string): Stats | undefined {
+    return lstatSync(join(this.#path, place), { throwIfNoEntry: false });
+  }
+
+  #needsMounts(place: string): void {
+    if (!this.#hasMounts)
+      throw this.#unkept(`${place} is only kept from a task that may write beside it in class sealed`);
+  }
+
+  /** What is absent of a directory is made, and that itself: nothing can be mounted where nothing is. Held, so that no link that comes to be there leads elsewhere. */
+  #make(place: string, files: Readonly<Record<string, string>>, directories: readonly string[]): void {
+    const missing = (name: string): boolean => this.#stat(join(place, name)) === undefined;
+    if (this.#stat(place) !== undefined && ![...Object.keys(files), ...directories].some(missing)) return;
+    const folder = HeldDirectory.at(this.#path);
     try {
-      unlessThere(() => mkdirSync(git.entry('hooks')));
-      unlessThere(() => closeSync(openSync(git.entry('config'), 'wx', 0o644)));
+      const held = folder.below(place, 0o755);
+      try {
+        for (const name of directories) unlessThere(() => mkdirSync(held.entry(name)));
+        for (const [name, text] of Object.entries(files))
+          unlessThere(() => writeFileSync(held.entry(name), text, { flag: 'wx', mode: 0o644 }));
+      } finally {
+        held.close();
+      }
+    } catch (error) {
+      throw ioFault(error, `${join(this.#path, place)} cannot be kept as it is`);
     } finally {
-      git.close();
+      folder.close();
     }
-  } catch (error) {
-    throw ioFault(error, `${path}/.git cannot be kept as it is`);
-  } finally {
-    folder.close();
+  }
+
+  #unkept(problem: string): Diagnostic {
+    return new Diagnostic('E-CAP-024', `what git runs cannot be kept from this task: in ${this.#path}, ${problem}`, {
+      hint: '--write-git lets the task change that too: look at .git/hooks and .git/config before your next git command; svc doctor says what the class depends on',
+    });
   }
 }
+
+const unreached = ['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP', 'ENAMETOOLONG'] as const;
 
 function unlessThere(make: () => void): void {
-  try {
-    make();
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
+  unlessErrno(['EEXIST'], make, undefined);
+}
+
+/** The configurations of the repository whose working tree the folder is or lies in, and the top of that. */
+function configurationsOf(path: string): readonly { readonly file: string; readonly top: string }[] {
+  for (let top = path; ; top = dirname(top)) {
+    const directory = directoryOfRepository(join(top, '.git'));
+    if (directory !== null) {
+      const common = resolve(directory, smallText(join(directory, 'commondir'))?.trim() || '.');
+      return [join(common, 'config'), join(directory, 'config.worktree')].map((file) => ({ file, top }));
+    }
+    if (top === dirname(top)) return [];
   }
 }
 
-function unkept(problem: string): Diagnostic {
-  return new Diagnostic('E-CAP-024', `what git runs cannot be kept from this task: ${problem}`, {
-    hint: '--write-git lets the task change that too: look at .git/hooks and .git/config before your next git command; svc doctor says what the class depends on',
-  });
+/** The directory that `.git` is or, as in a worktree, names; null where there is no repository. */
+function directoryOfRepository(git: string): string | null {
+  const named = /^gitdir: ([^\n]+)/.exec(smallText(git) ?? '')?.[1];
+  const directory = named === undefined ? git : resolve(dirname(git), named);
+  return unlessErrno(unreached, () => (lstatSync(join(directory, 'HEAD')), realpathSync(directory)), null);
+}
+
+/** Of a regular file that names a directory; null for anything else. */
+function smallText(file: string): string | null {
+  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return null;
+  return readFileUpTo(file, 8192)?.toString('utf8') ?? null;
 }

@@ -243,54 +243,14 @@ describe('the parts of a project folder', () => {
   });
 });
 
-describe('what git runs of a folder that may be written', () => {
-  const keeping = { writable: true, keepsGit: true };
-
-  it('is kept where it is, and what is missing of it is made', () => {
-    write('.git/HEAD', '.git/modules/lib/config', 'src/x', 'sub/.git/config');
-    expect(open(keeping).kept).toEqual([
-      { path: '.git', writable: true },
-      { path: '.git/config', writable: false },
-      { path: '.git/hooks', writable: false },
-      { path: '.git/modules', writable: false },
-    ]);
-    expect(readdirSync(join(shop, '.git')).sort()).toEqual(['HEAD', 'config', 'hooks', 'modules']);
-    expect(readdirSync(join(shop, '.git/hooks'))).toEqual([]);
-  });
-
-  it('is the file that names the repository, in a worktree', () => {
-    write('.git');
-    expect(open(keeping).kept).toEqual([{ path: '.git', writable: false }]);
-  });
-
-  it('is nothing where there is no repository, where nothing may be written, and where it is opened', () => {
-    expect(open(keeping).kept).toEqual([]);
-    write('.git/HEAD');
-    expect(open({ keepsGit: true }).kept).toEqual([]);
-    expect(open({ writable: true }).kept).toEqual([]);
-    expect(readdirSync(join(shop, '.git'))).toEqual(['HEAD']);
-  });
-
-  it('is refused where a link leads away from it, and where nothing can be mounted', () => {
-    write('elsewhere/pre-commit', '.git/HEAD');
-    symlinkSync('../elsewhere', join(shop, '.git/hooks'));
-    expect(refusal(() => open(keeping))).toMatch(/^E-CAP-024: .*: \/shop\/\.git\/hooks is a link$/);
-    rmSync(join(shop, '.git/hooks'));
-    expect(refusal(() => open({ ...keeping, splits: true }))).toMatch(/^E-CAP-024: .* in class sealed$/);
-    renameSync(join(shop, '.git'), join(shop, 'git'));
-    symlinkSync('git', join(shop, '.git'));
-    expect(refusal(() => open(keeping))).toMatch(/^E-CAP-024: .*: \/shop\/\.git is a link$/);
-  });
-});
-
 describe('what of the program itself lies in a folder that may be written', () => {
   it('is kept with the way there, beside what git runs, each once and as its strictest', () => {
     write('.git/hooks/svc/bin', 'lib/svc/bin');
+    const ofGit = ['branches', 'commondir', 'config', 'config.worktree', 'hooks', 'info', 'modules', 'remotes'];
     const own = ['lib/svc', 'lib/svc/bin', '.git/hooks/svc', '../elsewhere'].map((path) => join(shop, path));
     expect(open({ writable: true, keepsGit: true, own }).kept).toEqual([
       { path: '.git', writable: true },
-      { path: '.git/config', writable: false },
-      { path: '.git/hooks', writable: false },
+      ...ofGit.map((name) => ({ path: `.git/${name}`, writable: false })),
       { path: 'lib', writable: true },
       { path: 'lib/svc', writable: false },
     ]);

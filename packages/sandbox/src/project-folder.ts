@@ -49,6 +49,8 @@ interface ReadDirectory {
   /** Files and what else is no directory. Only kept where it is needed. */
   readonly others: readonly string[];
   readonly masked: readonly { readonly path: string; readonly kind: 'file' | 'directory' | 'link' }[];
+  /** The `.git` in it; null for none, and at the top. */
+  readonly repository: string | null;
   readonly count: number;
 }
 
@@ -77,6 +79,8 @@ class WatchedFolder implements ProjectFolder {
   readonly #root: string;
   readonly #identity: string;
   #known = new Map<string, ReadDirectory>();
+  /** Of the repositories, when the session began. */
+  #firstGit: readonly KeptPlace[] | null = null;
 
   constructor({ path, isWorkdir, writable, keepsGit, own, splits, clock, uid }: ProjectRequest) {
     this.path = path;
@@ -101,7 +105,7 @@ class WatchedFolder implements ProjectFolder {
     const masked = this.#maskedIn(known);
     if (masked.length > mostMasked) throw unmaskable(`${this.path} holds more than ${mostMasked} masked files`);
     this.masked = masked.map(({ path, isDirectory }) => ({ path: this.#text(path), isDirectory }));
-    const kept = mergedPlaces([...(this.keepsGit ? keptGit(this.path, !this.#splits) : []), ...this.own]);
+    const kept = mergedPlaces([...this.#keptGit(known), ...this.own]);
     this.kept = this.isWorkdir && this.writable && !this.#splits ? [...keptState(known), ...kept] : kept;
     this.parts = this.#splits && masked.length > 0 ? this.#partsBeside(masked, known) : null;
     if (this.parts !== null && this.writable) {
@@ -110,6 +114,16 @@ class WatchedFolder implements ProjectFolder {
         `${this.path} holds ${first?.path ?? ''}, which is only kept from programs that may write beside it in class sealed`,
       );
     }
+  }
+
+  #keptGit(known: ReadonlyMap<string, ReadDirectory>): readonly KeptPlace[] {
+    if (!this.keepsGit) return [];
+    const nested = [...known.values()].flatMap(({ repository }) =>
+      repository === null ? [] : [this.#text(repository)],
+    );
+    const kept = keptGit(this.path, !this.#splits, { nested, first: this.#firstGit });
+    this.#firstGit ??= kept;
+    return kept;
   }
 
   #identityNow(): string {
@@ -165,8 +179,10 @@ class WatchedFolder implements ProjectFolder {
     const directories: string[] = [];
     const others: string[] = [];
     const masked: ReadDirectory['masked'][number][] = [];
+    let repository: string | null = null;
     for (const entry of entries) {
       const name = entry.name.toString('latin1');
+      if (name.toLowerCase() === '.git' && path !== '') repository = below(path, name);
       const isDirectory = entry.isDirectory();
       if (path === stateName && ofSessions.has(name)) {
         others.push(name);
@@ -176,7 +192,7 @@ class WatchedFolder implements ProjectFolder {
       } else if (isDirectory) directories.push(name);
       else if (this.#splits && entry.isFile()) others.push(name);
     }
-    return { stamp, readAtMs, directories, others, masked, count: entries.length };
+    return { stamp, readAtMs, directories, others, masked, repository, count: entries.length };
   }
 
   /** Only of a workdir is it looked into: elsewhere it is masked whole. */
@@ -260,7 +276,8 @@ function keptState(known: ReadonlyMap<string, ReadDirectory>): readonly KeptPlac
 
 /** It is read again with each look. */
 function hiddenWhole(path: string): ReadDirectory {
-  return { stamp: '', readAtMs: 0, directories: [], others: [], masked: [{ path, kind: 'directory' }], count: 1 };
+  const masked = [{ path, kind: 'directory' }] as const;
+  return { stamp: '', readAtMs: 0, directories: [], others: [], masked, repository: null, count: 1 };
 }
 
 function isOlder({ stamp, readAtMs }: ReadDirectory): boolean {

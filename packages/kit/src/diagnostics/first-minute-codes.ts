@@ -26,7 +26,7 @@ export const firstMinuteCodes = {
   'E-CAP-024': {
     title: 'what git runs cannot be kept from a task that may write',
     explanation:
-      'Git runs the programs in .git/hooks and those that .git/config names, as you, with your next command. With --write a task may change the files of a folder, and these are kept as they are: in class sealed they are mounted read only. This host has a weaker class, or one of them is a link. --write-git lets the task change them too; then look at both before you use git there again.',
+      'Git runs the programs in .git/hooks and those that .git/config names, as you, with your next command. With --write a task may change the files of a folder, and these are kept as they are: in class sealed they are mounted read only. This host has a weaker class, or one of them is a link, or the configuration names a file of the folder that is not there, which the task could make. --write-git lets the task change them too; then look at them before you use git there again.',
   },
   'E-CAP-025': {
     title: 'svc itself cannot be kept from a task that may write',

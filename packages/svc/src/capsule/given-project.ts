@@ -81,13 +81,13 @@ export class GivenFolder implements GivenProject {
 
   /** Masked files may have other names, where a link is one of theirs. */
   #mask(writable: boolean): Partial<Preopen> {
-    const { path, masked, own, keepsGit } = this.#folder;
+    const { path, masked, kept, keepsGit } = this.#folder;
     const objectsOf = (places: readonly { readonly path: string }[]): readonly string[] =>
       places.flatMap((each) => objectAt(join(path, each.path)));
     return {
-      // What svc is loaded from is nothing that a component has to see.
-      masked: objectsOf([...masked, ...own.filter((each) => !each.writable)]),
-      fixed: objectsOf(own),
+      // What svc is loaded from, and what git obeys, is nothing that a component has to see.
+      masked: objectsOf([...masked, ...kept.filter((each) => !each.writable)]),
+      fixed: objectsOf(kept),
       ...(writable && keepsGit ? { maskedNames: ['.git'] } : {}),
     };
   }

@@ -42,6 +42,7 @@ describe('what a task is said to have been refused', () => {
   it.each([
     'sh: 1: cannot create .git/hooks/pre-commit: Read-only file system',
     "mv: cannot move '.git/hooks' to 'x': Device or resource busy",
+    'sh: 1: cannot create .git/commondir: Read-only file system',
     'error: could not write config file .git/config: Device or resource busy',
   ])('is what git runs, where that is kept: %s', (stderr) => {
     const writes = { folder: 'write', keepsGit: true } as const;

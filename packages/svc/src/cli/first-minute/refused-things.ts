@@ -38,7 +38,7 @@ const unstarted = [
 ];
 /** A command, or git itself, met what git runs. */
 const gitKept =
-  /\.git\/(?:hooks|config|modules)\b[^\n]{0,300}(?:Read-only file system|busy)|could not (?:write|lock) config file[^\n]{0,300}(?:Read-only|busy)/;
+  /\.git\/(?:branches|commondir|config|hooks|info|modules|remotes|worktrees)\b[^\n]{0,300}(?:Read-only file system|busy)|could not (?:write|lock) config file[^\n]{0,300}(?:Read-only|busy)/;
 const readOnly =
   /Read-only file system|\bEROFS\b|can(?:no|')t (?:create|touch|remove|make|overwrite|open for writing)[^\n]{0,300}Permission denied/;
 const masked =
