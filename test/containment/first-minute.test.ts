@@ -448,7 +448,9 @@ describe.each(sealed)('the repository of a folder in $name', (setup) => {
     expect(attempts[1]).toMatch(/could not write config file[^]*Read-only file system/);
     expect(readFileSync(join(minute.folder, '.git/config'), 'utf8')).toBe(config);
     expect(readdirSync(join(minute.folder, '.git/hooks')).filter((name) => !name.endsWith('.sample'))).toEqual([]);
-    expect(stderr).toBe('refused: .git/hooks and .git/config (read only): --write-git\n');
+    expect(stderr).toMatch(
+      /^changed: a\.txt\nnew: b\.txt, h\/[^\n]*\nrefused: \.git\/hooks and \.git\/config \(read only\): --write-git\n$/,
+    );
   });
 
   it('is opened by --write-git', async (context) => {

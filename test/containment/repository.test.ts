@@ -170,6 +170,26 @@ describe.each(sealed)('the repository of a folder that a task may write in $name
     ]);
   });
 
+  it('is looked at in the end by svc itself, whatever git was told', async (context) => {
+    const repository = new Repository(context, setup);
+    const stderr = await repository.task(context, [
+      'echo evil >> a.txt; git update-index --assume-unchanged a.txt; mkdir sub; cp b.x sub/svc.yaml; rm b.x; touch .git/odd',
+    ]);
+    expect(repository.git('diff', 'a.txt')).toBe('');
+    expect(stderr).toBe(
+      [
+        'changed: a.txt',
+        'new: sub/svc.yaml',
+        'removed: b.x',
+        'warning[W-RUN-176]: the task made or changed what other programs obey: .git/odd, sub/svc.yaml',
+        'hint: look at each before you go on there: svc runs what svc.yaml says, with your key, and git what .git says',
+        'warning[W-RUN-177]: git was told not to look for changes of a.txt',
+        'hint: git update-index --no-assume-unchanged --no-skip-worktree <file> shows them again',
+        '',
+      ].join('\n'),
+    );
+  });
+
   it('is still worked in by git', async (context) => {
     const repository = new Repository(context, setup);
     repository.git('config', '--unset', 'core.hooksPath');

@@ -41,9 +41,19 @@ interface Over {
 
 /** A folder that may be written, whose files are all older than a tick of the clock. */
 function open(over: Over = {}): ProjectFolder {
-  const clock = { now: () => Date.now() + 60_000 };
+  const clock = { now: () => Date.now() + 60_000, monotonicMs: () => 0 };
   const uid = process.geteuid?.() ?? 0;
-  return openProjectFolder({ path: shop, writable: true, keepsGit: true, own: [], splits: false, clock, uid, ...over });
+  return openProjectFolder({
+    path: shop,
+    isWorkdir: false,
+    writable: true,
+    keepsGit: true,
+    own: [],
+    splits: false,
+    clock,
+    uid,
+    ...over,
+  });
 }
 
 /** Kept places, those that can be written with a slash behind them. */

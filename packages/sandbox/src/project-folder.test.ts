@@ -53,7 +53,7 @@ function open(
   } = {},
 ): ProjectFolder {
   const own = (over.own ?? []).map((path) => ({ path, what: null }));
-  const clock = { now: () => nowMs };
+  const clock = { now: () => nowMs, monotonicMs: () => 0 };
   return openProjectFolder({
     path: shop,
     isWorkdir: false,

@@ -10,6 +10,7 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { FolderAtStart, mostEntries as mostRemembered, type FolderChanges } from './folder-changes.ts';
 import { keptGit } from './kept-git.ts';
 import { keptOwn, mergedPlaces, obstacleToKeeping, type OwnPlace, ownPlacesIn, writeInside } from './own-places.ts';
 import type { KeptPlace, MaskedPlace, ProjectFolder } from './launch/process-grants.ts';
@@ -26,7 +27,7 @@ interface ProjectRequest {
   readonly own: readonly OwnPlace[];
   /** Whether masked places have to be left out by naming the others, as in `scoped`; mounts cover them elsewhere. */
   readonly splits: boolean;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   /** Whose programs see it. */
   readonly uid: number;
 }
@@ -48,6 +49,8 @@ interface ReadDirectory {
   readonly directories: readonly string[];
   /** Files and what else is no directory. Only kept where it is needed. */
   readonly others: readonly string[];
+  /** Everything in it, where it may be written. */
+  readonly names: readonly string[];
   readonly masked: readonly { readonly path: string; readonly kind: 'file' | 'directory' | 'link' }[];
   /** The `.git` in it; null for none, and at the top. */
   readonly repository: string | null;
@@ -58,13 +61,19 @@ interface ReadDirectory {
  * The folder at `path`, looked through once. Directories that have not changed since are not read again. Throws `E-CAP-023` for a folder
  * whose masked places cannot be kept from programs, `E-CAP-024` for one whose repository cannot be kept as it is, `E-CAP-025` for one where the program itself cannot be, `E-IO-001` for one that cannot be read.
  */
-export function openProjectFolder(request: ProjectRequest): ProjectFolder {
+export function openProjectFolder(request: ProjectRequest): OpenedFolder {
   const folder = new WatchedFolder(request);
   folder.look();
   return folder;
 }
 
-class WatchedFolder implements ProjectFolder {
+/** One that can also tell what became of it. */
+interface OpenedFolder extends ProjectFolder {
+  /** Since it was opened; null where nothing may be written. */
+  changes(): FolderChanges | null;
+}
+
+class WatchedFolder implements OpenedFolder {
   readonly path: string;
   readonly isWorkdir: boolean;
   readonly writable: boolean;
@@ -79,6 +88,7 @@ class WatchedFolder implements ProjectFolder {
   readonly #root: string;
   readonly #identity: string;
   #known = new Map<string, ReadDirectory>();
+  #start: FolderAtStart | null = null;
   /** Of the repositories, when the session began. */
   #firstGit: readonly KeptPlace[] | null = null;
 
@@ -102,6 +112,7 @@ class WatchedFolder implements ProjectFolder {
       throw new Diagnostic('E-IO-001', `${this.path} is another folder than when the session began`);
     const known = this.#readAll();
     this.#known = known;
+    if (this.writable) this.#start ??= this.#atStart(known);
     const masked = this.#maskedIn(known);
     if (masked.length > mostMasked) throw unmaskable(`${this.path} holds more than ${mostMasked} masked files`);
     this.masked = masked.map(({ path, isDirectory }) => ({ path: this.#text(path), isDirectory }));
@@ -114,6 +125,16 @@ class WatchedFolder implements ProjectFolder {
         `${this.path} holds ${first?.path ?? ''}, which is only kept from programs that may write beside it in class sealed`,
       );
     }
+  }
+
+  changes(): FolderChanges | null {
+    return this.#start?.changes() ?? null;
+  }
+
+  #atStart(known: ReadonlyMap<string, ReadDirectory>): FolderAtStart {
+    let entries = 0;
+    for (const { count } of known.values()) entries += count;
+    return new FolderAtStart({ path: this.path, clock: this.#clock, names: entries > mostRemembered ? null : known });
   }
 
   #keptGit(known: ReadonlyMap<string, ReadDirectory>): readonly KeptPlace[] {
@@ -179,9 +200,11 @@ class WatchedFolder implements ProjectFolder {
     const directories: string[] = [];
     const others: string[] = [];
     const masked: ReadDirectory['masked'][number][] = [];
+    const names: string[] = [];
     let repository: string | null = null;
     for (const entry of entries) {
       const name = entry.name.toString('latin1');
+      if (this.writable) names.push(name);
       if (name.toLowerCase() === '.git' && path !== '') repository = below(path, name);
       const isDirectory = entry.isDirectory();
       if (path === stateName && ofSessions.has(name)) {
@@ -192,7 +215,7 @@ class WatchedFolder implements ProjectFolder {
       } else if (isDirectory) directories.push(name);
       else if (this.#splits && entry.isFile()) others.push(name);
     }
-    return { stamp, readAtMs, directories, others, masked, repository, count: entries.length };
+    return { stamp, readAtMs, directories, others, names, masked, repository, count: entries.length };
   }
 
   /** Only of a workdir is it looked into: elsewhere it is masked whole. */
@@ -277,7 +300,7 @@ function keptState(known: ReadonlyMap<string, ReadDirectory>): readonly KeptPlac
 /** It is read again with each look. */
 function hiddenWhole(path: string): ReadDirectory {
   const masked = [{ path, kind: 'directory' }] as const;
-  return { stamp: '', readAtMs: 0, directories: [], others: [], masked, repository: null, count: 1 };
+  return { stamp: '', readAtMs: 0, directories: [], others: [], names: [], masked, repository: null, count: 1 };
 }
 
 function isOlder({ stamp, readAtMs }: ReadDirectory): boolean {

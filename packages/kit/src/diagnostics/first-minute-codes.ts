@@ -58,4 +58,14 @@ export const firstMinuteCodes = {
     explanation:
       'The commands of a task without a manifest get the variables that --env names, with the values that they have where svc is started. This one is not set there; a variable of a shell is seen by other programs once it is exported. Variables that begin with OTEL_ are of svc itself, and are given to nobody. The task runs without it.',
   },
+  'W-RUN-176': {
+    title: 'a task made or changed what other programs obey',
+    explanation:
+      'With --write a task may make any file of the folder. A few of them say what other programs do: svc runs what svc.yaml says, with the key of your provider, and git obeys the configuration of each .git. In .git itself svc names what git does not write as it works. Look at each before you run svc or git there, and remove what you did not ask for.',
+  },
+  'W-RUN-177': {
+    title: 'git was told not to look for changes of a file',
+    explanation:
+      'A task set assume-unchanged or skip-worktree in the index of the repository. git status and git diff then say nothing of such a file, whatever is in it. svc looks at the files itself, and names those that changed. git ls-files -v shows the flags, and git update-index --no-assume-unchanged --no-skip-worktree <file> takes them away.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

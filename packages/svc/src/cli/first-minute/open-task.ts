@@ -26,6 +26,7 @@ import { folderName, givenFolder } from './given-folder.ts';
 import { strangerAt } from './listener-owner.ts';
 import { RefusedThings } from './refused-things.ts';
 import type { TaskFlags } from './task-command.ts';
+import type { AdhocTask } from './task-companion.ts';
 
 /** What everybody may run who may read: they write nothing but their output. */
 const usualCommands = ['sh', 'ls', 'cat', 'head', 'tail', 'grep', 'find', 'sed', 'awk', 'sort', 'wc', 'diff'];
@@ -34,7 +35,7 @@ const usualCommands = ['sh', 'ls', 'cat', 'head', 'tail', 'grep', 'find', 'sed',
 interface OpenedTask {
   readonly request: Partial<ScopeRequest>;
   readonly firstRows: () => Shown;
-  readonly adhoc: { readonly refused: RefusedThings; readonly text: string; readonly root: string };
+  readonly adhoc: AdhocTask;
 }
 
 /**
@@ -81,7 +82,7 @@ export async function openTask(flags: TaskFlags, context: CommandContext): Promi
       readEnvFile: false,
     },
     firstRows: () => firstRows({ model, grants, folder, achieved }),
-    adhoc: { refused, text, root },
+    adhoc: { refused, text, root, changes: () => project.changes() },
   };
 }
 

@@ -4,14 +4,27 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import type { FolderChanges } from '@svc/sandbox/folder-changes.ts';
 import type { RunningCapsule, Steering } from '../../capsule/running-capsule.ts';
 import type { Activity } from '../../session/activity.ts';
+import { render } from '../render-failure.ts';
 import { RunView } from '../session-view/run-view.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { RefusedThing } from '../script/run-result.ts';
 import type { ScriptCompanion } from '../script/script-run.ts';
 import { exactLine, joined, say, Shown } from '../terminal/shown.ts';
+import { changedRows, changedWarnings } from './changed-things.ts';
 import type { RefusedThings } from './refused-things.ts';
+
+/** A task without a manifest, as far as its end tells of it. */
+export interface AdhocTask {
+  readonly refused: RefusedThings;
+  /** Its manifest, and the workspace that keeps it. */
+  readonly text: string;
+  readonly root: string;
+  /** What became of its folder so far; null where it could not change that. */
+  readonly changes: () => FolderChanges | null;
+}
 
 interface CompanionRequest {
   readonly context: CommandContext;
@@ -20,7 +33,7 @@ interface CompanionRequest {
   /** Said once the session is there, to who looks. */
   readonly firstRows: (capsule: RunningCapsule) => Shown;
   /** Null for a capsule of a manifest. */
-  readonly adhoc: { readonly refused: RefusedThings; readonly text: string; readonly root: string } | null;
+  readonly adhoc: AdhocTask | null;
 }
 
 /** The file of a session's folder with the manifest that its task came to. */
@@ -82,7 +95,15 @@ export class TaskCompanion implements ScriptCompanion {
   lastRows(): Shown {
     const session =
       this.#view === null || this.#session === null ? exactLine`` : exactLine`session: ${this.#session}\n`;
-    return joined([session, this.#request.adhoc?.refused.lines() ?? say``]);
+    return joined([session, this.#changes(), this.#request.adhoc?.refused.lines() ?? say``]);
+  }
+
+  /** Nothing where no session began. */
+  #changes(): Shown {
+    const { adhoc, context } = this.#request;
+    const changes = this.#session === null ? null : (adhoc?.changes() ?? null);
+    if (changes === null) return say``;
+    return joined([changedRows(changes), render(changedWarnings(changes), context)]);
   }
 }
 

@@ -1,0 +1,214 @@
+/** Looks what became of a project folder while a task could write in it, without asking a program of the folder's. */
+
+import { lstatSync, opendirSync, type Dirent } from 'node:fs';
+import { join } from 'node:path';
+
+import type { Clock } from '@svc/kit/clock.ts';
+import { isMaskedName } from '@svc/kit/files/masked-names.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { hiddenFiles } from './git-index.ts';
+import { isObeyedByGit, isWrittenByGit } from './kept-git.ts';
+
+/** Some of the names, and how many there are. */
+export interface Told {
+  readonly names: readonly string[];
+  readonly count: number;
+}
+
+/** Paths are below the folder; their bytes are read as UTF-8. */
+export interface FolderChanges {
+  readonly changed: Told;
+  readonly made: Told;
+  readonly removed: Told;
+  /** New or changed, each of which another program obeys: `svc.yaml`, `.svc`, `.git`, and what of `.git` git does not write as it works. */
+  readonly obeyed: Told;
+  /** Files whose changes git was told not to look for since the beginning. */
+  readonly hidden: Told;
+  /** Why this may not be all; null where it is. */
+  readonly unseen: string | null;
+}
+
+/** The entries of each directory that was read when the session began, by its path, bytes one a character. */
+export type StartNames = ReadonlyMap<
+  string,
+  { readonly names: readonly string[]; readonly directories: readonly string[] }
+>;
+
+interface FolderStart {
+  readonly path: string;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  /** Null where there are too many. */
+  readonly names: StartNames | null;
+}
+
+/** Of the names that are told of each kind; of those to look at, which are few. */
+const mostNames = 5;
+const mostObeyed = 20;
+/** What is remembered of the beginning, and looked at in the end. */
+export const mostEntries = 200_000;
+const longestMs = 5000;
+/** Two changes within one tick of the kernel's clock show the same time. */
+const tickMs = 50;
+
+/** What a folder was like when a session began. */
+export class FolderAtStart {
+  readonly #start: FolderStart;
+  readonly #atMs: number;
+  readonly #monotonicMs: number;
+  readonly #hidden: ReadonlySet<string> | null;
+
+  constructor(start: FolderStart) {
+    this.#start = start;
+    this.#atMs = start.clock.now() - tickMs;
+    this.#monotonicMs = start.clock.monotonicMs();
+    this.#hidden = hiddenFiles(join(start.path, '.git'));
+  }
+
+  changes(): FolderChanges {
+    const { path, clock, names } = this.#start;
+    const startedMs = clock.monotonicMs();
+    const isOver = (): boolean => clock.monotonicMs() - startedMs > longestMs;
+    const look = new Look({ path, start: names ?? new Map(), sinceMs: this.#atMs, isOver });
+    const isWhole = names !== null && look.all();
+    const wasSetBack = clock.now() - this.#atMs < clock.monotonicMs() - this.#monotonicMs - 1000;
+    const hidden = hiddenFiles(join(path, '.git'));
+    const told = look.told(isWhole);
+    for (const each of hidden ?? []) if (this.#hidden?.has(each) !== true) told.hidden.add(each);
+    const unseen = [
+      ...(isWhole
+        ? []
+        : [`the folder holds more than svc looks at, ${mostEntries} files or ${longestMs / 1000} seconds`]),
+      ...(look.unread.count === 0 ? [] : [`${look.unread.names.join(', ')} cannot be read`]),
+      ...(wasSetBack ? ['the clock was set back meanwhile'] : []),
+      ...(hidden === null ? ['.git/index cannot be read'] : []),
+    ];
+    return { ...told, unseen: unseen.length === 0 ? null : unseen.join(', and ') };
+  }
+}
+
+/** Counts, and remembers the first. */
+class Names implements Told {
+  readonly names: string[] = [];
+  readonly #most: number;
+  count = 0;
+
+  constructor(most = mostNames) {
+    this.#most = most;
+  }
+
+  add(path: string): void {
+    this.count += 1;
+    if (this.names.length < this.#most) this.names.push(Buffer.from(path, 'latin1').toString('utf8'));
+  }
+}
+
+interface LookRequest {
+  readonly path: string;
+  readonly start: StartNames;
+  readonly sinceMs: number;
+  /** Whether the time for it is over. */
+  readonly isOver: () => boolean;
+}
+
+class Look {
+  readonly #root: string;
+  readonly #start: StartNames;
+  readonly #sinceMs: number;
+  readonly #seen = new Set<string>();
+  readonly #changed = new Names();
+  readonly #made = new Names();
+  readonly #removed = new Names();
+  readonly #obeyed = new Names(mostObeyed);
+  /** Which directories could not be. */
+  readonly unread = new Names();
+  entries = 0;
+  readonly #isOver: () => boolean;
+
+  constructor({ path, start, sinceMs, isOver }: LookRequest) {
+    this.#isOver = isOver;
+    this.#root = Buffer.from(path).toString('latin1');
+    this.#start = start;
+    this.#sinceMs = sinceMs;
+  }
+
+  /** Those above others first; false where it stopped before the end. */
+  all(): boolean {
+    const waiting = [''];
+    for (const path of waiting) {
+      const before = this.#start.get(path);
+      const known = new Set(before?.names);
+      this.#seen.add(path);
+      for (const entry of this.#read(path)) {
+        const name = entry.name.toString('latin1');
+        const place = path === '' ? name : `${path}/${name}`;
+        if (name.toLowerCase() === '.git') this.#repository(place, known.has(name));
+        else if (entry.isDirectory() && !isMaskedName(name)) waiting.push(place);
+        else this.#file(place, { name, isNew: !known.has(name) });
+        known.delete(name);
+      }
+      if (this.#isEnough()) return false;
+      for (const directory of before?.directories ?? []) known.delete(directory);
+      for (const name of known) this.#removed.add(path === '' ? name : `${path}/${name}`);
+    }
+    return true;
+  }
+
+  #isEnough(): boolean {
+    return this.entries > mostEntries || (this.entries % 256 === 0 && this.#isOver());
+  }
+
+  told(isWhole: boolean): Record<'changed' | 'made' | 'removed' | 'obeyed' | 'hidden', Names> {
+    if (isWhole) this.#removedDirectories();
+    const [changed, made, removed, obeyed] = [this.#changed, this.#made, this.#removed, this.#obeyed];
+    return { changed, made, removed, obeyed, hidden: new Names() };
+  }
+
+  #removedDirectories(): void {
+    for (const [path, { names, directories }] of this.#start) {
+      if (this.#seen.has(path) || /(?:^|\/)\.git(?:\/|$)/i.test(path)) continue;
+      const within = new Set(directories);
+      for (const name of names) if (!within.has(name)) this.#removed.add(`${path}/${name}`);
+    }
+  }
+
+  /** One entry after the other: a task may have made millions of them in one directory. */
+  *#read(path: string): Generator<Dirent<Buffer>> {
+    const place = Buffer.from(path === '' ? this.#root : `${this.#root}/${path}`, 'latin1');
+    const directory = unlessRefused(
+      () => opendirSync(place as unknown as string, { encoding: 'buffer' as BufferEncoding }),
+      null,
+    );
+    if (directory === null) return this.unread.add(path);
+    try {
+      for (let entry = directory.readSync(); entry !== null && !this.#isEnough(); entry = directory.readSync()) {
+        this.entries += 1;
+        yield entry as unknown as Dirent<Buffer>;
+      }
+    } finally {
+      directory.closeSync();
+    }
+  }
+
+  #file(place: string, { name, isNew }: { readonly name: string; readonly isNew: boolean }): void {
+    const isChanged = !isNew && this.#isChanged(place);
+    if (!isNew && !isChanged) return;
+    (isNew ? this.#made : this.#changed).add(place);
+    if (name === 'svc.yaml' || (name === '.svc' && isNew)) this.#obeyed.add(place);
+  }
+
+  #isChanged(place: string): boolean {
+    const path = Buffer.from(`${this.#root}/${place}`, 'latin1');
+    const stat = unlessRefused(() => lstatSync(path), null);
+    return stat !== null && !stat.isDirectory() && stat.ctimeMs >= this.#sinceMs;
+  }
+
+  /** Git itself writes in it all the time: only names that it does not write are told. */
+  #repository(place: string, wasThere: boolean): void {
+    if (!wasThere) return this.#obeyed.add(place);
+    const known = new Set(this.#start.get(place)?.names);
+    for (const entry of this.#read(place)) {
+      const name = entry.name.toString('latin1');
+      if (!known.has(name) && !isObeyedByGit(name) && !isWrittenByGit(name)) this.#obeyed.add(`${place}/${name}`);
+    }
+  }
+}
