@@ -43,6 +43,7 @@ function changesOf(task: () => void, clock = systemClock): FolderChanges {
   rmSync(probe);
   const folder = openProjectFolder({
     path: shop,
+    isWorkdir: false,
     writable: true,
     keepsGit: true,
     own: [],
