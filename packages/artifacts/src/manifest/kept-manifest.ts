@@ -1,21 +1,17 @@
-/** Keeps manifests that were read and checked, so that the next start of the same capsule neither parses YAML nor builds a schema (ADR 0106). */
+/** Reads what was kept of a manifest that was checked before: a start then neither parses YAML nor builds a schema (ADR 0106). */
 
-import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { lstatSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 import type { SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
-import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { KeyPath } from './key-path.ts';
 import type { LoadedManifest } from './load.ts';
 import type { CapsuleManifest } from './schema.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
-import type { YamlSource } from './yaml-source.ts';
 
 /** Where checked manifests are kept, and by whom. */
 export interface ManifestKeeper {
@@ -28,11 +24,11 @@ export interface ManifestKeeper {
 }
 
 /** Where the key and the value of a path stand: line, column, length. */
-type Places = Readonly<Record<string, { readonly key: Place; readonly value: Place }>>;
-type Place = readonly [line: number, column: number, length: number];
+export type Places = Readonly<Record<string, { readonly key: Place; readonly value: Place }>>;
+export type Place = readonly [line: number, column: number, length: number];
 
 /** One file of the keeper. */
-interface KeptManifest {
+export interface KeptManifest {
   readonly build: string;
   /** The whole manifest: one that differs in a byte is read anew. */
   readonly text: string;
@@ -43,19 +39,16 @@ interface KeptManifest {
   readonly places: Places;
 }
 
-/** So many are kept: the next one removes all others. */
-const mostKept = 200;
 const longestName = 180;
-const mostPlaces = 2_000;
 /** The text of a manifest is at most 256 KiB; with its places it is some times as long. */
-const largestKept = 4 * 1024 * 1024;
+export const largestKept: number = 4 * 1024 * 1024;
 
 /** What was kept of this very manifest. Null for all that has to be read, as for a key whose variable is not set. */
 export function readKeptManifest(
   { directory, uid, build }: ManifestKeeper,
   { file, text, env }: { readonly file: string; readonly text: string; readonly env: Environment },
 ): LoadedManifest | null {
-  const kept = readOwn(pathOf(directory, file), uid);
+  const kept = readOwn(keptPath(directory, file), uid);
   if (kept === null || kept.build !== build || kept.text !== text) return null;
   const { manifest, keyVariable, places } = kept;
   const key = keyVariable !== null && Object.hasOwn(env, keyVariable) ? env[keyVariable] : undefined;
@@ -77,29 +70,8 @@ export function readKeptManifest(
   };
 }
 
-/** What `keepManifest` is given beside the keeper. */
-interface ManifestToKeep extends Omit<KeptManifest, 'build' | 'places'> {
-  /** Each of its paths has a place. */
-  readonly source: YamlSource;
-}
-
-/** Keeps a manifest that was read without a warning. Where it cannot be kept, the next start reads it again, and nothing else changes. */
-export function keepManifest({ directory, build }: ManifestKeeper, { source, ...kept }: ManifestToKeep): void {
-  const places = placesOf(source);
-  if (places === null) return;
-  const bytes = Buffer.from(JSON.stringify({ build, ...kept, places } satisfies KeptManifest));
-  if (bytes.length > largestKept) return;
-  const path = pathOf(directory, source.file);
-  unlessRefused(() => {
-    makeDirectories(dirname(path), 0o700);
-    const others = readdirSync(dirname(path));
-    if (others.length >= mostKept) for (const name of others) rmSync(join(dirname(path), name), { force: true });
-    replaceFileSync(path, bytes, { mode: 0o600, isDurable: false });
-  }, undefined);
-}
-
 /** Names need not differ: what is kept for another manifest is not taken for this one. */
-function pathOf(directory: string, file: string): string {
+export function keptPath(directory: string, file: string): string {
   const name = resolve(file)
     .replaceAll(/[^A-Za-z0-9._-]/g, '_')
     .slice(-longestName);
@@ -126,25 +98,6 @@ function systemPromptOf({ inference }: CapsuleManifest, directory: string): stri
   const normal = normalizeWorkdirPath(name);
   const reading = normal === undefined ? null : readTextBeneath(directory, normal);
   return reading?.kind === 'text' ? (text ?? reading.text) : null;
-}
-
-/** Null for a file of more than two thousand keys and items: each is looked up among its neighbours. */
-function placesOf(source: YamlSource): Places | null {
-  const places: Record<string, { key: Place; value: Place }> = {};
-  const pending: { readonly value: unknown; readonly path: KeyPath }[] = [{ value: source.value, path: [] }];
-  for (const { value, path } of pending) {
-    const placeOf = (part: 'key' | 'value'): Place => {
-      const { line, column, length = 1 } = source.locate(path, part);
-      return [line, column, length];
-    };
-    places[JSON.stringify(path)] = { key: placeOf('key'), value: placeOf('value') };
-    if (Array.isArray(value))
-      pending.push(...value.map((item: unknown, index) => ({ value: item, path: [...path, index] })));
-    else if (typeof value === 'object' && value !== null)
-      pending.push(...Object.entries(value).map(([key, item]) => ({ value: item as unknown, path: [...path, key] })));
-    if (pending.length > mostPlaces) return null;
-  }
-  return places;
 }
 
 /** As `YamlSource.locate`: the place of the nearest enclosing key that is there, when the path is not. */

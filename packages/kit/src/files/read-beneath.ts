@@ -1,7 +1,7 @@
 /** Reads files of a folder that somebody else may have filled: nothing outside it, and nothing but regular files. */
 
 import { closeSync, realpathSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { HeldDirectory, type OpenedChild } from './held-directory.ts';
@@ -50,7 +50,7 @@ function readInside(base: string, path: string, maxBytes: number): BytesReading 
     const hint = 'put the file itself there, in place of the link';
     return { kind: 'unreadable', reason: `a link leads out of ${base}`, hint };
   }
-  const opened = openInside(base, relative(base, found.real));
+  const opened = openPlain(found.real);
   if (opened.kind !== 'file') {
     const reason = opened.kind === 'directory' ? systemReason({ code: 'EISDIR' }) : 'it is not a regular file';
     return { kind: 'unreadable', reason };
@@ -64,18 +64,12 @@ function readInside(base: string, path: string, maxBytes: number): BytesReading 
   }
 }
 
-/** Follows no link on the way from the folder: one that has come meanwhile is refused by the kernel. */
-function openInside(base: string, way: string): OpenedChild {
-  if (way === '') return { kind: 'directory' };
-  const held = HeldDirectory.at(base);
+/** A link that has come to be in the path meanwhile is refused by the kernel. */
+function openPlain(real: string): OpenedChild {
+  const directory = HeldDirectory.open(dirname(real));
   try {
-    const directory = held.below(dirname(way));
-    try {
-      return directory.openFile(basename(way));
-    } finally {
-      directory.close();
-    }
+    return directory.openFile(basename(real));
   } finally {
-    held.close();
+    directory.close();
   }
 }

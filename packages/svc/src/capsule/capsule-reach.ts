@@ -11,10 +11,13 @@ export interface CapsuleReach {
   readonly variables: readonly string[];
 }
 
-export function reachOf(
-  { keyVariable, references }: Pick<LoadedManifest, 'keyVariable' | 'references'>,
-  { endpoint, networkAllow, peerFetchAllow, envAllow }: EffectiveGrants,
-): CapsuleReach {
+export interface DeclaredReach {
+  readonly loaded: Pick<LoadedManifest, 'keyVariable' | 'references'>;
+  readonly grants: EffectiveGrants;
+}
+
+export function reachOf({ loaded: { keyVariable, references }, grants }: DeclaredReach): CapsuleReach {
+  const { endpoint, networkAllow, peerFetchAllow, envAllow } = grants;
   const places = [...(endpoint === null ? [] : [endpoint]), ...networkAllow, ...peerFetchAllow];
   const referred = references.map(({ variable }) => variable);
   const variables = [...(keyVariable === null ? [] : [keyVariable]), ...referred, ...envAllow];

@@ -16,8 +16,6 @@ import { scopeOfLaunch, type LaunchScope } from './scope-of-launch.ts';
 import { hookDeclaration, hookProblem, mayCommit } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 import { bundledCompaction, bundledVersion } from '@svc/artifacts/manifest/names.ts';
-import { readBeneath } from '@svc/kit/files/read-beneath.ts';
-import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 
 /** What is known of a launch that nothing refuses so far. */
 export interface ScopedLaunch extends Omit<LaunchScope, 'refusals' | 'warnings' | 'captureCeiling'> {
@@ -120,7 +118,7 @@ export async function prepareLaunch(
     const weak = weakPrograms(loaded, artifacts, scoped.containment);
     if (weak !== null) onWarning(weak);
   }
-  return { ...scoped, driverConfig: driverConfig(loaded), packageRoot: places.packageRoot, artifacts };
+  return { ...scoped, driverConfig: await configOfDriver(loaded), packageRoot: places.packageRoot, artifacts };
 }
 
 /**
@@ -145,28 +143,9 @@ function checkHooks(
   return [new Diagnostic('W-RUN-004', message, { hint, location: locate(['inference', 'context'], 'key') })];
 }
 
-const largestScript = 16 * 1024 * 1024;
-
-/**
- * `inference.driver.config` as the driver gets it. A component cannot read beside the manifest, so the script driver is given the
- * text of the file that `script` names, as `script_text`. `E-RUN-030` when that file cannot be read.
- */
-export function driverConfig({
-  manifest,
-  directory,
-  locate,
-}: Pick<LoadedManifest, 'manifest' | 'directory' | 'locate'>): Readonly<Record<string, unknown>> {
-  const { artifact, config = {} } = manifest.inference.driver ?? {};
-  const { script } = config;
-  if (artifact !== 'svc-driver-script' || typeof script !== 'string') return config;
-  const location = locate(['inference', 'driver', 'config', 'script'], 'value');
-  const path = normalizeWorkdirPath(script);
-  if (path === undefined) {
-    const message = `inference.driver.config.script must be a path below the manifest: ${script}`;
-    throw new Diagnostic('E-MAN-003', message, { location });
-  }
-  const reading = readBeneath(directory, path, largestScript);
-  if (reading.kind === 'bytes') return { ...config, script_text: reading.bytes.toString('utf8') };
-  const { reason, ...more } = reading.kind === 'absent' ? { reason: 'no such file or directory' } : reading;
-  throw new Diagnostic('E-RUN-030', `the script ${script} cannot be read: ${reason}`, { location, ...more });
+/** `inference.driver.config` as the driver gets it. */
+async function configOfDriver(loaded: LoadedManifest): Promise<Readonly<Record<string, unknown>>> {
+  const { driver } = loaded.manifest.inference;
+  if (driver?.artifact !== 'svc-driver-script') return driver?.config ?? {};
+  return (await import('./scripted-driver.ts')).driverConfig(loaded);
 }

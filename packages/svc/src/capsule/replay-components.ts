@@ -17,7 +17,7 @@ import { loggedPlaceholder } from '@svc/components/import-log.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { createComponentDriver, DriverRequests } from '../inference/component-driver.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
-import { driverConfig } from './prepare.ts';
+import { driverConfig } from './scripted-driver.ts';
 import type { ReplayedComponents } from './replay-session.ts';
 import { componentSource } from './session-components.ts';
 

@@ -21,7 +21,6 @@ import type { Sender } from '../session/task.ts';
 import { mintSessionId, type SessionId, type TaskId } from '@svc/protocol/ids.ts';
 import { servedDoors } from '@svc/artifacts/manifest/door-names.ts';
 import { bindListener, type BoundListener } from './bind-listener.ts';
-import { reachOf } from './capsule-reach.ts';
 import { callersOf, isPrivate } from './listener-callers.ts';
 import { openSession, type OpenSession } from './open-session.ts';
 import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } from './prepare.ts';
@@ -270,7 +269,7 @@ function runningCapsule(
     model: inference.model,
     hasTask: launch.initialTask !== null,
     skills: artifacts.filter(({ runtime }) => runtime === 'skill').length,
-    reach: reachOf(launch.loaded, launch.grants),
+    launch,
   };
 }
 

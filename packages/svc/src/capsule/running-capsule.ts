@@ -20,7 +20,7 @@ import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import type { CapsuleReach } from './capsule-reach.ts';
+import type { DeclaredReach } from './capsule-reach.ts';
 
 /** What `svc run` was asked for. */
 export interface RunRequest {
@@ -138,7 +138,8 @@ export interface RunningCapsule {
   readonly hasTask: boolean;
   /** Declared skills. */
   readonly skills: number;
-  readonly reach: CapsuleReach;
+  /** What `reachOf` tells hosts and variables from. */
+  readonly launch: DeclaredReach;
 }
 
 /** What the person at the terminal of a session may do to it. */

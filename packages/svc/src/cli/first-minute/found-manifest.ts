@@ -73,7 +73,7 @@ export async function reachOfManifest(
   });
   const keeper = build === undefined ? null : { directory, uid, build };
   const { loaded } = await loadManifest(manifest, { env: variables, keeper, text: given });
-  return { text: loaded.text, reach: reachOf(loaded, lower(loaded).grants) };
+  return { text: loaded.text, reach: reachOf({ loaded, grants: lower(loaded).grants }) };
 }
 
 /** Hosts and variables of a capsule, for its first row. */

@@ -11,6 +11,7 @@ import { explain, runCommand } from '../run-command.ts';
 import type { RunOptions } from '../run-options.ts';
 import { exactLine, type Shown } from '../terminal/shown.ts';
 import { version } from '../../capsule/version.ts';
+import { reachOf } from '../../capsule/capsule-reach.ts';
 import type { RunningCapsule } from '../../capsule/running-capsule.ts';
 import type { ScopeRequest } from '../../capsule/scope-of-launch.ts';
 import { believedManifest, reachRow } from './found-manifest.ts';
@@ -125,7 +126,7 @@ async function start(
     // Who is asked has nothing to stop yet. A script is told what refuses it in the form that it wants.
     const found = isWatched ? await believed() : null;
     const firstRows = (capsule: RunningCapsule): Shown =>
-      exactLine`svc ${version} \u00B7 ${capsule.name} ${capsule.version} (${options.manifest}) \u00B7 ${capsule.model} \u00B7 ${reachRow(capsule.reach)}\n`;
+      exactLine`svc ${version} \u00B7 ${capsule.name} ${capsule.version} (${options.manifest}) \u00B7 ${capsule.model} \u00B7 ${reachRow(reachOf(capsule.launch))}\n`;
     const companion = text === undefined ? null : new TaskCompanion({ context, isWatched, firstRows, adhoc: null });
     return await run(asked, context, usage, { companion, request: async () => found ?? (await believed()) });
   }
