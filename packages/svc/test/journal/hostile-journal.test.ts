@@ -196,6 +196,13 @@ it('is refused where its texts hold more values than a replay has memory for, be
   expect(() => readRecording(readerOf(session.folder))).toThrow('its texts hold more values than there is memory for');
 });
 
+it('is refused where a session would have begun with more tools than any has', () => {
+  const tools = Array.from({ length: 300_000 }, () => ({}));
+  const session = new RecordedSession(root, { tools, limits: { ...roomy, maxBody: 16 * mebibyte } });
+  session.task('Go.').close();
+  expect(() => readRecording(readerOf(session.folder))).toThrow('its texts hold more values than there is memory for');
+});
+
 it.each(['tools', 'grants', 'hooks', 'settings'])(
   'is refused where what it began with holds more values than there is memory for: its %s',
   (key) => {
