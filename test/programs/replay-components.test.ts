@@ -346,6 +346,29 @@ capabilities: { env: { allow: [SEEN] } }
     expect(await replay(workspace)).toMatchObject({ outcome: 'same', components: { served: 0 } });
   });
 
+  it('hold no secret that the manifest hands to a driver, in no record and in no report', async () => {
+    const env = { GATEWAY_TOKEN: 'canary-of-the-gateway', OTHER: 'no secret' };
+    const provider = await startFakeOpenAi([answers('It is', ' done.')]);
+    const headers = '{ x-gateway: "${GATEWAY_TOKEN}", x-other: "${OTHER}" }';
+    const workspace = makeWorkspace({
+      'svc.yaml': `name: demo
+version: 1.0.0
+${keepsImports}inference:
+  endpoint: ${provider.endpoint}
+  model: small
+  driver: { artifact: svc-driver-openai, config: { headers: ${headers} } }
+`,
+    });
+    workspaces.push(workspace);
+    expect(await svc(workspace, ['run', '--task', 'Go.'], { env })).toMatchObject({ code: 0, stderr: '' });
+    await provider.close();
+    const journal = readFileSync(journalOf(workspace), 'utf8');
+    expect([journal.includes('canary'), journal.includes('no secret')]).toEqual([false, true]);
+    const again = await svc(workspace, ['run', '--replay', '--components', '--json'], { env });
+    expect(again.stdout + again.stderr).not.toContain('canary');
+    expect(verdict(again)).toMatchObject({ outcome: 'same', components: { run: 1, served: 0 } });
+  });
+
   it('are not known where they were not recorded', async () => {
     const workspace = await recorded({
       trace: 'trace: { capture: content }\n',

@@ -19,7 +19,9 @@ import { createComponentDriver, DriverRequests } from '../inference/component-dr
 import { createWasmTool } from '../tools/wasm-tool.ts';
 import { driverConfig } from './scripted-driver.ts';
 import type { ReplayedComponents } from './replay-session.ts';
+import { redactedJson } from '../trace/file-trace.ts';
 import { componentSource } from './session-components.ts';
+import { listenerTokenOf, sessionRedactor } from './session-secrets.ts';
 
 interface ComponentsRequest {
   readonly manifestFile: string;
@@ -53,6 +55,16 @@ export async function openReplayedComponents({
     lock: 'frozen',
   });
   const { grants } = lower(loaded);
+  const { references } = loaded;
+  const redactor = await sessionRedactor({
+    apiKey: null,
+    listenerToken: listenerTokenOf(env),
+    grants,
+    references,
+    env: variables,
+    headers: [],
+  });
+  const redact = (text: string): string => redactor.redact(text);
   const host = createComponentHost({ cacheDir: join(home, '.svc', 'cache'), packageRoot });
   const found = (name: string | undefined, runtime: ArtifactGrants['runtime']): FoundComponent | null => {
     const artifact = artifacts.find(({ entry }) => entry.name === name && entry.runtime === runtime);
@@ -78,9 +90,10 @@ export async function openReplayedComponents({
         component: driver.component,
         requests: new DriverRequests(),
         deadlineMs: driver.deadlineMs,
-        endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
+        endpoint: redact((inference.endpoint ?? '').replace(/\/+$/, '')),
         apiKeyPlaceholder: hasKey ? loggedPlaceholder : undefined,
-        config: driverConfig(loaded),
+        // It reaches nothing, and the recording has no secret: what it asks for is told where the two part.
+        config: redactedJson(driverConfig(loaded), redact) as ReturnType<typeof driverConfig>,
         redact: (text) => text,
       });
     },

@@ -121,6 +121,7 @@ export async function scopeOfLaunch(
       apiKey: loaded.apiKey ?? null,
       listenerToken,
       grants,
+      references: loaded.references,
       env,
       headers: await telemetrySecrets(request.telemetryEnv),
     }),

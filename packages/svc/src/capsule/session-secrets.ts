@@ -13,22 +13,18 @@ export interface KnownSecrets {
   readonly apiKey: Secret | null;
   readonly listenerToken: Secret | null;
   readonly grants: Pick<EffectiveGrants, 'envAllow'>;
+  /** What the manifest takes from variables, such as a header for the driver. */
+  readonly references: LoadedManifest['references'];
   /** The process environment over the `.env` file. */
   readonly env: Environment;
   /** That collectors of telemetry are shown. */
   readonly headers: readonly Secret[];
 }
 
-/** Takes out what a session is given for itself, and what the agent's programs are given in variables that hold secrets by their names. */
-export async function sessionRedactor({
-  apiKey,
-  listenerToken,
-  grants,
-  env,
-  headers,
-}: KnownSecrets): Promise<Redactor> {
+/** Takes out what a session is given for itself, and what programs and manifest are given in variables that hold secrets by their names. */
+export async function sessionRedactor({ apiKey, listenerToken, headers, ...given }: KnownSecrets): Promise<Redactor> {
   const redactor = new Redactor();
-  for (const secret of [apiKey, listenerToken, ...grantedSecrets(grants, env), ...headers]) {
+  for (const secret of [apiKey, listenerToken, ...givenSecrets(given), ...headers]) {
     if (secret !== null) redactor.register(secret);
   }
   if (redactor.knowsAny) await redactor.learnSpellings();
@@ -76,8 +72,15 @@ export async function faultsOfSecrets(
 }
 
 /** A value of several lines is one in each of them too. */
-function grantedSecrets({ envAllow }: KnownSecrets['grants'], env: Environment): readonly Secret[] {
-  const values = envAllow.filter((name) => secretName.test(name)).map((name) => env[name] ?? '');
+function givenSecrets({
+  grants,
+  references,
+  env,
+}: Pick<KnownSecrets, 'grants' | 'references' | 'env'>): readonly Secret[] {
+  const granted = grants.envAllow.map((variable) => ({ variable, value: env[variable] }));
+  const values = [...granted, ...references]
+    .filter(({ variable }) => secretName.test(variable))
+    .map(({ value = '' }) => value);
   const lines = values.flatMap((value) => value.split(/\r?\n/));
   return [...values, ...lines]
     .map((value) => value.trim())

@@ -61,7 +61,14 @@ export async function readProject({ file, env, places }: ProjectRequest): Promis
   const host = { declared, achieved: declared, floorMet: true, mechanism: '', usernsGrant: '' } as const;
   const listenerToken = listenerTokenOf(env);
   const redact = recordRedaction(
-    await sessionRedactor({ apiKey: loaded.apiKey ?? null, listenerToken, grants, env, headers: headerSecrets(env) }),
+    await sessionRedactor({
+      apiKey: loaded.apiKey ?? null,
+      listenerToken,
+      grants,
+      references: loaded.references,
+      env,
+      headers: headerSecrets(env),
+    }),
   );
   return {
     loaded,

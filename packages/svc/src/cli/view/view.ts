@@ -142,7 +142,8 @@ async function exportTo(
   const { env } = context;
   const grants = { envAllow: Object.keys(env) };
   const headers = headerSecrets(env);
-  const redactor = await sessionRedactor({ apiKey: null, listenerToken: listenerTokenOf(env), grants, env, headers });
+  const given = { grants, references: [], env, headers };
+  const redactor = await sessionRedactor({ apiKey: null, listenerToken: listenerTokenOf(env), ...given });
   const added = await exportPage({ session, page: readPage(), path, bodies, files, redactor, tell, signal });
   const about = { path, session: session.id, texts: added.texts, files: added.files, added_bytes: added.bytes };
   context.stdout.write(options.json === true ? jsonLine(about) : exactLine`${path}\n`);
