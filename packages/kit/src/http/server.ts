@@ -172,7 +172,8 @@ export class HttpServer {
     const query = mark === -1 ? '' : target.slice(mark + 1);
     const exchange = { request, response, path, query, expectsContinue: expects === 'continue' };
     const unsound = this.#unsound(request, expects);
-    if (unsound !== undefined) this.#endWith(request.socket);
+    // Who comes at a bad time may ask again.
+    if (unsound !== undefined && unsound.status !== 503) this.#endWith(request.socket);
     // An answer must not show whether somebody was asked for it.
     const isRead = request.complete;
     const isOpen = match.kind === 'route' && match.route.open === true;

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { Secret } from '../../src/diagnostics/secret.ts';
+import { busy } from '../../src/http/refusal.ts';
 import { Kit } from './kit.ts';
 import { exchange } from './raw-client.ts';
 
@@ -95,6 +96,13 @@ describe('a request that is refused before it is known who asks', () => {
     expect(text.toLowerCase()).toContain('connection: close');
     expect(kit.handled).toEqual(['DELETE']);
   });
+});
+
+it('a request that comes at a bad time leaves its connection open for the next', async () => {
+  const port = await kit.open({ admit: ({ url }) => (url === '/any/a' ? busy() : undefined) });
+  const last = head('GET /card HTTP/1.1', 'Connection: close');
+  const text = await exchange({ port, bytes: [head('GET /any/a HTTP/1.1') + last] });
+  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 503', 'HTTP/1.1 200']);
 });
 
 describe('a connection that is cut for what it asks behind an answer', () => {
