@@ -6,6 +6,8 @@ const reasons: Readonly<Record<string, string>> = {
   EEXIST: 'a file of that name is there',
   EISDIR: 'it is a directory',
   ENOTDIR: 'a part of the path is not a directory',
+  EFTYPE: 'it is not a regular file',
+  ENXIO: 'it is a socket',
   ENOENT: 'no such file or directory',
   ELOOP: 'too many symbolic links',
   ENAMETOOLONG: 'the path is too long',
@@ -16,8 +18,6 @@ const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'no space left on the device',
   EDQUOT: 'the disk quota is used up',
   EIO: 'the device failed',
-  EBUSY: 'something is mounted there, or uses it',
-  ENOTEMPTY: 'the directory is not empty',
   EADDRNOTAVAIL: 'this machine has no such address',
   ENOTFOUND: 'no host has that name',
 };

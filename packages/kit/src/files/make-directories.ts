@@ -4,7 +4,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 import { ioFault } from './io-fault.ts';
-import { unlessErrno } from './unless-refused.ts';
+import { unlessErrno, unlessRefused } from './unless-refused.ts';
 
 /**
  * Makes a directory and the missing ones above it, all with this mode; one that is there already is left as it is. Throws the
@@ -16,6 +16,11 @@ export function makeDirectories(path: string, mode = 0o777): void {
   const parent = dirname(path);
   if (parent !== path) makeDirectories(parent, mode);
   mkdirOrFind(path, mode);
+}
+
+/** Whether a path leads to a directory; false where the system does not show it, as below a file. */
+export function isDirectory(path: string): boolean {
+  return unlessRefused(() => statSync(path).isDirectory(), false);
 }
 
 /** False when the directory above is missing. */
@@ -32,7 +37,7 @@ function mkdirOrFind(path: string, mode: number): void {
     mkdirSync(path, { mode });
   } catch (error) {
     // A file system that is read-only, or not ours, says so before it looks whether the directory is there.
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+    if (!isDirectory(path)) throw error;
   }
 }
 

@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -46,19 +47,45 @@ describe('a small text', () => {
     expect(() => readTextIfThere(folder)).toThrow(expect.objectContaining(refused));
   });
 
-  it('is not waited for at a pipe that nobody writes into', () => {
+  it.each(['silent', 'speaking'])('is not read from a pipe at a path, whose other end is %s', async (end) => {
     const path = join(folder, 'pipe');
     execFileSync('mkfifo', [path]);
-    expect(readSmallText(path)).toEqual({ kind: 'text', text: '' });
+    const writer = spawn(
+      'sh',
+      ['-c', `exec 3<>"$0"; [ $1 = silent ] || printf text >&3; echo up; exec cat`, path, end],
+      {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      },
+    );
+    await once(writer.stdout, 'data');
+    try {
+      expect(readSmallText(path)).toMatchObject({ kind: 'unreadable', reason: 'it is not a regular file' });
+    } finally {
+      writer.stdin.end();
+      await once(writer, 'exit');
+    }
   });
 
-  it('is all that a writer of a pipe has to say, however late', async () => {
+  it('is not read from a device or a socket', async () => {
+    const socket = join(folder, 'socket');
+    const server = createServer().listen(socket);
+    await once(server, 'listening');
+    expect([readSmallText('/dev/zero'), readSmallText(socket)]).toMatchObject([
+      { kind: 'unreadable', reason: 'it is not a regular file' },
+      { kind: 'unreadable', reason: 'it is a socket' },
+    ]);
+    server.close();
+  });
+
+  it('is all that a writer says into a pipe that this process holds, however late', async () => {
     const path = join(folder, 'pipe');
     execFileSync('mkfifo', [path]);
     const writer = spawn('sh', ['-c', `exec 3<>"$0"; echo up; sleep 0.3; printf late >&3`, path], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     await once(writer.stdout, 'data');
-    expect(readSmallText(path)).toEqual({ kind: 'text', text: 'late' });
+    const held = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    expect(readSmallText(`/dev/fd/${held}`)).toEqual({ kind: 'text', text: 'late' });
+    closeSync(held);
   });
 });

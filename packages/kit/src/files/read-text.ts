@@ -13,7 +13,7 @@ export type TextReading =
   /** It is there and cannot be read; `reason` is a clause for a person, `hint` what to do. */
   | { readonly kind: 'unreadable'; readonly reason: string; readonly hint?: string; readonly cause?: unknown };
 
-/** The text of a small file: at most 1 MiB of UTF-8, whatever kind of file it is read from. */
+/** The text of a small file: at most 1 MiB of UTF-8. A pipe or a device is unreadable, unless it was handed to this process (`readFileUpTo`). */
 export function readSmallText(file: string): TextReading {
   let bytes: Buffer | undefined;
   try {

@@ -17,18 +17,29 @@ export async function readUpTo(stream: AsyncIterable<Buffer>, maxBytes: number):
 }
 
 /**
- * All bytes of the file at a path, or those that an open file still has; undefined when they exceed `maxBytes`, of which one byte more is read
- * at most. Throws what the system refuses; of a pipe at a path that nothing comes from for ten seconds, that is `EAGAIN`. A descriptor stays open.
+ * All bytes of the regular file at a path, or those that an open file still has; undefined when they exceed `maxBytes`, of which one byte more is read
+ * at most. Throws what the system refuses, and `EFTYPE` for a pipe or a device, unless the path means a descriptor that this process was given, as
+ * `<(…)` of a shell does: of a pipe that nothing comes from for ten seconds, that throws `EAGAIN`. A descriptor stays open.
  */
 export function readFileUpTo(file: string | number, maxBytes: number): Buffer | undefined {
   if (typeof file === 'number') return readOpenFile(file, maxBytes);
   // Without waiting: nobody may ever write into a pipe that lies at a path.
-  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
+    const stat = fstatSync(descriptor);
+    // Reading a directory says what it is.
+    if (!stat.isFile() && !stat.isDirectory() && !givenPath.test(file)) throw noRegularFile(file);
     return readOpenFile(descriptor, maxBytes);
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** What a descriptor of this process is called: whoever starts it has opened it. */
+const givenPath = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
+
+function noRegularFile(path: string): Error {
+  return Object.assign(new Error(`EFTYPE: ${path}`), { code: 'EFTYPE', syscall: 'open' });
 }
 
 const smallestRead = 4096;

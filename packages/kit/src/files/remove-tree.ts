@@ -107,7 +107,7 @@ class Removal {
       child = openForChange(entry, this.#mount);
     });
     // What is no directory is left for the reason that its removal was refused.
-    if (unopened !== null) return this.#keep(way, systemReason(unopened.code === 'ENOTDIR' ? refusal : unopened));
+    if (unopened !== null) return this.#keep(way, reasonOf(unopened.code === 'ENOTDIR' ? refusal : unopened));
     try {
       // What is moved to another directory has to be writable itself, and is since it was opened.
       if (way.length > mostLevels) {
@@ -125,13 +125,17 @@ class Removal {
   /** Whether the system did it. What was gone already is not left. */
   #attempt(way: Way, operation: () => void): boolean {
     const refusal = refusalOf(operation);
-    if (refusal !== null && refusal.code !== 'ENOENT') this.#keep(way, systemReason(refusal));
+    if (refusal !== null && refusal.code !== 'ENOENT') this.#keep(way, reasonOf(refusal));
     return refusal === null;
   }
 
   #keep(way: Way, reason: string): void {
     this.left ??= { path: way.map(String).join('/'), reason };
   }
+}
+
+function reasonOf(refusal: { readonly code: string }): string {
+  return refusal.code === 'EBUSY' ? 'something is mounted there, or uses it' : systemReason(refusal);
 }
 
 function refusalOf(operation: () => void): (Error & { readonly code: string }) | null {

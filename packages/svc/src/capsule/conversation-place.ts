@@ -1,6 +1,6 @@
 /** Keeps the conversations of a session in a directory that it holds alone, or in memory. */
 
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
@@ -10,6 +10,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isOfHere, keepTouched, mayRun, type Touches, thisProcess } from './recorded-process.ts';
@@ -89,6 +90,7 @@ const holderShape = z.object({
 type Holder = z.infer<typeof holderShape>;
 
 const holderEnding = '.holder';
+const largestHolder = 64 * 1024;
 
 /**
  * Says that this session wants the directory before it looks who else does: of two that begin at once at least one sees the other.
@@ -115,10 +117,10 @@ function otherHolder(directory: string, sessionId: SessionId, now: number): Hold
 /** Null for one that is gone meanwhile, that is only being written, or that was never brought to the disk. */
 function readHolder(path: string): { readonly holder: Holder; readonly touchedMs: number } | null {
   try {
-    const holder = holderShape.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data ?? null;
+    const holder = holderShape.safeParse(JSON.parse(String(readFileUpTo(path, largestHolder)))).data ?? null;
     return holder === null ? null : { holder, touchedMs: statSync(path).mtimeMs };
   } catch (error) {
-    if (error instanceof SyntaxError || isErrno(error, 'ENOENT')) return null;
+    if (error instanceof SyntaxError || isErrno(error, 'ENOENT', 'EFTYPE', 'EISDIR')) return null;
     throw error;
   }
 }

@@ -1,14 +1,14 @@
 /** Makes the directories of a session, and opens those of its grants. */
 
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
-import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { isDirectory, makeDirectories } from '@svc/kit/files/make-directories.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 
 export interface SessionDirectories {
@@ -103,12 +103,14 @@ export function realPath(path: string): string {
 }
 
 function makeDirectory(path: string, mode: number): void {
+  let made = dirname(path);
   try {
-    makeDirectories(dirname(path));
+    makeDirectories(made);
+    made = path;
     mkdirSync(path, { mode });
   } catch (error) {
-    if (isErrno(error, 'EEXIST') && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
-    throw ioFault(error, `the directory ${path} cannot be made`);
+    if (isErrno(error, 'EEXIST') && isDirectory(path)) return;
+    throw ioFault(error, `the directory ${made} cannot be made`);
   }
 }
 

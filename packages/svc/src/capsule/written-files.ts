@@ -1,12 +1,12 @@
 /** Remembers which files of a workdir `svc` has written itself. */
 
-import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { type Guarded, isListOf, isMapOf, isObjectOf, isText, isWhole } from '@svc/kit/guards.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
@@ -26,6 +26,7 @@ type Files = Guarded<typeof isRecord>['files'];
 
 /** A crash between writing a file and remembering it leaves the one before or the one to come; another session may write once in between. */
 const mostRemembered = 3;
+const largestRecord = 16 * 1024 * 1024;
 
 interface WrittenFilesPlace {
   /** Canonical. */
@@ -106,7 +107,7 @@ export function contentOf(bytes: Uint8Array): Content {
 /** Nothing where there is no record, or none that can be read: what stands in the workdir is not `svc`'s then. */
 function readRecord(path: string): Files {
   try {
-    const record: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    const record: unknown = JSON.parse(String(readFileUpTo(path, largestRecord)));
     return isRecord(record) ? record.files : {};
   } catch (error) {
     if (isSystemError(error) || error instanceof SyntaxError) return {};

@@ -1,10 +1,9 @@
 /** Writes errors and warnings for people. */
 
-import { readFileSync } from 'node:fs';
-
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { renderDiagnostics } from '@svc/kit/diagnostics/render.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { readSmallText } from '@svc/kit/files/read-text.ts';
 import { redactHandles } from '../resources/handle-id.ts';
 import type { CommandContext } from './command-context.ts';
 import { Shown } from './terminal/shown.ts';
@@ -46,10 +45,7 @@ export function usesColor({ env, stderr }: CommandContext): boolean {
 }
 
 function sourceOf(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    // Gone since it was read, or inside an archive: the place is named without its line.
-    return undefined;
-  }
+  const reading = readSmallText(file);
+  // Gone since it was read, or inside an archive: the place is named without its line.
+  return reading.kind === 'text' ? reading.text : undefined;
 }
