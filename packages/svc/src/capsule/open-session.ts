@@ -9,10 +9,9 @@ import { createLateComponentHost } from '@svc/components/late-component-host.ts'
 import { Diagnostic, diagnosticOf, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type CapsuleHooks, noHooks } from '../hooks/session-hooks.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
-import { checkExportRoots } from '../resources/export-root.ts';
 import { recordRedaction } from '../resources/handle-id.ts';
 import { RefusedRequests } from '../resources/refused-requests.ts';
-import { resourceDoor, type ResourceDoor } from '../resources/resource-routes.ts';
+import { noPlanes, resourceDoor, type ResourceDoor, type ResourcePlanesOptions } from '../resources/resource-routes.ts';
 import { backgroundEnds, residueOf } from '../session/background-ends.ts';
 import type { Conversations } from '../session/conversations.ts';
 import { EventStream } from '../session/event-stream.ts';
@@ -31,6 +30,7 @@ import { closeAll } from './close-all.ts';
 import type { DoorsAround } from './door-outside.ts';
 import { LateEvidence } from './late-evidence.ts';
 import type { OpenSessionRequest } from './open-session-request.ts';
+import type { PreparedLaunch } from './prepare.ts';
 import type { KeptThreads } from './conversation-place.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import { initialSender } from './initial-task.ts';
@@ -83,8 +83,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
   if (isFirst) (await import('./ignored-state.ts')).keepOutOfGit(state);
   const open = { ...asked, launch: named?.withNamedWorkdir(asked, directories.workdir) ?? asked.launch };
   const { launch } = open;
-  const problems = checkExportRoots({ workdir: directories.workdir, exports: launch.loaded.manifest.exports });
-  if (problems.length > 0) throw new DiagnosticList(problems);
+  await holdExportRoots(launch, directories);
   const workdirFiles = claimWorkdir(open, directories.workdir);
   const closing: (() => Promise<void> | void)[] = [];
   const close = async (): Promise<void> => await closeAll(closing.splice(0).toReversed());
@@ -145,6 +144,15 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
     await close();
     throw error;
   }
+}
+
+/** Throws why the session is refused for what it exports. */
+async function holdExportRoots({ loaded }: PreparedLaunch, { workdir }: SessionDirectories): Promise<void> {
+  const { exports } = loaded.manifest;
+  if (exports.files === undefined && exports.peer_files === undefined) return;
+  const { checkExportRoots } = await import('../resources/export-root.ts');
+  const problems = checkExportRoots({ workdir, exports });
+  if (problems.length > 0) throw new DiagnosticList(problems);
 }
 
 const noPeerFiles: SessionPeerFiles = { tools: [], served: null, close: () => {} };
@@ -242,7 +250,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       redact: recordRedaction(launch.redactor),
       delegation: { open: (id) => delegating?.delegations.open(id) ?? null },
       residue: () => [...residueOf(staged.background), ...(delegating?.residue() ?? [])],
-      resources: resourcesOf(open, { ...parts, session, refusals, isOver: () => end !== null }),
+      resources: await resourcesOf(open, { ...parts, session, refusals, isOver: () => end !== null }),
     },
     directories,
     driver: staged.driver.label,
@@ -269,12 +277,14 @@ interface ResourceParts extends Pick<StagedParts, 'directories' | 'recorded' | '
 }
 
 /** The file planes. When an accepted request cannot be recorded, the session ends, as it does for every trace line that is lost (D1 "Task states" 2). */
-function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): ResourceDoor {
-  const { session, recorded, peerFiles } = parts;
-  return resourceDoor({
+async function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Promise<ResourceDoor> {
+  const { session, recorded } = parts;
+  const files = launch.loaded.manifest.exports.files ?? null;
+  const peerFiles = parts.peerFiles.served;
+  const options: ResourcePlanesOptions = {
     workdir: parts.directories.workdir,
-    files: launch.loaded.manifest.exports.files ?? null,
-    peerFiles: peerFiles.served,
+    files,
+    peerFiles,
     achieved: launch.scope.containment.achieved,
     generation: () => session.board.generation,
     spoolDirectory: parts.directories.session,
@@ -284,7 +294,10 @@ function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Reso
     },
     refusals: parts.refusals,
     isOver: parts.isOver,
-  });
+  };
+  const isExported = files !== null || peerFiles !== null;
+  const planes = isExported ? (await import('../resources/resource-planes.ts')).exportedPlanes(options) : noPlanes;
+  return resourceDoor(options, planes);
 }
 
 interface SessionParts extends Omit<StagedParts, 'onClose'> {

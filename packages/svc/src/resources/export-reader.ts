@@ -6,8 +6,7 @@ import { release } from '@svc/kit/files/read-up-to.ts';
 import { ExportRoot, systemRefusal, type OpenedFile } from './export-root.ts';
 import { type FileContent, type FileContents, UnfinishedRead } from './file-content.ts';
 import { encodeFileFacts, type FileFacts } from '@svc/protocol/resource-files.ts';
-import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
-import { resourceRefusal } from './refused-requests.ts';
+import { type PlaneAnswer, refused } from './refused-requests.ts';
 
 /** One block of `exports`, as configured. */
 export interface ExportedFiles {
@@ -25,16 +24,6 @@ interface ExportReaderOptions {
   /** Tasks that reached a terminal state in this process (D3 "Generation"). */
   readonly generation: () => number;
   readonly contents: Pick<FileContents, 'read'>;
-}
-
-/** What became of a request: the reply, and what is to be recorded of it. */
-export interface PlaneAnswer {
-  readonly reply: Reply;
-  readonly outcome: 'ok' | ResourceRefusalCode;
-  /** How many bytes were read; present for a file. */
-  readonly bytes?: number;
-  /** How many entries a whole listing has. */
-  readonly entries?: number;
 }
 
 /** The reader of both planes: one file beneath one root, as it is now, with its validators (D3 "Path resolution", "Operator plane"). */
@@ -70,10 +59,6 @@ export class ExportReader {
     const { achieved: containment, generation } = this.#options;
     return { mtimeMs, generation: generation(), containment };
   }
-}
-
-export function refused(code: ResourceRefusalCode): PlaneAnswer {
-  return { outcome: code, reply: resourceRefusal(code).reply };
 }
 
 /** The refusal of a read that failed. Anything but an error of the system or an `UnfinishedRead` is a bug and is thrown on. */

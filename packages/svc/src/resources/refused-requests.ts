@@ -1,5 +1,6 @@
 /** Says why requests for files are refused, and records those that were. */
 
+import type { Reply } from '@svc/kit/http/reply.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { BoundedLines } from '../trace/bounded-lines.ts';
 import type { TraceEvent } from '../trace/events.ts';
@@ -79,4 +80,18 @@ export function refusalOfSystemError(error: unknown): ResourceRefusalCode | unde
     default:
       return 'io_error';
   }
+}
+
+/** What became of a request: the reply, and what is to be recorded of it. */
+export interface PlaneAnswer {
+  readonly reply: Reply;
+  readonly outcome: 'ok' | ResourceRefusalCode;
+  /** How many bytes were read; present for a file. */
+  readonly bytes?: number;
+  /** How many entries a whole listing has. */
+  readonly entries?: number;
+}
+
+export function refused(code: ResourceRefusalCode): PlaneAnswer {
+  return { outcome: code, reply: resourceRefusal(code).reply };
 }

@@ -2,7 +2,9 @@
 
 import type { ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import { type ExportedFiles, type ExportReader, type PlaneAnswer, refused } from './export-reader.ts';
+import { type ExportedFiles, ExportReader } from './export-reader.ts';
+import { normalizedRoot } from './export-root.ts';
+import { FileContents } from './file-content.ts';
 import { encodeExportRoot, encodeHandleId } from '@svc/protocol/resource-files.ts';
 import { parseResourcePath, isSoundPath } from '@svc/protocol/resource-path.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
@@ -12,6 +14,25 @@ import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
 import { handleId } from './handle-id.ts';
 import type { ListingRequest, Listings } from './listings.ts';
 import type { PeerHandles } from './peer-handles.ts';
+import { type PlaneAnswer, refused } from './refused-requests.ts';
+import type { ResourcePlanesOptions } from './resource-routes.ts';
+
+/** Who answers, by plane; null where it is not declared. */
+export interface ExportedPlanes {
+  readonly operator: OperatorPlane | null;
+  readonly peer: PeerPlane | null;
+}
+
+/** The planes that are declared. */
+export function exportedPlanes({ files, peerFiles, spoolDirectory, ...rest }: ResourcePlanesOptions): ExportedPlanes {
+  const contents = new FileContents(spoolDirectory);
+  const readerOf = ({ root, max_bytes: maxBytes }: ExportedFiles): ExportReader =>
+    new ExportReader({ ...rest, root: normalizedRoot(root), maxBytes, contents });
+  return {
+    operator: files === null ? null : new OperatorPlane({ ...rest, files, reader: readerOf(files) }),
+    peer: peerFiles === null ? null : new PeerPlane(peerFiles.handles, readerOf(peerFiles)),
+  };
+}
 
 export interface OperatorPlaneOptions {
   /** `exports.files`. */

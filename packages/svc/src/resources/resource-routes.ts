@@ -4,13 +4,11 @@ import { busy, type HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { Handler, RequestHead, Route } from '@svc/kit/http/route.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import { type ExportedFiles, ExportReader, type PlaneAnswer, refused } from './export-reader.ts';
-import { normalizedRoot } from './export-root.ts';
-import { FileContents } from './file-content.ts';
+import type { ExportedFiles } from './export-reader.ts';
 import { handleId, redactHandles } from './handle-id.ts';
-import { OperatorPlane, PeerPlane } from './resource-planes.ts';
+import type { ExportedPlanes } from './resource-planes.ts';
 import type { PeerHandles } from './peer-handles.ts';
-import type { RefusedRequest, RefusedRequests } from './refused-requests.ts';
+import { type PlaneAnswer, refused, type RefusedRequest, type RefusedRequests } from './refused-requests.ts';
 import { resourcesPath } from '@svc/protocol/resource-files.ts';
 import { parseResourcePath } from '@svc/protocol/resource-path.ts';
 
@@ -50,9 +48,12 @@ export function resourceRoute({ answer, refused: onRefused }: Pick<ResourceDoor,
   return { method: '*', path: resourcesPath, prefix: true, body: 'unread', handle: answer, onRefused };
 }
 
-/** Neither plane exists unless it is declared. */
-export function resourceDoor(options: ResourcePlanesOptions): ResourceDoor {
-  const planes = new ResourcePlanes(options);
+/** Where nothing is exported: most capsules, which load nothing of what reads files. */
+export const noPlanes: ExportedPlanes = { operator: null, peer: null };
+
+/** Neither plane exists unless it is declared (`exportedPlanes`). */
+export function resourceDoor(options: ResourcePlanesOptions, exported: ExportedPlanes): ResourceDoor {
+  const planes = new ResourcePlanes(options, exported);
   return {
     answer: (request) => planes.answer(request),
     refused: (path, { code: outcome, status, reply }) => {
@@ -70,26 +71,18 @@ type Target =
   | { readonly kind: 'nothing'; readonly path: string };
 
 class ResourcePlanes {
-  readonly #operator: OperatorPlane | null;
-  readonly #peer: PeerPlane | null;
+  readonly #operator: ExportedPlanes['operator'];
+  readonly #peer: ExportedPlanes['peer'];
   readonly #onAccepted: (event: ResourceEvent) => void;
   readonly #refusals: RefusedRequests;
   readonly #isOver: () => boolean;
 
-  constructor({
-    files,
-    peerFiles,
-    onAccepted,
-    refusals,
-    spoolDirectory,
-    isOver = () => false,
-    ...rest
-  }: ResourcePlanesOptions) {
-    const contents = new FileContents(spoolDirectory);
-    const readerOf = ({ root, max_bytes: maxBytes }: ExportedFiles): ExportReader =>
-      new ExportReader({ ...rest, root: normalizedRoot(root), maxBytes, contents });
-    this.#operator = files === null ? null : new OperatorPlane({ ...rest, files, reader: readerOf(files) });
-    this.#peer = peerFiles === null ? null : new PeerPlane(peerFiles.handles, readerOf(peerFiles));
+  constructor(
+    { onAccepted, refusals, isOver = () => false }: ResourcePlanesOptions,
+    { operator, peer }: ExportedPlanes,
+  ) {
+    this.#operator = operator;
+    this.#peer = peer;
     this.#onAccepted = (event) => {
       if (!isOver()) onAccepted(event);
     };

@@ -1,3 +1,4 @@
+import { exportedPlanes } from '../../src/resources/resource-planes.ts';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,8 +33,8 @@ export class ExportedWorkdir {
   }
 
   /** A server on loopback; its port. */
-  async open(options: Partial<ResourcePlanesOptions> = {}): Promise<number> {
-    const door = resourceDoor({
+  async open(over: Partial<ResourcePlanesOptions> = {}): Promise<number> {
+    const options: ResourcePlanesOptions = {
       workdir: join(this.base, 'workdir'),
       files: { root: 'out', max_bytes: 100 * mebibyte },
       peerFiles: null,
@@ -42,8 +43,9 @@ export class ExportedWorkdir {
       spoolDirectory: join(this.base, 'session'),
       onAccepted: (event) => this.events.push(event),
       refusals: this.#refusals,
-      ...options,
-    });
+      ...over,
+    };
+    const door = resourceDoor(options, exportedPlanes(options));
     const onBug = (error: unknown): unknown => this.#bugs.push(error);
     const server = new HttpServer({ routes: [resourceRoute(door)], token: null, onBug });
     this.#servers.push(server);

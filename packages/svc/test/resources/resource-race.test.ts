@@ -12,7 +12,8 @@ import type { Reply } from '@svc/kit/http/reply.ts';
 import type { Handler, RequestHead } from '@svc/kit/http/route.ts';
 import { PeerHandles } from '../../src/resources/peer-handles.ts';
 import { RefusedRequests } from '../../src/resources/refused-requests.ts';
-import { resourceDoor } from '../../src/resources/resource-routes.ts';
+import { exportedPlanes } from '../../src/resources/resource-planes.ts';
+import { resourceDoor, type ResourcePlanesOptions } from '../../src/resources/resource-routes.ts';
 import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 
@@ -151,7 +152,7 @@ class Readers {
   constructor(achieved: ContainmentClass) {
     mkdirSync(join(base, 'session'));
     const files = { root: 'out', max_bytes: 100_000_000 };
-    this.#handle = resourceDoor({
+    const options: ResourcePlanesOptions = {
       workdir,
       files,
       peerFiles: { ...files, handles: this.#handles },
@@ -160,7 +161,8 @@ class Readers {
       spoolDirectory: join(base, 'session'),
       onAccepted: () => undefined,
       refusals: new RefusedRequests({ clock: new FakeClock(), write: () => true }),
-    }).answer;
+    };
+    this.#handle = resourceDoor(options, exportedPlanes(options)).answer;
   }
 
   count(outcome: string): number {
