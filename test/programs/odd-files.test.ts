@@ -38,6 +38,8 @@ describe('a pipe that nobody writes into', () => {
     ['.svc/config.yaml', 'run --explain-scope'],
     ['~/.svc/config.yaml', 'search x'],
     ['svc.lock', 'verify'],
+    ['script.yaml', 'run -p hi'],
+    ['task.md', 'run'],
   ])(
     'is refused in the place of %s by svc %s',
     async (place, command) => {
@@ -56,7 +58,7 @@ describe('a file', () => {
   ])(
     'is told of in the place of the folder %s',
     async (place, named) => {
-      const said = await saidWith('file', place, '-p hi');
+      const said = await saidWith('file', place, 'run -p hi');
       expect(said).toMatch(/^1 error\[E-[A-Z]+-\d+\]: /);
       expect(said).toContain(named);
     },
@@ -66,10 +68,10 @@ describe('a file', () => {
 
 describe('a folder', () => {
   it.each([
-    ['svc.yaml', '-p hi'],
-    ['script.yaml', '-p hi'],
-    ['svc.lock', '-p hi'],
-    ['.svc/config.yaml', '-p hi'],
+    ['svc.yaml', 'run -p hi'],
+    ['script.yaml', 'run -p hi'],
+    ['svc.lock', 'run -p hi'],
+    ['.svc/config.yaml', 'run -p hi'],
     ['~/.svc/config.yaml', 'search x'],
     ['~/.svc/door-tokens.json', 'token add x --scope read'],
   ])(
