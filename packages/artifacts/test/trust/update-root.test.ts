@@ -163,8 +163,8 @@ describe('svc trust update', () => {
   it('does not wait for a pipe, and reads no file without an end', async () => {
     const pipe = join(userHome, 'pipe');
     execFileSync('mkfifo', [pipe]);
-    expect(await refusal(update(pipe))).toMatch(/^E-REG-015 /);
-    expect(await refusal(update('/dev/zero'))).toBe('E-IO-001 cannot read /dev/zero: it is larger than 8 MiB');
+    for (const path of [pipe, '/dev/zero'])
+      expect(await refusal(update(path))).toBe(`E-IO-001 cannot read ${path}: it is not a regular file`);
   });
 
   it.each([

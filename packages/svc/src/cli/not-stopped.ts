@@ -174,11 +174,11 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
 
 const everywhere: readonly Gap[] = [
   {
-    text: 'Every file of the project folder that is not masked can be changed and removed, and nothing undoes it.',
+    text: 'Every file of the folder that was given and is not masked or kept can be changed and removed, and nothing undoes it.',
     when: ({ project_folder: folder }) => folder?.writable === true,
   },
   {
-    text: 'A masked file is hidden by its name: a copy of it under another name in the project folder can be read.',
+    text: 'A masked file is hidden by its name: a copy of it under another name in that folder can be read.',
     when: ({ project_folder: folder }) => folder !== undefined,
   },
   {
