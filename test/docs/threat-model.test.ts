@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 const path = fileURLToPath(new URL('../../docs/threat-model.md', import.meta.url));
-const sections = readFileSync(path, 'utf8')
+const page = readFileSync(path, 'utf8');
+const sections = page
   .split(/^## /m)
   .slice(1)
   .map((text) => ({ title: text.split('\n')[0] ?? '', text }))
@@ -23,7 +24,22 @@ function linked(text: string): string[] {
   return [...text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, target = '']) => join(dirname(path), target));
 }
 
+/** The sentences of headings, paragraphs, list items and table cells. Of a link its text is left, and of code one word. */
+function sentencesOf(markdown: string): readonly string[] {
+  const text = markdown
+    .replaceAll(/`[^`]*`/g, 'code')
+    .replaceAll(/\]\([^)]*\)|[[*]/g, '')
+    .replaceAll(/\n\n|^- |\|/gm, '\0')
+    .replaceAll(/\s+/g, ' ');
+  return text.split(/\0|(?<=[.?!]) /).map((part) => part.trim());
+}
+
 describe('the threat model', () => {
+  it('is written in sentences of at most 20 words', () => {
+    const long = sentencesOf(page).filter((sentence) => sentence.split(' ').length > 20);
+    expect(long).toEqual([]);
+  });
+
   it('says who is hostile, and of each what is promised and what is not', () => {
     expect(sections.map(({ title }) => title)).toEqual([
       'The model, and all text that reaches it',
