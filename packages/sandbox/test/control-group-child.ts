@@ -34,10 +34,10 @@ if (found.kind === 'none') {
   const during = {
     runtime: membership('self')
       .slice(own.length)
-      .replace(/-[^-]*$/, ''),
+      .replace(/(-\d+){3}-\w+$/, ''),
     joined: membership(sleep.pid ?? 0)
       .slice(own.length)
-      .replace(/-[^-]*$/, ''),
+      .replace(/(-\d+){3}-\w+$/, ''),
     limit: readFileSync(join(directory, limit), 'latin1').trim(),
     handedDown: readFileSync(join(dirname(directory), 'cgroup.subtree_control'), 'latin1').trim(),
     mode: (statSync(directory).mode & 0o777).toString(8),
