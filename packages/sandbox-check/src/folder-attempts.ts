@@ -70,6 +70,15 @@ const attempts: readonly ProgramEntry[] = [
     effect: ({ workdir, secret }) => readFileSync(join(workdir, '.git/config'), 'utf8') !== secret,
   },
   {
+    name: 'lead-git-elsewhere',
+    title: 'lead git to another configuration than that of the repository of a workdir that was named',
+    program: 'append',
+    operands: ({ workdir }) => [join(workdir, '.git/commondir')],
+    grants: givenWorkdir('.git/commondir'),
+    promises: stoppedByMounts,
+    effect: ({ workdir, secret }) => readFileSync(join(workdir, '.git/commondir'), 'utf8') !== secret,
+  },
+  {
     name: 'read-masked',
     title: 'read a file .env of a workdir that was named',
     program: 'read',

@@ -49,6 +49,7 @@ export const answersToRoot: Readonly<Record<string, Row>> = {
   'plant-library': 'allowed | allowed | - | refused EROFS',
   'plant-hook': 'allowed | allowed | - | refused EROFS',
   'change-git-config': 'allowed | allowed | - | refused EROFS',
+  'lead-git-elsewhere': 'allowed | allowed | - | refused EROFS',
   'read-masked': 'allowed | allowed | - | refused EACCES',
   'run-unlisted': 'allowed | allowed | refused EACCES | refused ENOENT',
   'run-copy': 'allowed | allowed | refused EACCES | refused EACCES',
