@@ -84,6 +84,24 @@ describe.each(sealed)('a repository that --workdir names in $name', (setup) => {
     expect(existsSync(join(folder, 'work/.svc/config.yaml'))).toBe(false);
   });
 
+  it.for([{ flags: [] }, { flags: ['--write-git'] }])(
+    'keeps no repository of the agent that git obeys, but with --write-git: $flags',
+    async ({ flags }, context) => {
+      needsPrograms(context, 'git');
+      const make = 'git init -q sub && git -C sub config core.fsmonitor ./evil; ls sub/.git/HEAD';
+      const args = [...inWork, ...flags];
+      const capsule = await openCapsule(context, setup, { ...options, calls: [shell('make', make)], args });
+      expect(await texts(capsule, 'make')).toEqual([printed('sub/.git/HEAD')]);
+      await capsule.stream.untilClosed();
+      const { stderr } = await capsule.process.ended;
+      const stays = flags.length > 0;
+      const found = ['.git/HEAD', '.git.made-by-task/HEAD.made-by-task'].map((name) =>
+        existsSync(join(capsule.workspace.folder, 'work/sub', name)),
+      );
+      expect([...found, stderr.includes('W-RUN-183')], stderr).toEqual([stays, !stays, !stays]);
+    },
+  );
+
   it('is open to what git runs with --write-git, and masked all the same', async (context) => {
     needsPrograms(context, 'git');
     const capsule = await openCapsule(context, setup, {

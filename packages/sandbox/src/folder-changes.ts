@@ -8,6 +8,7 @@ import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { hiddenFiles } from './git-index.ts';
 import { isObeyedByGit, isWrittenByGit } from './kept-git.ts';
+import { isPutAside } from './made-repositories.ts';
 
 /** Some of the names, and how many there are. */
 export interface Told {
@@ -141,7 +142,8 @@ class Look {
       for (const entry of this.#read(path)) {
         const name = entry.name.toString('latin1');
         const place = path === '' ? name : `${path}/${name}`;
-        if (name.toLowerCase() === '.git') this.#repository(place, known.has(name));
+        if (isPutAside(name)) continue;
+        else if (name.toLowerCase() === '.git') this.#repository(place, known.has(name));
         else if (entry.isDirectory() && !isMaskedName(name)) waiting.push(place);
         else this.#file(place, { name, isNew: !known.has(name) });
         known.delete(name);

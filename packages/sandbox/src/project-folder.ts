@@ -12,6 +12,7 @@ import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { FolderAtStart, mostEntries as mostRemembered, type FolderChanges } from './folder-changes.ts';
 import { keptGit } from './kept-git.ts';
+import { MadeRepositories, type PutAside } from './made-repositories.ts';
 import { keptOwn, mergedPlaces, obstacleToKeeping, type OwnPlace, ownPlacesIn, writeInside } from './own-places.ts';
 import type { KeptPlace, MaskedPlace, ProjectFolder } from './launch/process-grants.ts';
 
@@ -68,9 +69,11 @@ export function openProjectFolder(request: ProjectRequest): OpenedFolder {
 }
 
 /** One that can also tell what became of it. */
-interface OpenedFolder extends ProjectFolder {
+export interface OpenedFolder extends ProjectFolder {
   /** Since it was opened; null where nothing may be written. */
   changes(): FolderChanges | null;
+  /** Once all programs have ended: the repositories that a task made there; null where git is not kept. */
+  putAside(): PutAside | null;
 }
 
 class WatchedFolder implements OpenedFolder {
@@ -89,6 +92,7 @@ class WatchedFolder implements OpenedFolder {
   readonly #identity: string;
   #known = new Map<string, ReadDirectory>();
   #start: FolderAtStart | null = null;
+  #made: MadeRepositories | null = null;
   /** Of the repositories, when the session began. */
   #firstGit: readonly KeptPlace[] | null = null;
 
@@ -118,6 +122,7 @@ class WatchedFolder implements OpenedFolder {
     this.masked = masked.map(({ path, isDirectory }) => ({ path: this.#text(path), isDirectory }));
     const kept = mergedPlaces([...this.#keptGit(known), ...this.own]);
     this.kept = this.isWorkdir && this.writable && !this.#splits ? [...keptState(known), ...kept] : kept;
+    if (this.keepsGit) this.#made ??= this.#madeSince(known);
     this.parts = this.#splits && masked.length > 0 ? this.#partsBeside(masked, known) : null;
     if (this.parts !== null && this.writable) {
       const [first] = this.masked;
@@ -129,6 +134,18 @@ class WatchedFolder implements OpenedFolder {
 
   changes(): FolderChanges | null {
     return this.#start?.changes() ?? null;
+  }
+
+  putAside(): PutAside | null {
+    return this.#made?.putAside() ?? null;
+  }
+
+  #madeSince(known: ReadonlyMap<string, ReadDirectory>): MadeRepositories {
+    const closed = (path: string): boolean =>
+      this.isWorkdir && path.startsWith(`${stateName}/`) && !ofSessions.has(path.split('/')[1] ?? '');
+    const pathsOf = (places: readonly { readonly path: string }[]): string[] => places.map(({ path }) => path);
+    const [kept, masked] = [pathsOf(this.#firstGit ?? []), pathsOf(this.masked)];
+    return new MadeRepositories({ path: this.path, clock: this.#clock, names: known, kept, masked, closed });
   }
 
   #atStart(known: ReadonlyMap<string, ReadDirectory>): FolderAtStart {

@@ -68,4 +68,9 @@ export const firstMinuteCodes = {
     explanation:
       'A task set assume-unchanged or skip-worktree in the index of the repository. git status and git diff then say nothing of such a file, whatever is in it. svc looks at the files itself, and names those that changed. git ls-files -v shows the flags, and git update-index --no-assume-unchanged --no-skip-worktree <file> takes them away.',
   },
+  'W-RUN-183': {
+    title: 'a task made a repository that git would obey',
+    explanation:
+      'A task that may write in a folder can make a repository there. Git runs what the configuration and the hooks in it name, as you: with git status above it too, once the task has added it to the index. At the end svc renames each such .git to .git.made-by-task, and its HEAD, or the HEAD of a repository without a .git, to HEAD.made-by-task. One with plain settings only, as git init and git clone make it, stays. To use one, look at config and hooks in it and rename both back. --write-git leaves all as it is. What svc cannot look at or rename is named too.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

@@ -10,17 +10,19 @@ import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import type { ProcessGrants, ProjectFolder } from '@svc/sandbox/launch/process-grants.ts';
+import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import { projectName } from '@svc/sandbox/launch/project-steps.ts';
+import type { PutAside } from '@svc/sandbox/made-repositories.ts';
+import type { OpenedFolder } from '@svc/sandbox/project-folder.ts';
 import type { GivenProject, ScopeGrant } from './running-capsule.ts';
 import { makePrivateDirectory, openScopeDirectory } from './session-directories.ts';
 
 /** The folder as a session takes it, in the class that holds its programs. */
 export class GivenFolder implements GivenProject {
-  readonly #folder: ProjectFolder;
+  readonly #folder: OpenedFolder;
   readonly #achieved: ContainmentClass;
 
-  constructor(folder: ProjectFolder, achieved: ContainmentClass) {
+  constructor(folder: OpenedFolder, achieved: ContainmentClass) {
     this.#folder = folder;
     this.#achieved = achieved;
   }
@@ -49,6 +51,11 @@ export class GivenFolder implements GivenProject {
       else if (lstatSync(place, { throwIfNoEntry: false }) === undefined) link(this.#folder.path, place);
     }
     this.#folder.look();
+  }
+
+  end(tell: (warning: Diagnostic) => void): void {
+    const found = this.#folder.putAside();
+    if (found !== null) for (const warning of asideWarnings(found)) tell(warning);
   }
 
   preopens({ scope, writable }: ScopeGrant, held: HeldDirectory[]): readonly Preopen[] {
@@ -101,6 +108,44 @@ export class GivenFolder implements GivenProject {
       return [{ guestPath: `/${below}`, hostPath: directory.path, writable }];
     });
   }
+}
+
+const mostNames = 5;
+
+function asideWarnings({ moved, left, unseen }: PutAside): readonly Diagnostic[] {
+  const notMoved = [
+    ...(left.length === 0 ? [] : [`${listed(left)} cannot be renamed`]),
+    ...(unseen === null ? [] : [unseen]),
+  ];
+  return [
+    ...(moved.length === 0
+      ? []
+      : [
+          new Diagnostic(
+            'W-RUN-183',
+            `the task made repositories in which git would obey it, so they were renamed: ${listed(moved.map(({ from, to }) => `${from} to ${to}`))}`,
+            {
+              hint: 'look at config and hooks in each; rename it back, and HEAD.made-by-task in it to HEAD, to use it',
+            },
+          ),
+        ]),
+    ...(notMoved.length === 0
+      ? []
+      : [
+          new Diagnostic(
+            'W-RUN-183',
+            `there may be repositories of the task that git obeys: ${notMoved.join(', and ')}`,
+            {
+              hint: 'find . -name .git names them: look at config and hooks in each before your next git command',
+            },
+          ),
+        ]),
+  ];
+}
+
+function listed(names: readonly string[]): string {
+  const rest = names.length - mostNames;
+  return `${names.slice(0, mostNames).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 function link(path: string, place: string): void {

@@ -87,6 +87,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
   const workdirFiles = claimWorkdir(open, directories.workdir);
   const closing: (() => Promise<void> | void)[] = [];
   const close = async (): Promise<void> => await closeAll(closing.splice(0).toReversed());
+  closing.push(() => launch.project?.end(open.onWarning));
   try {
     const cacheDir = join(request.home, '.svc', 'cache');
     const host = createLateComponentHost({ cacheDir, packageRoot: launch.packageRoot });

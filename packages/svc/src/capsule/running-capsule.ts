@@ -103,6 +103,8 @@ export interface GivenProject {
   readonly scope: Pick<ScopeObject, 'project_folder'>;
   /** Before each launch: makes the place in the workdir, and looks what is to be masked now. Throws a Diagnostic. */
   prepare(workdir: string): void;
+  /** Once all that ran in the session has ended: sees to what git would obey in repositories that a task made. */
+  end(tell: (warning: Diagnostic) => void): void;
   /** For a component, beside what it sees of the workdir; adds the directories that are closed with the session to `held`. */
   preopens(grant: ScopeGrant, held: HeldDirectory[]): readonly Preopen[];
   /** What is masked and kept of the workdir for a component. `E-CAP-002` where that is all it would see. */
