@@ -1,6 +1,6 @@
 /** Puts aside each repository that a task made in a folder, unless git finds nothing in it to run or to obey: no mount keeps what is not there yet. */
 
-import { chmodSync, constants, lstatSync, openSync, readdirSync, renameSync, statSync, type Dirent } from 'node:fs';
+import { chmodSync, constants, lstatSync, opendirSync, openSync, renameSync, statSync, type Dirent } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 import type { Clock } from '@svc/kit/clock.ts';
@@ -8,7 +8,7 @@ import { isErrno, isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, O_PATH } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { StartNames } from './folder-changes.ts';
-import { isPlainRepository, plainWorktree } from './plain-repository.ts';
+import { isPlainRepository, namesIn, plainWorktree } from './plain-repository.ts';
 
 /** Paths are below the folder; their bytes are read as UTF-8. */
 export interface PutAside {
@@ -78,11 +78,11 @@ export class MadeRepositories {
     let entries = 0;
     let isWhole = true;
     for (const path of waiting) {
-      isWhole = entries <= mostEntries && clock.monotonicMs() - startedMs <= longestMs;
       if (!isWhole) break;
-      const found = this.#entriesOf(path);
+      const found = this.#entriesOf(path, mostEntries + 1 - entries);
       entries += found.length;
       for (const name of this.#directoriesAfter(path, found)) waiting.push(below(path, name));
+      isWhole = entries <= mostEntries && clock.monotonicMs() - startedMs <= longestMs;
     }
     const unseen = [
       ...(isWhole
@@ -177,9 +177,9 @@ export class MadeRepositories {
     );
   }
 
-  #entriesOf(path: string): readonly Entry[] {
+  #entriesOf(path: string, most: number): readonly Entry[] {
     try {
-      return this.#in(path, (held) => opened(held, () => entriesIn(held)));
+      return this.#in(path, (held) => opened(held, () => entriesIn(held, most)));
     } catch (error) {
       if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return [];
       if (!isSystemError(error)) throw error;
@@ -204,8 +204,8 @@ export class MadeRepositories {
   }
 
   #stampOf(place: string): string {
-    const hooks = unlessRefused(() => readdirSync(this.#bytes(`${place}/hooks`), { encoding: 'latin1' }), []);
-    const parts = ['', ...obeyed.map((name) => `/${name}`), ...hooks.slice(0, 256).map((name) => `/hooks/${name}`)];
+    const hooks = unlessRefused(() => namesIn(this.#bytes(`${place}/hooks`)), []) ?? [];
+    const parts = ['', ...obeyed.map((name) => `/${name}`), ...hooks.map((name) => `/hooks/${name}`)];
     return parts
       .map((part) => {
         const stat = unlessRefused(() => lstatSync(this.#bytes(`${place}${part}`), { bigint: true }), null);
@@ -235,12 +235,20 @@ interface Entry {
   readonly kind: 'directory' | 'file' | 'other';
 }
 
-function entriesIn(held: HeldDirectory): readonly Entry[] {
-  const entries = readdirSync(held.path, { withFileTypes: true, encoding: 'buffer' }) as unknown as Dirent<Buffer>[];
-  return entries.map((entry) => ({
-    name: entry.name.toString('latin1'),
-    kind: entry.isDirectory() ? 'directory' : entry.isFile() ? 'file' : 'other',
-  }));
+/** One entry after the other, up to `most`: a task may have made millions of them in one directory. */
+function entriesIn(held: HeldDirectory, most: number): readonly Entry[] {
+  const entries: Entry[] = [];
+  const directory = opendirSync(held.path, { encoding: 'buffer' as BufferEncoding });
+  try {
+    for (let read = directory.readSync(); read !== null && entries.length < most; read = directory.readSync()) {
+      const entry = read as unknown as Dirent<Buffer>;
+      const kind = entry.isDirectory() ? 'directory' : entry.isFile() ? 'file' : 'other';
+      entries.push({ name: entry.name.toString('latin1'), kind });
+    }
+  } finally {
+    directory.closeSync();
+  }
+  return entries;
 }
 
 /** A task can close a directory to listing and writing that git still gets through. Its mode is given back. */

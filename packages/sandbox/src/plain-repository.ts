@@ -1,6 +1,6 @@
 /** Tells whether git finds nothing to run in a repository, nor anything that leads it elsewhere. What this does not know is not plain. */
 
-import { lstatSync, readdirSync } from 'node:fs';
+import { lstatSync, opendirSync } from 'node:fs';
 
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 
@@ -31,7 +31,7 @@ const plainKeys: readonly (readonly [key: RegExp, value: RegExp])[] = [
 
 /** The directory of a repository. Refusals of the system are thrown. */
 export function isPlainRepository(git: HeldDirectory): boolean {
-  const names = namesIn(git);
+  const names = namesIn(git.path);
   return (
     names !== null &&
     ['config', 'config.worktree'].every((name) => isPlainFile(git, name, isPlainConfig)) &&
@@ -102,13 +102,22 @@ function entriesOf(git: HeldDirectory, name: string): readonly string[] | null {
   const found = git.child(name);
   if (found.kind !== 'directory') return null;
   try {
-    return namesIn(found.directory);
+    return namesIn(found.directory.path);
   } finally {
     found.directory.close();
   }
 }
 
-function namesIn(directory: HeldDirectory): readonly string[] | null {
-  const names = readdirSync(directory.path);
-  return names.length > mostEntries ? null : names;
+/** Null for more than a repository has. */
+export function namesIn(directory: string | Buffer): readonly string[] | null {
+  const names: string[] = [];
+  const opened = opendirSync(directory);
+  try {
+    for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
+      if (names.push(entry.name) > mostEntries) return null;
+    }
+  } finally {
+    opened.closeSync();
+  }
+  return names;
 }
