@@ -136,7 +136,41 @@ function settingOneHeader(nameBytes: number, count: number, bytes: number): stri
       ${exporting('$instance')}`;
 }
 
+/** Gives 2,000 lists that are all the same 50 items of a type, which begin with bytes that say 1. */
+function givingLists(item: string): string {
+  return `
+      (core module $module (memory (export "memory") 3)
+        (func (export "ask") (result i32) (local $at i32)
+          (loop $fill
+            (i32.store (i32.add (i32.const 16) (i32.mul (local.get $at) (i32.const 8))) (i32.const 65536))
+            (i32.store (i32.add (i32.const 20) (i32.mul (local.get $at) (i32.const 8))) (i32.const 50))
+            (local.set $at (i32.add (local.get $at) (i32.const 1)))
+            (br_if $fill (i32.lt_u (local.get $at) (i32.const 2000))))
+          (memory.fill (i32.const 65536) (i32.const 1) (i32.const 100000))
+          (i32.store (i32.const 0) (i32.const 16))
+          (i32.store (i32.const 4) (i32.const 2000))
+          i32.const 0))
+      (core instance $instance (instantiate $module))
+      (type $lists (list (list ${item})))
+      (func $ask (result $lists)
+        (canon lift (core func $instance "ask") (memory (core memory $instance "memory"))))
+      (instance $answer (export "ask" (func $ask)))
+      (export "probe:it/answer@1.0.0" (instance $answer))`;
+}
+
 describe('what a component hands over in one call', () => {
+  it.each([
+    ['numbers', `(tuple ${repeated(100, () => 'u64')})`],
+    ['bytes', `(tuple ${repeated(200, () => 'u8')})`],
+    ['variants', `${repeated(60, () => '(option')} u8 ${repeated(60, () => ')')}`],
+  ])('counts by all the %s that are in the items of its lists', async (_, item) => {
+    const { kind, message } = await faultOf(ask(await component(givingLists(item))));
+    expect({ kind, message }).toEqual({
+      kind: 'memory',
+      message: expect.stringContaining('made the host keep more for it than its limit on memory'),
+    });
+  });
+
   it('counts before it is copied, also where one range of memory is named many times', async () => {
     // A header without a name is refused, so nothing of this is kept: it is enough that it was copied.
     const greedy = await component(settingOneHeader(0, 16, 22 * megabyte));

@@ -17,13 +17,15 @@ describe('the glue script', () => {
     const lifts = `
     const decoder = new TextDecoder('utf-16');
     for (let i = 0; i < len5; i++) {
+      const base = base5 + i * 12;
       var result4 = new Uint8Array(memory0.buffer.slice(ptr4, ptr4 + len4 * 1));
     }
     _debugLog('[iface="a:b/c@1.0.0", function="d"] [Instruction::CallInterface] (sync, @ enter)');`;
     expect(glueScript(module.replace('  return a + 1;', lifts))).toContain(`
     const decoder = lifting.decoder('utf-16');
-    lifting.items(len5);
+    lifting.items(len5, 12);
     for (let i = 0; i < len5; i++) {
+      const base = base5 + i * 12;
       var result4 = new Uint8Array(lifting.bytes(memory0.buffer, ptr4, ptr4 + len4 * 1));
     }
     lifting.arrived();
@@ -37,6 +39,10 @@ describe('the glue script', () => {
       module.replace('\n\nexport const _util', '\nexport const more = 1;\nexport const _util'),
     ],
     ['copies memory in a way that is not counted', module.replace('a + 1', 'a.buffer.slice(0)')],
+    [
+      'copies a list in a way that is not counted',
+      module.replace('return', 'for (let i = 0; i < len5; i++);\n  return'),
+    ],
     ['asks where it is', module.replace('a + 1', 'import.meta.url')],
   ])('is not made of a module that %s', (_, source) => {
     expect(() => glueScript(source)).toThrow('the compiler wrote a module of an unknown form');

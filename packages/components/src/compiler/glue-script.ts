@@ -7,10 +7,13 @@ const writtenOnly = /^ *table\._createdReps\.add\(rep\);\n/gm;
 const lifts: readonly (readonly [from: RegExp, to: string])[] = [
   [/\b(memory\d+)\.buffer\.slice\(/g, 'lifting.bytes($1.buffer, '],
   [/\bnew TextDecoder\(/g, 'lifting.decoder('],
-  [/^( *)(?=for \(let i = 0; i < (len\d+); i\+\+\))/gm, '$1lifting.items($2);\n$1'],
+  [
+    /^( *)(?=for \(let i = 0; i < (len\d+); i\+\+\) \{\n *const base = \w+ \+ i \* (\d+);$)/gm,
+    '$1lifting.items($2, $3);\n$1',
+  ],
   [/^( *)(?=_debugLog\('\[.*\[Instruction::CallInterface\] \(\w+, @ enter\)'\);$)/gm, '$1lifting.arrived();\n$1'],
 ];
-const uncounted = /\.buffer\.slice\(|\bTextDecoder\b/;
+const uncounted = /\.buffer\.slice\(|\bTextDecoder\b|(?<!lifting\.items\(\w+, \d+\);\n *)for \(let i = 0; i < len/;
 const utilities = /\nexport const _util = \{\s*\}\s*$/;
 
 /**

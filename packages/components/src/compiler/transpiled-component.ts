@@ -52,7 +52,7 @@ interface Header {
 }
 
 /** Counts up with every change to the form of the file, the glue or the compiler's options. */
-export const transpiledFormat = 5;
+export const transpiledFormat = 6;
 
 const magic = Buffer.from(`svc transpiled component ${transpiledFormat}\n`);
 /** BLAKE2b finds damage about twice as fast as SHA-256 does on a processor without help for either. */

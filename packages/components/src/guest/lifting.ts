@@ -5,12 +5,14 @@ import { beginHandingOver, countHandedOver } from './retained.ts';
 /** What the engine and the allocator add to an array of bytes, and the engine to a text or to any other item of a list. */
 const bytesOverhead = 256;
 const itemOverhead = 64;
+/** What may be made of each byte of an item: in a variant within a variant one byte says which case an object is of. */
+const madeOfByte = 40;
 
 interface Lifting {
   bytes(memory: ArrayBuffer, start: number, end: number): ArrayBuffer;
   decoder(encoding?: string): { decode(bytes: Uint8Array | Uint16Array | DataView): string };
-  /** Called before the items of a list are copied, one by one. */
-  items(count: number): void;
+  /** Called before the items of a list are copied, one by one; each takes so many bytes of memory, beside those that it names. */
+  items(count: number, bytes: number): void;
   /** Called when the arguments of an import are complete. Nothing of the guest runs until it has returned. */
   arrived(): void;
 }
@@ -30,6 +32,6 @@ export const lifting: Lifting = {
       },
     };
   },
-  items: (count) => countHandedOver(count * itemOverhead),
+  items: (count, bytes) => countHandedOver(count * (itemOverhead + bytes * madeOfByte)),
   arrived: beginHandingOver,
 };
