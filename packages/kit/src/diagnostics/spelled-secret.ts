@@ -1,7 +1,12 @@
 /** Finds a secret in text, however JSON and URLs spell its characters, also where a text was cut within it. */
 
 /** The ways in which a piece of the secret is written: a run of characters that are always written alike, or of one other. */
-type Piece = readonly string[];
+interface Piece {
+  readonly spellings: readonly string[];
+  /** By their first character, and by their last: most of the many spellings of a character cannot be where another character stands. */
+  readonly beginning: ReadonlyMap<string, readonly string[]>;
+  readonly ending: ReadonlyMap<string, readonly string[]>;
+}
 
 /** What `svc` puts where it cuts a text, and what may stand between that and what is left. */
 const cutMark = '…';
@@ -152,10 +157,10 @@ interface Spelled {
 }
 
 function spelledOf(runs: readonly string[], anchor: string): Spelled {
-  const pieces = runs.map(spellingsOf);
+  const pieces = piecesOf(runs);
   const at = runs.indexOf(anchor);
   const before = pieces.slice(0, Math.max(0, at)).toReversed();
-  const longest = pieces.reduce((sum, piece) => sum + Math.max(...piece.map(({ length }) => length)), 0);
+  const longest = pieces.reduce((sum, piece) => sum + Math.max(...piece.spellings.map(({ length }) => length)), 0);
   return { pieces, before, after: pieces.slice(at + 1), longest };
 }
 
@@ -189,7 +194,7 @@ class Finder {
 
   /** Where they end that begin at `start`. */
   endsAt(text: string, start: number): readonly number[] {
-    this.#pieces ??= runsOf(this.#characters).map(spellingsOf);
+    this.#pieces ??= piecesOf(runsOf(this.#characters));
     return forwards(text, start, this.#pieces).places;
   }
 }
@@ -210,38 +215,43 @@ interface Followed {
 
 /** Follows the pieces through the text from `from` on. */
 function forwards(text: string, from: number, pieces: readonly Piece[]): Followed {
-  return follow(from, pieces, (place, spelling) => {
-    if (text.startsWith(spelling, place)) return place + spelling.length;
-    return text.length - place < spelling.length && spelling.startsWith(text.slice(place)) ? 'cut' : null;
+  return follow(from, pieces, (place, { beginning }, reach) => {
+    if (place === text.length) return true;
+    let isCut = false;
+    for (const spelling of beginning.get(text.charAt(place)) ?? []) {
+      if (text.startsWith(spelling, place)) reach(place + spelling.length);
+      else if (text.length - place < spelling.length && spelling.startsWith(text.slice(place))) isCut = true;
+    }
+    return isCut;
   });
 }
 
 /** The same from `from` back to the beginning of the text; the pieces, too, from the last. */
 function backwards(text: string, from: number, pieces: readonly Piece[]): Followed {
-  return follow(from, pieces, (place, spelling) => {
-    if (text.endsWith(spelling, place)) return place - spelling.length;
-    return place < spelling.length && spelling.endsWith(text.slice(0, place)) ? 'cut' : null;
+  return follow(from, pieces, (place, { ending }, reach) => {
+    if (place === 0) return true;
+    let isCut = false;
+    for (const spelling of ending.get(text.charAt(place - 1)) ?? []) {
+      if (text.endsWith(spelling, place)) reach(place - spelling.length);
+      else if (place < spelling.length && spelling.endsWith(text.slice(0, place))) isCut = true;
+    }
+    return isCut;
   });
 }
 
-/** Several spellings can fit at once, where backslashes follow each other: all places are kept that they lead to. */
+/** Several spellings can fit at once, where backslashes follow each other: all places are kept that they lead to. `step` says whether the text ends within one. */
 function follow(
   from: number,
   pieces: readonly Piece[],
-  step: (place: number, spelling: string) => number | 'cut' | null,
+  step: (place: number, piece: Piece, reach: (place: number) => void) => boolean,
 ): Followed {
-  let places: readonly number[] = [from];
+  let places: number[] = [from];
   let isCut = false;
   for (const piece of pieces) {
-    const next = new Set<number>();
-    for (const place of places) {
-      for (const spelling of piece) {
-        const reached = step(place, spelling);
-        if (reached === 'cut') isCut = true;
-        else if (reached !== null) next.add(reached);
-      }
-    }
-    places = [...next];
+    const next: number[] = [];
+    const reach = (place: number): void => void (next.includes(place) || next.push(place));
+    for (const place of places) if (step(place, piece, reach)) isCut = true;
+    places = next;
     if (places.length === 0) break;
   }
   return { places, isCut };
@@ -257,7 +267,31 @@ function isPlain(text: string): boolean {
   return /^[A-Za-z0-9._-]+$/.test(text);
 }
 
-function spellingsOf(text: string): Piece {
+/** Most characters that are not plain are in a secret many times. */
+function piecesOf(runs: readonly string[]): readonly Piece[] {
+  const known = new Map<string, Piece>();
+  return runs.map((run) => {
+    const piece = known.get(run) ?? pieceOf(spellingsOf(run));
+    known.set(run, piece);
+    return piece;
+  });
+}
+
+function pieceOf(spellings: readonly string[]): Piece {
+  return {
+    spellings,
+    beginning: grouped(spellings, (spelling) => spelling.charAt(0)),
+    ending: grouped(spellings, (spelling) => spelling.charAt(spelling.length - 1)),
+  };
+}
+
+function grouped(spellings: readonly string[], of: (spelling: string) => string): Map<string, string[]> {
+  const groups = new Map<string, string[]>();
+  for (const spelling of spellings) groups.set(of(spelling), [...(groups.get(of(spelling)) ?? []), spelling]);
+  return groups;
+}
+
+function spellingsOf(text: string): readonly string[] {
   if (isPlain(text)) return [text];
   const codes = text.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'));
   const numbered = [escapes('\\u', codes), escapes('\\u', codes.map(upper))];
