@@ -206,3 +206,22 @@ describe('what the configuration of a repository names in a folder that may be w
     expect(kept(open({ path: join(shop, 'api') }))).toEqual(['hooks']);
   });
 });
+
+it('a folder that is the directory of a repository, or lies in one, is refused', () => {
+  write('bare.git/HEAD', 'bare.git/objects/x', 'bare.git/refs/x', 'bare.git/hooks/x');
+  const bare = join(shop, 'bare.git');
+  const why = 'what git runs cannot be kept from this task: in';
+  const what = '/shop/bare.git is the directory of a repository, which git obeys';
+  expect(refusal(() => open({ path: bare }))).toBe(`E-CAP-024: ${why} /shop/bare.git, ${what}`);
+  expect(refusal(() => open({ path: join(bare, 'hooks') }))).toBe(`E-CAP-024: ${why} /shop/bare.git/hooks, ${what}`);
+  expect(refusal(() => open({ path: bare, keepsGit: false }))).toBe('allowed');
+});
+
+it('the directory of a repository in a folder below is kept, whatever its name, but for that of the folder itself', () => {
+  write('a/bare.git/HEAD', 'a/bare.git/objects/x', 'a/bare.git/refs/x', 'main/x');
+  write('.bare/HEAD', '.bare/objects/x', '.bare/refs/x');
+  expect(kept()).toEqual(['.bare', 'a/', 'a/bare.git']);
+  writeFileSync(join(shop, '.git'), 'gitdir: ./.bare\n');
+  const inOwn = obeyed.map((name) => `.bare/${name}`);
+  expect(kept()).toEqual(['.bare/', ...inOwn, '.git', 'a/', 'a/bare.git']);
+});

@@ -37,6 +37,11 @@ export function isObeyedByGit(name: string): boolean {
   return Object.hasOwn(obeyedFiles, name) || obeyedDirectories.some((each) => each === name);
 }
 
+/** Whether git would take a folder for the directory of a repository. */
+export function hasRepositoryNames(has: (name: string) => boolean): boolean {
+  return ['HEAD', 'objects', 'refs'].every(has);
+}
+
 interface GitSurroundings {
   /** The `.git` in folders below. */
   readonly nested: readonly string[];
@@ -59,6 +64,8 @@ class GitKeeper {
   readonly #hasMounts: boolean;
   readonly #nested: readonly string[];
   readonly #first: ReadonlySet<string> | null;
+  /** The directory of the folder's own repository, where it is in the folder. */
+  #own: string | null = null;
 
   constructor(path: string, hasMounts: boolean, { nested, first }: GitSurroundings) {
     this.#path = path;
@@ -77,6 +84,10 @@ class GitKeeper {
   }
 
   #repository(): readonly KeptPlace[] {
+    for (let folder = this.#path; folder !== dirname(folder); folder = dirname(folder)) {
+      if (hasRepositoryNames((name) => lstatSync(join(folder, name), { throwIfNoEntry: false }) !== undefined))
+        throw this.#unkept(`${folder} is the directory of a repository, which git obeys`);
+    }
     const git = this.#stat('.git');
     if (git === undefined) return [];
     this.#needsMounts('.git');
@@ -94,6 +105,7 @@ class GitKeeper {
 
   /** The directory of a repository. */
   #directory(place: string): readonly KeptPlace[] {
+    this.#own = place;
     this.#make(place, obeyedFiles, obeyedDirectories);
     const rest = readdirSync(join(this.#path, place)).filter(
       (name) => !isObeyedByGit(name) && !isWrittenByGit(name) && this.#isFirst(join(place, name)),
@@ -131,7 +143,7 @@ class GitKeeper {
 
   /** Repositories in folders below. Git looks into one that the index names as a submodule, and whoever goes there obeys it. */
   #below(): readonly KeptPlace[] {
-    const nested = this.#nested.filter((place) => this.#isFirst(place));
+    const nested = this.#nested.filter((place) => this.#isFirst(place) && place !== this.#own);
     if (nested.length > mostNested) throw this.#unkept(`there are more than ${mostNested} repositories in it`);
     return nested.flatMap((place) => {
       const kept = this.#ifThere(place);

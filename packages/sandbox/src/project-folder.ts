@@ -8,10 +8,10 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
-import { isMaskedName } from '@svc/kit/files/masked-names.ts';
+import { isMaskedName, shownOfState, stateName } from '@svc/kit/files/masked-names.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { FolderAtStart, mostEntries as mostRemembered, type FolderChanges } from './folder-changes.ts';
-import { keptGit } from './kept-git.ts';
+import { hasRepositoryNames, keptGit } from './kept-git.ts';
 import { MadeRepositories, type PutAside } from './made-repositories.ts';
 import { keptOwn, mergedPlaces, obstacleToKeeping, type OwnPlace, ownPlacesIn, writeInside } from './own-places.ts';
 import type { KeptPlace, MaskedPlace, ProjectFolder } from './launch/process-grants.ts';
@@ -39,10 +39,6 @@ const mostMasked = 256;
 const mostParts = 600;
 /** Two changes of a directory within one tick of the kernel's clock show the same time. */
 const tickMs = 50;
-/** In a workdir, what `svc` keeps there, and what of it programs are shown: their home, and the workdirs of children (D2 "Child directory"). */
-const stateName = '.svc';
-const ofSessions: ReadonlySet<string> = new Set(['home', 'children']);
-
 /** One directory as it was read. A path is its bytes, one a character: a name may be anything but a slash. */
 interface ReadDirectory {
   readonly stamp: string;
@@ -53,7 +49,7 @@ interface ReadDirectory {
   /** Everything in it, where it may be written. */
   readonly names: readonly string[];
   readonly masked: readonly { readonly path: string; readonly kind: 'file' | 'directory' | 'link' }[];
-  /** The `.git` in it; null for none, and at the top. */
+  /** The `.git` in it, or itself where it is the directory of a repository; null for none, and at the top. */
   readonly repository: string | null;
   readonly count: number;
 }
@@ -224,7 +220,7 @@ class WatchedFolder implements OpenedFolder {
       if (this.writable) names.push(name);
       if (name.toLowerCase() === '.git' && path !== '') repository = below(path, name);
       const isDirectory = entry.isDirectory();
-      if (path === stateName && ofSessions.has(name)) {
+      if (path === stateName && shownOfState.has(name)) {
         others.push(name);
       } else if (path === stateName || (isMaskedName(name) && !this.#isState(path, name, isDirectory))) {
         const kind = isDirectory ? 'directory' : entry.isSymbolicLink() ? 'link' : 'file';
@@ -232,6 +228,7 @@ class WatchedFolder implements OpenedFolder {
       } else if (isDirectory) directories.push(name);
       else if (this.#splits && entry.isFile()) others.push(name);
     }
+    if (isRepository(path, new Set(entries.map(({ name }) => name.toString('latin1'))))) repository = path;
     return { stamp, readAtMs, directories, others, names, masked, repository, count: entries.length };
   }
 
@@ -302,6 +299,11 @@ class WatchedFolder implements OpenedFolder {
     if (text === null) throw unmaskable(`${this.path} holds a masked file whose path is no UTF-8 text`);
     return text;
   }
+}
+
+/** Whether git takes a folder below with such names in it for the directory of a repository, wherever its files are. What is in a `.git` is kept with that. */
+function isRepository(path: string, names: ReadonlySet<string>): boolean {
+  return hasRepositoryNames((name) => names.has(name)) && path !== '' && !/(?:^|\/)\.git(?:\/|$)/i.test(path);
 }
 
 /** Nothing can be made in `.svc` of a workdir, and what programs are shown of it can be changed. Its home is mounted with each launch. */

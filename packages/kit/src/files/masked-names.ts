@@ -7,3 +7,14 @@
 export function isMaskedName(name: string): boolean {
   return /^\.env/i.test(name) || name === '.ssh' || name === '.svc';
 }
+
+/** In a workdir, what `svc` keeps there, and what of it an agent is shown: its home, and the workdirs of children (D2 "Child directory"). */
+export const stateName = '.svc';
+export const shownOfState: ReadonlySet<string> = new Set(['home', 'children']);
+
+/** Whether a name on the way to this path of a workdir, or its own, is masked. The folder of `svc` is not, for what is shown of it. */
+export function isMaskedInWorkdir(path: string): boolean {
+  const names = path.split('/');
+  const isShown = names[0] === stateName && (names[1] === undefined || shownOfState.has(names[1]));
+  return (isShown ? names.slice(2) : names).some(isMaskedName);
+}
