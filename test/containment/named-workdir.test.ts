@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { describe, expect, it, type TestContext } from 'vitest';
@@ -143,6 +143,68 @@ describe.each(scoped)('a repository that --workdir names in $name', (setup) => {
     const { code, stderr } = await svc(workspace, ['run', ...inWork], { env: { SVC_CONTAINMENT_CEILING: 'scoped' } });
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^error\[E-CAP-024\]: /m) });
   });
+});
+
+const exported = `exports:
+  files: { root: . }
+  peer_files: { root: ., max_ttl: 1m }
+`;
+
+it('a door serves nothing that is masked in a workdir that --workdir names, and the model shares none of it', async (context) => {
+  const peer = 'localhost:1';
+  const capsule = await openCapsule(
+    context,
+    { name: 'sealed', class: 'sealed', uid: null },
+    {
+      calls: [
+        { id: 'masked', tool: 'share-file', input: { path: 'api/.env.local', peer } },
+        { id: 'linked', tool: 'share-file', input: { path: 'behind', peer } },
+      ],
+      capabilities: `${commands}\nnetwork: { allow: ['localhost:1'] }`,
+      manifest: exported,
+      stays: true,
+      files: { ...secrets, 'work/behind': 'SECRET\n', 'work/.svc/children/ses_1/a.txt': 'a\n' },
+      args: inWork,
+      prepare: (workspace) => {
+        symlinkSync('behind', join(workspace.folder, 'work/.env.link'));
+        return repository(workspace);
+      },
+    },
+  );
+  expect(await texts(capsule, 'masked', 'linked')).toEqual([
+    'not_found: There is nothing at this path.',
+    'not_found: There is nothing at this path.',
+  ]);
+  const ask = async (path: string): Promise<Response> =>
+    await fetch(`http://${capsule.line.url}/resources/files${path}`);
+  const masked = ['.env', 'api/.env.local', '.ssh/id', '.svc/sessions/old/trace.jsonl', 'behind', '.env.link'];
+  for (const path of masked) expect([path, (await ask(`/${path}`)).status]).toEqual([path, 404]);
+  const { entries } = (await (await ask('')).json()) as { readonly entries: readonly { readonly path: string }[] };
+  const listed = entries.map(({ path }) => path);
+  expect(listed.filter((path) => masked.includes(path))).toEqual([]);
+  expect(listed).toEqual(expect.arrayContaining(['.svc/children/ses_1/a.txt', 'a.txt']));
+});
+
+it.each(['.svc', '.svc/artifacts', '.ssh'])(
+  'a component is not given %s of a workdir as its scope, whether it is there or not',
+  async (scope) => {
+    const workspace = scriptCapsule({
+      manifest: `${withEditor}capabilities: { filesystem: { scope: ${scope} } }\n`,
+      files: { 'work/a.txt': 'a' },
+    });
+    const { code, stderr } = await svc(workspace, ['run', ...inWork]);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^error\[E-CAP-002\]: /m) });
+    expect(existsSync(join(workspace.folder, 'work', scope, 'config.yaml'))).toBe(false);
+    workspace.remove();
+  },
+);
+
+it.each(['keys/.ssh', 'other/.svc/artifacts'])('no agent is given the folder %s, which is masked', async (folder) => {
+  const workspace = scriptCapsule({ files: { [`${folder}/a`]: 'a' } });
+  const { code, stderr } = await svc(workspace, ['run', '--workdir', folder]);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^error\[E-RUN-029\]: /m) });
+  expect(existsSync(join(workspace.folder, folder, 'out'))).toBe(false);
+  workspace.remove();
 });
 
 /** What the loader of `node` finds there, and `node` itself. */

@@ -138,7 +138,7 @@ class WatchedFolder implements OpenedFolder {
 
   #madeSince(known: ReadonlyMap<string, ReadDirectory>): MadeRepositories {
     const closed = (path: string): boolean =>
-      this.isWorkdir && path.startsWith(`${stateName}/`) && !ofSessions.has(path.split('/')[1] ?? '');
+      this.isWorkdir && path.startsWith(`${stateName}/`) && !shownOfState.has(path.split('/')[1] ?? '');
     const pathsOf = (places: readonly { readonly path: string }[]): string[] => places.map(({ path }) => path);
     const [kept, masked] = [pathsOf(this.#firstGit ?? []), pathsOf(this.masked)];
     return new MadeRepositories({ path: this.path, clock: this.#clock, names: known, kept, masked, closed });

@@ -5,7 +5,7 @@ import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { DoorOutside } from '../listener/doors/door-core.ts';
 import { changedFiles } from '../resources/changed-files.ts';
-import { ExportRoot, normalizedRoot } from '../resources/export-root.ts';
+import { ExportRoot, type Hides, normalizedRoot } from '../resources/export-root.ts';
 import { writeWorkdirFile } from '../session/workdir-file.ts';
 import type { RequestSpans } from '../telemetry/request-spans.ts';
 import type { TraceEvent } from '../trace/events.ts';
@@ -15,6 +15,7 @@ import type { SessionTelemetry } from './session-telemetry.ts';
 export interface DoorsAround {
   /** The accessible workdir, canonical. */
   readonly workdir: string;
+  readonly hides?: Hides | undefined;
   readonly record: (event: TraceEvent) => void;
   /** Told of a line that could not be written. */
   readonly onLost: (lost: Diagnostic) => void;
@@ -61,8 +62,8 @@ export class DoorsOutside implements DoorOutside {
   }
 
   filesSince(sinceMs: number): readonly string[] {
-    const { workdir, files, achieved } = this.#options;
+    const { files } = this.#options;
     if (files === undefined) return [];
-    return changedFiles(new ExportRoot({ workdir, root: normalizedRoot(files.root), achieved }), sinceMs);
+    return changedFiles(new ExportRoot({ ...this.#options, root: normalizedRoot(files.root) }), sinceMs);
   }
 }

@@ -8,6 +8,7 @@ import type { Preopen } from '@svc/components/component.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { isMaskedInWorkdir, stateName } from '@svc/kit/files/masked-names.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
@@ -26,6 +27,11 @@ export class GivenFolder implements GivenProject {
     this.#folder = folder;
     this.#achieved = achieved;
   }
+
+  readonly hides = (path: string): boolean => {
+    const { isWorkdir, masked } = this.#folder;
+    return isWorkdir && (isMaskedInWorkdir(path) || masked.some((each) => isBeneath(each.path, path)));
+  };
 
   get grant(): Pick<ProcessGrants, 'project'> {
     return { project: this.#folder };
@@ -69,9 +75,9 @@ export class GivenFolder implements GivenProject {
   }
 
   mask({ scope, writable }: ScopeGrant): Partial<Preopen> {
-    const { isWorkdir, masked, keepsGit } = this.#folder;
+    const { isWorkdir, keepsGit } = this.#folder;
     if (!isWorkdir) return {};
-    const inMasked = masked.some(({ path }) => isBeneath(path, scope));
+    const inMasked = scope === stateName || this.hides(scope);
     if (inMasked || (writable && keepsGit && scope.split('/').some((name) => name.toLowerCase() === '.git'))) {
       throw new Diagnostic(
         'E-CAP-002',

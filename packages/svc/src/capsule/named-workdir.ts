@@ -3,6 +3,7 @@
 import { sep } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { stateName } from '@svc/kit/files/masked-names.ts';
 import { systemFolder } from '@svc/kit/files/system-folder.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { ownPlaces, mappedProcess } from '@svc/sandbox/own-process.ts';
@@ -60,9 +61,19 @@ export function withNamedWorkdir({ request, launch }: NamedLaunch, workdir: stri
   return { ...launch, project, scope: { ...launch.scope, ...project.scope } };
 }
 
-/** `E-RUN-029` for a folder of the system that root would open to an agent. Nothing has been made in it. */
-export function refuseSystemFolder(workdir: string): void {
+/** `E-RUN-029` for a folder of the system that root would open to an agent, and for one that would be masked. Nothing has been made in it. */
+export function refuseClosedFolder(workdir: string): void {
   const place = realPath(workdir);
+  const masked = place.split(sep).find((part) => part === '.ssh' || part === stateName);
+  if (masked !== undefined) {
+    throw new Diagnostic(
+      'E-RUN-029',
+      `the workdir ${workdir} lies in a folder named ${masked}, which no agent is shown`,
+      {
+        hint: 'name a directory of its own with --workdir, or leave the flag out',
+      },
+    );
+  }
   const system = process.getuid?.() === 0 ? systemFolder(place) : null;
   // The root holds the manifest, and is refused to everybody for that.
   if (system === null || place === sep) return;

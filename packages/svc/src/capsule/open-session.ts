@@ -76,7 +76,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
   const isDelegated = request.approval !== null;
   // A fresh workdir, and that of a child, hold nothing that somebody had there before.
   const named = workdir === null || isDelegated ? null : await import('./named-workdir.ts');
-  named?.refuseSystemFolder(workdir ?? '');
+  named?.refuseClosedFolder(workdir ?? '');
   const state = join(source.root, '.svc');
   const isFirst = !isDelegated && !existsSync(join(state, 'sessions'));
   const directories = makeSessionDirectories({ root: source.root, home, packageRoot, sessionId, workdir, isDelegated });
@@ -162,7 +162,7 @@ async function peerFilesOf(open: OpenSessionRequest, { workdir }: SessionDirecto
   const { loaded, grants } = open.launch;
   if (loaded.manifest.exports.peer_files === undefined && grants.peerFetchAllow.length === 0) return noPeerFiles;
   const { stagePeerFiles } = await import('./stage-peer-files.ts');
-  return await stagePeerFiles({ ...open, workdir });
+  return await stagePeerFiles({ ...open, workdir, hides: open.launch.project?.hides });
 }
 
 async function delegationsOf(
@@ -233,7 +233,8 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     recorded.end((end = how), { tasks: session.board.accepted, evidence: evidence.settle() });
   };
   const { workdir } = directories;
-  const doors: DoorsAround = { workdir, record, onLost, telemetry: recorded.telemetry, ends: [] };
+  const around = { workdir, hides: launch.project?.hides };
+  const doors: DoorsAround = { ...around, record, onLost, telemetry: recorded.telemetry, ends: [] };
   try {
     await hooks.stage(inventory.definitions);
     submitFirst(session, open, parts.workdirFiles);
@@ -287,6 +288,7 @@ async function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts)
     files,
     peerFiles,
     achieved: launch.scope.containment.achieved,
+    hides: launch.project?.hides,
     generation: () => session.board.generation,
     spoolDirectory: parts.directories.session,
     onAccepted: (event) => {

@@ -109,6 +109,8 @@ export interface GivenProject {
   preopens(grant: ScopeGrant, held: HeldDirectory[]): readonly Preopen[];
   /** What is masked and kept of the workdir for a component. `E-CAP-002` where that is all it would see. */
   mask(grant: ScopeGrant): Partial<Preopen>;
+  /** Whether what is at this path of the workdir is masked, so that no door serves it. No link is on the way. */
+  readonly hides: (path: string) => boolean;
 }
 
 /** How a session differs that a script started, to get one answer (docs/scripts.md), or a chat. */

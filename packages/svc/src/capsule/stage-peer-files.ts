@@ -3,7 +3,7 @@
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { wholeMs } from '@svc/kit/units.ts';
-import { ExportRoot, normalizedRoot } from '../resources/export-root.ts';
+import { ExportRoot, type Hides, normalizedRoot } from '../resources/export-root.ts';
 import { audienceOf } from '@svc/protocol/audience.ts';
 import { PeerHandles } from '../resources/peer-handles.ts';
 import type { ResourcePlanesOptions } from '../resources/resource-routes.ts';
@@ -28,6 +28,7 @@ interface PeerFilesRequest {
   readonly url: string;
   /** The accessible workdir, canonical. */
   readonly workdir: string;
+  readonly hides?: Hides | undefined;
   /** The machine's own when absent. */
   readonly clock?: Pick<Clock, 'now' | 'randomBytes'>;
 }
@@ -67,7 +68,7 @@ export async function stagePeerFiles(request: PeerFilesRequest): Promise<Session
 }
 
 async function shareTool(
-  { launch, workdir }: PeerFilesRequest,
+  { launch, workdir, hides }: PeerFilesRequest,
   exported: NonNullable<CapsuleManifest['exports']['peer_files']>,
   handles: PeerHandles,
 ): Promise<Tool> {
@@ -75,7 +76,7 @@ async function shareTool(
   const { createShareFileTool } = await import('../resources/share-file-tool.ts');
   const { achieved } = launch.scope.containment;
   return createShareFileTool({
-    root: new ExportRoot({ workdir, root: normalizedRoot(exported.root), achieved }),
+    root: new ExportRoot({ workdir, root: normalizedRoot(exported.root), achieved, hides }),
     handles,
     maxTtlMs: wholeMs(exported.max_ttl),
     networkAllow: launch.grants.networkAllow,

@@ -189,12 +189,12 @@ async function withNamedWorkdir(
 ): Promise<Pick<LaunchScope, 'scope' | 'refusals'>> {
   const { scope, refusals, grants } = launch;
   if (request.workdir === null || !existsSync(request.workdir)) return { scope, refusals };
-  const { openNamedWorkdir, refuseSystemFolder } = await import('../capsule/named-workdir.ts');
+  const { openNamedWorkdir, refuseClosedFolder } = await import('../capsule/named-workdir.ts');
   const hasPrograms = grants.shellAllow.length > 0 || grants.processDriver !== null;
   let found: Pick<ScopeObject, 'project_folder'> = {};
   const refusal = diagnosticOf(() => {
     const workdir = realPath(request.workdir ?? '');
-    refuseSystemFolder(workdir);
+    refuseClosedFolder(workdir);
     found = openNamedWorkdir({ request, launch, packageRoot, hasPrograms, workdir }).scope;
   });
   return { scope: { ...scope, ...found }, refusals: refusal === null ? refusals : [...refusals, refusal] };

@@ -3,6 +3,7 @@
 import { type Dirent, lstatSync, opendirSync } from 'node:fs';
 
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { pathBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { ExportRoot } from './export-root.ts';
 
@@ -28,7 +29,8 @@ export function changedFiles(root: ExportRoot, sinceMs: number): readonly string
   } finally {
     base.close();
   }
-  return search.found.sort().slice(0, mostNamed);
+  const shown = search.found.filter((path) => !root.isHidden(pathBeneath(resolved.real, path)));
+  return shown.sort().slice(0, mostNamed);
 }
 
 class Search {

@@ -3,7 +3,7 @@
 import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { release } from '@svc/kit/files/read-up-to.ts';
-import { ExportRoot, systemRefusal, type OpenedFile } from './export-root.ts';
+import { ExportRoot, type Hides, systemRefusal, type OpenedFile } from './export-root.ts';
 import { type FileContent, type FileContents, UnfinishedRead } from './file-content.ts';
 import { encodeFileFacts, type FileFacts } from '@svc/protocol/resource-files.ts';
 import { type PlaneAnswer, refused } from './refused-requests.ts';
@@ -21,6 +21,7 @@ interface ExportReaderOptions {
   readonly root: string;
   readonly maxBytes: number;
   readonly achieved: ContainmentClass;
+  readonly hides?: Hides | undefined;
   /** Tasks that reached a terminal state in this process (D3 "Generation"). */
   readonly generation: () => number;
   readonly contents: Pick<FileContents, 'read'>;

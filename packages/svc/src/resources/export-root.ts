@@ -38,7 +38,12 @@ interface ExportRootOptions {
   /** Relative to the workdir, without `.`, `..` and empty components; `.` is the workdir itself. */
   readonly root: string;
   readonly achieved: ContainmentClass;
+  /** Absent where nothing of the workdir is masked. */
+  readonly hides?: Hides | undefined;
 }
+
+/** Whether what is at a canonical path relative to the workdir is kept from the agent too, and so is served to nobody. */
+export type Hides = (path: string) => boolean;
 
 /** Times a file is looked up again because it changed between its look-up and its opening. */
 const maxAttempts = 3;
@@ -55,11 +60,18 @@ export class ExportRoot {
   readonly #workdir: string;
   readonly #root: string;
   readonly #refusesLinks: boolean;
+  readonly #hides: Hides | undefined;
 
-  constructor({ workdir, root, achieved }: ExportRootOptions) {
+  constructor({ workdir, root, achieved, hides }: ExportRootOptions) {
     this.#workdir = workdir;
     this.#root = root;
     this.#refusesLinks = achieved === 'scoped';
+    this.#hides = hides;
+  }
+
+  /** Whether what is at a canonical absolute path is served to nobody. */
+  isHidden(real: string): boolean {
+    return this.#hides?.(relativeTo(this.#workdir, real)) === true;
   }
 
   /** The root as it is now. It may be made, or made a link, at any time. */
@@ -90,7 +102,7 @@ export class ExportRoot {
     const root = this.#root === '.' ? this.#workdir : pathBeneath(this.#workdir, this.#root);
     const plain = pathBeneath(root, path);
     try {
-      if (realpathSync.native(plain) !== plain) return undefined;
+      if (realpathSync.native(plain) !== plain || this.isHidden(plain)) return undefined;
       const opening = openFile(root, plain);
       return opening === 'changed' ? undefined : opening;
     } catch (error) {
@@ -115,7 +127,8 @@ export class ExportRoot {
       const resolution = resolveBeneath(root, path);
       const code = this.#refusalOf(resolution);
       if (code !== undefined) return refused(code);
-      return resolution.kind === 'inside' ? openFile(root, resolution.real) : refused('not_found');
+      if (resolution.kind !== 'inside' || this.isHidden(resolution.real)) return refused('not_found');
+      return openFile(root, resolution.real);
     } catch (error) {
       return refused(systemRefusal(error));
     }

@@ -23,14 +23,22 @@ const directoryBatch = 1024;
 /** Larger files hashed at a time, in all listings of all sessions: the thread that hashes is one. */
 const hashing = new FewAtOnce(2);
 
+interface ListingScope {
+  /** Canonical. */
+  readonly root: string;
+  /** Of a path: such a file is not listed, such a directory not entered. */
+  readonly isHidden: (real: string) => boolean;
+  readonly isAwaited: () => boolean;
+}
+
 /**
  * Every regular file beneath the root, in ascending order of its path. Links are neither listed nor entered, and what cannot be opened or
  * goes away meanwhile is left out. However many files there are, other work gets its turn, and however many listings go on, two larger files
  * are hashed at a time. `isAwaited` is asked for every file and every slice of a larger one; the listing fails with `UnfinishedRead` when it says no.
  */
-export async function* listFiles(root: string, isAwaited: () => boolean): AsyncGenerator<ListedFile> {
+export async function* listFiles({ root, isHidden, isAwaited }: ListingScope): AsyncGenerator<ListedFile> {
   let spent = 0;
-  for await (const path of walk(root, '')) {
+  for await (const path of walk(root, '', isHidden)) {
     demandAwaited(isAwaited);
     const file = openListed(root, path);
     if (file === undefined) continue;
@@ -47,13 +55,15 @@ export async function* listFiles(root: string, isAwaited: () => boolean): AsyncG
  * Paths of regular files, depth first. A directory is sorted among its siblings as its name with a slash, which gives
  * the order of whole paths: `a-b` before `a/b`, though `a` is before `a-b`.
  */
-async function* walk(root: string, below: string): AsyncGenerator<string> {
+async function* walk(root: string, below: string, isHidden: ListingScope['isHidden']): AsyncGenerator<string> {
   const directory = below === '' ? root : pathBeneath(root, below);
   const names = await sortNames(await namesIn(directory));
   const prefix = below === '' ? '' : `${below}/`;
   for (const name of names) {
-    if (name.endsWith('/')) yield* walk(root, prefix + name.slice(0, -1));
-    else yield prefix + name;
+    const path = prefix + (name.endsWith('/') ? name.slice(0, -1) : name);
+    if (isHidden(pathBeneath(root, path))) continue;
+    if (name.endsWith('/')) yield* walk(root, path, isHidden);
+    else yield path;
   }
 }
 

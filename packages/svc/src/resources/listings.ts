@@ -73,7 +73,9 @@ export class Listings {
       containment_achieved: achieved,
     } as const;
     const tally: Tally = { entries: 0, failed: false };
-    const files = root.kind === 'absent' ? nothing() : counted(listFiles(root.real, isAwaited), tally);
+    const isHidden = (real: string): boolean => reader.root.isHidden(real);
+    const files =
+      root.kind === 'absent' ? nothing() : counted(listFiles({ root: root.real, isHidden, isAwaited }), tally);
     try {
       const reply = await listingReply(encodeListing(head, files), ended);
       if (reply.kind !== 'readable') return { outcome: 'ok', reply, entries: tally.entries };

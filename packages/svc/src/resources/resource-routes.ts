@@ -5,6 +5,7 @@ import type { Reply } from '@svc/kit/http/reply.ts';
 import type { Handler, RequestHead, Route } from '@svc/kit/http/route.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { ExportedFiles } from './export-reader.ts';
+import type { Hides } from './export-root.ts';
 import { handleId, redactHandles } from './handle-id.ts';
 import type { ExportedPlanes } from './resource-planes.ts';
 import type { PeerHandles } from './peer-handles.ts';
@@ -22,6 +23,7 @@ export interface ResourcePlanesOptions {
   /** `exports.peer_files`, and what its handles are held to; null when it is not declared. */
   readonly peerFiles: (ExportedFiles & { readonly handles: PeerHandles }) | null;
   readonly achieved: ContainmentClass;
+  readonly hides?: Hides | undefined;
   /** Tasks that reached a terminal state in this process (D3 "Generation"). */
   readonly generation: () => number;
   /** Whether the session has ended: what is still being answered is given up, and nothing more is recorded. */
