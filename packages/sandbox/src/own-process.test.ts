@@ -89,6 +89,16 @@ it('ownPlaces names each link on the way to a folder beside the folder', () => {
   ]);
 });
 
+it('ownPlaces names each link on the way to a module that an option has node load first', () => {
+  write('real/trace.cjs');
+  symlinkSync('real', join(folder, 'link'));
+  symlinkSync('real/trace.cjs', join(folder, 'trace.cjs'));
+  const named = (NODE_OPTIONS: string): readonly string[] => own({ env: { NODE_OPTIONS } }).slice(2);
+  const real = '/real which NODE_OPTIONS names';
+  expect(named('--require ./link/trace.cjs')).toEqual([real, '/link which NODE_OPTIONS names']);
+  expect(named(`--import file://${folder}/trace.cjs`)).toEqual([real, '/trace.cjs which NODE_OPTIONS names']);
+});
+
 it('ownPlaces names the folders of modules that options have node load first', () => {
   write('tools/trace.cjs', 'hooks/load.mjs', 'node_modules/both/lib/index.js', 'node_modules/import-only/esm.mjs');
   writeFileSync(join(folder, 'node_modules/both/package.json'), '{"main":"lib/index.js"}');

@@ -131,13 +131,16 @@ function preloadedFolders(options: readonly string[], cwd: string, what: string)
     const packages = `${sep}node_modules${sep}`;
     const at = file.indexOf(packages);
     const folder = at === -1 ? dirname(file) : file.slice(0, at + packages.length - 1);
-    return placesOnTheWay(folder, what);
+    // Node has followed the links on the way to the file; one that was replaced would lead elsewhere.
+    const spelled = pathOf(named);
+    const links = spelled === null ? [] : placesOnTheWay(resolve(cwd, spelled), what).slice(0, -1);
+    return [...placesOnTheWay(folder, what), ...links];
   });
 }
 
 /** Where such a module is; null for what is none, as the value of another option. */
 function moduleOf(named: string, cwd: string): string | null {
-  const name = named.startsWith('file:') ? unlessMalformed(() => fileURLToPath(named)) : named;
+  const name = pathOf(named);
   if (name === null) return null;
   const { resolve: find } = createRequire(join(cwd, 'from.js'));
   for (const request of [name, join(cwd, name)]) {
@@ -145,6 +148,11 @@ function moduleOf(named: string, cwd: string): string | null {
     if (found?.startsWith(sep) === true) return found;
   }
   return /^[@\w]/.test(name) ? packageFolder(name, cwd) : null;
+}
+
+/** Null for a URL that names no file. */
+function pathOf(named: string): string | null {
+  return named.startsWith('file:') ? unlessMalformed(() => fileURLToPath(named)) : named;
 }
 
 /** Of a package that cannot be resolved, since it has another way in for `import`. */
