@@ -80,6 +80,14 @@ describe('svc "task" where a manifest was found', () => {
     expect((await minute.svc(['-p', 'Hi'], { cwd: `${minute.folder}-moved` })).stderr).toEqual(untrusted);
   });
 
+  it('asks again once a variable makes more of its grants', async () => {
+    const minute = cloned(`${manifest}capabilities: { shell: { allow: ['\${COMMAND}'] } }\n`);
+    minute.write({ '.env': 'COMMAND=cat\n' });
+    expect((await minute.svc(['-p', 'Hi', '--trust'])).code).toBe(0);
+    minute.write({ '.env': 'COMMAND=bash\n' });
+    expect((await minute.svc(['-p', 'Hi'])).stderr).toEqual(untrusted);
+  });
+
   it('asks nobody where the command line names the manifest, and where nothing is run', async () => {
     const minute = cloned();
     for (const args of [

@@ -26,12 +26,12 @@ export const firstMinuteCodes = {
   'E-CAP-024': {
     title: 'what git runs cannot be kept from a task that may write',
     explanation:
-      'Git runs the programs in .git/hooks and those that .git/config names, as you, with your next command. With --write a task may change the files of a folder, and these are kept as they are: in class sealed they are mounted read only. This host has a weaker class, or one of them is a link, or the configuration names a file of the folder that is not there, which the task could make. --write-git lets the task change them too; then look at them before you use git there again.',
+      'Git runs the programs in .git/hooks and those that .git/config names, as you, with your next command. With --write a task may change the files of a folder, as a capsule may in one that --workdir or an editor names, and these are kept as they are: in class sealed they are mounted read only. This host has a weaker class, or one of them is a link, or the configuration names a file of the folder that is not there, which the task could make, or the folder lies in a .git. --write-git lets the task change them too; then look at them before you use git there again.',
   },
   'E-CAP-025': {
     title: 'svc itself cannot be kept from a task that may write',
     explanation:
-      'The folder holds the installation of svc, or the node that runs it, or is a part of it. svc goes on loading and starting files from there without containment, so a task that changed one would get out. With --write they are kept as they are: in class sealed they are mounted read only. This host has a weaker class, or all of the folder is svc. Install svc elsewhere, with npm install --global for one, or leave --write out.',
+      'The folder holds the installation of svc, or the node that runs it, or is a part of it. svc goes on loading and starting files from there without containment, so a task that changed one would get out. With --write, and in a folder that --workdir or an editor names, they are kept as they are: in class sealed they are mounted read only. This host has a weaker class, or all of the folder is svc. Install svc elsewhere, with npm install --global for one, name another folder, or let the agent only read: without --write, or with capabilities.filesystem.read_only.',
   },
   'E-RUN-096': {
     title: 'a session has no manifest of its own',
@@ -46,7 +46,7 @@ export const firstMinuteCodes = {
   'E-RUN-181': {
     title: 'the manifest in this folder is not trusted yet',
     explanation:
-      'svc "task" and svc chat take the svc.yaml of the current folder, which came with whatever was copied or cloned there. At first, and after each change of it or of the hosts and variables that it comes to, they show what its capsule may do and ask on a terminal. Without a terminal, and with -p and --output, --trust says yes. A manifest that --manifest names, and svc run, are not asked about. ~/.svc/trusted-manifests.json keeps the answers.',
+      'svc "task" and svc chat take the svc.yaml of the current folder, which came with whatever was copied or cloned there. At first, and after each change of it or of the grants, hosts and variables that it comes to, they show what its capsule may do and ask on a terminal. Without a terminal, and with -p and --output, --trust says yes. A manifest that --manifest names, and svc run, are not asked about. ~/.svc/trusted-manifests.json keeps the answers.',
   },
   'W-RUN-182': {
     title: 'that a manifest is trusted is not remembered',

@@ -40,6 +40,8 @@ interface Asker {
 export interface ReadManifest {
   readonly text: string;
   readonly reach: CapsuleReach;
+  /** What variables make of the grants and of the program that is the driver, as JSON: a `.env` beside the manifest may come to say more. */
+  readonly grants: string;
 }
 
 /**
@@ -50,8 +52,7 @@ export async function believedManifest(options: FoundOptions, asker: Asker): Pro
   const { context } = asker;
   const path = resolve(context.cwd, options.manifest);
   const read = await reachOfManifest(options, context, ownText(path, options.manifest, context));
-  // What variables make of the content counts too: a `.env` beside it may come to name another host.
-  const entry = `${sha256Hex(JSON.stringify([read.text, read.reach]))} ${realpathSync(path)}`;
+  const entry = `${sha256Hex(JSON.stringify([read.text, read.reach, read.grants]))} ${realpathSync(path)}`;
   const known = new RememberedList(context.home, 'trusted-manifests');
   if (isKnown(known, entry)) return read;
   if (options.trust !== true) await ask(read, options.manifest, asker);
@@ -73,7 +74,9 @@ export async function reachOfManifest(
   });
   const keeper = build === undefined ? null : { directory, uid, build };
   const { loaded } = await loadManifest(manifest, { env: variables, keeper, text: given });
-  return { text: loaded.text, reach: reachOf({ loaded, grants: lower(loaded).grants }) };
+  const { grants } = lower(loaded);
+  const { command } = loaded.manifest.inference;
+  return { text: loaded.text, reach: reachOf({ loaded, grants }), grants: JSON.stringify([grants, command]) };
 }
 
 /** Hosts and variables of a capsule, for its first row. */
