@@ -33,6 +33,10 @@ interface ProjectRequest {
   readonly uid: number;
 }
 
+/** Next steps for whoever has gone to the folder, named it with `--workdir` or opened it in an editor. */
+const elsewhere = 'give the agent a folder that does not hold it';
+const whyClass = 'svc doctor says what the class depends on';
+
 const mostEntries = 1_000_000;
 const mostMasked = 256;
 /** A plan has room for 1,024 rules, most of which are for files of the system. */
@@ -99,7 +103,7 @@ class WatchedFolder implements OpenedFolder {
     this.keepsGit = writable && keepsGit;
     this.own = writable ? ownPartsOf(path, own, splits) : [];
     if (isWorkdir && this.own.some((place) => isBeneath(stateName, place.path)))
-      throw openProgram(`a part of it lies in ${path}/${stateName}`, 'go to a folder that does not hold it');
+      throw openProgram(`a part of it lies in ${path}/${stateName}`, elsewhere);
     this.#splits = splits;
     this.#clock = clock;
     this.#uid = uid;
@@ -343,19 +347,19 @@ function decoded(path: string): string | null {
 /** As mounts keep it. `E-CAP-025` where nothing can be mounted, and for a folder that is a part of the program. */
 function ownPartsOf(path: string, own: readonly OwnPlace[], splits: boolean): readonly KeptPlace[] {
   const inside = writeInside(own, [path]);
-  if (inside !== null) throw openProgram(`${path} is or lies in ${named(inside.holder)}`, 'go to a folder elsewhere');
+  if (inside !== null) throw openProgram(`${path} is or lies in ${named(inside.holder)}`, elsewhere);
   const found = ownPlacesIn(own, [path]);
   const [first] = found;
   if (first !== undefined && splits) {
     throw openProgram(
       `${named(first)} lies in ${path}, where it is only kept from a task that may write beside it in class sealed`,
-      'install svc elsewhere, or go to a folder that does not hold it; svc doctor says what the class depends on',
+      `${elsewhere}, or install svc elsewhere; ${whyClass}`,
     );
   }
   const obstacle = obstacleToKeeping(found);
   if (obstacle !== null) {
     const { place, why } = obstacle;
-    throw openProgram(`${named(place)} lies in ${path}, and ${why}`, 'go to a folder that does not hold it');
+    throw openProgram(`${named(place)} lies in ${path}, and ${why}`, elsewhere);
   }
   return keptOwn(path, found);
 }
@@ -370,6 +374,6 @@ function openProgram(problem: string, hint: string): Diagnostic {
 
 function unmaskable(problem: string): Diagnostic {
   return new Diagnostic('E-CAP-023', `.env files cannot be kept from programs here: ${problem}`, {
-    hint: 'begin in a folder below, or move such files out of the folder',
+    hint: `give the agent a folder below, or move such files out of this one; ${whyClass}`,
   });
 }
