@@ -37,6 +37,7 @@ interface Over {
   readonly writable?: boolean;
   readonly keepsGit?: boolean;
   readonly splits?: boolean;
+  readonly isReport?: boolean;
 }
 
 /** A folder that may be written, whose files are all older than a tick of the clock. */
@@ -224,4 +225,12 @@ it('the directory of a repository in a folder below is kept, whatever its name, 
   writeFileSync(join(shop, '.git'), 'gitdir: ./.bare\n');
   const inOwn = obeyed.map((name) => `.bare/${name}`);
   expect(kept()).toEqual(['.bare/', ...inOwn, '.git', 'a/', 'a/bare.git']);
+});
+
+it('a report makes nothing in a repository, and names what a task would be kept from', () => {
+  mkdirSync(join(shop, '.git'));
+  writeFileSync(join(shop, '.git/HEAD'), 'ref: refs/heads/main\n');
+  const told = kept(open({ isReport: true }));
+  expect(readdirSync(join(shop, '.git'))).toEqual(['HEAD']);
+  expect(told).toEqual(kept(open()));
 });

@@ -47,6 +47,8 @@ interface GitSurroundings {
   readonly nested: readonly string[];
   /** What was kept when the session began; null then. */
   readonly first: readonly KeptPlace[] | null;
+  /** Whether what is absent is made. A report changes nothing. */
+  readonly makes: boolean;
 }
 
 /**
@@ -64,10 +66,12 @@ class GitKeeper {
   readonly #hasMounts: boolean;
   readonly #nested: readonly string[];
   readonly #first: ReadonlySet<string> | null;
+  readonly #makes: boolean;
   /** The directory of the folder's own repository, where it is in the folder. */
   #own: string | null = null;
 
-  constructor(path: string, hasMounts: boolean, { nested, first }: GitSurroundings) {
+  constructor(path: string, hasMounts: boolean, { nested, first, makes }: GitSurroundings) {
+    this.#makes = makes;
     this.#path = path;
     this.#hasMounts = hasMounts;
     this.#nested = nested;
@@ -184,6 +188,7 @@ class GitKeeper {
     if (as === 'word' || (as === 'argument' && holder === null)) return [];
     if (as !== 'directory') throw this.#unkept(`${key} names ${place}, which is not there`);
     this.#needsMounts(place);
+    if (!this.#makes) return [];
     this.#make(place, {}, []);
     if (realpathSync(path) !== path) throw this.#unkept(`${key} names ${place}, which is or lies behind a link`);
     return this.#namedPlace(named);
@@ -202,6 +207,7 @@ class GitKeeper {
 
   #right(place: string, kind: 'file' | 'directory'): KeptPlace {
     const stat = this.#stat(place);
+    if (stat === undefined && !this.#makes) return { path: place, writable: false };
     if (kind === 'file' ? stat?.isFile() === true : stat?.isDirectory() === true)
       return { path: place, writable: false };
     throw this.#unkept(`${place} is ${stat?.isSymbolicLink() === true ? 'a link' : 'not what git makes of it'}`);
@@ -218,6 +224,7 @@ class GitKeeper {
 
   /** What is absent of a directory is made, and that itself: nothing can be mounted where nothing is. Held, so that no link that comes to be there leads elsewhere. */
   #make(place: string, files: Readonly<Record<string, string>>, directories: readonly string[]): void {
+    if (!this.#makes) return;
     const missing = (name: string): boolean => this.#stat(join(place, name)) === undefined;
     if (this.#stat(place) !== undefined && ![...Object.keys(files), ...directories].some(missing)) return;
     const folder = HeldDirectory.at(this.#path);

@@ -60,6 +60,7 @@ it('ownPlaces names what variables of the loader, of node and of OpenSSL name, t
     LD_PRELOAD: `libc.so.6 ${folder}/pre/x.so`,
     NODE_PATH: `${folder}/modules:`,
     OPENSSL_CONF: `${folder}/openssl.cnf`,
+    NODE_EXTRA_CA_CERTS: `${folder}/ca.pem`,
   };
   expect(own({ env })).toEqual([
     ...usual,
@@ -69,6 +70,7 @@ it('ownPlaces names what variables of the loader, of node and of OpenSSL name, t
     '/pre/x.so which LD_PRELOAD names',
     '/modules which NODE_PATH names',
     '/openssl.cnf which OPENSSL_CONF names',
+    '/ca.pem which NODE_EXTRA_CA_CERTS names',
   ]);
 });
 

@@ -34,7 +34,7 @@ export function mappedProcess(own: Omit<OwnProcess, 'maps'>): OwnProcess {
 /** The shell that starts the processes of components. */
 const shell = '/bin/sh';
 
-/** Variables that name files or folders of code, with what is between two names: ld.so(8), node(1), openssl-env(7). */
+/** Variables that name files or folders of code, or of whom it trusts, with what is between two names: ld.so(8), node(1), openssl-env(7). */
 const variables: Readonly<Record<string, RegExp>> = {
   LD_LIBRARY_PATH: /[:;]/,
   LD_PRELOAD: /[:\s]/,
@@ -44,6 +44,9 @@ const variables: Readonly<Record<string, RegExp>> = {
   OPENSSL_CONF: /(?!)/,
   OPENSSL_MODULES: /(?!)/,
   OPENSSL_ENGINES: /(?!)/,
+  NODE_EXTRA_CA_CERTS: /(?!)/,
+  SSL_CERT_FILE: /(?!)/,
+  SSL_CERT_DIR: /:/,
 };
 
 /**

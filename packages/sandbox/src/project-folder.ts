@@ -24,6 +24,8 @@ interface ProjectRequest {
   readonly writable: boolean;
   /** Whether programs that may write leave what git runs as it is. */
   readonly keepsGit: boolean;
+  /** Whether it is opened for a report, which makes nothing in it. */
+  readonly isReport?: boolean;
   /** What of the program itself may lie in it: programs that may write leave it as it is. */
   readonly own: readonly OwnPlace[];
   /** Whether masked places have to be left out by naming the others, as in `scoped`; mounts cover them elsewhere. */
@@ -85,6 +87,7 @@ class WatchedFolder implements OpenedFolder {
   parts: readonly string[] | null = null;
   readonly keepsGit: boolean;
   readonly own: readonly KeptPlace[];
+  readonly #isReport: boolean;
   readonly #splits: boolean;
   readonly #clock: ProjectRequest['clock'];
   readonly #uid: number;
@@ -96,7 +99,8 @@ class WatchedFolder implements OpenedFolder {
   /** Of the repositories, when the session began. */
   #firstGit: readonly KeptPlace[] | null = null;
 
-  constructor({ path, isWorkdir, writable, keepsGit, own, splits, clock, uid }: ProjectRequest) {
+  constructor({ path, isWorkdir, writable, keepsGit, isReport, own, splits, clock, uid }: ProjectRequest) {
+    this.#isReport = isReport ?? false;
     this.path = path;
     this.isWorkdir = isWorkdir;
     this.writable = writable;
@@ -159,7 +163,7 @@ class WatchedFolder implements OpenedFolder {
     const nested = [...known.values()].flatMap(({ repository }) =>
       repository === null ? [] : [this.#text(repository)],
     );
-    const kept = keptGit(this.path, !this.#splits, { nested, first: this.#firstGit });
+    const kept = keptGit(this.path, !this.#splits, { nested, first: this.#firstGit, makes: !this.#isReport });
     this.#firstGit ??= kept;
     return kept;
   }

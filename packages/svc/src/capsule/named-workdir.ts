@@ -1,4 +1,4 @@
-/** Keeps and masks in a workdir that somebody has named what `svc --write` does in a project folder. */
+/** Keeps and masks in a workdir that somebody has named what `svc --write` does in a project folder. A fresh one, and that of a child, hold nothing that was there before. */
 
 import { sep } from 'node:path';
 
@@ -21,6 +21,8 @@ interface NamedWorkdir {
   readonly hasPrograms: boolean;
   /** Links resolved. */
   readonly workdir: string;
+  /** Whether it is only told of: nothing is made in it. */
+  readonly isReport?: boolean;
 }
 
 interface NamedLaunch extends Pick<NamedWorkdir, 'request'> {
@@ -31,7 +33,14 @@ interface NamedLaunch extends Pick<NamedWorkdir, 'request'> {
  * The workdir as a session takes it. `E-CAP-023` to `E-CAP-025` where the host cannot keep from programs what is masked or kept in it, or `svc`
  * itself.
  */
-export function openNamedWorkdir({ request, launch, packageRoot, hasPrograms, workdir }: NamedWorkdir): GivenFolder {
+export function openNamedWorkdir({
+  request,
+  launch,
+  packageRoot,
+  hasPrograms,
+  workdir,
+  isReport = false,
+}: NamedWorkdir): GivenFolder {
   const { achieved } = launch.containment;
   const { cwd, env } = request;
   const writable = !launch.grants.readOnly;
@@ -40,6 +49,7 @@ export function openNamedWorkdir({ request, launch, packageRoot, hasPrograms, wo
     isWorkdir: true,
     writable,
     keepsGit: !request.writesGit,
+    isReport,
     own: writable
       ? ownPlaces(mappedProcess({ packageRoot, node: process.execPath, nodeOptions: process.execArgv, cwd, env }))
       : [],

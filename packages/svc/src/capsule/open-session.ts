@@ -74,7 +74,6 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
   const { home, workdir } = request;
   const { packageRoot, source } = asked.launch;
   const isDelegated = request.approval !== null;
-  // A fresh workdir, and that of a child, hold nothing that somebody had there before.
   const named = workdir === null || isDelegated ? null : await import('./named-workdir.ts');
   named?.refuseClosedFolder(workdir ?? '');
   const state = join(source.root, '.svc');

@@ -195,7 +195,7 @@ async function withNamedWorkdir(
   const refusal = diagnosticOf(() => {
     const workdir = realPath(request.workdir ?? '');
     refuseClosedFolder(workdir);
-    found = openNamedWorkdir({ request, launch, packageRoot, hasPrograms, workdir }).scope;
+    found = openNamedWorkdir({ request, launch, packageRoot, hasPrograms, workdir, isReport: true }).scope;
   });
   return { scope: { ...scope, ...found }, refusals: refusal === null ? refusals : [...refusals, refusal] };
 }

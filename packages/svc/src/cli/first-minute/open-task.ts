@@ -40,9 +40,9 @@ interface OpenedTask {
 
 /**
  * Chooses the model, and decides what the task is granted on this host. Throws the Diagnostic of a folder that is not given to an agent
- * (`E-CAP-022` to `E-CAP-025`), or of a model that is not there (`E-MAN-004`). Writes nothing.
+ * (`E-CAP-022` to `E-CAP-025`), or of a model that is not there (`E-MAN-004`). A report writes nothing.
  */
-export async function openTask(flags: TaskFlags, context: CommandContext): Promise<OpenedTask> {
+export async function openTask(flags: TaskFlags, context: CommandContext, isReport: boolean): Promise<OpenedTask> {
   const { cwd, home, env } = context;
   const path = givenFolder(cwd, home);
   const packageRoot = findPackageRoot(import.meta.filename);
@@ -62,6 +62,7 @@ export async function openTask(flags: TaskFlags, context: CommandContext): Promi
     isWorkdir: false,
     writable,
     keepsGit: flags.writeGit !== true,
+    isReport,
     own: writable
       ? ownPlaces(mappedProcess({ packageRoot, node: process.execPath, nodeOptions: process.execArgv, cwd, env }))
       : [],

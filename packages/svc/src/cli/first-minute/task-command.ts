@@ -139,7 +139,7 @@ async function start(
   const isGiven = text !== undefined || options.task !== undefined || options.forChat === true;
   if (!isGiven && isWatched && !explains && process.stdin.isTTY)
     usage('there is no task: svc [options] "<task>" does one, svc chat [options] talks');
-  const { request, firstRows, adhoc } = await openTask(options, context);
+  const { request, firstRows, adhoc } = await openTask(options, context, explains);
   if (explains) return await explained(options, context, request);
   if (options.forChat === true) {
     // The chat that reads this shows it.
