@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { afterEach, describe, expect, it, type TestContext } from 'vitest';
@@ -96,11 +96,6 @@ const attempts: Readonly<Record<string, { readonly make: string; readonly moved:
     moved: 'b/HEAD',
     inside: 'b',
   },
-  'a change of such a folder that was there': {
-    make: 'printf "[core]\\n\\tworktree = ..\\n\\tfsmonitor = %s\\n" "$EVIL" > old.git/config',
-    moved: 'old.git/HEAD',
-    inside: 'old.git',
-  },
 };
 
 describe.each(sealed)('what a task with --write made in $name', (setup) => {
@@ -117,6 +112,13 @@ describe.each(sealed)('what a task with --write made in $name', (setup) => {
     expect(existsSync(mark), stderr).toBe(false);
     expect(stderr).toContain('warning[W-RUN-183]: ');
     expect(stderr).toContain(attempt.moved);
+  });
+
+  it('does not change a folder that looked like a repository before', async (context) => {
+    const minute = openFolder(context, setup);
+    await task(minute, setup, ['echo x > old.git/config; mv old.git aside; echo x >> old.git/HEAD']);
+    expect(readdirSync(join(minute.folder, 'old.git')).sort()).toEqual(['HEAD', 'objects', 'refs']);
+    expect(readFileSync(join(minute.folder, 'old.git/HEAD'), 'utf8')).toBe('ref: refs/heads/main\n');
   });
 
   it('does not make git run its program by the first repository of a folder', async (context) => {
