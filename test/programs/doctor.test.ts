@@ -151,7 +151,7 @@ describe('svc doctor --containment', { timeout: 100_000 }, () => {
     expect({ code, stderr, last: lines.at(-1) }).toEqual({
       code: 0,
       stderr: '',
-      last: 'advisory: 130 as promised, 1 not made',
+      last: 'advisory: 136 as promised, 1 not made',
     });
     expect(lines).toHaveLength(132);
     expect(lines).toContain(
