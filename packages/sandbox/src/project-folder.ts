@@ -1,6 +1,6 @@
 /** Finds the files of a project folder that no agent is shown. */
 
-import { lstatSync, readdirSync, realpathSync, type BigIntStats, type Dirent } from 'node:fs';
+import { lstatSync, realpathSync, type BigIntStats } from 'node:fs';
 
 import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -9,7 +9,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { isMaskedName, shownOfState, stateName } from '@svc/kit/files/masked-names.ts';
-import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { below, decoded, entriesIn } from './byte-names.ts';
 import { FolderAtStart, mostEntries as mostRemembered, type FolderChanges } from './folder-changes.ts';
 import { hasRepositoryNames, keptGit } from './kept-git.ts';
 import { MadeRepositories, type PutAside } from './made-repositories.ts';
@@ -216,27 +216,28 @@ class WatchedFolder implements OpenedFolder {
   }
 
   #sorted(path: string, stamp: string, readAtMs: number): ReadDirectory {
-    const place = Buffer.from(this.#at(path), 'latin1');
-    const entries = readdirSync(place, { withFileTypes: true, encoding: 'buffer' }) as unknown as Dirent<Buffer>[];
+    const entries = entriesIn(Buffer.from(this.#at(path), 'latin1'));
     const directories: string[] = [];
     const others: string[] = [];
     const masked: ReadDirectory['masked'][number][] = [];
     const names: string[] = [];
     let repository: string | null = null;
     for (const entry of entries) {
-      const name = entry.name.toString('latin1');
+      const { name } = entry;
       if (this.writable) names.push(name);
-      if (name.toLowerCase() === '.git' && path !== '') repository = below(path, name);
       const isDirectory = entry.isDirectory();
+      // Most names are looked at no closer: a folder may hold a million.
+      const isDotted = name.startsWith('.');
+      if (isDotted && name.toLowerCase() === '.git' && path !== '') repository = below(path, name);
       if (path === stateName && shownOfState.has(name)) {
         others.push(name);
-      } else if (path === stateName || (isMaskedName(name) && !this.#isState(path, name, isDirectory))) {
+      } else if (path === stateName || (isDotted && isMaskedName(name) && !this.#isState(path, name, isDirectory))) {
         const kind = isDirectory ? 'directory' : entry.isSymbolicLink() ? 'link' : 'file';
         masked.push({ path: below(path, name), kind });
       } else if (isDirectory) directories.push(name);
       else if (this.#splits && entry.isFile()) others.push(name);
     }
-    if (isRepository(path, new Set(entries.map(({ name }) => name.toString('latin1'))))) repository = path;
+    if (isRepository(path, entries)) repository = path;
     return { stamp, readAtMs, directories, others, names, masked, repository, count: entries.length };
   }
 
@@ -310,8 +311,12 @@ class WatchedFolder implements OpenedFolder {
 }
 
 /** Whether git takes a folder below with such names in it for the directory of a repository, wherever its files are. What is in a `.git` is kept with that. */
-function isRepository(path: string, names: ReadonlySet<string>): boolean {
-  return hasRepositoryNames((name) => names.has(name)) && path !== '' && !/(?:^|\/)\.git(?:\/|$)/i.test(path);
+function isRepository(path: string, entries: readonly { readonly name: string }[]): boolean {
+  return (
+    hasRepositoryNames((name) => entries.some((entry) => entry.name === name)) &&
+    path !== '' &&
+    !/(?:^|\/)\.git(?:\/|$)/i.test(path)
+  );
 }
 
 /** Nothing can be made in `.svc` of a workdir, and what programs are shown of it can be changed. Its home is mounted with each launch. */
@@ -338,14 +343,6 @@ function isOlder({ stamp, readAtMs }: ReadDirectory): boolean {
 /** Its last change in milliseconds, then all that changes with what is in it. */
 function stampOf({ ctimeMs, ctimeNs, mtimeNs, ino, mode }: BigIntStats): string {
   return `${ctimeMs} ${ctimeNs} ${mtimeNs} ${ino} ${mode}`;
-}
-
-function below(path: string, name: string): string {
-  return path === '' ? name : `${path}/${name}`;
-}
-
-function decoded(path: string): string | null {
-  return decodeStrictUtf8(Buffer.from(path, 'latin1'));
 }
 
 /** As mounts keep it. `E-CAP-025` where nothing can be mounted, and for a folder that is a part of the program. */
