@@ -100,10 +100,14 @@ function mappedFolders(own: OwnProcess): readonly OwnPlace[] {
     .map((path) => ({ path: dirname(path), what: `from which node has loaded ${basename(path)}` }));
 }
 
+/** What a distribution has put there looks in its own folders alone; to read that of each would take milliseconds of a start. */
+const ofDistribution = ['/usr/bin/', '/usr/lib/', '/usr/lib64/', '/lib/', '/lib64/'];
+
 /** Folders that the program and its libraries have their loader look in, there or not. */
 function searchedFolders(own: OwnProcess): readonly OwnPlace[] {
-  const objects = new Set([realPath(own.node), ...mappedFiles(own)]);
-  return [...objects].flatMap((object) => {
+  const mapped = [realPath(own.node), ...mappedFiles(own)];
+  const objects = mapped.filter((path) => !ofDistribution.some((folder) => path.startsWith(folder)));
+  return [...new Set(objects)].flatMap((object) => {
     const opened = systemFiles.open(object);
     if (opened === null) return [];
     try {

@@ -65,7 +65,7 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
   refuseContradiction(writes, kept);
   refuseUnheld(wanted, kept, grants);
   refuseOpenTemporary(writes, surroundings);
-  const own = keptOwnPlaces(wanted, writes, surroundings.own);
+  const own = writes.length === 0 ? [] : keptOwnPlaces(wanted, writes, surroundings.own);
   const privateDirectory = privatePlace(wanted, [...reads, ...writes], surroundings);
   refuseRunnable(wanted, writes, grants);
   const searchPath = searchPathOutside(surroundings.searchPath, grants.runWritten === true ? [] : writes);

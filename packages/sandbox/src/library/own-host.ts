@@ -39,7 +39,7 @@ export interface Surroundings {
   readonly temporaryDirectory: string;
   /** Where what contains a command may be kept meanwhile, links resolved, the best first. */
   readonly privateDirectories: readonly string[];
-  /** What this process has loaded, and loads or starts later. */
+  /** What this process has loaded, and loads or starts later; found when it is asked for. */
   readonly own: readonly OwnPlace[];
 }
 
@@ -62,13 +62,15 @@ export function ownSurroundings(): Surroundings {
     temporaryDirectory,
     // Nothing below /dev of the host is ever granted, and temporary files are.
     privateDirectories: isWritable(sharedMemory) ? [sharedMemory, temporaryDirectory] : [temporaryDirectory],
-    own: (ownNow ??= ownPlaces(
-      mappedProcess({ packageRoot: packageRoot(), node: execPath, nodeOptions: execArgv, cwd: place, env }),
-    )),
+    get own() {
+      return (ownNow ??= ownPlaces(
+        mappedProcess({ packageRoot: packageRoot(), node: execPath, nodeOptions: execArgv, cwd: place, env }),
+      ));
+    },
   };
 }
 
-/** As this process was loaded: what comes to be there later is not it. */
+/** Once for all requests. */
 let ownNow: readonly OwnPlace[] | null = null;
 
 function isWritable(path: string): boolean {
