@@ -82,7 +82,7 @@ export class WasiFileTree implements FileTree {
 
   #roots(): readonly Preopen[] {
     this.#preopens ??= getDirectories()
-      .map(([root, guestPath]) => ({ root, at: guestPath.replace(/^[./]+|\/+$/g, '') }))
+      .map(([root, guestPath]) => ({ root, at: guestPath.replace(/^\.$|^(?:\.?\/)+|\/+$/g, '') }))
       .sort((left, right) => right.at.length - left.at.length);
     return this.#preopens;
   }

@@ -69,6 +69,38 @@ describe('the directory of a child', () => {
   });
 });
 
+it('a tool of the parent reaches the directory of a child in a workdir that --workdir names', async () => {
+  const edit = (input: object): string => calls('svc-tool-editor', input, 'delegation_id');
+  const formation = await start({
+    capsules: {
+      lead: {
+        manifest: `lifecycle: { task_acceptance: queue, after_task: sleep }
+artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]
+capabilities: { spawn: { allow: [worker] } }
+`,
+        script: [
+          calls('delegate-task', { capsule: 'worker', version: '1.0.0', task: 'Answer.' }, 'Begin'),
+          says('It is under way.', 'Begin'),
+          edit({ command: 'list', path: '.svc/children' }),
+          edit({ command: 'write', path: '.svc/children/note', content: 'x' }),
+          edit({ command: 'read', path: '.svc/children/note' }),
+          edit({ command: 'read', path: 'svc/children/note' }),
+          says('Heard.', 'delegation_id'),
+        ].join(''),
+      },
+      worker: { manifest: 'lifecycle: { task_acceptance: single }\n', script: says('The answer.', 'Answer.') },
+    },
+    flags: ['--workdir', 'work'],
+  });
+  await formation.send('Begin');
+  await formation.tasksEnded(2);
+  const [, listed, wrote, read, other] = formation.results;
+  expect(listed).toContain('.svc/children/worker-');
+  expect(wrote).toContain('created .svc/children/note (1 bytes)');
+  expect(read).toMatch(/\bx$/m);
+  expect(other).toContain('svc/children/note does not exist');
+});
+
 /** Counts what shows the runtime's process: its command line, what it has mapped, its variables. */
 const looksForRuntime = `cat /proc/[0-9]*/cmdline /proc/[0-9]*/maps /proc/[0-9]*/environ 2>&1 | grep -a -c 'svc[.]cjs\\|SVC_REFEREE_URL[=]\\|msc1[.]'; true`;
 

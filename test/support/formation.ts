@@ -32,6 +32,8 @@ export interface FormationOptions {
   readonly task?: string;
   /** Of the lead. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Further flags of the lead. */
+  readonly flags?: readonly string[];
 }
 
 const refereeProgram = fileURLToPath(new URL('../../bin/svc-referee.cjs', import.meta.url));
@@ -62,13 +64,14 @@ export class Formation {
 
   static async start({
     capsules,
-    referee: args = [],
+    referee: refereeFlags = [],
     isRelayed,
     task,
     env = {},
+    flags = [],
   }: FormationOptions): Promise<Formation> {
     const workspace = await publish(capsules);
-    const daemon = new ProgramProcess(refereeProgram, ['--port', '0', '--spawn-allow', 'lead', ...args], {
+    const daemon = new ProgramProcess(refereeProgram, ['--port', '0', '--spawn-allow', 'lead', ...refereeFlags], {
       cwd: workspace.home,
       env: { PATH: process.env['PATH'], HOME: workspace.home },
     });
@@ -76,8 +79,9 @@ export class Formation {
       const [, port] = await daemon.printed(/ listens on 127\.0\.0\.1:(\d+), .*\n/);
       const referee = `http://127.0.0.1:${port}`;
       const relay = isRelayed === true ? await RefereeRelay.start(referee) : null;
+      const args = [...flags, ...(task === undefined ? [] : ['--task', task])];
       const asked = { SVC_REFEREE_URL: relay?.url ?? referee, ...env };
-      return new Formation({ daemon, relay }, { workspace, referee, ...(await startLead(workspace, asked, task)) });
+      return new Formation({ daemon, relay }, { workspace, referee, ...(await startLead(workspace, asked, args)) });
     } catch (error) {
       daemon.child.kill('SIGKILL');
       workspace.remove();
@@ -195,9 +199,9 @@ export class Formation {
 async function startLead(
   workspace: Workspace,
   env: Readonly<Record<string, string>>,
-  task: string | undefined,
+  flags: readonly string[],
 ): Promise<Pick<Formation, 'lead' | 'line' | 'frames'>> {
-  const args = ['--capsule', 'lead', '--capsule-version', '1.0.0', ...(task === undefined ? [] : ['--task', task])];
+  const args = ['--capsule', 'lead', '--capsule-version', '1.0.0', ...flags];
   const { process: lead, line } = await startCapsule(workspace, args, { env });
   const frames = await FrameStream.open(line.url, 'stream/watch', {});
   await frames.until(({ event }) => event === 'connection-ack');

@@ -22,10 +22,12 @@ import { makePrivateDirectory, openScopeDirectory } from './session-directories.
 export class GivenFolder implements GivenProject {
   readonly #folder: OpenedFolder;
   readonly #achieved: ContainmentClass;
+  readonly #mayDelegate: boolean;
 
-  constructor(folder: OpenedFolder, achieved: ContainmentClass) {
+  constructor(folder: OpenedFolder, achieved: ContainmentClass, mayDelegate = false) {
     this.#folder = folder;
     this.#achieved = achieved;
+    this.#mayDelegate = mayDelegate;
   }
 
   readonly hides = (path: string): boolean => {
@@ -105,10 +107,11 @@ export class GivenFolder implements GivenProject {
     };
   }
 
-  /** What components are shown of `.svc`, which is masked by its name: as of programs, their home and the workdirs of children. */
+  /** What components are shown of `.svc`, which is masked by its name: as of programs, their home and the workdirs of children. These come later than the components. */
   #statePreopens(writable: boolean, held: HeldDirectory[]): readonly Preopen[] {
     return ['.svc/home', '.svc/children'].flatMap((below) => {
-      if (lstatSync(join(this.#folder.path, below), { throwIfNoEntry: false }) === undefined) return [];
+      const comes = this.#mayDelegate && below === '.svc/children';
+      if (!comes && lstatSync(join(this.#folder.path, below), { throwIfNoEntry: false }) === undefined) return [];
       const directory = openScopeDirectory(this.#folder.path, below);
       held.push(directory);
       return [{ guestPath: `/${below}`, hostPath: directory.path, writable }];

@@ -57,7 +57,7 @@ export function openNamedWorkdir({
     clock: systemClock,
     uid: process.getuid?.() ?? 0,
   });
-  return new GivenFolder(folder, achieved);
+  return new GivenFolder(folder, achieved, launch.grants.spawnAllow.length > 0);
 }
 
 /** The launch with the workdir that was named as its folder. Throws what `openNamedWorkdir` throws. */
