@@ -199,6 +199,20 @@ it.each(['.svc', '.svc/artifacts', '.ssh'])(
   },
 );
 
+it.each(['.svc/sessions', '.ssh'])('a program is not given %s of a workdir as its scope', async (scope) => {
+  const workspace = scriptCapsule({
+    manifest: `artifacts: [{ name: tool, version: 1.0.0, source: ./tool, capabilities: { filesystem: { scope: ${scope} } } }]\n`,
+    files: {
+      'work/a.txt': 'a',
+      'tool/svc.yaml': 'name: tool\nversion: 1.0.0\nruntime: tool\nimplementation: native\n',
+      'tool/bin/tool': '#!/bin/sh\n',
+    },
+  });
+  const { code, stderr } = await svc(workspace, ['run', ...inWork, '--task', 'x']);
+  workspace.remove();
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^error\[E-CAP-002\]: /m) });
+});
+
 it.each(['keys/.ssh', 'other/.svc/artifacts'])('no agent is given the folder %s, which is masked', async (folder) => {
   const workspace = scriptCapsule({ files: { [`${folder}/a`]: 'a' } });
   const { code, stderr } = await svc(workspace, ['run', '--workdir', folder]);

@@ -68,6 +68,9 @@ export function withNamedWorkdir({ request, launch }: NamedLaunch, workdir: stri
     grants.processDriver !== null ||
     artifacts.some(({ manifest }) => 'implementation' in manifest && manifest.implementation !== 'wasm');
   const project = openNamedWorkdir({ request, launch, packageRoot, hasPrograms, workdir });
+  // A program would find an empty place there. What git obeys is mounted read only for it.
+  const scopes = [grants.filesystemScope, ...grants.artifacts.map(({ preopen }) => preopen?.scope)];
+  for (const scope of scopes) project.mask({ scope: scope ?? '.', writable: false });
   return { ...launch, project, scope: { ...launch.scope, ...project.scope } };
 }
 
