@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import { containedHome } from '@svc/sandbox/contained-environment.ts';
 import { type Containment, openPlace } from '@svc/sandbox/containment.ts';
 import { barePlan, encodeLaunchPlan } from '@svc/sandbox/launch/launch-plan.ts';
@@ -96,6 +97,14 @@ async function launchAcrossLink(
   return await launchInSession(host, place, { scope, args: ['read', join(planted, 'secret'), place.secret] });
 }
 
+/** What whoever made a workspace may have done to a file that its manifest names: a session would begin with the text. */
+function readThroughManifest({ workdir, secretFile, secret }: Surroundings): Seen {
+  symlinkSync(secretFile, join(workdir, 'prompt.md'));
+  const reading = readTextBeneath(workdir, 'prompt.md');
+  if (reading.kind === 'text') return reading.text === secret ? allowed : { kind: 'unclear', detail: 'another text' };
+  return { kind: 'refused', detail: reading.kind };
+}
+
 const plan = (name: string, title: string, breaking: Breaking): LaunchAttempt => ({
   kind: 'launch',
   name,
@@ -121,6 +130,13 @@ export const launchAttempts: readonly LaunchAttempt[] = [
     title: 'run although a step of its containment fails',
     promises: stopped,
     make: launchWithoutScope,
+  },
+  {
+    kind: 'launch',
+    name: 'planted-prompt',
+    title: 'have a file outside read through a link where a manifest names a file',
+    promises: stopped,
+    make: async (_host, place) => readThroughManifest(place),
   },
   {
     kind: 'launch',

@@ -142,6 +142,7 @@ export const answersToRoot: Readonly<Record<string, Row>> = {
   'plan-continued': 'refused status-125 | refused status-125 | refused status-125 | refused status-125',
   'plan-empty': 'refused status-125 | refused status-125 | refused status-125 | refused status-125',
   'step-failing': 'refused before-it-ran | refused before-it-ran | refused before-it-ran | refused before-it-ran',
+  'planted-prompt': 'refused unreadable | refused unreadable | refused unreadable | refused unreadable',
   'planted-home': 'allowed | allowed | refused before-it-ran | refused before-it-ran',
   'planted-scope': 'allowed | refused before-it-ran | refused before-it-ran | refused before-it-ran',
 };
@@ -175,6 +176,7 @@ export const impossibleAlone: Readonly<Record<string, string>> = {
   'plan-broken': 'as plan-truncated',
   'plan-continued': 'as plan-truncated',
   'plan-empty': 'as plan-truncated',
+  'planted-prompt': 'svc itself reads no such file, in any class',
   'step-failing': 'nothing starts in a directory that is not there; planted-home is seen to run',
 };
 
