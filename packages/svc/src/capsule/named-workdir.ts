@@ -78,23 +78,14 @@ export function withNamedWorkdir({ request, launch }: NamedLaunch, workdir: stri
 export function refuseClosedFolder(workdir: string): void {
   const place = realPath(workdir);
   const masked = place.split(sep).find((part) => part === '.ssh' || part === stateName);
-  if (masked !== undefined) {
-    throw new Diagnostic(
-      'E-RUN-029',
-      `the workdir ${workdir} lies in a folder named ${masked}, which no agent is shown`,
-      {
-        hint: 'name a directory of its own with --workdir, or leave the flag out',
-      },
-    );
-  }
   const system = process.getuid?.() === 0 ? systemFolder(place) : null;
+  const [gives, why] =
+    masked !== undefined
+      ? [masked === stateName ? 'what svc itself keeps' : 'keys', `lies in a folder named ${masked}`]
+      : ['what this machine runs', system];
   // The root holds the manifest, and is refused to everybody for that.
-  if (system === null || place === sep) return;
-  throw new Diagnostic(
-    'E-RUN-029',
-    `the workdir ${workdir} would give the agent what this machine runs: it ${system}`,
-    {
-      hint: 'name a directory of its own with --workdir, or leave the flag out',
-    },
-  );
+  if (why === null || place === sep) return;
+  throw new Diagnostic('E-RUN-029', `the workdir ${workdir} would give the agent ${gives}: it ${why}`, {
+    hint: 'name a directory of its own with --workdir, or leave the flag out',
+  });
 }
