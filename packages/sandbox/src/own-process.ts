@@ -55,12 +55,15 @@ const variables: Readonly<Record<string, RegExp>> = {
  */
 export function ownPlaces(own: OwnProcess): readonly OwnPlace[] {
   const { packageRoot, node, env } = own;
+  const program = realPath(node);
+  const libraries = mappedFiles(own).filter((path) => path !== program);
   const found: OwnPlace[] = [
     { path: realPath(packageRoot), what: null },
-    { path: realPath(node), what: null },
+    { path: program, what: null },
     { path: realPath(shell), what: 'which starts components' },
-    ...mappedFolders(own),
-    ...searchedFolders(own),
+    // A library is opened by a name that is often a link beside it, so the folder has to stay as it is.
+    ...libraries.map((path) => ({ path: dirname(path), what: `from which node has loaded ${basename(path)}` })),
+    ...searchedFolders([program, ...libraries]),
   ];
   for (const [name, between] of Object.entries(variables)) {
     const named = (env[name] ?? '') === '' ? [] : (env[name] ?? '').split(between);
@@ -92,22 +95,13 @@ function mappedFiles({ maps }: OwnProcess): readonly string[] {
   return [...new Set(paths)].filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isFile() === true);
 }
 
-/** A library is opened by a name that is often a link beside it, so the folder has to stay as it is. */
-function mappedFolders(own: OwnProcess): readonly OwnPlace[] {
-  const program = realPath(own.node);
-  return mappedFiles(own)
-    .filter((path) => path !== program)
-    .map((path) => ({ path: dirname(path), what: `from which node has loaded ${basename(path)}` }));
-}
-
 /** What a distribution has put there looks in its own folders alone; to read that of each would take milliseconds of a start. */
 const ofDistribution = ['/usr/bin/', '/usr/lib/', '/usr/lib64/', '/lib/', '/lib64/'];
 
 /** Folders that the program and its libraries have their loader look in, there or not. */
-function searchedFolders(own: OwnProcess): readonly OwnPlace[] {
-  const mapped = [realPath(own.node), ...mappedFiles(own)];
-  const objects = mapped.filter((path) => !ofDistribution.some((folder) => path.startsWith(folder)));
-  return [...new Set(objects)].flatMap((object) => {
+function searchedFolders(loaded: readonly string[]): readonly OwnPlace[] {
+  const objects = loaded.filter((path) => !ofDistribution.some((folder) => path.startsWith(folder)));
+  return objects.flatMap((object) => {
     const opened = systemFiles.open(object);
     if (opened === null) return [];
     try {
