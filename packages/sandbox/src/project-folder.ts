@@ -120,13 +120,14 @@ class WatchedFolder implements OpenedFolder {
       throw new Diagnostic('E-IO-001', `${this.path} is another folder than when the session began`);
     const known = this.#readAll();
     this.#known = known;
-    if (this.writable) this.#start ??= this.#atStart(known);
+    // What changed is told of a project alone, and nothing is asked of a folder that was only reported on.
+    if (this.writable && !this.isWorkdir && !this.#isReport) this.#start ??= this.#atStart(known);
     const masked = this.#maskedIn(known);
     if (masked.length > mostMasked) throw unmaskable(`${this.path} holds more than ${mostMasked} masked files`);
     this.masked = masked.map(({ path, isDirectory }) => ({ path: this.#text(path), isDirectory }));
     const kept = mergedPlaces([...this.#keptGit(known), ...this.own]);
     this.kept = this.isWorkdir && this.writable && !this.#splits ? [...keptState(known), ...kept] : kept;
-    if (this.keepsGit) this.#made ??= this.#madeSince(known);
+    if (this.keepsGit && !this.#isReport) this.#made ??= this.#madeSince(known);
     this.parts = this.#splits && masked.length > 0 ? this.#partsBeside(masked, known) : null;
     if (this.parts !== null && this.writable) {
       const [first] = this.masked;
