@@ -1,6 +1,6 @@
 /** Reads directories whose names may be any bytes but a slash: a path is a character for each of its bytes. */
 
-import { readdirSync, type Dirent } from 'node:fs';
+import { opendirSync, readdirSync, type Dirent } from 'node:fs';
 
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
@@ -23,6 +23,33 @@ export function entriesIn(
       isSymbolicLink: () => entry.isSymbolicLink(),
     }));
   }
+}
+
+export interface ByteEntry {
+  /** A character for each byte. */
+  readonly name: string;
+  readonly kind: 'directory' | 'file' | 'other';
+}
+
+/** The entries one after the other, for whoever stops before the end: a task may have made millions of them in one directory. It is opened at once. */
+export function eachEntryIn(place: string | Buffer): Generator<ByteEntry, undefined, undefined> {
+  const directory = opendirSync(place, { encoding: 'buffer' as BufferEncoding });
+  return (function* (): Generator<ByteEntry, undefined, undefined> {
+    try {
+      for (let read = directory.readSync(); read !== null; read = directory.readSync()) {
+        const entry = read as unknown as Dirent<Buffer>;
+        const kind = entry.isDirectory() ? 'directory' : entry.isFile() ? 'file' : 'other';
+        yield { name: entry.name.toString('latin1'), kind };
+      }
+    } finally {
+      directory.closeSync();
+    }
+  })();
+}
+
+/** A path that is a character for each byte, as text for a person. */
+export function textOf(path: string): string {
+  return Buffer.from(path, 'latin1').toString('utf8');
 }
 
 export function below(path: string, name: string): string {

@@ -1,11 +1,12 @@
 /** Looks what became of a project folder while a task could write in it, without asking a program of the folder's. */
 
-import { lstatSync, opendirSync, type Dirent } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { Clock } from '@svc/kit/clock.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { below, type ByteEntry, eachEntryIn, textOf } from './byte-names.ts';
 import { hiddenFiles } from './git-index.ts';
 import { isObeyedByGit, isWrittenByGit } from './kept-git.ts';
 import { isPutAside } from './made-repositories.ts';
@@ -99,7 +100,7 @@ class Names implements Told {
 
   add(path: string): void {
     this.count += 1;
-    if (this.names.length < this.#most) this.names.push(Buffer.from(path, 'latin1').toString('utf8'));
+    if (this.names.length < this.#most) this.names.push(textOf(path));
   }
 }
 
@@ -140,17 +141,17 @@ class Look {
       const known = new Set(before?.names);
       this.#seen.add(path);
       for (const entry of this.#read(path)) {
-        const name = entry.name.toString('latin1');
-        const place = path === '' ? name : `${path}/${name}`;
+        const { name } = entry;
+        const place = below(path, name);
         if (isPutAside(name)) continue;
         else if (name.toLowerCase() === '.git') this.#repository(place, known.has(name));
-        else if (entry.isDirectory() && !isMaskedName(name)) waiting.push(place);
+        else if (entry.kind === 'directory' && !isMaskedName(name)) waiting.push(place);
         else this.#file(place, { name, isNew: !known.has(name) });
         known.delete(name);
       }
       if (this.#isEnough()) return false;
       for (const directory of before?.directories ?? []) known.delete(directory);
-      for (const name of known) this.#removed.add(path === '' ? name : `${path}/${name}`);
+      for (const name of known) this.#removed.add(below(path, name));
     }
     return true;
   }
@@ -173,21 +174,13 @@ class Look {
     }
   }
 
-  /** One entry after the other: a task may have made millions of them in one directory. */
-  *#read(path: string): Generator<Dirent<Buffer>> {
-    const place = Buffer.from(path === '' ? this.#root : `${this.#root}/${path}`, 'latin1');
-    const directory = unlessRefused(
-      () => opendirSync(place as unknown as string, { encoding: 'buffer' as BufferEncoding }),
-      null,
-    );
-    if (directory === null) return this.unread.add(path);
-    try {
-      for (let entry = directory.readSync(); entry !== null && !this.#isEnough(); entry = directory.readSync()) {
-        this.entries += 1;
-        yield entry as unknown as Dirent<Buffer>;
-      }
-    } finally {
-      directory.closeSync();
+  *#read(path: string): Generator<ByteEntry> {
+    const entries = unlessRefused(() => eachEntryIn(this.#bytes(path)), null);
+    if (entries === null) return this.unread.add(path);
+    for (const entry of entries) {
+      if (this.#isEnough()) return;
+      this.entries += 1;
+      yield entry;
     }
   }
 
@@ -198,9 +191,12 @@ class Look {
     if (name === 'svc.yaml' || (name === '.svc' && isNew)) this.#obeyed.add(place);
   }
 
+  #bytes(path: string): Buffer {
+    return Buffer.from(path === '' ? this.#root : below(this.#root, path), 'latin1');
+  }
+
   #isChanged(place: string): boolean {
-    const path = Buffer.from(`${this.#root}/${place}`, 'latin1');
-    const stat = unlessRefused(() => lstatSync(path), null);
+    const stat = unlessRefused(() => lstatSync(this.#bytes(place)), null);
     return stat !== null && !stat.isDirectory() && stat.ctimeMs >= this.#sinceMs;
   }
 
@@ -208,8 +204,7 @@ class Look {
   #repository(place: string, wasThere: boolean): void {
     if (!wasThere) return this.#obeyed.add(place);
     const known = new Set(this.#start.get(place)?.names);
-    for (const entry of this.#read(place)) {
-      const name = entry.name.toString('latin1');
+    for (const { name } of this.#read(place)) {
       if (!known.has(name) && !isObeyedByGit(name) && !isWrittenByGit(name)) this.#obeyed.add(`${place}/${name}`);
     }
   }

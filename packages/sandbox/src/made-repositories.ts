@@ -1,13 +1,15 @@
 /** Puts aside each repository that a task made in a folder, unless git finds nothing in it to run or to obey: no mount keeps what is not there yet. */
 
-import { chmodSync, constants, lstatSync, opendirSync, openSync, renameSync, statSync, type Dirent } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { chmodSync, constants, lstatSync, openSync, renameSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 
 import type { Clock } from '@svc/kit/clock.ts';
 import { isErrno, isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, O_PATH } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { below, type ByteEntry, eachEntryIn, textOf } from './byte-names.ts';
 import type { StartNames } from './folder-changes.ts';
+import { hasRepositoryNames } from './kept-git.ts';
 import { isPlainRepository, namesIn, plainWorktree } from './plain-repository.ts';
 
 /** Paths are below the folder; their bytes are read as UTF-8. */
@@ -95,7 +97,7 @@ export class MadeRepositories {
   }
 
   /** Deals with the repositories in a directory, and says where to look on. */
-  #directoriesAfter(path: string, entries: readonly Entry[]): readonly string[] {
+  #directoriesAfter(path: string, entries: readonly ByteEntry[]): readonly string[] {
     for (const { name, kind } of entries) {
       const place = below(path, name);
       if (isGit(name) && !this.#isFirst(place) && !this.#isPlain(place, kind)) this.#moveRepository(path, name);
@@ -117,7 +119,7 @@ export class MadeRepositories {
     return stamp !== undefined && stamp === this.#stampOf(place);
   }
 
-  #isPlain(place: string, kind: Entry['kind']): boolean {
+  #isPlain(place: string, kind: ByteEntry['kind']): boolean {
     try {
       if (kind === 'directory') return this.#in(place, isPlainRepository);
       return kind === 'file' && this.#leadsToPlain(place);
@@ -177,7 +179,7 @@ export class MadeRepositories {
     );
   }
 
-  #entriesOf(path: string, most: number): readonly Entry[] {
+  #entriesOf(path: string, most: number): readonly ByteEntry[] {
     try {
       return this.#in(path, (held) => opened(held, () => entriesIn(held, most)));
     } catch (error) {
@@ -230,23 +232,12 @@ interface Names {
   readonly to: string;
 }
 
-interface Entry {
-  readonly name: string;
-  readonly kind: 'directory' | 'file' | 'other';
-}
-
-/** One entry after the other, up to `most`: a task may have made millions of them in one directory. */
-function entriesIn(held: HeldDirectory, most: number): readonly Entry[] {
-  const entries: Entry[] = [];
-  const directory = opendirSync(held.path, { encoding: 'buffer' as BufferEncoding });
-  try {
-    for (let read = directory.readSync(); read !== null && entries.length < most; read = directory.readSync()) {
-      const entry = read as unknown as Dirent<Buffer>;
-      const kind = entry.isDirectory() ? 'directory' : entry.isFile() ? 'file' : 'other';
-      entries.push({ name: entry.name.toString('latin1'), kind });
-    }
-  } finally {
-    directory.closeSync();
+/** Up to `most`. */
+function entriesIn(held: HeldDirectory, most: number): readonly ByteEntry[] {
+  const entries: ByteEntry[] = [];
+  for (const entry of eachEntryIn(held.path)) {
+    if (entries.length >= most) break;
+    entries.push(entry);
   }
   return entries;
 }
@@ -278,9 +269,8 @@ function entryBytes(held: HeldDirectory, name: string): Buffer {
 
 /** What git takes for the directory of a repository, whatever its name. */
 function isLayout(names: readonly string[]): boolean {
-  return (
-    names.includes('HEAD') && ((names.includes('objects') && names.includes('refs')) || names.includes('commondir'))
-  );
+  const has = (name: string): boolean => names.includes(name);
+  return hasRepositoryNames(has) || (has('HEAD') && has('commondir'));
 }
 
 function isGit(name: string): boolean {
@@ -289,10 +279,6 @@ function isGit(name: string): boolean {
 
 function isInGit(path: string): boolean {
   return path.split('/').some(isGit);
-}
-
-function below(path: string, name: string): string {
-  return path === '' ? name : join(path, name);
 }
 
 function parentOf(place: string): string {
@@ -305,8 +291,4 @@ function nameOf(place: string): string {
 
 function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1');
-}
-
-function textOf(bytes: string): string {
-  return Buffer.from(bytes, 'latin1').toString('utf8');
 }
