@@ -12,10 +12,11 @@ const shared = ['/dev', '/home', '/opt', '/root', '/srv', '/usr', '/usr/local', 
 
 /** Why a folder, links resolved, is one of the system's, as the end of a sentence that begins with "it"; null for any other. */
 export function systemFolder(folder: string): string | null {
-  const all = [...closed, ...shared].map(realPath);
+  const whole = closed.map(realPath);
+  const all = [...whole, ...shared.map(realPath)];
   if (all.includes(folder)) return 'is a folder of the system';
   const held = all.find((each) => isBeneath(folder, each));
   if (held !== undefined) return `holds ${held}, a folder of the system`;
-  const around = closed.map(realPath).find((each) => isBeneath(each, folder));
+  const around = whole.find((each) => isBeneath(each, folder));
   return around === undefined ? null : `lies in ${around}, a folder of the system`;
 }

@@ -3,7 +3,7 @@
 import { sep } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { stateName } from '@svc/kit/files/masked-names.ts';
+import { closedFolderAround, stateName } from '@svc/kit/files/masked-names.ts';
 import { systemFolder } from '@svc/kit/files/system-folder.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { ownPlaces, mappedProcess } from '@svc/sandbox/own-process.ts';
@@ -17,8 +17,8 @@ interface NamedWorkdir {
   readonly request: Pick<ScopeRequest, 'writesGit' | 'cwd' | 'env'>;
   readonly launch: Pick<LaunchScope, 'grants' | 'containment'>;
   readonly packageRoot: string;
-  /** Whether anything but components sees it, which keep and mask by themselves. */
-  readonly hasPrograms: boolean;
+  /** Whether an artifact brings a program: components keep and mask by themselves. */
+  readonly bringsPrograms: boolean;
   /** Links resolved. */
   readonly workdir: string;
   /** Whether it is only told of: nothing is made in it. */
@@ -37,13 +37,15 @@ export function openNamedWorkdir({
   request,
   launch,
   packageRoot,
-  hasPrograms,
+  bringsPrograms,
   workdir,
   isReport = false,
 }: NamedWorkdir): GivenFolder {
-  const { achieved } = launch.containment;
+  const { containment, grants } = launch;
+  const { achieved } = containment;
   const { cwd, env } = request;
-  const writable = !launch.grants.readOnly;
+  const writable = !grants.readOnly;
+  const hasPrograms = bringsPrograms || grants.shellAllow.length > 0 || grants.processDriver !== null;
   const folder = openProjectFolder({
     path: workdir,
     isWorkdir: true,
@@ -57,17 +59,16 @@ export function openNamedWorkdir({
     clock: systemClock,
     uid: process.getuid?.() ?? 0,
   });
-  return new GivenFolder(folder, achieved, launch.grants.spawnAllow.length > 0);
+  return new GivenFolder(folder, achieved, grants.spawnAllow.length > 0);
 }
 
 /** The launch with the workdir that was named as its folder. Throws what `openNamedWorkdir` throws. */
 export function withNamedWorkdir({ request, launch }: NamedLaunch, workdir: string): PreparedLaunch {
   const { grants, artifacts, packageRoot } = launch;
-  const hasPrograms =
-    grants.shellAllow.length > 0 ||
-    grants.processDriver !== null ||
-    artifacts.some(({ manifest }) => 'implementation' in manifest && manifest.implementation !== 'wasm');
-  const project = openNamedWorkdir({ request, launch, packageRoot, hasPrograms, workdir });
+  const bringsPrograms = artifacts.some(
+    ({ manifest }) => 'implementation' in manifest && manifest.implementation !== 'wasm',
+  );
+  const project = openNamedWorkdir({ request, launch, packageRoot, bringsPrograms, workdir });
   // A program would find an empty place there. What git obeys is mounted read only for it.
   const scopes = [grants.filesystemScope, ...grants.artifacts.map(({ preopen }) => preopen?.scope)];
   for (const scope of scopes) project.mask({ scope: scope ?? '.', writable: false });
@@ -77,7 +78,7 @@ export function withNamedWorkdir({ request, launch }: NamedLaunch, workdir: stri
 /** `E-RUN-029` for a folder of the system that root would open to an agent, and for one that would be masked. Nothing has been made in it. */
 export function refuseClosedFolder(workdir: string): void {
   const place = realPath(workdir);
-  const masked = place.split(sep).find((part) => part === '.ssh' || part === stateName);
+  const masked = closedFolderAround(place);
   const system = process.getuid?.() === 0 ? systemFolder(place) : null;
   const [gives, why] =
     masked !== undefined

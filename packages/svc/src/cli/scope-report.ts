@@ -187,15 +187,14 @@ async function withNamedWorkdir(
   launch: LaunchScope,
   packageRoot: string,
 ): Promise<Pick<LaunchScope, 'scope' | 'refusals'>> {
-  const { scope, refusals, grants } = launch;
+  const { scope, refusals } = launch;
   if (request.workdir === null || !existsSync(request.workdir)) return { scope, refusals };
   const { openNamedWorkdir, refuseClosedFolder } = await import('../capsule/named-workdir.ts');
-  const hasPrograms = grants.shellAllow.length > 0 || grants.processDriver !== null;
   let found: Pick<ScopeObject, 'project_folder'> = {};
   const refusal = diagnosticOf(() => {
     const workdir = realPath(request.workdir ?? '');
     refuseClosedFolder(workdir);
-    found = openNamedWorkdir({ request, launch, packageRoot, hasPrograms, workdir, isReport: true }).scope;
+    found = openNamedWorkdir({ request, launch, packageRoot, bringsPrograms: false, workdir, isReport: true }).scope;
   });
   return { scope: { ...scope, ...found }, refusals: refusal === null ? refusals : [...refusals, refusal] };
 }

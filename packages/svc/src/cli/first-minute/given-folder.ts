@@ -7,6 +7,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { homeDirectory } from '@svc/kit/files/home-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { closedFolderAround } from '@svc/kit/files/masked-names.ts';
 import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { systemFolder } from '@svc/kit/files/system-folder.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
@@ -44,7 +45,7 @@ function refusalOf(folder: string, home: string): string | null {
   const homes = [home, unlessRefused(() => homeDirectory(undefined), home)].map(realPath);
   if (homes.includes(folder)) return 'is your home folder';
   if (homes.some((each) => isBeneath(folder, each))) return 'holds your home folder';
-  const inside = folder.split(sep).find((part) => part === '.ssh' || part === '.svc');
+  const inside = closedFolderAround(folder);
   if (inside !== undefined) return `lies in a folder named ${inside}`;
   const system = process.getuid?.() === 0 ? systemFolder(folder) : null;
   if (system !== null) return system;
