@@ -25,7 +25,7 @@ export function listenToKeys(view: View): () => void {
     const { key, target } = event;
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     // Nothing moves behind it.
-    if (document.querySelector('dialog') !== null && key !== '?') return;
+    if (document.querySelector('dialog[open]') !== null && key !== '?') return;
     if (target instanceof HTMLElement && target.matches('input, textarea, select')) {
       if (key === 'Escape') target.blur();
       return;

@@ -9,14 +9,14 @@ import type { CommandContext } from '../command-context.ts';
 import { run, scopeRequest } from '../run.ts';
 import { explain, runCommand } from '../run-command.ts';
 import type { RunOptions } from '../run-options.ts';
+import type { ScriptCompanion } from '../script/script-run.ts';
 import { exactLine, type Shown } from '../terminal/shown.ts';
 import { version } from '../../capsule/version.ts';
 import { reachOf } from '../../capsule/capsule-reach.ts';
 import type { RunningCapsule } from '../../capsule/running-capsule.ts';
 import type { ScopeRequest } from '../../capsule/scope-of-launch.ts';
-import { believedManifest, reachRow } from './found-manifest.ts';
 import { openTask } from './open-task.ts';
-import { TaskCompanion } from './task-companion.ts';
+import type { CompanionRequest } from './task-companion.ts';
 
 /** What only a task without a manifest takes. */
 export interface TaskFlags {
@@ -114,6 +114,7 @@ async function start(
   if (hasManifest(options, context)) {
     refuseFlags(options, usage);
     if (explains) return await explained(options, context);
+    const { believedManifest, reachRow } = await import('./found-manifest.ts');
     const believed = async (): Promise<Partial<ScopeRequest>> => {
       if (isNamed) return {};
       const { text: manifestText } = await believedManifest(options, {
@@ -127,7 +128,7 @@ async function start(
     const found = isWatched ? await believed() : null;
     const firstRows = (capsule: RunningCapsule): Shown =>
       exactLine`svc ${version} \u00B7 ${capsule.name} ${capsule.version} (${options.manifest}) \u00B7 ${capsule.model} \u00B7 ${reachRow(reachOf(capsule.launch))}\n`;
-    const companion = text === undefined ? null : new TaskCompanion({ context, isWatched, firstRows, adhoc: null });
+    const companion = text === undefined ? null : await companionOf({ context, isWatched, firstRows, adhoc: null });
     return await run(asked, context, usage, { companion, request: async () => found ?? (await believed()) });
   }
   for (const [given, flag] of [
@@ -144,11 +145,16 @@ async function start(
   if (options.forChat === true) {
     // The chat that reads this shows it.
     context.stderr.write(firstRows());
-    const companion = new TaskCompanion({ context, isWatched: false, firstRows, adhoc });
+    const companion = await companionOf({ context, isWatched: false, firstRows, adhoc });
     return await run(options, context, null, { companion, request: async () => request });
   }
-  const companion = new TaskCompanion({ context, isWatched, firstRows, adhoc });
+  const companion = await companionOf({ context, isWatched, firstRows, adhoc });
   return await run({ ...asked, isAdhoc: true }, context, usage, { companion, request: async () => request });
+}
+
+async function companionOf(request: CompanionRequest): Promise<ScriptCompanion> {
+  const { openCompanion } = await import('./task-companion.ts');
+  return await openCompanion(request);
 }
 
 async function explained(...of: Parameters<typeof explain>): Promise<number> {

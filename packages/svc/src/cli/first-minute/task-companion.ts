@@ -8,7 +8,7 @@ import type { FolderChanges } from '@svc/sandbox/folder-changes.ts';
 import type { RunningCapsule, Steering } from '../../capsule/running-capsule.ts';
 import type { Activity } from '../../session/activity.ts';
 import { render } from '../render-failure.ts';
-import { RunView } from '../session-view/run-view.ts';
+import type { RunView } from '../session-view/run-view.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { RefusedThing } from '../script/run-result.ts';
 import type { ScriptCompanion } from '../script/script-run.ts';
@@ -26,7 +26,7 @@ export interface AdhocTask {
   readonly changes: () => FolderChanges | null;
 }
 
-interface CompanionRequest {
+export interface CompanionRequest {
   readonly context: CommandContext;
   /** Whether somebody looks: not where a script asks for the answer alone. */
   readonly isWatched: boolean;
@@ -39,17 +39,23 @@ interface CompanionRequest {
 /** The file of a session's folder with the manifest that its task came to. */
 export const keptManifest = 'svc.yaml';
 
+/** What shows is loaded where somebody looks. */
+export async function openCompanion(request: CompanionRequest): Promise<ScriptCompanion> {
+  const { context, isWatched } = request;
+  const view = isWatched && context.stderr.isTerminal ? await import('../session-view/run-view.ts') : null;
+  return new TaskCompanion(request, view && new view.RunView(context, true));
+}
+
 /** Goes along with one task. */
-export class TaskCompanion implements ScriptCompanion {
+class TaskCompanion implements ScriptCompanion {
   readonly #request: CompanionRequest;
   readonly #view: RunView | null;
   #session: string | null = null;
   #directory: string | null = null;
 
-  constructor(request: CompanionRequest) {
-    const { context, isWatched } = request;
+  constructor(request: CompanionRequest, view: RunView | null) {
     this.#request = request;
-    this.#view = isWatched && context.stderr.isTerminal ? new RunView(context, true) : null;
+    this.#view = view;
   }
 
   get manifestText(): string | null {
