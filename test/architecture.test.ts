@@ -5,50 +5,24 @@ import { describe, expect, it } from 'vitest';
 
 import { ownPath, scope } from '../scripts/own-names.mjs';
 
-/** The packages, the lowest first: a package imports only packages that stand before it here. */
-const packages = [
-  'protocol',
-  'client',
-  'kit',
-  'artifacts',
-  'sandbox',
-  'sandbox-check',
-  'components',
-  'guest',
-  'testing',
-  'viewer',
-  'svc',
-  'registry',
-  'referee',
-];
+/** The packages, the lowest first, as `paths` of tsconfig.json lists them: a package imports only packages that stand before it. */
+const packages = Object.keys(
+  readJson<{ compilerOptions: { paths: object } }>('../tsconfig.json').compilerOptions.paths,
+).map((name) => name.slice(scope.length, -'/*'.length));
 
 /** `svc` on one side, its two servers and the page of the viewer on the other, know each other only over HTTP. */
 const apart: ReadonlySet<string> = new Set(['viewer', 'svc', 'registry', 'referee']);
 
-/** The floors inside packages, highest first: a folder imports only from floors below its own. Files beside the folders are lowest. */
-const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  kit: [['http'], ['net'], ['files'], ['diagnostics']],
-  artifacts: [['store'], ['grants'], ['manifest']],
-  viewer: [['start'], ['page'], ['store'], ['worker'], ['trace'], ['text']],
-  svc: [
-    ['cli'],
-    ['capsule'],
-    ['listener'],
-    ['telemetry'],
-    ['session'],
-    ['delegation', 'resources'],
-    ['hooks'],
-    ['tools', 'inference'],
-    ['journal'],
-    ['trace'],
-  ],
-};
+/** The `floors` of a package.json, highest first: a folder imports only from floors below its own. Files beside the folders are lowest. */
+const floors: Readonly<Record<string, readonly (readonly string[])[] | undefined>> = Object.fromEntries(
+  packages.map((name) => [name, readJson<{ floors?: string[][] }>(`../packages/${name}/package.json`).floors]),
+);
 
 /** What nothing that the referee loads may be, however many files away: it decides and runs nothing (D2). */
 const closedToReferee = ['svc/', 'sandbox/', 'sandbox-check/', 'components/', 'node:child_process'];
 
-/** Where time, chance and the process may be read: the two top floors of `svc`, and the files that exist to be their adapter. */
-const ambientFolders = new Set(['svc/cli', 'svc/capsule']);
+/** Where time, chance and the process may be read: the program, what runs a capsule, terminals, and the files that exist to be their adapter. */
+const ambientPlaces = ['svc/cli/', 'svc/capsule/', 'terminal/'];
 const ambientAdapters: ReadonlySet<string> = new Set([
   // That of the page, in browsers.
   'viewer/src/text/page-clock.ts',
@@ -106,6 +80,10 @@ const specifier = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\(\s*)'([^']+)'/g;
 /** The one entry of a package whose users import a single thing. */
 const entries: ReadonlySet<string> = new Set(['client/src/index.ts', 'sandbox/src/index.ts']);
 
+function readJson<T>(path: string): T {
+  return JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as T;
+}
+
 /** Path below `packages/` to source text. */
 type Sources = ReadonlyMap<string, string>;
 
@@ -120,7 +98,7 @@ function violations(sources: Sources): string[] {
     if (!saysWhatFor(file, source)) found.push(`${file} does not say what it is for`);
     if (/^import [^;]*;\n\n*\/[*/]{1,2} [^\n]*\n\n*import /m.test(source))
       found.push(`${file} has a comment between its imports`);
-    const mayReadAmbient = ambientFolders.has(placeOf(file)) || ambientAdapters.has(file);
+    const mayReadAmbient = isIn(file, ambientPlaces) || ambientAdapters.has(file);
     const ambient = mayReadAmbient ? null : ambientRead.exec(withoutComments(source));
     if (ambient !== null) found.push(`${file} reads ${ambient[0]}`);
     const opened = connectors.has(file) ? null : opensConnection.exec(withoutComments(source));
@@ -194,12 +172,12 @@ function packageOf(path: string): string {
 /** The folder right below `src/` of a package that has floors; '' for a file beside the folders, and where there are no floors. */
 function folderOf(path: string): string {
   const [name = '', , folder = '', ...rest] = path.split('/');
-  return name in floors && rest.length > 0 ? folder : '';
+  return floors[name] !== undefined && rest.length > 0 ? folder : '';
 }
 
-/** `svc/cli` for `svc/src/cli/main.ts`. */
-function placeOf(path: string): string {
-  return `${packageOf(path)}/${folderOf(path)}`;
+/** Places are like `svc/cli/` for `svc/src/cli/`. */
+function isIn(file: string, places: readonly string[]): boolean {
+  return places.some((place) => file.replace('/src/', '/').startsWith(place));
 }
 
 function withoutComments(source: string): string {
@@ -215,38 +193,41 @@ function readSources(): Sources {
 }
 
 /** A command prints through an `Output`, and only what is known to be clean is made so by hand. */
-const streamWriter = 'svc/src/cli/terminal/output.ts';
+const streamWriter = 'terminal/src/screen/output.ts';
 const cleaners: ReadonlySet<string> = new Set([
   'svc/src/cli/script/script-output.ts',
-  'svc/src/cli/terminal/shown.ts',
-  'svc/src/cli/terminal/page.ts',
+  'terminal/src/screen/shown.ts',
+  'terminal/src/screen/page.ts',
   // Writes down what `svc` says of itself.
   'svc/src/cli/completion/completion.ts',
   'svc/src/cli/help/help.ts',
   // Renderers that clean each text that they are given, and views that lay out what `InertText` has cleaned.
   'svc/src/cli/follow-stream.ts',
   // Modes of the terminal, and no text.
-  'svc/src/cli/keyboard/raw-terminal.ts',
+  'terminal/src/keyboard/raw-terminal.ts',
   'svc/src/cli/session-view/session-view.ts',
-  'svc/src/cli/terminal/live-screen.ts',
-  'svc/src/cli/terminal/screen.ts',
+  'terminal/src/screen/live-screen.ts',
+  'terminal/src/screen/screen.ts',
   'svc/src/cli/logs/log-printer.ts',
   'svc/src/cli/transfer-view.ts',
-  'svc/src/cli/render-failure.ts',
+  'terminal/src/screen/render-failure.ts',
   'svc/src/cli/run-command.ts',
-  'svc/src/cli/table.ts',
+  'terminal/src/screen/table.ts',
   'svc/src/cli/testing/test-report.ts',
   'svc/src/cli/trace/diff.ts',
-  'svc/src/cli/trace/pager.ts',
+  'terminal/src/screen/pager.ts',
   'svc/src/cli/watch-view.ts',
 ]);
+
+/** What prints. */
+const printers = ['svc/cli/', 'terminal/'];
 
 /** Ways past the one writer of the commands. */
 function printingPast(sources: Sources): string[] {
   const found: string[] = [];
   const ownStream = /(?<!std(?:out|err)|output|#out|\bthis\.#context\.stderr)\.write\(/;
   for (const [file, source] of sources) {
-    if (placeOf(file) !== 'svc/cli' || file.endsWith('.test.ts')) continue;
+    if (!isIn(file, printers) || file.endsWith('.test.ts')) continue;
     const code = withoutComments(source);
     if (file !== streamWriter && ownStream.test(code)) found.push(`${file} writes to a stream`);
     if (file !== 'svc/src/cli/standard-streams.ts' && /\bprocess\.std(?:out|err)\b|\bconsole\./.test(code)) {

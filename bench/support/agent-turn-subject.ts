@@ -17,7 +17,7 @@ import { gatedDriver, gatedTool } from '@svc/svc/session/gated.ts';
 import { JournalLines } from '@svc/svc/session/journal-lines.ts';
 import { taskFrames } from '@svc/svc/session/task-frames.ts';
 import { traceLines } from '@svc/svc/session/trace-lines.ts';
-import { recordRedaction } from '@svc/svc/resources/handle-id.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { Session } from '@svc/svc/session/session.ts';
 import { SpendMeter } from '@svc/svc/inference/spend-meter.ts';
 import { noHooks } from '@svc/svc/hooks/session-hooks.ts';

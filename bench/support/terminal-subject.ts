@@ -1,8 +1,8 @@
 /** Streams lines to standard output: as the view of a session shows them, or plainly. */
 
 import { SessionView } from '../../packages/svc/src/cli/session-view/session-view.ts';
-import { Output } from '../../packages/svc/src/cli/terminal/output.ts';
-import { terminalOf } from '../../packages/svc/src/cli/terminal/terminal-kind.ts';
+import { Output } from '@svc/terminal/screen/output.ts';
+import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
 
 const lines = 10_000;
 const piecesOfLine = 4;

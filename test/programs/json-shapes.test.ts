@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commandTree } from '@svc/svc/cli/command-tree.ts';
 import { helpOf } from '@svc/svc/cli/help/man-page.ts';
 import { commandsBelow } from '@svc/svc/cli/placed-commands.ts';
-import { Output } from '@svc/svc/cli/terminal/output.ts';
+import { Output } from '@svc/terminal/screen/output.ts';
 import { MetadataMirror } from '../../packages/artifacts/test/trust/metadata-mirror.ts';
 import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
 import { temporaryDirectory } from '../../packages/artifacts/test/store/artifacts.ts';

@@ -7,8 +7,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { writtenText } from '../support/written-text.ts';
 import { publishCommand } from '@svc/svc/cli/publish.ts';
-import { Output } from '@svc/svc/cli/terminal/output.ts';
-import { terminalOf } from '@svc/svc/cli/terminal/terminal-kind.ts';
+import { Output } from '@svc/terminal/screen/output.ts';
+import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
 import { key, RegistryKit } from '../../packages/registry/test/registry-kit.ts';
 import { StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
 import { archiveBytes, componentBytes, manifestText } from '../../packages/artifacts/test/store/artifacts.ts';

@@ -3,10 +3,10 @@
 import { existsSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 
-import { RawTerminal } from '@svc/svc/cli/keyboard/raw-terminal.ts';
-import { Output } from '@svc/svc/cli/terminal/output.ts';
-import { exactLine } from '@svc/svc/cli/terminal/shown.ts';
-import { terminalOf } from '@svc/svc/cli/terminal/terminal-kind.ts';
+import { RawTerminal } from '@svc/terminal/keyboard/raw-terminal.ts';
+import { Output } from '@svc/terminal/screen/output.ts';
+import { exactLine } from '@svc/terminal/screen/shown.ts';
+import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
 
 const output = new Output(() => process.stdout, terminalOf(process.env), process.env);
 const say = (text: string): void => void output.write(exactLine`${text}\n`);

@@ -3,8 +3,8 @@
 import { PassThrough } from 'node:stream';
 import headless from '@xterm/headless';
 
-import { Output } from '../../packages/svc/src/cli/terminal/output.ts';
-import { terminalOf } from '../../packages/svc/src/cli/terminal/terminal-kind.ts';
+import { Output } from '@svc/terminal/screen/output.ts';
+import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
 import { writtenText } from './written-text.ts';
 
 /** A stream that is a terminal of some size, and what that terminal shows. */

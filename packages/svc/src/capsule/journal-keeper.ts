@@ -7,7 +7,7 @@ import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.
 import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { type Capture, type Journal, openJournal } from '../journal/journal-writer.ts';
-import { recordRedaction } from '../resources/handle-id.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import type { Crossing } from '../session/gate.ts';
 import { JournalLines } from '../session/journal-lines.ts';
 import type { SessionStatus } from '../session/session.ts';
@@ -17,7 +17,7 @@ import { holdJournal } from './journal-holder.ts';
 import type { Retained } from './journal-retention.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { hookSetups, type KeptWhere, toolSetup } from './session-setup.ts';
-import { version } from './version.ts';
+import { version } from '@svc/kit/version.ts';
 
 /** What a journal that nobody asked for leaves of the disk: the trace, without which a session cannot go on, lies there too. */
 const spareOfDisk = 16 * 1024 * 1024;

@@ -15,7 +15,7 @@ import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
-import { recordRedaction } from '../resources/handle-id.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 
 /** `svc run` ends within 20 s of a signal (docs/cli.md "svc run"): its hooks get a quarter of that. */
 const stopBudgetMs = 5_000;

@@ -9,7 +9,7 @@ import { createLateComponentHost } from '@svc/components/late-component-host.ts'
 import { Diagnostic, diagnosticOf, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type CapsuleHooks, noHooks } from '../hooks/session-hooks.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
-import { recordRedaction } from '../resources/handle-id.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { RefusedRequests } from '../resources/refused-requests.ts';
 import { noPlanes, resourceDoor, type ResourceDoor, type ResourcePlanesOptions } from '../resources/resource-routes.ts';
 import { backgroundEnds, residueOf } from '../session/background-ends.ts';

@@ -15,7 +15,7 @@ import type { TokenCallers } from '../listener/callers.ts';
 import type { DoorFacts } from '../listener/doors/door-core.ts';
 import { shareOf } from '../listener/doors/principal.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
-import { recordRedaction } from '../resources/handle-id.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import type { SessionOutcome } from '../session/session.ts';
 import type { Sender } from '../session/task.ts';
 import { mintSessionId, type SessionId, type TaskId } from '@svc/protocol/ids.ts';

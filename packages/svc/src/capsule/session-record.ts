@@ -4,7 +4,7 @@ import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';
 import type { SessionId, TraceEventId } from '@svc/protocol/ids.ts';
-import { recordRedaction } from '../resources/handle-id.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { SessionActivity } from '../session/activity.ts';
 import type { SessionStatus } from '../session/session.ts';
 import type { DeliveredSignals } from '../telemetry/exporter.ts';
@@ -14,7 +14,7 @@ import { openFileTrace } from '../trace/file-trace.ts';
 import type { Evidence } from './grant-evidence.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { SessionTelemetry } from './session-telemetry.ts';
-import { version } from './version.ts';
+import { version } from '@svc/kit/version.ts';
 
 interface RecordRequest {
   readonly launch: PreparedLaunch;

@@ -8,7 +8,7 @@ import { ToolServer, type ToolServerSettings } from '../tools/mcp/tool-server.ts
 import type { CutBefore } from '../tools/captured-output.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { Tool } from '../tools/tool.ts';
-import { version } from './version.ts';
+import { version } from '@svc/kit/version.ts';
 
 export interface SessionServersDeps {
   /** `~/.svc/cache`. */

@@ -12,8 +12,8 @@ import type { ProgramService } from '../inference/cli/cli-driver.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { ProgramLogs } from './program-logs.ts';
 import { capsuleProcesses, grantsOf, type StageParts } from './stage-parts.ts';
-import { recordRedaction } from '../resources/handle-id.ts';
-import { version } from './version.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
+import { version } from '@svc/kit/version.ts';
 
 /** The way to the model that `inference.transport` names. */
 export async function stageDriver(parts: StageParts): Promise<Driver> {

@@ -8,7 +8,7 @@ import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Hook } from '../hooks/hook.ts';
 import type { Driver } from '../inference/driver.ts';
 import { BackgroundCommands } from '../tools/background/background-commands.ts';
-import { recordRedaction } from '../resources/handle-id.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';

@@ -15,7 +15,7 @@ import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { effectiveFloor } from '@svc/sandbox/floor.ts';
 import { unheld } from '@svc/sandbox/limits/held-limits.ts';
-import { recordRedaction } from '../resources/handle-id.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import type { Setup } from '../session/recorded-crossings.ts';
 import { redactedJson } from '../trace/file-trace.ts';
 import { declaredTools, type ToolSources } from './declared-tools.ts';

@@ -8,7 +8,7 @@ import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { ClientError } from '@svc/client/client-error.ts';
 import type { DecodedCard } from '@svc/protocol/agent-card.ts';
 import { faultOf, shownId } from './capsule-faults.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { DoorOptions, Http } from '@svc/client/http-door.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { processStat } from '@svc/kit/process-stat.ts';

@@ -2,7 +2,7 @@
 
 import { Command } from 'commander';
 
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { commands } from './commands.ts';
 import { addExamples, addFirstSteps } from './help/examples.ts';
 import { isHidden } from './placed-commands.ts';

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 
 interface CommandEntry {
   readonly name: string;

@@ -16,9 +16,9 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { stopOnSignals } from './stop-signals.ts';
-import { jsonLine, say, type Shown } from './terminal/shown.ts';
+import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
 interface Counts {
   asPromised: number;

@@ -4,8 +4,8 @@ import { Command } from 'commander';
 
 import type { CatalogueEntry } from '@svc/kit/diagnostics/catalogue-entry.ts';
 import { catalogue } from '@svc/kit/diagnostics/catalogue.ts';
-import type { CommandContext } from './command-context.ts';
-import { jsonLine, say } from './terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 
 /** `svc explain <code>`: what a diagnostic code means and what to do about it. */
 export function explainCommand(context: CommandContext): Command {

@@ -6,7 +6,7 @@ import { writtenText } from '../../../../test/support/written-text.ts';
 import { ClientError } from '@svc/client/client-error.ts';
 import { type EventStream, framesIn } from '@svc/client/event-stream.ts';
 import { followStream, type StreamEnd, renderFrameJson } from './follow-stream.ts';
-import { Output } from './terminal/output.ts';
+import { Output } from '@svc/terminal/screen/output.ts';
 
 interface Followed {
   readonly end: StreamEnd;

@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs';
 
 import { lockPath } from '@svc/artifacts/store/lockfile.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { placesOf } from './project.ts';
 import { RememberedList } from './remembered-list.ts';
-import { render } from './render-failure.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 
 /** The folders of the projects that an install has recorded; null where none ever has, or the file is not what it should be. */
 export function knownProjects(home: string): readonly string[] | null {

@@ -15,11 +15,11 @@ import { resolveEach } from '@svc/artifacts/store/resolve.ts';
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { signaturesBeside } from '@svc/artifacts/store/trust/signature-bundle.ts';
 import { decodeSigner, encodeSigner } from '@svc/artifacts/store/trust/signer.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { openProject, placesOf, type Project } from './project.ts';
-import { render, renderFailure } from './render-failure.ts';
-import { type Column, renderTable } from './table.ts';
-import { jsonLine, say } from './terminal/shown.ts';
+import { render, renderFailure } from '@svc/terminal/screen/render-failure.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 
 interface ListOptions {
   readonly manifest: string;

@@ -7,7 +7,7 @@ import { isAlive } from '@svc/kit/process-stat.ts';
 import { whenGone } from '@svc/kit/when-gone.ts';
 import type { RunningRecord } from '../capsule/running-record.ts';
 import { type LocatedCapsule, locateCapsule } from './approach-capsule.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { suffixOf } from './session-names.ts';
 
 /** As `locateCapsule`; its `E-RUN-026` says so of a session that is recorded in this workspace, or of a task without a manifest, and has ended. */

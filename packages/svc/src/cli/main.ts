@@ -5,16 +5,16 @@ import { isatty } from 'node:tty';
 
 import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { render, renderFailure } from './render-failure.ts';
-import { version } from '../capsule/version.ts';
-import { redactHandles } from '../resources/handle-id.ts';
+import { render, renderFailure } from '@svc/terminal/screen/render-failure.ts';
+import { version } from '@svc/kit/version.ts';
+import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
 import { homeDirectory } from '@svc/kit/files/home-directory.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { run } from './run.ts';
 import { plainRunOptions } from './run-options.ts';
 import { StandardStreams } from './standard-streams.ts';
-import { Output } from './terminal/output.ts';
-import { say, sayLines, type Shown } from './terminal/shown.ts';
+import { Output } from '@svc/terminal/screen/output.ts';
+import { say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** Exit codes of `svc` (docs/cli.md "The command line"). */
 const usageError = 2;
@@ -34,7 +34,7 @@ export async function main(args: readonly string[], { build, onStarted }: Start 
   // How rows are laid out is read where somebody looks at them.
   const [showsOut, showsErrors] = [isTerminal(1), isTerminal(2)];
   const terminal =
-    showsOut || showsErrors ? (await import('./terminal/terminal-kind.ts')).terminalOf(process.env) : null;
+    showsOut || showsErrors ? (await import('@svc/terminal/screen/terminal-kind.ts')).terminalOf(process.env) : null;
   const context: CommandContext = {
     get cwd() {
       return workingDirectory();

@@ -22,8 +22,8 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import type { CommandContext } from './command-context.ts';
-import { exactLine, jsonLine, say, type Shown } from './terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { exactLine, jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** `svc new <kind> <name>`: a folder that can be built, or run, as it is; its path is what stdout gets (docs/cli.md "svc new"). */
 export function newCommand(context: CommandContext): Command {

@@ -2,11 +2,11 @@
 
 import { Command, CommanderError } from 'commander';
 
-import { version } from '../capsule/version.ts';
-import { redactHandles } from '../resources/handle-id.ts';
-import type { CommandContext } from './command-context.ts';
+import { version } from '@svc/kit/version.ts';
+import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { commands } from './commands.ts';
-import { sayLines } from './terminal/shown.ts';
+import { sayLines } from '@svc/terminal/screen/shown.ts';
 
 /** Exit code of a wrong command line (docs/cli.md "The command line"). */
 const usageError = 2;

@@ -3,10 +3,10 @@
 import { Command } from 'commander';
 
 import { readRunningRecords, type RunningRecord } from '../capsule/running-record.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { capsuleCell, suffixOf } from './session-names.ts';
-import { type Column, renderTable } from './table.ts';
-import { jsonLine, say } from './terminal/shown.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 
 /** What the others leave a workdir in 80 columns may be its start alone: `--json` has it whole. */
 const columns: readonly Column[] = [

@@ -34,13 +34,13 @@ import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts'
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
 import { plainComponent } from './artifacts/plain-component.ts';
 import { checkArtifact } from '../tools/argument-check.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { MadeSignature } from './signing/make-signature.ts';
 import { interruptible } from './stop-signals.ts';
 import { inMebibytes, ProgressLine } from './transfer-view.ts';
 import { registryChoice } from './project.ts';
-import { render } from './render-failure.ts';
-import { exactLine, jsonLine, say } from './terminal/shown.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 
 interface PublishOptions {
   readonly registry?: string;

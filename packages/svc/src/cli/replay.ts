@@ -9,10 +9,10 @@ import { orRefused, type Replayed, type ReplayedComponents, replaySession } from
 import { damaged } from '../journal/journal-reader.ts';
 import { LineFile, openOwn } from '../journal/line-file.ts';
 import type { ReplayEnd } from '../session/replay-gate.ts';
-import type { CommandContext } from './command-context.ts';
-import { render } from './render-failure.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 import { RunView } from './session-view/run-view.ts';
-import { jsonLine, say } from './terminal/shown.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { type OpenJournal, thisUser, traceFile, withJournal } from './trace/recorded-sessions.ts';
 import { linesNotCompared } from './trace/trace-events.ts';
 import { judgedEnd } from './replay-verdict.ts';

@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { runCommand } from './run-command.ts';
 import { plainRunOptions } from './run-options.ts';
 

@@ -14,15 +14,15 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { FetchObserver, ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import { parseArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { encodeRunLine } from '@svc/protocol/run-line.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { RunView } from './session-view/run-view.ts';
 import type { ResultPlace } from './script/result-place.ts';
 import type { RunOptions } from './run-options.ts';
 import type * as ScriptModule from './script/script-run.ts';
-import { render } from './render-failure.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 import { stopOnSignals, usualEndMs } from './stop-signals.ts';
 import { taskFailed } from './task-failed.ts';
-import { exactLine, joined, jsonText, say, Shown } from './terminal/shown.ts';
+import { exactLine, joined, jsonText, say, Shown } from '@svc/terminal/screen/shown.ts';
 
 /** What `svc "task"` adds to a run. */
 interface TaskRun {

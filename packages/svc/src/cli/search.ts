@@ -6,13 +6,13 @@ import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isArtifactName, isExactVersion } from '@svc/artifacts/manifest/names.ts';
 import { entryOfIndex, localEntries, search, type SearchEntry } from '@svc/artifacts/store/list-stored.ts';
 import { registryInUse, type RegistryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from './stop-signals.ts';
 import { placesOf, registryChoice } from './project.ts';
-import { render } from './render-failure.ts';
-import { type Column, renderTable } from './table.ts';
-import { inertLine } from './terminal/inert-text.ts';
-import { jsonLine, say } from './terminal/shown.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 
 interface SearchOptions {
   readonly manifest: string;

@@ -7,11 +7,11 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { readRunningRecords, type RunningRecord } from '../capsule/running-record.ts';
 import { ageOf } from './age.ts';
-import type { CommandContext } from './command-context.ts';
-import { render } from './render-failure.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 import { capsuleCell, suffixOf } from './session-names.ts';
-import { type Column, renderTable } from './table.ts';
-import { jsonLine, say } from './terminal/shown.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   adhocSessions,
   holdSession,
@@ -23,7 +23,7 @@ import {
   type WorkspaceOption,
 } from './trace/recorded-sessions.ts';
 import { factsOf, type SessionFacts } from './trace/session-facts.ts';
-import { shownCount, shownMinute } from './trace/shown-values.ts';
+import { shownCount, shownMinute } from '@svc/kit/shown-values.ts';
 import { linesLeftOut } from './trace/trace-events.ts';
 
 /** A session that runs elsewhere and under a version of `svc` that does not tell its folder has no counts. */

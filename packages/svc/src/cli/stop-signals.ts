@@ -2,8 +2,8 @@
 
 import { constants } from 'node:os';
 import { killLiveGroups } from '@svc/sandbox/child-group.ts';
-import type { CommandContext } from './command-context.ts';
-import { say, type Shown } from './terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 
 interface StopSignals {

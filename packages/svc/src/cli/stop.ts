@@ -19,9 +19,9 @@ import {
   type LocatedCapsule,
 } from './approach-capsule.ts';
 import { faultOf, shownId } from './capsule-faults.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { locateRunning } from './locate-running.ts';
-import { jsonLine, say, type Shown } from './terminal/shown.ts';
+import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** How long the capsule may take to stop its tasks before its process is ended all the same. */
 const answerMs = 5000;

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { describe } from 'vitest';
 
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { readTaskInput } from './task-input.ts';
 
 describe('the task from standard input', () => {

@@ -7,8 +7,8 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
-import type { CommandContext } from './command-context.ts';
-import { say } from './terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { say } from '@svc/terminal/screen/shown.ts';
 
 /** The limit of a file that holds a task. */
 const largestTask = 10 * 1024 * 1024;

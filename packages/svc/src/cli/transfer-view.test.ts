@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { writtenText } from '../../../../test/support/written-text.ts';
 import { DownloadView, inMebibytes, ProgressLine } from './transfer-view.ts';
-import { Output } from './terminal/output.ts';
+import { Output } from '@svc/terminal/screen/output.ts';
 
 describe('a line of progress', () => {
   it('is written over, and only when it changes', () => {

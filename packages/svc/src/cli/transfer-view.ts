@@ -1,8 +1,8 @@
 /** Shows on a terminal how far downloads and uploads are. */
 
-import type { CommandContext } from './command-context.ts';
-import { cutToWidth } from './terminal/terminal-kind.ts';
-import { exact, say, Shown } from './terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { cutToWidth } from '@svc/terminal/screen/terminal-kind.ts';
+import { exact, say, Shown } from '@svc/terminal/screen/shown.ts';
 import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
 
 const mebibyte = 1024 * 1024;

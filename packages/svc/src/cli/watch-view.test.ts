@@ -3,8 +3,8 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
-import { Output } from './terminal/output.ts';
-import { pageOf } from './terminal/page.ts';
+import { Output } from '@svc/terminal/screen/output.ts';
+import { pageOf } from '@svc/terminal/screen/page.ts';
 import { renderNotice, WatchView } from './watch-view.ts';
 
 const task = 'tsk_0123456789abcdef';

@@ -7,9 +7,9 @@ import {
   decodeFrame,
 } from '@svc/protocol/decode-frame.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
-import { inertLine } from './terminal/inert-text.ts';
-import type { Page } from './terminal/page.ts';
-import { exact, joined, say, Shown, unfenced } from './terminal/shown.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import type { Page } from '@svc/terminal/screen/page.ts';
+import { exact, joined, say, Shown, unfenced } from '@svc/terminal/screen/shown.ts';
 
 const taskIdTail = 8;
 const longestName = 100;

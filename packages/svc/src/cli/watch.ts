@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { approachCapsule, sendTokenHelp, tokenChoice } from './approach-capsule.ts';
 import { connectionLost } from './capsule-faults.ts';
 import { locateRunning } from './locate-running.ts';
-import type { CommandContext } from './command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 
 /** The time for the card of a session to arrive. */
 const cardMs = 10_000;

@@ -12,7 +12,7 @@ import {
 import { audienceHeader } from '@svc/protocol/audience.ts';
 import { resourcesPath } from '@svc/protocol/resource-files.ts';
 import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
-import { handleId } from './handle-id.ts';
+import { handleId } from '@svc/kit/diagnostics/handle-id.ts';
 import {
   inboxName,
   inboxDirectory,

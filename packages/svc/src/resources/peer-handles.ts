@@ -6,7 +6,7 @@ import {
   type PeerHandlePayload,
   verifyPeerHandle,
 } from '@svc/protocol/peer-handle.ts';
-import { handleId } from './handle-id.ts';
+import { handleId } from '@svc/kit/diagnostics/handle-id.ts';
 
 interface PeerHandlesOptions {
   /** The minting session's id. */

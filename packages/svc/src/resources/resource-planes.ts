@@ -11,7 +11,7 @@ import type { RequestHead } from '@svc/kit/http/route.ts';
 import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import { audienceHeader } from '@svc/protocol/audience.ts';
 import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
-import { handleId } from './handle-id.ts';
+import { handleId } from '@svc/kit/diagnostics/handle-id.ts';
 import type { ListingRequest, Listings } from './listings.ts';
 import type { PeerHandles } from './peer-handles.ts';
 import { type PlaneAnswer, refused } from './refused-requests.ts';

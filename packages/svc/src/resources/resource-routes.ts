@@ -6,7 +6,7 @@ import type { Handler, RequestHead, Route } from '@svc/kit/http/route.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { ExportedFiles } from './export-reader.ts';
 import type { Hides } from './export-root.ts';
-import { handleId, redactHandles } from './handle-id.ts';
+import { handleId, redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
 import type { ExportedPlanes } from './resource-planes.ts';
 import type { PeerHandles } from './peer-handles.ts';
 import { type PlaneAnswer, refused, type RefusedRequest, type RefusedRequests } from './refused-requests.ts';

@@ -10,9 +10,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { writtenText } from '../../../../test/support/written-text.ts';
 import { buildCommand } from '../../src/cli/build.ts';
-import { Output } from '../../src/cli/terminal/output.ts';
-import { terminalOf } from '../../src/cli/terminal/terminal-kind.ts';
-import type { CommandContext } from '../../src/cli/command-context.ts';
+import { Output } from '@svc/terminal/screen/output.ts';
+import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { installCommand } from '../../src/cli/install.ts';
 import { listCommand } from '../../src/cli/list.ts';
 import { readLock } from '@svc/artifacts/store/lockfile.ts';

@@ -26,7 +26,7 @@ import { githubApiOf, sourceAt } from '@svc/artifacts/store/sources/registry-in-
 import { copiesFromPlace, copiesOfCandidate } from '@svc/artifacts/store/taken-copies.ts';
 import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
 import { judgeState, strictRules } from '@svc/artifacts/store/version-state-rules.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../stop-signals.ts';
 import { refuseOtherRuntime } from './listed-entry.ts';
 import { packedComponent } from './plain-component.ts';

@@ -17,12 +17,12 @@ import { type RegistryInUse, registryInUse } from '@svc/artifacts/store/sources/
 import { compareVersions } from '@svc/artifacts/store/version-ranges.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { PublishedArchive } from '@svc/protocol/version-states.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { entriesIfReadable, lazySources, placesOf, registryChoice } from '../project.ts';
 import { interruptible } from '../stop-signals.ts';
-import { type Column, renderTable } from '../table.ts';
-import { exactLine, jsonLine, say } from '../terminal/shown.ts';
-import { shownBytes } from '../trace/shown-values.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { shownBytes } from '@svc/kit/shown-values.ts';
 import { DownloadView } from '../transfer-view.ts';
 import { lookInside } from './look-inside.ts';
 import { linesOf, objectOf } from './shown-version.ts';

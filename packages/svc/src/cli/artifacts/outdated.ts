@@ -8,10 +8,10 @@ import type { Candidate } from '@svc/artifacts/store/choose-version.ts';
 import { type LockedArtifact, readLock } from '@svc/artifacts/store/lockfile.ts';
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../stop-signals.ts';
-import { type Column, renderTable } from '../table.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { refuseUnlisted, replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
 import { openForChange } from './project-change.ts';
 

@@ -4,7 +4,7 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { bundledDrivers } from '@svc/artifacts/manifest/names.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../stop-signals.ts';
 import { listedEntry } from './listed-entry.ts';
 import {

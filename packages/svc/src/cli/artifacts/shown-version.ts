@@ -8,9 +8,9 @@ import { encodeSigner } from '@svc/artifacts/store/trust/signer.ts';
 import type { Verdict } from '@svc/artifacts/store/trust/verify-bundles.ts';
 import type { Asked } from '@svc/components/component-outline.ts';
 import type { PublishedVersion } from '@svc/protocol/version-states.ts';
-import type { CommandContext } from '../command-context.ts';
-import { say, type Shown } from '../terminal/shown.ts';
-import { shownBytes } from '../trace/shown-values.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { shownBytes } from '@svc/kit/shown-values.ts';
 import type { InsideFacts } from './look-inside.ts';
 
 /** What is known of a version. */

@@ -7,9 +7,9 @@ import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { type Candidate, heldToList, noVersion } from '@svc/artifacts/store/choose-version.ts';
 import { copiesOfCandidate } from '@svc/artifacts/store/taken-copies.ts';
 import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../stop-signals.ts';
-import { say } from '../terminal/shown.ts';
+import { say } from '@svc/terminal/screen/shown.ts';
 import { listedEntry, refuseOtherRuntime } from './listed-entry.ts';
 import { needNoRegistry, refuseUnlisted, replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
 import {

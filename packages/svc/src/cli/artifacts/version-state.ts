@@ -6,10 +6,10 @@ import { parseArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { isReason, longestReason } from '@svc/protocol/version-states.ts';
 import type { VersionState } from '@svc/protocol/registry-messages.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { needsRegistry, registryChoice } from '../project.ts';
 import { interruptible } from '../stop-signals.ts';
-import { exactLine, jsonLine } from '../terminal/shown.ts';
+import { exactLine, jsonLine } from '@svc/terminal/screen/shown.ts';
 
 interface StateOptions {
   readonly reason?: string;

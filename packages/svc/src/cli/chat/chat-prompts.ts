@@ -1,6 +1,6 @@
 /** Keeps a message that is being typed apart from an answer that is being typed, so that each is sent where it was meant to go. */
 
-import type { LinePrompt } from '../keyboard/line-prompt.ts';
+import type { LinePrompt } from '@svc/terminal/keyboard/line-prompt.ts';
 import type { SessionView } from '../session-view/session-view.ts';
 
 export type Question = NonNullable<SessionView['question']>;

@@ -6,15 +6,15 @@ import { ClientError } from '@svc/client/client-error.ts';
 import type { WatchEvent } from '@svc/client/watch-capsule.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
-import type { CommandContext } from '../command-context.ts';
-import { renderFailure } from '../render-failure.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { renderFailure } from '@svc/terminal/screen/render-failure.ts';
 import type { SessionEvent, ShownResult } from '../session-view/session-event.ts';
 import type { SessionView } from '../session-view/session-view.ts';
 import type { OpenCapsule } from '../tasks/open-capsule.ts';
 import type { GivenMessage } from '../tasks/session-tasks.ts';
 import { isLive } from '../tasks/open-capsule.ts';
-import { inertLine } from '../terminal/inert-text.ts';
-import { say, type Shown } from '../terminal/shown.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { FrameEvents, speakerOf } from './frame-events.ts';
 
 /** How a chat ended. */

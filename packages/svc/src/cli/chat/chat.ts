@@ -10,7 +10,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
 import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
 import { type LocatedCapsule, sendTokenHelp } from '../approach-capsule.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { believedManifest, type ReadManifest, reachOfManifest, reachRow } from '../first-minute/found-manifest.ts';
 import {
   hasManifest,
@@ -24,8 +24,8 @@ import {
 } from '../first-minute/task-command.ts';
 import { locateRunning, whenEnded } from '../locate-running.ts';
 import { writeGitOption } from '../run-command.ts';
-import { History } from '../keyboard/history.ts';
-import { render, usesColor } from '../render-failure.ts';
+import { History } from '@svc/terminal/keyboard/history.ts';
+import { render, usesColor } from '@svc/terminal/screen/render-failure.ts';
 import { scopeRequest } from '../run.ts';
 import { usualOptions } from '../run-options.ts';
 import { suffixOf } from '../session-names.ts';
@@ -34,10 +34,10 @@ import { SessionView } from '../session-view/session-view.ts';
 import { endStopped } from '../stop.ts';
 import { OpenCapsule, runningSessionHelp } from '../tasks/open-capsule.ts';
 import { type GivenMessage, messagesOfRunning } from '../tasks/session-tasks.ts';
-import { terminalOf } from '../terminal/terminal-kind.ts';
-import { inertLine } from '../terminal/inert-text.ts';
-import { say, type Shown } from '../terminal/shown.ts';
-import { shownMinute } from '../trace/shown-values.ts';
+import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { shownMinute } from '@svc/kit/shown-values.ts';
 import { ChatInput } from './chat-input.ts';
 import { ChatSession } from './chat-session.ts';
 import { type OwnCapsule, startCapsule } from './own-capsule.ts';

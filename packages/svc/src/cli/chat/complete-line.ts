@@ -4,7 +4,7 @@ import { opendirSync, type Dir } from 'node:fs';
 import { join, normalize } from 'node:path';
 
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import type { Completion } from '../keyboard/line-prompt.ts';
+import type { Completion } from '@svc/terminal/keyboard/line-prompt.ts';
 import { slashCommands } from './slash-commands.ts';
 
 /** A directory may hold any number of names. */

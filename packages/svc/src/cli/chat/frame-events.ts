@@ -3,7 +3,7 @@
 import type { DecodedArtifact, DecodedChunk, DecodedStatus } from '@svc/protocol/decode-frame.ts';
 import type { LiveEvent, LiveTask, OpenQuestion, Snapshot } from '@svc/protocol/live-events.ts';
 import type { SessionEvent, ShownResult } from '../session-view/session-event.ts';
-import { unfenced } from '../terminal/shown.ts';
+import { unfenced } from '@svc/terminal/screen/shown.ts';
 
 /** A capsule has no more calls at once; of one that says so, the oldest are forgotten. */
 const mostCalls = 64;

@@ -7,8 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { decodeRunLine } from '@svc/protocol/run-line.ts';
-import type { CommandContext } from '../command-context.ts';
-import { sayLines, type Shown } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** Installing and compiling may come before the first line. */
 const startMs = 180_000;

@@ -7,13 +7,13 @@ import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
 import { shownCall } from '../session-view/call-rows.ts';
 import { cutOf, logsCommandOf } from '../session-view/cut-output.ts';
 import { grantsOfRunning, tasksOfRunning } from '../tasks/session-tasks.ts';
-import { say, sayLines, type Shown } from '../terminal/shown.ts';
-import { inertLine } from '../terminal/inert-text.ts';
-import { shownBytes, shownCount } from '../trace/shown-values.ts';
+import { say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
 import type { ChatSession, KeptResult } from './chat-session.ts';
 import type { RunningRecord } from '../../capsule/running-record.ts';
-import { renderFailure } from '../render-failure.ts';
-import type { CommandContext } from '../command-context.ts';
+import { renderFailure } from '@svc/terminal/screen/render-failure.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 
 /** What commands act on. */

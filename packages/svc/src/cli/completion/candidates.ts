@@ -10,9 +10,9 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
 import { LineFile } from '../../journal/line-file.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { suffixOf } from '../session-names.ts';
-import { inertLine } from '../terminal/inert-text.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 
 /** A value, and what there is to say of it on one short line. */
 export interface Candidate {

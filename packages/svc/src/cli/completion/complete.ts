@@ -2,8 +2,8 @@
 
 import { Command } from 'commander';
 
-import type { CommandContext } from '../command-context.ts';
-import { exactLine, joined } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { exactLine, joined } from '@svc/terminal/screen/shown.ts';
 import { candidatesOf } from './candidates.ts';
 
 /** Offers only names without characters that a shell treats specially. */

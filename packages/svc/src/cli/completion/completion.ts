@@ -2,9 +2,9 @@
 
 import { Argument, Command } from 'commander';
 
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { commandTree } from '../command-tree.ts';
-import { jsonLine, Shown } from '../terminal/shown.ts';
+import { jsonLine, Shown } from '@svc/terminal/screen/shown.ts';
 import { commandTable } from './command-table.ts';
 import { completionScript, installing, type ShellName, shells } from './scripts.ts';
 

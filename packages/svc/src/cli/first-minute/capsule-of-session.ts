@@ -7,7 +7,7 @@ import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { openOwn } from '../../journal/line-file.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { folderOfSession, holdSession, locateSession, thisUser } from '../trace/recorded-sessions.ts';
 import { capsuleText, editor } from './capsule-text.ts';
 import { providerAt, providers } from './providers.ts';

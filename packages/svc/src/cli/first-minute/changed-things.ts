@@ -2,7 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { FolderChanges, Told } from '@svc/sandbox/folder-changes.ts';
-import { joined, say, type Shown } from '../terminal/shown.ts';
+import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** A row for each kind of change, for the end of what is said. */
 export function changedRows({ changed, made, removed, unseen }: FolderChanges): Shown {

@@ -14,12 +14,12 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import { type CapsuleReach, reachOf } from '../../capsule/capsule-reach.ts';
 import { hostFacts } from '../../capsule/launch-surroundings.ts';
 import { loadManifest, type ScopeRequest } from '../../capsule/scope-of-launch.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { RememberedList } from '../remembered-list.ts';
-import { render } from '../render-failure.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 import type { RunOptions } from '../run-options.ts';
-import { askYes, canAsk } from '../terminal/ask-yes.ts';
-import { exactLine, joined, say, sayLines, type Shown } from '../terminal/shown.ts';
+import { askYes, canAsk } from '@svc/terminal/screen/ask-yes.ts';
+import { exactLine, joined, say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
 
 const largestManifest = 1024 * 1024;
 

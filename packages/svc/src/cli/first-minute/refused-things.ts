@@ -8,7 +8,7 @@ import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import type { Activity } from '../../session/activity.ts';
 import type { RefusedThing } from '../script/run-result.ts';
-import { joined, say, type Shown } from '../terminal/shown.ts';
+import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import type { TaskGrants } from './capsule-text.ts';
 
 interface RefusalQuestion {

@@ -5,13 +5,13 @@ import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { run, scopeRequest } from '../run.ts';
 import { explain, runCommand } from '../run-command.ts';
 import type { RunOptions } from '../run-options.ts';
 import type { ScriptCompanion } from '../script/script-run.ts';
-import { exactLine, type Shown } from '../terminal/shown.ts';
-import { version } from '../../capsule/version.ts';
+import { exactLine, type Shown } from '@svc/terminal/screen/shown.ts';
+import { version } from '@svc/kit/version.ts';
 import { reachOf } from '../../capsule/capsule-reach.ts';
 import type { RunningCapsule } from '../../capsule/running-capsule.ts';
 import type { ScopeRequest } from '../../capsule/scope-of-launch.ts';

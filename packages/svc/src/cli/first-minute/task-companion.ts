@@ -7,12 +7,12 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { FolderChanges } from '@svc/sandbox/folder-changes.ts';
 import type { RunningCapsule, Steering } from '../../capsule/running-capsule.ts';
 import type { Activity } from '../../session/activity.ts';
-import { render } from '../render-failure.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 import type { RunView } from '../session-view/run-view.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { RefusedThing } from '../script/run-result.ts';
 import type { ScriptCompanion } from '../script/script-run.ts';
-import { exactLine, joined, say, Shown } from '../terminal/shown.ts';
+import { exactLine, joined, say, Shown } from '@svc/terminal/screen/shown.ts';
 import { changedRows, changedWarnings } from './changed-things.ts';
 import type { RefusedThings } from './refused-things.ts';
 

@@ -2,7 +2,7 @@
 
 import type { Command, Option } from 'commander';
 
-import { version } from '../../capsule/version.ts';
+import { version } from '@svc/kit/version.ts';
 import { commandsBelow } from '../placed-commands.ts';
 import { bold, definition, example, inline, roffOf, roffText, tableRows } from './roff.ts';
 

@@ -5,11 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { LineFile, openOwn } from '../../journal/line-file.ts';
-import type { Output } from '../terminal/output.ts';
-import { type Page, pageOf } from '../terminal/page.ts';
-import { jsonLine, say, Shown } from '../terminal/shown.ts';
+import type { Output } from '@svc/terminal/screen/output.ts';
+import { type Page, pageOf } from '@svc/terminal/screen/page.ts';
+import { jsonLine, say, Shown } from '@svc/terminal/screen/shown.ts';
 import { thisUser } from '../trace/recorded-sessions.ts';
-import { shownBytes } from '../trace/shown-values.ts';
+import { shownBytes } from '@svc/kit/shown-values.ts';
 import { openLogs, type SessionLog } from './session-logs.ts';
 
 const pieceBytes = 64 * 1024;

@@ -7,9 +7,9 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { isJournalHeld } from '../../capsule/journal-holder.ts';
 import { readRunningRecords } from '../../capsule/running-record.ts';
 import { JournalReader } from '../../journal/journal-reader.ts';
-import type { CommandContext } from '../command-context.ts';
-import { type Column, renderTable } from '../table.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   manifestFlag,
   manifestHelp,
@@ -19,7 +19,7 @@ import {
   thisUser,
   type WorkspaceOption,
 } from '../trace/recorded-sessions.ts';
-import { shownBytes, shownMinute } from '../trace/shown-values.ts';
+import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
 import { addressOf } from '../trace/step-address.ts';
 import { LogPrinter } from './log-printer.ts';
 import { inOrder, logNames, measureLog, openLogs, type SessionLog } from './session-logs.ts';

@@ -11,14 +11,14 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
 import { ageOf } from '../age.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { placesOf } from '../project.ts';
-import { render } from '../render-failure.ts';
-import { type Column, renderTable } from '../table.ts';
-import { askYes, canAsk } from '../terminal/ask-yes.ts';
-import { jsonLine, say, type Shown } from '../terminal/shown.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { askYes, canAsk } from '@svc/terminal/screen/ask-yes.ts';
+import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { manifestFlag, manifestHelp, sessionsFolder, type WorkspaceOption } from '../trace/recorded-sessions.ts';
-import { shownBytes, shownMinute } from '../trace/shown-values.ts';
+import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
 import { ProgressLine } from '../transfer-view.ts';
 import {
   findPrunable,

@@ -4,9 +4,9 @@ import { setImmediate } from 'node:timers/promises';
 
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { encodeFrameData, type EventId, type NumberedFrame } from '@svc/protocol/frames.ts';
-import type { Output } from '../terminal/output.ts';
-import { pageOf } from '../terminal/page.ts';
-import { jsonLine, jsonText, Shown } from '../terminal/shown.ts';
+import type { Output } from '@svc/terminal/screen/output.ts';
+import { pageOf } from '@svc/terminal/screen/page.ts';
+import { jsonLine, jsonText, Shown } from '@svc/terminal/screen/shown.ts';
 import type { OutputFormat, RunResult, SessionLine, TurnUsageLine } from './run-result.ts';
 
 /** Standard output of a run that a script started. */

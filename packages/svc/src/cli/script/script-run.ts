@@ -12,12 +12,12 @@ import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { RunChanges, RunningCapsule, Steering, RunObserver, RunOutcome } from '../../capsule/running-capsule.ts';
 import type { Activity } from '../../session/activity.ts';
 import type { FailedTask, Task } from '../../session/task.ts';
-import type { CommandContext } from '../command-context.ts';
-import { diagnosticsIn, render } from '../render-failure.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { diagnosticsIn, render } from '@svc/terminal/screen/render-failure.ts';
 import { encodeReason, failureReason } from './failure-reason.ts';
 import { hintsFor } from './provider-hint.ts';
 import type { OutputFormat, RefusedThing, RunResult } from './run-result.ts';
-import type { Shown } from '../terminal/shown.ts';
+import type { Shown } from '@svc/terminal/screen/shown.ts';
 import { ScriptOutput } from './script-output.ts';
 import { taskOfScript } from './script-task.ts';
 

@@ -5,8 +5,8 @@ import { fstatSync } from 'node:fs';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { type InitialTask, looksLikePath } from '../../capsule/initial-task.ts';
-import type { CommandContext } from '../command-context.ts';
-import { render } from '../render-failure.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 import { readInput, readTaskInput } from '../task-input.ts';
 
 /** What the command line says of the task. */

@@ -24,7 +24,7 @@ import {
   tokenChoice,
 } from '../approach-capsule.ts';
 import { faultOf } from '../capsule-faults.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { locateRunning, whenEnded } from '../locate-running.ts';
 import { interruptible } from '../stop-signals.ts';
 import { McpWire } from './mcp-wire.ts';

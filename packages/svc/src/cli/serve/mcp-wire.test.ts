@@ -2,8 +2,8 @@ import { PassThrough, Writable } from 'node:stream';
 
 import { expect, it } from 'vitest';
 
-import type { CommandContext } from '../command-context.ts';
-import { Output } from '../terminal/output.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { Output } from '@svc/terminal/screen/output.ts';
 import { McpWire } from './mcp-wire.ts';
 
 /** A client that takes nothing before `take` is called. */

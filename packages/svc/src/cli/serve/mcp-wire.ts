@@ -13,9 +13,9 @@ import {
 
 import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readMessage } from '../../listener/doors/mcp/read-message.ts';
-import type { CommandContext } from '../command-context.ts';
-import type { Output } from '../terminal/output.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import type { Output } from '@svc/terminal/screen/output.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { Lines, longestMessage, tooLong } from './lines.ts';
 import { OpenRequests } from './open-requests.ts';
 

@@ -1,6 +1,6 @@
 /** Serves for command lines of `svc serve` that need no parser, as programs write them: the first answer does not wait until one is loaded. */
 
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { plainRunOptions } from '../run-options.ts';
 import type { ServedOptions } from './run-served.ts';
 

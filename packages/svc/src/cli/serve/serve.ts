@@ -2,7 +2,7 @@
 
 import { Command, Option } from 'commander';
 
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { writeGitOption } from '../run-command.ts';
 import { usualOptions } from '../run-options.ts';

@@ -3,10 +3,10 @@
 import { isShell } from '../../tools/shell-command.ts';
 import type { ShownResult } from './session-event.ts';
 import { cutOf, type CutOutput, isNotice } from './cut-output.ts';
-import { exact } from '../terminal/shown.ts';
-import { inertLine } from '../terminal/inert-text.ts';
-import { widthOf, cutToWidth, cellsOf } from '../terminal/terminal-kind.ts';
-import { shownDuration } from '../trace/shown-values.ts';
+import { exact } from '@svc/terminal/screen/shown.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { widthOf, cutToWidth, cellsOf } from '@svc/terminal/screen/terminal-kind.ts';
+import { shownDuration } from '@svc/kit/shown-values.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 
 /** Of what a model names a tool. */

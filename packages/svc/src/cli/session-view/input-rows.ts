@@ -1,6 +1,6 @@
 /** Puts what a person types behind a prompt. */
 
-import type { Cursor, LiveRows } from '../terminal/live-screen.ts';
+import type { Cursor, LiveRows } from '@svc/terminal/screen/live-screen.ts';
 
 /** Rows of an editor behind the prompt, further ones behind as many blanks. */
 export function inputRows(

@@ -1,8 +1,8 @@
 /** Keeps what goes on in a session now, for the row that says so. */
 
-import { shownCount, shownDuration } from '../trace/shown-values.ts';
-import { inertLine } from '../terminal/inert-text.ts';
-import { widthOf } from '../terminal/terminal-kind.ts';
+import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { widthOf } from '@svc/terminal/screen/terminal-kind.ts';
 import { cutInMiddle, shownCall } from './call-rows.ts';
 import type { SessionEvent } from './session-event.ts';
 

@@ -3,14 +3,14 @@
 import pc from 'picocolors';
 
 import { backgroundEnd } from '../../session/background-ends.ts';
-import { redactHandles } from '../../resources/handle-id.ts';
-import type { LiveRows } from '../terminal/live-screen.ts';
-import type { Output } from '../terminal/output.ts';
-import { openScreen, type Screen } from '../terminal/screen.ts';
-import { exact, say, Shown } from '../terminal/shown.ts';
-import { inert, inertLine } from '../terminal/inert-text.ts';
-import { cutToWidth, terminalOf } from '../terminal/terminal-kind.ts';
-import { shownCount, shownDuration } from '../trace/shown-values.ts';
+import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
+import type { LiveRows } from '@svc/terminal/screen/live-screen.ts';
+import type { Output } from '@svc/terminal/screen/output.ts';
+import { openScreen, type Screen } from '@svc/terminal/screen/screen.ts';
+import { exact, say, Shown } from '@svc/terminal/screen/shown.ts';
+import { inert, inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { cutToWidth, terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
+import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 import { type CallBody, callBody, callHead, cutInMiddle, headRow, shownCall } from './call-rows.ts';
 import { LastLines } from './cut-output.ts';
 import type { SessionEvent, ShownResult } from './session-event.ts';

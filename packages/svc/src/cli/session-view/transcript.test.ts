@@ -2,7 +2,7 @@ import pc from 'picocolors';
 import { describe, expect, it } from 'vitest';
 
 import { ShownTerminal } from '../../../../../test/support/shown-terminal.ts';
-import { LiveScreen } from '../terminal/live-screen.ts';
+import { LiveScreen } from '@svc/terminal/screen/live-screen.ts';
 import { Transcript } from './transcript.ts';
 
 describe('Transcript', () => {

@@ -2,11 +2,11 @@
 
 import type { Colors } from 'picocolors/types.js';
 
-import { redactHandles } from '../../resources/handle-id.ts';
-import type { Terminal } from '../terminal/output.ts';
-import { QuotedRows } from '../terminal/quoted-rows.ts';
-import type { Screen } from '../terminal/screen.ts';
-import type { Shown } from '../terminal/shown.ts';
+import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
+import type { Terminal } from '@svc/terminal/screen/output.ts';
+import { QuotedRows } from '@svc/terminal/screen/quoted-rows.ts';
+import type { Screen } from '@svc/terminal/screen/screen.ts';
+import type { Shown } from '@svc/terminal/screen/shown.ts';
 import { MarkdownColours } from './markdown-colours.ts';
 
 /** Which text of a model is shown: its answer, or what it thinks. */

@@ -10,8 +10,8 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import type { CommandContext } from '../command-context.ts';
-import { exactLine, jsonLine, say } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { keyPassword } from './make-signature.ts';
 import { makeCardKey } from '../../capsule/card-key.ts';
 

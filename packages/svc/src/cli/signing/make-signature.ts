@@ -16,7 +16,7 @@ import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
 import { createPublicKey } from 'node:crypto';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 
 export interface SigningRequest {
   readonly path: string;

@@ -8,9 +8,9 @@ import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { signaturesSuffix } from '@svc/artifacts/store/trust/signature-bundle.ts';
 import { signAnew } from '@svc/artifacts/store/trust/stored-signatures.ts';
 import { inspectPublishable } from '@svc/artifacts/store/publishable.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../stop-signals.ts';
-import { exactLine, jsonLine, say } from '../terminal/shown.ts';
+import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { makeSignature } from './make-signature.ts';
 
 interface SignOptions {

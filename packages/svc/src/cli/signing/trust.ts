@@ -7,9 +7,9 @@ import { publicMirror, updateTrustRoot } from '@svc/artifacts/store/trust/update
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../stop-signals.ts';
-import { exactLine, jsonLine, say } from '../terminal/shown.ts';
+import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 
 interface UpdateOptions {
   readonly mirror: string;

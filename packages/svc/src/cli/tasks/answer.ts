@@ -8,10 +8,10 @@ import { ClientError } from '@svc/client/client-error.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TaskFacts } from '@svc/protocol/task-object.ts';
 import { sendTokenHelp } from '../approach-capsule.ts';
-import type { CommandContext } from '../command-context.ts';
-import { quoted } from '../terminal/page.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { quoted } from '@svc/terminal/screen/page.ts';
 import type { AskedText } from '../task-input.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { type CapsuleOptions, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
 import { givenText, objectOf } from './send.ts';
 

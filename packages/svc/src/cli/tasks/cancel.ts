@@ -4,8 +4,8 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { locateCapsule, sendTokenHelp } from '../approach-capsule.ts';
-import type { CommandContext } from '../command-context.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { manifestFlag, manifestHelp, sessionsFolder, type WorkspaceOption } from '../trace/recorded-sessions.ts';
 import { shortestSuffix } from '../session-names.ts';
 import { type CapsuleOptions, isLive, OpenCapsule, runningSessionHelp } from './open-capsule.ts';

@@ -13,7 +13,7 @@ import {
 } from '../approach-capsule.ts';
 import { faultOf } from '../capsule-faults.ts';
 import { locateRunning } from '../locate-running.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 
 /** The options of each of these commands. */
 export interface CapsuleOptions {

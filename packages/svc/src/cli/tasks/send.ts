@@ -5,12 +5,12 @@ import { Command } from 'commander';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TaskFacts } from '@svc/protocol/task-object.ts';
 import { sendTokenHelp } from '../approach-capsule.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { taskFailed } from '../task-failed.ts';
 import { type AskedText, notBlank, readTaskInput } from '../task-input.ts';
-import { quoted } from '../terminal/page.ts';
-import { inertLine } from '../terminal/inert-text.ts';
-import { jsonLine, say, type Shown } from '../terminal/shown.ts';
+import { quoted } from '@svc/terminal/screen/page.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { type CapsuleOptions, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
 
 const longestPrompt = 200;

@@ -5,10 +5,10 @@ import { Command } from 'commander';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { locateCapsule, type LocatedCapsule, sendTokenHelp } from '../approach-capsule.ts';
-import type { CommandContext } from '../command-context.ts';
-import { render } from '../render-failure.ts';
-import { type Column, renderTable } from '../table.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   holdSession,
   locateSession,
@@ -18,7 +18,7 @@ import {
   sessionsFolder,
   type WorkspaceOption,
 } from '../trace/recorded-sessions.ts';
-import { shownCount, shownDuration } from '../trace/shown-values.ts';
+import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 import { linesLeftOut } from '../trace/trace-events.ts';
 import { type CapsuleOptions, isLive, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
 import { type ListedTask, tasksIn, tasksOfRunning, type TracedTasks } from './session-tasks.ts';

@@ -1,6 +1,6 @@
 /** Writes what recorded tests came to as JUnit XML, which CI systems read. */
 
-import { inertLine } from '../terminal/inert-text.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { headlineOf, staleText } from './test-report.ts';
 import type { TestRun } from './run-test.ts';
 

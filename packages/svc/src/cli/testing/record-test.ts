@@ -13,7 +13,7 @@ import { makeScratch, removeScratch, placeFolder } from '@svc/kit/files/scratch-
 import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { damaged } from '../../journal/journal-reader.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { exportLimits } from '../trace/export-limits.ts';
 import { filesOf } from '../trace/export.ts';
 import type { Exported } from '../trace/without-texts.ts';

@@ -1,9 +1,9 @@
 /** Says for people what recorded tests came to. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { inertLine } from '../terminal/inert-text.ts';
-import type { Page } from '../terminal/page.ts';
-import { say, Shown } from '../terminal/shown.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import type { Page } from '@svc/terminal/screen/page.ts';
+import { say, Shown } from '@svc/terminal/screen/shown.ts';
 import { firstByte } from '../../journal/json-difference.ts';
 import { excerptOf } from '../trace/parting-view.ts';
 import type { TestDifference } from './compare-session.ts';

@@ -11,9 +11,9 @@ import { addToken, removeToken } from '../../listener/tokens/change-tokens.ts';
 import { hashOfToken, isTokenName, mintToken } from '../../listener/tokens/door-token.ts';
 import { type TokenPlace, tokenPlace } from '../../listener/tokens/token-place.ts';
 import { ageOf } from '../age.ts';
-import type { CommandContext } from '../command-context.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
-import { shownMinute } from '../trace/shown-values.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { shownMinute } from '@svc/kit/shown-values.ts';
 
 interface AddOptions {
   readonly scope: string;

@@ -7,9 +7,9 @@ import { type CacheMiss, type CacheStep, cacheSteps } from '../../journal/cache-
 import { partingSteps } from '../../journal/compare-sessions.ts';
 import { damaged } from '../../journal/journal-reader.ts';
 import type { Damage } from '../../journal/journal-scan.ts';
-import type { CommandContext } from '../command-context.ts';
-import { pageOf } from '../terminal/page.ts';
-import { jsonLine, say, Shown } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { pageOf } from '@svc/terminal/screen/page.ts';
+import { jsonLine, say, Shown } from '@svc/terminal/screen/shown.ts';
 import { fixedDifference, isToldAlike, partingFacts } from './parting-facts.ts';
 import { renderParting } from './parting-view.ts';
 import {
@@ -20,7 +20,7 @@ import {
   withJournal,
   type WorkspaceOption,
 } from './recorded-sessions.ts';
-import { shownDuration } from './shown-values.ts';
+import { shownDuration } from '@svc/kit/shown-values.ts';
 import { turnOf } from './step-row.ts';
 
 interface DiffOptions extends WorkspaceOption {

@@ -11,8 +11,8 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { damaged, type JournalReader } from '../../journal/journal-reader.ts';
 import { bodiesDirectory, journalFile } from '../../journal/journal-writer.ts';
-import type { CommandContext } from '../command-context.ts';
-import { exactLine, jsonLine } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { exactLine, jsonLine } from '@svc/terminal/screen/shown.ts';
 import {
   manifestFlag,
   manifestHelp,

@@ -12,8 +12,8 @@ import { makeScratch, removeScratch, placeFolder } from '@svc/kit/files/scratch-
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { damaged, JournalReader } from '../../journal/journal-reader.ts';
 import { bodiesDirectory } from '../../journal/journal-writer.ts';
-import type { CommandContext } from '../command-context.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { manifestFlag, manifestHelp, workspaceSessions, thisUser, type WorkspaceOption } from './recorded-sessions.ts';
 import { noExport, unpackExport } from './unpack-export.ts';
 

@@ -4,11 +4,11 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readRunningRecords } from '../../capsule/running-record.ts';
-import type { CommandContext } from '../command-context.ts';
-import { render } from '../render-failure.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 import { capsuleCell, suffixOf } from '../session-names.ts';
-import { type Column, renderTable } from '../table.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   holdSession,
   manifestFlag,
@@ -18,7 +18,7 @@ import {
   type WorkspaceOption,
 } from './recorded-sessions.ts';
 import { factsOf, type SessionFacts } from './session-facts.ts';
-import { shownBytes, shownMinute } from './shown-values.ts';
+import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
 import { linesLeftOut } from './trace-events.ts';
 
 const columns: readonly Column[] = [

@@ -14,11 +14,11 @@ import { damaged, JournalReader } from '../../journal/journal-reader.ts';
 import { LineFile, notOwn, openOwn } from '../../journal/line-file.ts';
 import type { JournalRecord } from '../../journal/records.ts';
 import { removedFile } from '../../journal/journal-writer.ts';
-import type { CommandContext } from '../command-context.ts';
-import { render } from '../render-failure.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 import { adhocRoot } from '../first-minute/adhoc-root.ts';
 import { severalFit, shortestSuffix } from '../session-names.ts';
-import { shownMinute } from './shown-values.ts';
+import { shownMinute } from '@svc/kit/shown-values.ts';
 import { unpackExport } from './unpack-export.ts';
 
 /** The option of each command that looks for sessions. */

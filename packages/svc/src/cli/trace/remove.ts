@@ -10,8 +10,8 @@ import { removeTree } from '@svc/kit/files/remove-tree.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isJournalHeld } from '../../capsule/journal-holder.ts';
 import { readRunningRecords } from '../../capsule/running-record.ts';
-import type { CommandContext } from '../command-context.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   folderOfSession,
   holdSession,

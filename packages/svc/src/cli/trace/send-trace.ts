@@ -9,9 +9,9 @@ import { lossOf } from '../../telemetry/losses.ts';
 import type { Attribute } from '../../telemetry/otlp-records.ts';
 import { readSettings, type TelemetrySettings } from '../../telemetry/telemetry-settings.ts';
 import { traceEventSchemas, type TraceLine, traceLine } from '../../trace/events.ts';
-import type { CommandContext } from '../command-context.ts';
-import { render } from '../render-failure.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { openFolder, thisUser, traceFile, type WorkspaceOption } from './recorded-sessions.ts';
 import { linesLeftOut, receivedIn } from './trace-events.ts';
 

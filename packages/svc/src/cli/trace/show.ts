@@ -7,10 +7,10 @@ import { Command } from 'commander';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { BodyReading, JournalReader, Step } from '../../journal/journal-reader.ts';
 import { openOwn } from '../../journal/line-file.ts';
-import type { CommandContext } from '../command-context.ts';
-import { pageOf } from '../terminal/page.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
-import { writePaged } from './pager.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { pageOf } from '@svc/terminal/screen/page.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { writePaged } from '@svc/terminal/screen/pager.ts';
 import {
   manifestFlag,
   manifestHelp,
@@ -21,7 +21,7 @@ import {
   withJournal,
   type WorkspaceOption,
 } from './recorded-sessions.ts';
-import { shownMinute } from './shown-values.ts';
+import { shownMinute } from '@svc/kit/shown-values.ts';
 import { addressOf } from './step-address.ts';
 import { parsed } from './step-row.ts';
 import { StepView } from './step-view.ts';

@@ -2,11 +2,11 @@
 
 import { recordedJson } from '../../journal/recorded-json.ts';
 import type { JournalReader, Step } from '../../journal/journal-reader.ts';
-import type { Output } from '../terminal/output.ts';
-import { inertLine } from '../terminal/inert-text.ts';
-import { type Column, fixedRow } from '../table.ts';
-import type { Shown } from '../terminal/shown.ts';
-import { shownCount, shownDuration } from './shown-values.ts';
+import type { Output } from '@svc/terminal/screen/output.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { type Column, fixedRow } from '@svc/terminal/screen/table.ts';
+import type { Shown } from '@svc/terminal/screen/shown.ts';
+import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 
 /** Of a name or an input, so that a row in a pipe has an end. */
 const longestCell = 512;

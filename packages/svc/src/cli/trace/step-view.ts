@@ -2,10 +2,10 @@
 
 import type { BodyReading, JournalReader, Step } from '../../journal/journal-reader.ts';
 import type { JournalRecord, StartRecord } from '../../journal/records.ts';
-import { inertLine } from '../terminal/inert-text.ts';
-import type { Page } from '../terminal/page.ts';
-import { say, type Shown, unfenced } from '../terminal/shown.ts';
-import { shownBytes, shownCount, shownDuration } from './shown-values.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import type { Page } from '@svc/terminal/screen/page.ts';
+import { say, type Shown, unfenced } from '@svc/terminal/screen/shown.ts';
+import { shownBytes, shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 import { parsed, turnOf } from './step-row.ts';
 
 const longestName = 100;

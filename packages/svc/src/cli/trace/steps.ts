@@ -7,8 +7,8 @@ import { readRunningRecords } from '../../capsule/running-record.ts';
 import { damaged, type Step } from '../../journal/journal-reader.ts';
 import type { JournalScan } from '../../journal/journal-scan.ts';
 import type { StartRecord } from '../../journal/records.ts';
-import type { CommandContext } from '../command-context.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   manifestFlag,
   manifestHelp,

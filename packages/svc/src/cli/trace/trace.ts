@@ -2,7 +2,7 @@
 
 import { Command } from 'commander';
 
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { diffCommand } from './diff.ts';
 import { exportCommand } from './export.ts';
 import { importCommand } from './import.ts';

@@ -9,7 +9,7 @@ import type { Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
 import { encodeJsonRpcFault, JsonRpcFault, parseJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
 import { type ApproachedCapsule, approachCapsule, doorOf, locateCapsule, tokenChoice } from '../approach-capsule.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { ViewedSession } from './viewed-session.ts';
 
 /** All that a page can have a capsule do. */

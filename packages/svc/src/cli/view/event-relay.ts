@@ -13,7 +13,7 @@ import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { encodeConnectionFrame, parseLastEventId } from '@svc/protocol/frames.ts';
 import { encodeJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
 import { doorOf } from '../approach-capsule.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { approach, notLive } from './capsule-relay.ts';
 import type { ViewedSession } from './viewed-session.ts';
 import { framesIn, type WholeFrame, WholeFrames } from './whole-frames.ts';

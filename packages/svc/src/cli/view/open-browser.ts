@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 
 /** By the name of the system; xdg-open where none is named. */
 const openers: Readonly<Record<string, string>> = { darwin: 'open' };

@@ -2,7 +2,7 @@
 
 import { isFiniteNumber, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import type { Granted } from '@svc/protocol/viewed-session.ts';
-import { shownBytes, shownCount } from '../trace/shown-values.ts';
+import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
 import { objectIn, textsIn } from './rows/checked.ts';
 
 /** Of each list of a scope, which anybody may have written. */

@@ -7,10 +7,10 @@ import { Command, InvalidArgumentError } from 'commander';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { listenerTokenOf, sessionRedactor } from '../../capsule/session-secrets.ts';
 import { headerSecrets } from '../../capsule/telemetry-secrets.ts';
-import type { CommandContext } from '../command-context.ts';
-import { render } from '../render-failure.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 import { interruptible } from '../stop-signals.ts';
-import { exactLine, jsonLine, say } from '../terminal/shown.ts';
+import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   locateSession,
   manifestFlag,
@@ -18,7 +18,7 @@ import {
   sessionsFolder,
   type WorkspaceOption,
 } from '../trace/recorded-sessions.ts';
-import { shownBytes } from '../trace/shown-values.ts';
+import { shownBytes } from '@svc/kit/shown-values.ts';
 import type { Added } from './export-page.ts';
 import type { ViewedSessions } from './viewed-sessions.ts';
 

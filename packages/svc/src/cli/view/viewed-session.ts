@@ -19,7 +19,7 @@ import { LineFile, notOwn, openOwn } from '../../journal/line-file.ts';
 import { journalFile } from '../../journal/journal-writer.ts';
 import { removedAt, thisUser, traceFile } from '../trace/recorded-sessions.ts';
 import { readFacts, type SessionFacts } from '../trace/session-facts.ts';
-import { shownMinute } from '../trace/shown-values.ts';
+import { shownMinute } from '@svc/kit/shown-values.ts';
 import type { MadeTraces } from './made-traces.ts';
 import { grantedIn } from './recorded-grants.ts';
 import { type TraceLook, TraceLooks } from './trace-look.ts';

@@ -12,7 +12,7 @@ import { ownTurn } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { readRunningRecords } from '../../capsule/running-record.ts';
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { childrenOf } from '../prune/live-sessions.ts';
 import {
   folderOfSession,

@@ -3,8 +3,8 @@
 import type { Readable } from 'node:stream';
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
-import type { Output } from '../../terminal/output.ts';
-import { jsonLine } from '../../terminal/shown.ts';
+import type { Output } from '@svc/terminal/screen/output.ts';
+import { jsonLine } from '@svc/terminal/screen/shown.ts';
 
 /** The standard output of an agent. What is said by its sessions is not read while the editor leaves something lying. */
 export class EditorOutput {

@@ -1,7 +1,7 @@
 /** One session of an editor: its turns, its questions, and the process that runs its capsule. */
 
 import { asJsonObject } from '@svc/protocol/json-object.ts';
-import type { CommandContext } from '../../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { ServedOptions } from '../run-served.ts';
 import type { SessionNews, TurnEnd } from './channel.ts';
 import type { EditorOutput } from './editor-output.ts';

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 
 import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { CommandContext } from '../../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../../stop-signals.ts';
 import type { ServedOptions } from '../run-served.ts';
 import { AcpAgent } from './acp-agent.ts';

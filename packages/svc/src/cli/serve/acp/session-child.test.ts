@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 
 import { expect, it, onTestFinished } from 'vitest';
 
-import type { CommandContext } from '../../command-context.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { ServedOptions } from '../run-served.ts';
 import type { SessionNews } from './channel.ts';
 import { SessionChild } from './session-child.ts';

@@ -6,8 +6,8 @@ import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import type { CommandContext } from '../../command-context.ts';
-import { sayLines } from '../../terminal/shown.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { sayLines } from '@svc/terminal/screen/shown.ts';
 import type { ServedOptions } from '../run-served.ts';
 import { longestNews, type SessionNews, type SessionOrder } from './channel.ts';
 import type { EditorOutput } from './editor-output.ts';

@@ -2,10 +2,10 @@ import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { ReflowingTerminal } from '../../../../../test/support/reflowing-terminal.ts';
-import { ShownTerminal } from '../../../../../test/support/shown-terminal.ts';
+import { ReflowingTerminal } from '../../../../test/support/reflowing-terminal.ts';
+import { ShownTerminal } from '../../../../test/support/shown-terminal.ts';
 import { LiveScreen } from './live-screen.ts';
-import { writtenText } from '../../../../../test/support/written-text.ts';
+import { writtenText } from '../../../../test/support/written-text.ts';
 import { Output } from './output.ts';
 import { terminalOf } from './terminal-kind.ts';
 

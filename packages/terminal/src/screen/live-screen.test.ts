@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { ShownTerminal } from '../../../../../test/support/shown-terminal.ts';
+import { ShownTerminal } from '../../../../test/support/shown-terminal.ts';
 import { type Cursor, type LiveRows, LiveScreen } from './live-screen.ts';
 
 /** A screen whose live rows are set. */

@@ -1,7 +1,7 @@
 /** Takes peer handles out of texts that are kept or shown. */
 
-import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
-import { sha256Hex } from '@svc/kit/sha256.ts';
+import type { Redactor } from './redactor.ts';
+import { sha256Hex } from '../sha256.ts';
 
 /** What stands for a peer handle in traces and errors: the first 16 hex characters of its hash (D3 "Peer handle"). */
 export function handleId(handle: string): string {

@@ -1,7 +1,7 @@
 /** Edits the text of an input line as keys are pressed. */
 
-import { inert } from '../terminal/inert-text.ts';
-import { widthOf } from '../terminal/terminal-kind.ts';
+import { inert } from '../screen/inert-text.ts';
+import { widthOf } from '../screen/terminal-kind.ts';
 import type { Key, Letter, Press } from './key.ts';
 import { type Layout, layoutOf } from './line-layout.ts';
 import { LineText, type PasteToken, sizeOf, textOf, type Unit, unitsOf } from './line-text.ts';

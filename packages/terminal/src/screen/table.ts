@@ -1,8 +1,8 @@
 /** Lays out rows in columns. */
 
-import { cutToWidth, widthOf } from './terminal/terminal-kind.ts';
-import type { Output } from './terminal/output.ts';
-import { exact, Shown } from './terminal/shown.ts';
+import { cutToWidth, widthOf } from './terminal-kind.ts';
+import type { Output } from './output.ts';
+import { exact, Shown } from './shown.ts';
 
 export interface Column {
   readonly title: string;

@@ -1,6 +1,6 @@
 /** Lays the text of an input line out in the rows of a terminal. */
 
-import { cellsOf, cutToWidth, widthOf } from '../terminal/terminal-kind.ts';
+import { cellsOf, cutToWidth, widthOf } from '../screen/terminal-kind.ts';
 import type { Unit } from './line-text.ts';
 
 export interface Layout {

@@ -2,7 +2,7 @@
 
 import { createInterface } from 'node:readline';
 
-import type { CommandContext } from '../command-context.ts';
+import type { CommandContext } from './command-context.ts';
 import type { Shown } from './shown.ts';
 
 /** Whether somebody reads what standard error says, and can type an answer. */

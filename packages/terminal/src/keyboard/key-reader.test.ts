@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { anyCharacter } from '../../../../../test/support/any-character.ts';
+import { anyCharacter } from '../../../../test/support/any-character.ts';
 import { type Key, type Modifiers, type KeyName, press } from './key.ts';
 import { KeyReader } from './key-reader.ts';
 

@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ReadStream } from 'node:tty';
 
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import type { Output } from '../terminal/output.ts';
-import { Shown } from '../terminal/shown.ts';
+import type { Output } from '../screen/output.ts';
+import { Shown } from '../screen/shown.ts';
 import { isInForeground } from './foreground.ts';
 import type { Key } from './key.ts';
 import { KeyReader } from './key-reader.ts';

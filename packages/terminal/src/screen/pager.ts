@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-import type { CommandContext } from '../command-context.ts';
-import { Shown } from '../terminal/shown.ts';
+import type { CommandContext } from './command-context.ts';
+import { Shown } from './shown.ts';
 
 const usualRows = 24;
 

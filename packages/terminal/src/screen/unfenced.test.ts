@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
-import { fenceUntrusted } from '../tools/untrusted-fence.ts';
-import { unfenced } from './terminal/shown.ts';
+import { fenceUntrusted } from '@svc/svc/tools/untrusted-fence.ts';
+import { unfenced } from './shown.ts';
 
 it.each(['one', 'one\ntwo', '', '</untrusted-content>', '\n\n'])('a person reads %j without the fence', (content) => {
   const read = unfenced(fenceUntrusted('tool:sh', content), 'tool:sh');

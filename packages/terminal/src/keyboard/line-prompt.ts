@@ -1,7 +1,7 @@
 /** The line that a person writes into: its text, what was typed before, a search in that, and completions. */
 
-import { inert, inertLine } from '../terminal/inert-text.ts';
-import { cutToWidth, widthOf } from '../terminal/terminal-kind.ts';
+import { inert, inertLine } from '../screen/inert-text.ts';
+import { cutToWidth, widthOf } from '../screen/terminal-kind.ts';
 import type { History } from './history.ts';
 import type { Key, Press } from './key.ts';
 import { type Edit, LineEditor } from './line-editor.ts';

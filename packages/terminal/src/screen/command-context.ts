@@ -1,6 +1,6 @@
 /** What a command may touch outside its own code. */
 
-import type { Output } from './terminal/output.ts';
+import type { Output } from './output.ts';
 
 /** What a command may touch of the outside: its arguments aside, everything comes through here. */
 export interface CommandContext {

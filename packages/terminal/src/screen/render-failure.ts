@@ -4,9 +4,9 @@ import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { renderDiagnostics } from '@svc/kit/diagnostics/render.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
-import { redactHandles } from '../resources/handle-id.ts';
+import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
 import type { CommandContext } from './command-context.ts';
-import { Shown } from './terminal/shown.ts';
+import { Shown } from './shown.ts';
 
 /** Coded failures and warnings as a person reads them, for stderr, with no peer handle in them (D3 "Peer handle"). */
 export function render(diagnostics: readonly Diagnostic[], context: CommandContext): Shown {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { anyCharacter } from '../../../../../test/support/any-character.ts';
-import { inert } from '../terminal/inert-text.ts';
-import { widthOf } from '../terminal/terminal-kind.ts';
+import { anyCharacter } from '../../../../test/support/any-character.ts';
+import { inert } from '../screen/inert-text.ts';
+import { widthOf } from '../screen/terminal-kind.ts';
 import { type Key, type KeyName, type Letter, type Modifiers, press } from './key.ts';
 import { type Edit, LineEditor } from './line-editor.ts';
 
