@@ -42,6 +42,10 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   'components/src/filesystem-guard.ts',
   // Runs inside a component, whose world has a clock.
   'guest/src/provider/driver-ports.ts',
+  // What is recorded of this process, and as which user sessions are read.
+  'record/src/sessions/journal-retention.ts',
+  'record/src/sessions/recorded-process.ts',
+  'record/src/sessions/recorded-sessions.ts',
   // Signals a group of processes.
   'sandbox/src/child-group.ts',
   // Run in a browser, and draw or ask again by its clock.

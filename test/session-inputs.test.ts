@@ -77,8 +77,8 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'sandbox/session-launches.ts': { timer: 'effect' },
   'svc/capsule/conversation-place.ts': { clock: 'around' },
   'svc/capsule/journal-keeper.ts': { timer: 'around' },
-  'svc/capsule/journal-retention.ts': { clock: 'around', duration: 'around', chance: 'unseen', timer: 'around' },
-  'svc/capsule/recorded-process.ts': { clock: 'around', timer: 'around' },
+  'record/sessions/journal-retention.ts': { clock: 'around', duration: 'around', chance: 'unseen', timer: 'around' },
+  'record/sessions/recorded-process.ts': { clock: 'around', timer: 'around' },
   'svc/capsule/replay-session.ts': { chance: 'unseen' },
   'svc/capsule/run-capsule.ts': { duration: 'durations' },
   'svc/capsule/session-journal.ts': { clock: 'ids and times' },
@@ -94,7 +94,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'svc/inference/cli/program-run.ts': { timer: 'effect' },
   'svc/inference/process-driver.ts': { timer: 'effect' },
   'svc/inference/timed-driver.ts': { duration: 'effect', timer: 'effect' },
-  'svc/journal/journal-writer.ts': { clock: 'ids and times' },
+  'record/journal/journal-writer.ts': { clock: 'ids and times' },
   'svc/listener/callers.ts': { timer: 'around' },
   'svc/listener/doors/a2a/methods.ts': { clock: 'around' },
   'svc/listener/doors/a2a/push-configs.ts': { chance: 'unseen' },
@@ -141,7 +141,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'svc/tools/plan/submit-plan-tool.ts': { duration: 'durations' },
   'svc/tools/schema-thread.ts': { timer: 'effect' },
   // The lines it bounds are those that a replay does not repeat.
-  'svc/trace/bounded-lines.ts': { duration: 'around', timer: 'around' },
+  'record/trace/bounded-lines.ts': { duration: 'around', timer: 'around' },
 };
 
 describe('what a session reads of the world', () => {
@@ -168,7 +168,7 @@ describe('what a session reads of the world', () => {
 
 /** Commands around a session are left out: they start it, and show what it has recorded. */
 function found(): Record<string, string[]> {
-  const files = ['artifacts', 'components', 'kit', 'sandbox', 'svc'].flatMap((name) => sourcesOf(name));
+  const files = ['artifacts', 'components', 'kit', 'record', 'sandbox', 'svc'].flatMap((name) => sourcesOf(name));
   return Object.fromEntries(
     files.map(([file, source]) => [file, kindsIn(source)] as const).filter(([, kinds]) => kinds.length > 0),
   );
@@ -179,7 +179,7 @@ function sourcesOf(name: string): [file: string, source: string][] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
     .map((file): [string, string] => [`${name}/${file}`, readFileSync(folder + file, 'utf8')])
-    .filter(([file]) => !file.startsWith('svc/cli/'));
+    .filter(([file]) => !/^(?:svc\/cli|record\/running)\//.test(file));
 }
 
 function kindsIn(source: string): string[] {

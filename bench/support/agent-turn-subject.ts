@@ -11,7 +11,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Driver, InferenceResponse } from '@svc/svc/inference/driver.ts';
 import { SessionActivity } from '@svc/svc/session/activity.ts';
 import { EventStream } from '@svc/svc/session/event-stream.ts';
-import { openJournal } from '@svc/svc/journal/journal-writer.ts';
+import { openJournal } from '@svc/record/journal/journal-writer.ts';
 import { openGate, RecordingGate } from '@svc/svc/session/gate.ts';
 import { gatedDriver, gatedTool } from '@svc/svc/session/gated.ts';
 import { JournalLines } from '@svc/svc/session/journal-lines.ts';
@@ -24,7 +24,7 @@ import { noHooks } from '@svc/svc/hooks/session-hooks.ts';
 import { TaskBoard } from '@svc/svc/session/task-board.ts';
 import { Inventory } from '@svc/svc/tools/inventory.ts';
 import type { Tool } from '@svc/svc/tools/tool.ts';
-import { openFileTrace } from '@svc/svc/trace/file-trace.ts';
+import { openFileTrace } from '@svc/record/trace/file-trace.ts';
 import { mintSessionId, mintTraceEventId } from '@svc/protocol/ids.ts';
 import { roomyWorkdir } from '../../test/support/roomy-workdir.ts';
 

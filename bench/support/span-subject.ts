@@ -7,7 +7,7 @@ import { keepAll } from '../../packages/svc/src/telemetry/task-trace.ts';
 import { TraceSpans } from '../../packages/svc/src/telemetry/trace-spans.ts';
 import { Redactor } from '../../packages/kit/src/diagnostics/redactor.ts';
 import { Secret } from '../../packages/kit/src/diagnostics/secret.ts';
-import type { TraceLine } from '../../packages/svc/src/trace/events.ts';
+import type { TraceLine } from '@svc/record/trace/events.ts';
 
 const batch = 512;
 const task_id = 'tsk_019a0c8e7b2c7d3f8a1b2c3d4e5f6071';

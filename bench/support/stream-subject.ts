@@ -18,7 +18,7 @@ import { SpendMeter } from '@svc/svc/inference/spend-meter.ts';
 import { noHooks } from '@svc/svc/hooks/session-hooks.ts';
 import { TaskBoard } from '@svc/svc/session/task-board.ts';
 import { Inventory } from '@svc/svc/tools/inventory.ts';
-import type { PreparedText } from '@svc/svc/trace/events.ts';
+import type { PreparedText } from '@svc/record/trace/events.ts';
 import { agentCard } from '@svc/protocol/agent-card.ts';
 import { mintContextId, mintSessionId } from '@svc/protocol/ids.ts';
 import { Task } from '@svc/svc/session/task.ts';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { readRunningRecords } from '@svc/svc/capsule/running-record.ts';
+import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
 import { tracePath } from '../support/capsule-folders.ts';
 import { isGone } from '../support/is-gone.ts';
 import { calling, obedientCapsule } from '../support/obedient-capsule.ts';

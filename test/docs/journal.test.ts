@@ -6,7 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { recordSchemas } from '@svc/svc/journal/records.ts';
+import { recordSchemas } from '@svc/record/journal/records.ts';
 import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
 import { sectionsOf, shownAs } from '../guide/listings.ts';
 import { Reader } from '../guide/reader.ts';

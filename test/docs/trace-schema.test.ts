@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { traceEventSchemas, traceLine } from '@svc/svc/trace/events.ts';
+import { traceEventSchemas, traceLine } from '@svc/record/trace/events.ts';
 
 it('publishes the schemas of the trace with the documentation', async () => {
   const lines = Object.entries(traceEventSchemas).map(([type, schema]) =>

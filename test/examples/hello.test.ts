@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { traceEventSchemas, traceLine } from '@svc/svc/trace/events.ts';
+import { traceEventSchemas, traceLine } from '@svc/record/trace/events.ts';
 import { readTrace } from '../support/read-trace.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));

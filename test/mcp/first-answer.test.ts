@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { readRunningRecords } from '@svc/svc/capsule/running-record.ts';
+import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
 import { says, script } from '../support/scripted-turns.ts';
 import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
 

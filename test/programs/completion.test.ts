@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-import { writeRunningRecord } from '@svc/svc/capsule/running-record.ts';
+import { writeRunningRecord } from '@svc/record/sessions/running-record.ts';
 import { RecordedSession, sessionId } from '../../packages/svc/test/journal/recorded-session.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { whyMissing } from '../support/debian-program.ts';

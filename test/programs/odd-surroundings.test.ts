@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 
-import { type RunningRecord, writeRunningRecord } from '@svc/svc/capsule/running-record.ts';
+import { type RunningRecord, writeRunningRecord } from '@svc/record/sessions/running-record.ts';
 import { liveRecord } from '../support/running-record.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

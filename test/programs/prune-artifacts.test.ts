@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { writeRunningRecord } from '@svc/svc/capsule/running-record.ts';
+import { writeRunningRecord } from '@svc/record/sessions/running-record.ts';
 import { temporaryDirectory } from '../../packages/artifacts/test/store/artifacts.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { SkillRegistry } from '../support/published-skills.ts';

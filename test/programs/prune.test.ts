@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
-import { writeRunningRecord } from '@svc/svc/capsule/running-record.ts';
+import { writeRunningRecord } from '@svc/record/sessions/running-record.ts';
 import { RecordedSession, sessionId, startedAt } from '../../packages/svc/test/journal/recorded-session.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { liveRecord } from '../support/running-record.ts';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { JournalReader } from '@svc/svc/journal/journal-reader.ts';
+import { JournalReader } from '@svc/record/journal/journal-reader.ts';
 import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { startCapsule, svc, type SvcEnd } from '../support/svc-process.ts';

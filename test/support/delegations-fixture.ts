@@ -10,7 +10,7 @@ import { Delegations } from '@svc/svc/delegation/delegations.ts';
 import type { CompletionDelivery, DelegationsDeps } from '@svc/svc/delegation/delegations-deps.ts';
 import { SessionReferee } from '@svc/svc/delegation/session-referee.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { TraceEvent } from '@svc/svc/trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import { Arrivals } from './arrivals.ts';
 import { FakeClock } from './fake-clock.ts';

@@ -9,7 +9,7 @@ import { HookSet, type HookSetDeps } from '@svc/svc/hooks/hook-set.ts';
 import type { HookedTask, JudgedCall } from '@svc/svc/hooks/session-hooks.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
-import type { TraceEvent } from '@svc/svc/trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { fakeComponent, type Guest } from '../../packages/components/test/fake-component.ts';
 
 /** What a hook of a test does, and what it declares. */

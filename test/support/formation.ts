@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, vi } from 'vitest';
 
-import { readRunningRecords, type RunningRecord } from '@svc/svc/capsule/running-record.ts';
+import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
 import { readTrace } from './read-trace.ts';
 import { FrameStream } from './frame-stream.ts';
 import { ProgramProcess } from './program-process.ts';

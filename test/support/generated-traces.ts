@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 
-import type { TraceEvent, TraceLine } from '@svc/svc/trace/events.ts';
+import type { TraceEvent, TraceLine } from '@svc/record/trace/events.ts';
 
 const hexDigits = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'] as const;
 const hex = (digits: number): fc.Arbitrary<string> =>

@@ -9,7 +9,7 @@ import { Inventory, type CallVerdict, type CheckedCall, type DispatchContext } f
 import { type RunCapsuleStep, nothingRan } from '@svc/svc/tools/plan/capsule-step.ts';
 import { createSubmitPlanTool } from '@svc/svc/tools/plan/submit-plan-tool.ts';
 import type { Tool, ToolKind, ToolOutcome, DispatchedCall } from '@svc/svc/tools/tool.ts';
-import type { TraceEvent } from '@svc/svc/trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 const clock = { monotonicMs: (): number => 0, now: (): number => 1000 };
 

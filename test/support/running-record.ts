@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { processStart } from '@svc/kit/process-stat.ts';
-import type { RunningRecord } from '@svc/svc/capsule/running-record.ts';
+import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
 
 /** The record of a live session: it names the process of the test. */
 export function liveRecord(over: Partial<RunningRecord> = {}): RunningRecord {

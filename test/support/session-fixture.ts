@@ -20,7 +20,7 @@ import type { WorkdirSize } from '@svc/svc/session/workdir-size.ts';
 import { BackgroundCommands } from '@svc/svc/tools/background/background-commands.ts';
 import { Inventory } from '@svc/svc/tools/inventory.ts';
 import type { Tool } from '@svc/svc/tools/tool.ts';
-import type { TraceEvent, Trace } from '@svc/svc/trace/events.ts';
+import type { TraceEvent, Trace } from '@svc/record/trace/events.ts';
 import { encodeNumberedFrame } from '@svc/protocol/frames.ts';
 import { mintTraceEventId, type SessionId } from '@svc/protocol/ids.ts';
 import { FakeClock } from './fake-clock.ts';

@@ -8,7 +8,7 @@ import type { Attribute, LogRecord, MetricsSnapshot, Origin, SpanRecord } from '
 import { RequestSpans } from '@svc/svc/telemetry/request-spans.ts';
 import { keepAll } from '@svc/svc/telemetry/task-trace.ts';
 import { TraceSpans } from '@svc/svc/telemetry/trace-spans.ts';
-import type { TraceLine } from '@svc/svc/trace/events.ts';
+import type { TraceLine } from '@svc/record/trace/events.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { generatedTrace } from '../support/generated-traces.ts';
 import { type OfficialOtlp, officialOtlp } from '../support/official-otlp.ts';

@@ -13,11 +13,11 @@ import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { isOfHere, keepTouched, mayRun, type Touches, thisProcess } from './recorded-process.ts';
-import { removeIfPossible } from './running-record.ts';
+import { isOfHere, keepTouched, mayRun, type Touches, thisProcess } from '@svc/record/sessions/recorded-process.ts';
+import { removeIfPossible } from '@svc/record/sessions/running-record.ts';
 import type { Conversations } from '../session/conversations.ts';
 import type { OpenSessionRequest } from './open-session-request.ts';
-import type { SessionDirectories } from './session-directories.ts';
+import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 
 interface ConversationPlaceRequest {
   /** Where `.svc/` lies. */

@@ -8,7 +8,7 @@ import { changedFiles } from '../resources/changed-files.ts';
 import { ExportRoot, type Hides, normalizedRoot } from '../resources/export-root.ts';
 import { writeWorkdirFile } from '../session/workdir-file.ts';
 import type { RequestSpans } from '../telemetry/request-spans.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { SessionTelemetry } from './session-telemetry.ts';
 
 /** What a session has for its doors. */

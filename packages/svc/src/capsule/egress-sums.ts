@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 type EgressLine = Extract<TraceEvent, { readonly event_type: 'egress' }>;
 

@@ -16,7 +16,7 @@ import { projectName } from '@svc/sandbox/launch/project-steps.ts';
 import type { PutAside } from '@svc/sandbox/made-repositories.ts';
 import type { OpenedFolder } from '@svc/sandbox/project-folder.ts';
 import type { GivenProject, ScopeGrant } from './running-capsule.ts';
-import { makePrivateDirectory, openScopeDirectory } from './session-directories.ts';
+import { makePrivateDirectory, openScopeDirectory } from '@svc/record/sessions/session-directories.ts';
 
 /** The folder as a session takes it, in the class that holds its programs. */
 export class GivenFolder implements GivenProject {

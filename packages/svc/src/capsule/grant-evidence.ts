@@ -10,8 +10,8 @@ import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
 import type { Activity, SessionActivity } from '../session/activity.ts';
 import type { Task } from '../session/task.ts';
 import type { JudgedDispatch } from '../tools/inventory.ts';
-import { BoundedLines } from '../trace/bounded-lines.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import { BoundedLines } from '@svc/record/trace/bounded-lines.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { EgressSums } from './egress-sums.ts';
 
 type Line<Type extends TraceEvent['event_type']> = Extract<TraceEvent, { readonly event_type: Type }>;

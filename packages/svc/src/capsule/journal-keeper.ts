@@ -6,15 +6,15 @@ import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import { type Capture, type Journal, openJournal } from '../journal/journal-writer.ts';
+import { type Capture, type Journal, openJournal } from '@svc/record/journal/journal-writer.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import type { Crossing } from '../session/gate.ts';
 import { JournalLines } from '../session/journal-lines.ts';
 import type { SessionStatus } from '../session/session.ts';
 import type { Task, TaskState } from '../session/task.ts';
 import type { Tool } from '../tools/tool.ts';
-import { holdJournal } from './journal-holder.ts';
-import type { Retained } from './journal-retention.ts';
+import { holdJournal } from '@svc/record/sessions/journal-holder.ts';
+import type { Retained } from '@svc/record/sessions/journal-retention.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { hookSetups, type KeptWhere, toolSetup } from './session-setup.ts';
 import { version } from '@svc/kit/version.ts';
@@ -160,7 +160,7 @@ const retainAtEndMs = 250;
 export function retainLater({ launch, home, onRetained }: RetentionOfSession): () => Promise<void> {
   const stop = new AbortController();
   const retain = async (): Promise<void> => {
-    const { retainJournals } = await import('./journal-retention.ts');
+    const { retainJournals } = await import('@svc/record/sessions/journal-retention.ts');
     const { keep } = launch.loaded.manifest.trace;
     const { root } = launch.source;
     const retained = await retainJournals({ root, home, keep, clock: systemClock, signal: stop.signal });

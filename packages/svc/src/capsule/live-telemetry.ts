@@ -10,7 +10,7 @@ import { lossOf } from '../telemetry/losses.ts';
 import type { Attribute } from '../telemetry/otlp-records.ts';
 import type { RequestSpans } from '../telemetry/request-spans.ts';
 import { readSettings, type TelemetrySettings } from '../telemetry/telemetry-settings.ts';
-import type { TraceLine } from '../trace/events.ts';
+import type { TraceLine } from '@svc/record/trace/events.ts';
 import type { OpenSessionRequest } from './open-session-request.ts';
 
 /** What the environment asks for, from the first line of the session to the end of it. */

@@ -11,7 +11,7 @@ import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
 import { GivenFolder } from './given-project.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { LaunchScope, ScopeRequest } from './scope-of-launch.ts';
-import { realPath } from './session-directories.ts';
+import { realPath } from '@svc/record/sessions/session-directories.ts';
 
 interface NamedWorkdir {
   readonly request: Pick<ScopeRequest, 'writesGit' | 'cwd' | 'env'>;

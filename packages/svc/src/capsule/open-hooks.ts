@@ -12,7 +12,7 @@ import { HookSet } from '../hooks/hook-set.ts';
 import type { Driver } from '../inference/driver.ts';
 import type { SpendMeter } from '../inference/spend-meter.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';

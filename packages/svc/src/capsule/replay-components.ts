@@ -19,7 +19,7 @@ import { createComponentDriver, DriverRequests } from '../inference/component-dr
 import { createWasmTool } from '../tools/wasm-tool.ts';
 import { driverConfig } from './scripted-driver.ts';
 import type { ReplayedComponents } from './replay-session.ts';
-import { redactedJson } from '../trace/file-trace.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import { componentSource } from './session-components.ts';
 import { listenerTokenOf, sessionRedactor } from './session-secrets.ts';
 

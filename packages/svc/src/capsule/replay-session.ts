@@ -17,8 +17,8 @@ import { hookCompletion } from '../hooks/hook-completion.ts';
 import { HookSet } from '../hooks/hook-set.ts';
 import type { Driver } from '../inference/driver.ts';
 import { SpendMeter } from '../inference/spend-meter.ts';
-import type { JournalReader } from '../journal/journal-reader.ts';
-import type { JournalRecord } from '../journal/records.ts';
+import type { JournalReader } from '@svc/record/journal/journal-reader.ts';
+import type { JournalRecord } from '@svc/record/journal/records.ts';
 import { type ActivityListener, SessionActivity } from '../session/activity.ts';
 import { type Conversations, threadedConversations } from '../session/conversations.ts';
 import { EventStream } from '../session/event-stream.ts';
@@ -36,7 +36,7 @@ import { traceLines } from '../session/trace-lines.ts';
 import { Inventory } from '../tools/inventory.ts';
 import { createSubmitPlanTool } from '../tools/plan/submit-plan-tool.ts';
 import type { Tool } from '../tools/tool.ts';
-import type { PreparedText, Trace, TraceEvent } from '../trace/events.ts';
+import type { PreparedText, Trace, TraceEvent } from '@svc/record/trace/events.ts';
 
 /** What a replay came to. */
 export interface Replayed {

@@ -26,7 +26,7 @@ import { openSession, type OpenSession } from './open-session.ts';
 import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import type { EndedSession } from './report-to-spawner.ts';
-import { listRunning } from './running-record.ts';
+import { listRunning } from '@svc/record/sessions/running-record.ts';
 import { trappedBy } from './session-record.ts';
 import type { RunningCapsule, RunObserver, RunOutcome, RunRequest, Steering } from './running-capsule.ts';
 

@@ -6,7 +6,7 @@ import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import type { ActivityListener, OutputListener } from '../session/activity.ts';
 import type { InitialTask } from './initial-task.ts';
-import type { Retained } from './journal-retention.ts';
+import type { Retained } from '@svc/record/sessions/journal-retention.ts';
 import type { SessionOutcome } from '../session/session.ts';
 import type { FailedTask } from '../session/task.ts';
 import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';

@@ -10,7 +10,7 @@ import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { LateEvidence } from './late-evidence.ts';
 import type { GivenProject } from './running-capsule.ts';
-import { openScopeDirectory, openStateStore } from './session-directories.ts';
+import { openScopeDirectory, openStateStore } from '@svc/record/sessions/session-directories.ts';
 import { isTelemetryVariable } from './telemetry-variables.ts';
 
 interface SessionComponentsDeps {

@@ -24,11 +24,11 @@ import { locate, type StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { openStored } from '@svc/artifacts/store/open-stored.ts';
 import { delegationTraceparent, taskTrace } from '../telemetry/task-trace.ts';
 import { readSettings } from '../telemetry/telemetry-settings.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
-import { makePrivateDirectory, type SessionDirectories } from './session-directories.ts';
+import { makePrivateDirectory, type SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import { asksForTelemetry, isTelemetryVariable } from './telemetry-variables.ts';
 import { longestTimerMs } from '@svc/kit/units.ts';
 

@@ -3,7 +3,7 @@
 import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
-import type { Capture } from '../journal/journal-writer.ts';
+import type { Capture } from '@svc/record/journal/journal-writer.ts';
 import { ownTurn, type Steps } from '@svc/kit/own-turn.ts';
 import { type Crossing, type Gate, openGate, RecordingGate } from '../session/gate.ts';
 import type { SessionStatus } from '../session/session.ts';

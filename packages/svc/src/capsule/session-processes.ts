@@ -18,7 +18,7 @@ import {
   openScopeDirectory,
   openStateStore,
   type SessionDirectories,
-} from './session-directories.ts';
+} from '@svc/record/sessions/session-directories.ts';
 
 interface SessionProcessesDeps {
   readonly sessionId: SessionId;

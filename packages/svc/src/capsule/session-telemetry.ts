@@ -3,7 +3,7 @@
 import type { Activity } from '../session/activity.ts';
 import type { DeliveredSignals } from '../telemetry/exporter.ts';
 import type { RequestSpans } from '../telemetry/request-spans.ts';
-import type { TraceLine } from '../trace/events.ts';
+import type { TraceLine } from '@svc/record/trace/events.ts';
 import type { LiveTelemetry } from './live-telemetry.ts';
 import type { OpenSessionRequest } from './open-session-request.ts';
 

@@ -2,7 +2,7 @@
 
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { readRunningRecords } from './running-record.ts';
+import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
 
 interface SharedWorkdirQuestion {
   readonly home: string;

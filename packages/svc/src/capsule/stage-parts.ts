@@ -6,7 +6,7 @@ import type { SessionProcesses } from './session-processes.ts';
 import { homeBelow } from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
-import type { SessionDirectories } from './session-directories.ts';
+import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import type { Delegations } from '../delegation/delegations.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';

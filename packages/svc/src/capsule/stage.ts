@@ -18,7 +18,7 @@ import type { LateEvidence } from './late-evidence.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
 import { SessionComponents } from './session-components.ts';
-import type { SessionDirectories } from './session-directories.ts';
+import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import { SessionProcesses } from './session-processes.ts';
 import { backgroundSettings, grantsOf, type StageParts, capsuleProcesses } from './stage-parts.ts';
 import type { SessionServers, SessionServersDeps } from './session-servers.ts';

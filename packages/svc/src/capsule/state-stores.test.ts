@@ -18,7 +18,7 @@ import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { ComponentGrants } from '@svc/components/component.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import { openStateStore } from './session-directories.ts';
+import { openStateStore } from '@svc/record/sessions/session-directories.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { LateEvidence } from './late-evidence.ts';
 import { SessionComponents } from './session-components.ts';

@@ -17,7 +17,7 @@ import { effectiveFloor } from '@svc/sandbox/floor.ts';
 import { unheld } from '@svc/sandbox/limits/held-limits.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import type { Setup } from '../session/recorded-crossings.ts';
-import { redactedJson } from '../trace/file-trace.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import { declaredTools, type ToolSources } from './declared-tools.ts';
 import { listenerTokenOf, sessionRedactor } from './session-secrets.ts';
 import { headerSecrets } from './telemetry-secrets.ts';

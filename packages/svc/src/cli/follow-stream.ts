@@ -13,8 +13,8 @@ import { pageOf } from '@svc/terminal/screen/page.ts';
 import { joined, Shown, jsonText } from '@svc/terminal/screen/shown.ts';
 import { renderNotice, WatchView } from './watch-view.ts';
 import { HttpDoor } from '@svc/client/http-door.ts';
-import { type ApproachedCapsule, doorOf } from './approach-capsule.ts';
-import { streamFaultOf } from './capsule-faults.ts';
+import { type ApproachedCapsule, doorOf } from '@svc/record/running/approach-capsule.ts';
+import { streamFaultOf } from '@svc/record/running/capsule-faults.ts';
 import { mostFrameValues } from '@svc/protocol/decode-frame.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 

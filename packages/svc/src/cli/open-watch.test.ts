@@ -4,7 +4,7 @@ import { createServer as createSocketServer, type AddressInfo, type Server, type
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { closedPort } from '../../../../test/support/closed-port.ts';
-import type { ApproachedCapsule } from './approach-capsule.ts';
+import type { ApproachedCapsule } from '@svc/record/running/approach-capsule.ts';
 import { openWatch } from './follow-stream.ts';
 
 const servers: (Server & { closeAllConnections?: () => void })[] = [];

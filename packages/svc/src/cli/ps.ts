@@ -2,9 +2,9 @@
 
 import { Command } from 'commander';
 
-import { readRunningRecords, type RunningRecord } from '../capsule/running-record.ts';
+import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { capsuleCell, suffixOf } from './session-names.ts';
+import { capsuleCell, suffixOf } from '@svc/record/sessions/session-names.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 
 import { runCapsule } from '../capsule/run-capsule.ts';
-import type { Retained } from '../capsule/journal-retention.ts';
+import type { Retained } from '@svc/record/sessions/journal-retention.ts';
 import type { RunChanges, RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
 import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
 import type * as SpawnedLaunchModule from '../capsule/spawned-launch.ts';

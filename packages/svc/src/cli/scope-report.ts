@@ -13,7 +13,7 @@ import type { PreopenLine, ScopeObject } from '@svc/artifacts/grants/scope-objec
 import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
-import { redactedTexts } from '../trace/file-trace.ts';
+import { redactedTexts } from '@svc/record/trace/file-trace.ts';
 import { type LaunchScope, scopeOfLaunch, type ScopeRequest } from '../capsule/scope-of-launch.ts';
 import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
 import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';

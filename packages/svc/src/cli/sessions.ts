@@ -5,26 +5,25 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { readRunningRecords, type RunningRecord } from '../capsule/running-record.ts';
+import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
 import { ageOf } from './age.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
-import { capsuleCell, suffixOf } from './session-names.ts';
+import { capsuleCell, suffixOf } from '@svc/record/sessions/session-names.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   adhocSessions,
   holdSession,
-  manifestFlag,
-  manifestHelp,
   sessionIds,
   sessionsFolder,
   startOfSession,
   type WorkspaceOption,
-} from './trace/recorded-sessions.ts';
-import { factsOf, type SessionFacts } from './trace/session-facts.ts';
+} from '@svc/record/sessions/recorded-sessions.ts';
+import { manifestFlag, manifestHelp } from './trace/session-arguments.ts';
+import { factsOf, type SessionFacts } from '@svc/record/sessions/session-facts.ts';
 import { shownCount, shownMinute } from '@svc/kit/shown-values.ts';
-import { linesLeftOut } from './trace/trace-events.ts';
+import { linesLeftOut } from '@svc/record/sessions/trace-events.ts';
 
 /** A session that runs elsewhere and under a version of `svc` that does not tell its folder has no counts. */
 type ListedSession = Omit<SessionFacts, 'tasks' | 'tokens' | 'unread_lines'> & {

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
 
-import type { RunningRecord } from '../capsule/running-record.ts';
+import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isAlive } from '@svc/kit/process-stat.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
@@ -17,10 +17,10 @@ import {
   tokenChoice,
   type TokenChoice,
   type LocatedCapsule,
-} from './approach-capsule.ts';
-import { faultOf, shownId } from './capsule-faults.ts';
+} from '@svc/record/running/approach-capsule.ts';
+import { faultOf, shownId } from '@svc/record/running/capsule-faults.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { locateRunning } from './locate-running.ts';
+import { locateRunning } from '@svc/record/running/locate-running.ts';
 import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** How long the capsule may take to stop its tasks before its process is ended all the same. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { firstTraceDifference, type TraceLine } from './trace-difference.ts';
 
 const own = { event_id: 'evt_1', parent_id: null, session_id: 'ses_1', timestamp: 7 };

@@ -2,9 +2,9 @@
 
 import { Command } from 'commander';
 
-import { approachCapsule, sendTokenHelp, tokenChoice } from './approach-capsule.ts';
-import { connectionLost } from './capsule-faults.ts';
-import { locateRunning } from './locate-running.ts';
+import { approachCapsule, sendTokenHelp, tokenChoice } from '@svc/record/running/approach-capsule.ts';
+import { connectionLost } from '@svc/record/running/capsule-faults.ts';
+import { locateRunning } from '@svc/record/running/locate-running.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 
 /** The time for the card of a session to arrive. */

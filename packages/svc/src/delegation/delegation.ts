@@ -2,7 +2,7 @@
 
 import { elapsedMs } from '@svc/kit/clock.ts';
 import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { ContextId, DelegationId } from '@svc/protocol/ids.ts';
 import {
   type ChildReport,

@@ -3,7 +3,7 @@
 import type { Clock } from '@svc/kit/clock.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { SessionReferee } from './session-referee.ts';
 import type { Trust } from '@svc/protocol/task-origin.ts';

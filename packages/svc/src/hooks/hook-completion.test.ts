@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { FakeDriver, calls, hangs, says, type Turn } from '../../../../test/support/fake-driver.ts';
 import { SpendMeter } from '../inference/spend-meter.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { Complete, CompletionAsker } from './hook.ts';
 import { hookCompletion } from './hook-completion.ts';
 

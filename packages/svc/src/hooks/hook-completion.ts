@@ -10,7 +10,7 @@ import {
   judgeResponse,
 } from '../inference/driver.ts';
 import { refusalSentence, type SpendRefusal } from '../inference/spend-meter.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { HookTimer } from './blocking-hooks.ts';
 import { DriverTrap, type Complete, type CompletionAsker, type CompletionRequest, underSignals } from './hook.ts';
 

@@ -5,7 +5,7 @@ import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { InferenceRequest } from '../inference/driver.ts';
 import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { CallVerdict } from '../tools/inventory.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { AsyncHooks } from './async-hooks.ts';
 import {
   askInOrder,

@@ -2,7 +2,7 @@
 
 import { isLong } from '@svc/kit/own-turn.ts';
 import type { Session } from '../session/session.ts';
-import type { PreparedText } from '../trace/events.ts';
+import type { PreparedText } from '@svc/record/trace/events.ts';
 import type { Submission } from '../session/task-board.ts';
 import { type Task, isTerminal, type TaskSource, type Trust } from '../session/task.ts';
 import { EncodedJson, JsonRpcFault } from '@svc/protocol/json-rpc.ts';

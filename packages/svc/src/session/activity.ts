@@ -6,7 +6,7 @@ import type { RetryWait } from '../inference/driver-notes.ts';
 import type { SpendRefusal } from '../inference/spend-meter.ts';
 import type { DispatchedCall, FileChange, RequestedCall, RunningCommand } from '../tools/tool.ts';
 import type { JudgedDispatch, RefusedFile } from '../tools/inventory.ts';
-import type { PreparedText, TraceEvent } from '../trace/events.ts';
+import type { PreparedText, TraceEvent } from '@svc/record/trace/events.ts';
 import type { Announcement, Question, Task, TaskEvent } from './task.ts';
 
 /** What an inference call came to, its tokens counted. */

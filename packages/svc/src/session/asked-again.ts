@@ -1,6 +1,6 @@
 /** Compares what a session asks for when it is run again with what it asked for in the recording. */
 
-import { type ValueDifference, valueDifference } from '../journal/json-difference.ts';
+import { type ValueDifference, valueDifference } from '@svc/record/journal/json-difference.ts';
 import type { Effect } from './gate.ts';
 
 /** Where a replay parts from its recording. */

@@ -7,7 +7,7 @@ import type {
   BackgroundCommands,
   BackgroundObserver,
 } from '../tools/background/background-commands.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { WorkId } from '@svc/protocol/ids.ts';
 import type { Task } from './task.ts';
 import type { TaskBoard } from './task-board.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { CallLines } from './call-lines.ts';
 
 const change: TraceEvent = {

@@ -1,7 +1,7 @@
 /** Writes what tools note while one call of the model runs, each line where a reader looks for it. */
 
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 /** What a call has changed stands behind its own line, which is written when it has ended; a step of a plan has a line of its own. */
 export class CallLines {

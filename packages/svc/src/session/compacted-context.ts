@@ -2,7 +2,7 @@
 
 import type { CompactionVerdict, HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
 import type { ContentBlock, Message } from '../inference/driver.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { Overflow } from './context-window.ts';

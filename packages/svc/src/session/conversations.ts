@@ -6,7 +6,7 @@ import { parseJson } from '@svc/protocol/json-object.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Message, ContentBlock } from '../inference/driver.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
-import { redactedJson } from '../trace/file-trace.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import { listUntilBad } from '@svc/kit/bounded-lists.ts';
 
 /** What earlier tasks of a context said; only a completed task adds to it. */

@@ -4,7 +4,7 @@ import type { CallImports, ImportLog } from '@svc/components/import-log.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 import { Places } from './places.ts';
 import { ShownChunks } from './shown-chunks.ts';

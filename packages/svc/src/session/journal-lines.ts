@@ -3,9 +3,9 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isLong, type Steps } from '@svc/kit/own-turn.ts';
 import type { InferenceRequest, Message, ReportedUsage } from '../inference/driver.ts';
-import type { Journal } from '../journal/journal-writer.ts';
+import type { Journal } from '@svc/record/journal/journal-writer.ts';
 import { keptLog } from './kept-import-log.ts';
-import { redactedJson } from '../trace/file-trace.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { Chunk, Crossing } from './gate.ts';
 import { conversationOf, type Sender } from './task.ts';
 

@@ -2,7 +2,7 @@
 
 import { type ImportLogEntry, type LoggedValue, parseImportLog } from '@svc/components/import-log.ts';
 import { isJsonObject } from '@svc/protocol/json-object.ts';
-import { redactedTexts } from '../trace/file-trace.ts';
+import { redactedTexts } from '@svc/record/trace/file-trace.ts';
 
 /**
  * The log without the secrets that `redact` knows. Null for one that is not kept: it is longer than `mostBytes`, is no log, or a secret in it

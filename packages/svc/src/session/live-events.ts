@@ -14,7 +14,7 @@ import {
   type TokenCount,
 } from '@svc/protocol/live-events.ts';
 import type { Usage } from '../inference/driver.ts';
-import { redactedJson } from '../trace/file-trace.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { Activity, SessionActivity } from './activity.ts';
 import type { EventStream } from './event-stream.ts';
 import type { FrameSink, SentFrame } from './frame-batches.ts';

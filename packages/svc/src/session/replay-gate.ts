@@ -2,7 +2,7 @@
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { exactly, type Judge, type Parting } from './asked-again.ts';
 import { type Arrival, type Crossing, type Effect, type Gate, type Inside, type Port } from './gate.ts';
 import { Places } from './places.ts';

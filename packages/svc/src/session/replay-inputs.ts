@@ -1,7 +1,7 @@
 /** Takes what came to a recorded session by itself to the session that is run again. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { ReplayInputs } from './replay-gate.ts';
 import type { TaskBoard } from './task-board.ts';
 

@@ -1,6 +1,6 @@
 /** Accepts tasks and knows which is next. */
 
-import type { PreparedText } from '../trace/events.ts';
+import type { PreparedText } from '@svc/record/trace/events.ts';
 import { mintContextId, mintTaskId, type TaskId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { SessionActivity } from './activity.ts';

@@ -2,7 +2,7 @@
 
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import type { MessageTags } from '@svc/protocol/message-tags.ts';
-import type { PreparedText } from '../trace/events.ts';
+import type { PreparedText } from '@svc/record/trace/events.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 import type { DriverFailure, Usage } from '../inference/driver.ts';
 import { refusalSentence, type SpendRefusal } from '../inference/spend-meter.ts';

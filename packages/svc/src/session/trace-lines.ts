@@ -1,7 +1,7 @@
 /** Writes the trace of a session from its activity. */
 
 import { callTrace } from '../tools/inventory.ts';
-import type { Trace, TraceEvent } from '../trace/events.ts';
+import type { Trace, TraceEvent } from '@svc/record/trace/events.ts';
 import type { TraceEventId } from '@svc/protocol/ids.ts';
 import type { Activity, ActivityListener } from './activity.ts';
 import type { ReportedUsage, Usage } from '../inference/driver.ts';

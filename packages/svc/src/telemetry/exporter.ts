@@ -2,7 +2,7 @@
 
 import { atMost, type Clock } from '@svc/kit/clock.ts';
 import { Connections } from '@svc/kit/net/connections.ts';
-import type { TraceLine } from '../trace/events.ts';
+import type { TraceLine } from '@svc/record/trace/events.ts';
 import { BatchQueue, type Delivered } from './batch-queue.ts';
 import { encodeLogsJson, encodeMetricsJson, encodeSpansJson } from './encode-json.ts';
 import { encodeLogsProtobuf, encodeMetricsProtobuf, encodeSpansProtobuf } from './encode-protobuf.ts';

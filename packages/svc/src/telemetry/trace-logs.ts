@@ -1,6 +1,6 @@
 /** Makes logs of the lines of a trace that tell of something that somebody may have to look at. */
 
-import type { TraceLine } from '../trace/events.ts';
+import type { TraceLine } from '@svc/record/trace/events.ts';
 import { attributes as names } from './genai-names.ts';
 import { AttributeList, type LogRecord, severities } from './otlp-records.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { TraceEvent, TraceLine } from '../trace/events.ts';
+import type { TraceEvent, TraceLine } from '@svc/record/trace/events.ts';
 import { MetricTotals } from './metric-totals.ts';
 import type { LogRecord, SpanRecord } from './otlp-records.ts';
 import { keepAll, type Sampler } from './task-trace.ts';

@@ -4,7 +4,7 @@ import { mintedMs } from '@svc/protocol/ids.ts';
 import { toUSVString } from 'node:util';
 
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
-import type { TraceLine } from '../trace/events.ts';
+import type { TraceLine } from '@svc/record/trace/events.ts';
 import { attributes as names, operations, otherError, providers, toolTypes } from './genai-names.ts';
 import { logOf } from './trace-logs.ts';
 import type { MetricTotals } from './metric-totals.ts';

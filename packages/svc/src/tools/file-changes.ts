@@ -9,7 +9,7 @@ import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { ChangedContent, Tool } from './tool.ts';
 
 /** Of a larger file only the size is known. */

@@ -7,7 +7,7 @@ import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 import { fittingLength } from '@svc/protocol/json-length.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { ArgumentCheck } from './argument-check.ts';
 import {
   type DispatchedCall,

@@ -1,7 +1,7 @@
 /** What a tool is, to the session that calls it. */
 
 import type { CallImports } from '@svc/components/import-log.ts';
-import type { TraceEvent } from '../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { CallVerdict, CheckedCall, JudgedDispatch } from './inventory.ts';
 
 /** Where a tool came from; `mcp` is one of an MCP server, `shell` is one command of `capabilities.shell.allow`, `runtime` is built into `svc`. */

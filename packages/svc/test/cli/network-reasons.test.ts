@@ -3,8 +3,8 @@ import { describe } from 'vitest';
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
 
 import { networkReasonContract } from '../../../../test/support/network-reason-contract.ts';
-import { doorOf } from '../../src/cli/approach-capsule.ts';
-import { faultOf } from '../../src/cli/capsule-faults.ts';
+import { doorOf } from '@svc/record/running/approach-capsule.ts';
+import { faultOf } from '@svc/record/running/capsule-faults.ts';
 import { callCapsule } from '../../src/delegation/capsule-call.ts';
 
 const method = 'tasks/get';

@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
-import { openScopeDirectory } from '../../src/capsule/session-directories.ts';
+import { openScopeDirectory } from '@svc/record/sessions/session-directories.ts';
 import { readChildReport } from '../../src/delegation/completions.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';

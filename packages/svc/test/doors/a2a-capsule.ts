@@ -16,7 +16,7 @@ import { capsuleRoutes } from '../../src/listener/capsule-listener.ts';
 import type { DoorFacts, DoorOutside } from '../../src/listener/doors/door-core.ts';
 import { shareOf } from '../../src/listener/doors/principal.ts';
 import type { RequestSpans } from '../../src/telemetry/request-spans.ts';
-import type { TraceEvent } from '../../src/trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { SessionFixture, type FixtureOptions } from '../../../../test/support/session-fixture.ts';
 
 // Answers are looked into at many places, and each test says what it expects of them.

@@ -4,7 +4,7 @@ import { afterEach, expect, it } from 'vitest';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { LateEvidence } from '../../src/capsule/late-evidence.ts';
 import { prepareLaunch, scopeLaunch } from '../../src/capsule/prepare.ts';
-import { makeSessionDirectories } from '../../src/capsule/session-directories.ts';
+import { makeSessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import { stageSession } from '../../src/capsule/stage.ts';
 import type { ComponentGrants } from '@svc/components/component.ts';
 import { type ComponentHost, createComponentHost } from '@svc/components/component-host.ts';

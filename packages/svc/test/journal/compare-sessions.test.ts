@@ -6,12 +6,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { Message } from '../../src/inference/driver.ts';
-import { cacheSteps } from '../../src/journal/cache-misses.ts';
-import { type Parting, partingOf } from '../../src/journal/compare-sessions.ts';
-import { firstDifference } from '../../src/journal/json-difference.ts';
-import type { Damage } from '../../src/journal/journal-scan.ts';
-import { JournalReader } from '../../src/journal/journal-reader.ts';
-import { encodeLine, firstChain } from '../../src/journal/record-line.ts';
+import { cacheSteps } from '@svc/record/journal/cache-misses.ts';
+import { type Parting, partingOf } from '@svc/record/journal/compare-sessions.ts';
+import { firstDifference } from '@svc/record/journal/json-difference.ts';
+import type { Damage } from '@svc/record/journal/journal-scan.ts';
+import { JournalReader } from '@svc/record/journal/journal-reader.ts';
+import { encodeLine, firstChain } from '@svc/record/journal/record-line.ts';
 import { RecordedSession, type RecordedOptions } from './recorded-session.ts';
 
 let root = '';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { onTestFinished } from 'vitest';
 
-import { LineFile } from '../../src/journal/line-file.ts';
+import { LineFile } from '@svc/record/journal/line-file.ts';
 
 /** A file with a line for each object, which is gone after the test. */
 export function fileOfLines(lines: readonly object[]): LineFile {

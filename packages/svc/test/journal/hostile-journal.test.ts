@@ -9,9 +9,9 @@ import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { atOnce } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { filesOf } from '../../src/cli/trace/export.ts';
-import { partingOf } from '../../src/journal/compare-sessions.ts';
-import { JournalReader } from '../../src/journal/journal-reader.ts';
-import { encodeLine, firstChain } from '../../src/journal/record-line.ts';
+import { partingOf } from '@svc/record/journal/compare-sessions.ts';
+import { JournalReader } from '@svc/record/journal/journal-reader.ts';
+import { encodeLine, firstChain } from '@svc/record/journal/record-line.ts';
 import { readRecording } from '../../src/session/recorded-crossings.ts';
 import { mebibyte, RecordedSession, roomy, taskId } from './recorded-session.ts';
 

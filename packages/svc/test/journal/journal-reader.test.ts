@@ -20,9 +20,9 @@ import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { atOnce } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { anyCharacter } from '../../../../test/support/any-character.ts';
-import { JournalReader } from '../../src/journal/journal-reader.ts';
-import { encodeLine, firstChain } from '../../src/journal/record-line.ts';
-import type { JournalRecord } from '../../src/journal/records.ts';
+import { JournalReader } from '@svc/record/journal/journal-reader.ts';
+import { encodeLine, firstChain } from '@svc/record/journal/record-line.ts';
+import type { JournalRecord } from '@svc/record/journal/records.ts';
 import { mebibyte, RecordedSession, taskId } from './recorded-session.ts';
 
 let root = '';

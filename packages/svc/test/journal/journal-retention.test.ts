@@ -19,9 +19,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { holdJournal } from '../../src/capsule/journal-holder.ts';
-import { type KeptJournals, retainJournals, type Retained } from '../../src/capsule/journal-retention.ts';
-import { writeRunningRecord } from '../../src/capsule/running-record.ts';
+import { holdJournal } from '@svc/record/sessions/journal-holder.ts';
+import { type KeptJournals, retainJournals, type Retained } from '@svc/record/sessions/journal-retention.ts';
+import { writeRunningRecord } from '@svc/record/sessions/running-record.ts';
 import { liveRecord } from '../../../../test/support/running-record.ts';
 import { RecordedSession, sessionId } from './recorded-session.ts';
 

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { atOnce } from '@svc/kit/own-turn.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import type { Message } from '../../src/inference/driver.ts';
-import { openJournal } from '../../src/journal/journal-writer.ts';
+import { openJournal } from '@svc/record/journal/journal-writer.ts';
 import type { Crossing } from '../../src/session/gate.ts';
 import { JournalLines } from '../../src/session/journal-lines.ts';
 import { roomy, sessionId, taskId } from './recorded-session.ts';

@@ -9,7 +9,7 @@ import { atOnce } from '@svc/kit/own-turn.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import type { Message } from '../../src/inference/driver.ts';
-import { type Capture, type Journal, type JournalLimits, openJournal } from '../../src/journal/journal-writer.ts';
+import { type Capture, type Journal, type JournalLimits, openJournal } from '@svc/record/journal/journal-writer.ts';
 
 export const mebibyte: number = 1024 * 1024;
 export const roomy: JournalLimits = { maxBody: 8 * mebibyte, maxBytes: 256 * mebibyte };

@@ -16,8 +16,8 @@ import { callHook } from '../../src/hooks/hook.ts';
 import type { InferenceRequest, InferenceResponse } from '../../src/inference/driver.ts';
 import { type Crossing, type Gate, RecordingGate } from '../../src/session/gate.ts';
 import { gatedCapsuleSteps, gatedHookCalls } from '../../src/session/gated.ts';
-import { JournalReader } from '../../src/journal/journal-reader.ts';
-import { openJournal } from '../../src/journal/journal-writer.ts';
+import { JournalReader } from '@svc/record/journal/journal-reader.ts';
+import { openJournal } from '@svc/record/journal/journal-writer.ts';
 import { JournalLines } from '../../src/session/journal-lines.ts';
 import { readRecording } from '../../src/session/recorded-crossings.ts';
 import { type ReplayEnd, ReplayGate } from '../../src/session/replay-gate.ts';
@@ -25,7 +25,7 @@ import { replayInputs } from '../../src/session/replay-inputs.ts';
 import { nothingRan } from '../../src/tools/plan/capsule-step.ts';
 import { createSubmitPlanTool } from '../../src/tools/plan/submit-plan-tool.ts';
 import type { Tool } from '../../src/tools/tool.ts';
-import type { TraceEvent } from '../../src/trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 /** What a session left: its trace without what is never the same. */
 export interface Outcome {

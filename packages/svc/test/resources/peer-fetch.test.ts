@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import type { TraceEvent } from '../../src/trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { Fetching, handleOf, idOf, serve, sha256 } from './fetching.ts';
 import { PeerExport } from './peer-export.ts';
 import { closedPort } from '../../../../test/support/closed-port.ts';

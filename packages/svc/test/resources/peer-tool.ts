@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 import { parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { Tool, ToolOutcome } from '../../src/tools/tool.ts';
-import type { TraceEvent } from '../../src/trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { aloneCall } from '../../../../test/support/quiet-calls.ts';
 
 export interface CalledTool extends ToolOutcome {

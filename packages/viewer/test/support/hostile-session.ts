@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 
-import { traceEventSchemas } from '@svc/svc/trace/events.ts';
+import { traceEventSchemas } from '@svc/record/trace/events.ts';
 
 /** Texts that would be something else if they were not shown as texts. */
 export const attempts: readonly string[] = [

@@ -15,8 +15,8 @@ import { StepPlaces } from '@svc/svc/cli/view/step-places.ts';
 import { placedEvent } from '@svc/svc/cli/view/trace-index.ts';
 import { changesIn } from '@svc/svc/cli/view/trace-lookups.ts';
 import type { ViewedSession } from '@svc/svc/cli/view/viewed-session.ts';
-import type { BodyReading, JournalReader } from '@svc/svc/journal/journal-reader.ts';
-import { LineFile } from '@svc/svc/journal/line-file.ts';
+import type { BodyReading, JournalReader } from '@svc/record/journal/journal-reader.ts';
+import { LineFile } from '@svc/record/journal/line-file.ts';
 
 interface Recorded {
   readonly trace: string | Buffer;

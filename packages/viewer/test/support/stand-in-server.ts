@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { OpenBody } from '@svc/kit/http/open-body.ts';
 import { followRows } from '@svc/svc/cli/view/follow-rows.ts';
 import { grantedIn } from '@svc/svc/cli/view/recorded-grants.ts';
-import { LineFile } from '@svc/svc/journal/line-file.ts';
+import { LineFile } from '@svc/record/journal/line-file.ts';
 import { RowBlocks } from '@svc/svc/cli/view/rows/row-blocks.ts';
 import type { ViewedComparison, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import { manifest } from './made-session.ts';

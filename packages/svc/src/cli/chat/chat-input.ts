@@ -3,7 +3,7 @@
 import { createInterface, type Interface } from 'node:readline';
 
 import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { RunningRecord } from '../../capsule/running-record.ts';
+import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { History } from '@svc/terminal/keyboard/history.ts';
 import type { Key, Press } from '@svc/terminal/keyboard/key.ts';

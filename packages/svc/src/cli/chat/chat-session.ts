@@ -11,7 +11,7 @@ import { renderFailure } from '@svc/terminal/screen/render-failure.ts';
 import type { SessionEvent, ShownResult } from '../session-view/session-event.ts';
 import type { SessionView } from '../session-view/session-view.ts';
 import type { OpenCapsule } from '../tasks/open-capsule.ts';
-import type { GivenMessage } from '../tasks/session-tasks.ts';
+import type { GivenMessage } from '@svc/record/running/session-tasks.ts';
 import { isLive } from '../tasks/open-capsule.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { say, type Shown } from '@svc/terminal/screen/shown.ts';

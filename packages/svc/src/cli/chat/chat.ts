@@ -8,8 +8,8 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
-import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
-import { type LocatedCapsule, sendTokenHelp } from '../approach-capsule.ts';
+import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
+import { type LocatedCapsule, sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { believedManifest, type ReadManifest, reachOfManifest, reachRow } from '../first-minute/found-manifest.ts';
 import {
@@ -22,18 +22,18 @@ import {
   withTaskFlags,
   withTrustFlag,
 } from '../first-minute/task-command.ts';
-import { locateRunning, whenEnded } from '../locate-running.ts';
+import { locateRunning, whenEnded } from '@svc/record/running/locate-running.ts';
 import { writeGitOption } from '../run-command.ts';
 import { History } from '@svc/terminal/keyboard/history.ts';
 import { render, usesColor } from '@svc/terminal/screen/render-failure.ts';
 import { scopeRequest } from '../run.ts';
 import { usualOptions } from '../run-options.ts';
-import { suffixOf } from '../session-names.ts';
+import { suffixOf } from '@svc/record/sessions/session-names.ts';
 import { logsCommandOf } from '../session-view/cut-output.ts';
 import { SessionView } from '../session-view/session-view.ts';
 import { endStopped } from '../stop.ts';
 import { OpenCapsule, runningSessionHelp } from '../tasks/open-capsule.ts';
-import { type GivenMessage, messagesOfRunning } from '../tasks/session-tasks.ts';
+import { type GivenMessage, messagesOfRunning } from '@svc/record/running/session-tasks.ts';
 import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { say, type Shown } from '@svc/terminal/screen/shown.ts';

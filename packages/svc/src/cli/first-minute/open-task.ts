@@ -18,7 +18,7 @@ import { isTelemetryVariable } from '../../capsule/telemetry-variables.ts';
 import { version } from '@svc/kit/version.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
-import { adhocRoot } from './adhoc-root.ts';
+import { adhocRoot } from '@svc/record/sessions/adhoc-root.ts';
 import { askOllama } from './ask-ollama.ts';
 import { adhocName, capsuleText, type TaskGrants } from './capsule-text.ts';
 import { chooseModel, type ChosenModel } from './choose-model.ts';

@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { LineFile, openOwn } from '../../journal/line-file.ts';
+import { LineFile, openOwn } from '@svc/record/journal/line-file.ts';
 import type { Output } from '@svc/terminal/screen/output.ts';
 import { type Page, pageOf } from '@svc/terminal/screen/page.ts';
 import { jsonLine, say, Shown } from '@svc/terminal/screen/shown.ts';
-import { thisUser } from '../trace/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-sessions.ts';
 import { shownBytes } from '@svc/kit/shown-values.ts';
 import { openLogs, type SessionLog } from './session-logs.ts';
 

@@ -4,21 +4,14 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { isJournalHeld } from '../../capsule/journal-holder.ts';
-import { readRunningRecords } from '../../capsule/running-record.ts';
-import { JournalReader } from '../../journal/journal-reader.ts';
+import { isJournalHeld } from '@svc/record/sessions/journal-holder.ts';
+import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
+import { JournalReader } from '@svc/record/journal/journal-reader.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import {
-  manifestFlag,
-  manifestHelp,
-  openFolder,
-  type OpenFolder,
-  sessionHelp,
-  thisUser,
-  type WorkspaceOption,
-} from '../trace/recorded-sessions.ts';
+import { openFolder, type OpenFolder, thisUser, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { manifestFlag, manifestHelp, sessionHelp } from '../trace/session-arguments.ts';
 import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
 import { addressOf } from '../trace/step-address.ts';
 import { LogPrinter } from './log-printer.ts';

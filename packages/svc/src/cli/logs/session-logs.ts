@@ -5,8 +5,8 @@ import { closeSync, fstatSync, opendirSync, statSync } from 'node:fs';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { notOwn, openOwn } from '../../journal/line-file.ts';
-import { thisUser } from '../trace/recorded-sessions.ts';
+import { notOwn, openOwn } from '@svc/record/journal/line-file.ts';
+import { thisUser } from '@svc/record/sessions/recorded-sessions.ts';
 
 /**
  * Who wrote a log: a command of the shell grant, an MCP server, a native tool, the programs behind the driver, a hook, or the proxy that all

@@ -1,9 +1,9 @@
 /** Finds in the journal which step of a session wrote which log. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { BodyReading, JournalReader } from '../../journal/journal-reader.ts';
-import type { JournalScan } from '../../journal/journal-scan.ts';
-import { parsed } from '../trace/step-row.ts';
+import type { BodyReading, JournalReader } from '@svc/record/journal/journal-reader.ts';
+import type { JournalScan } from '@svc/record/journal/journal-scan.ts';
+import { parsed } from '@svc/record/journal/step-place.ts';
 import type { LogName } from './session-logs.ts';
 
 interface Call {

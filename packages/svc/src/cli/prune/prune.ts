@@ -9,7 +9,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
-import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
+import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
 import { ageOf } from '../age.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { placesOf } from '../project.ts';
@@ -17,7 +17,8 @@ import { render } from '@svc/terminal/screen/render-failure.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { askYes, canAsk } from '@svc/terminal/screen/ask-yes.ts';
 import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
-import { manifestFlag, manifestHelp, sessionsFolder, type WorkspaceOption } from '../trace/recorded-sessions.ts';
+import { sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { manifestFlag, manifestHelp } from '../trace/session-arguments.ts';
 import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
 import { ProgressLine } from '../transfer-view.ts';
 import {
@@ -28,7 +29,7 @@ import {
   type StartingSessions,
   workdirFolder,
 } from './find-prunable.ts';
-import { mayRun } from './live-sessions.ts';
+import { mayRun } from '@svc/record/sessions/live-sessions.ts';
 import { removeAside, setAside } from './remove-aside.ts';
 import { findUnneeded } from './unneeded-artifacts.ts';
 

@@ -8,9 +8,9 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
-import { journalFile } from '../../journal/journal-writer.ts';
+import { journalFile } from '@svc/record/journal/journal-writer.ts';
 import { recordingFile } from '../testing/test-folders.ts';
-import { exportLimits } from '../trace/export-limits.ts';
+import { exportLimits } from '@svc/record/sessions/export-limits.ts';
 
 const testsFolder = 'tests';
 const mostTests = 1000;

@@ -10,7 +10,7 @@ import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { knownProjects } from '../known-projects.ts';
 import { openPlace, type Prunable, type PruneRequest } from './find-prunable.ts';
-import { ownEntry, writtenAt } from './live-sessions.ts';
+import { ownEntry, writtenAt } from '@svc/record/sessions/live-sessions.ts';
 import { isAside } from './remove-aside.ts';
 import { treeBytes } from './tree-size.ts';
 

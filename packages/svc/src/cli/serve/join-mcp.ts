@@ -22,10 +22,10 @@ import {
   doorOf,
   type LocatedCapsule,
   tokenChoice,
-} from '../approach-capsule.ts';
-import { faultOf } from '../capsule-faults.ts';
+} from '@svc/record/running/approach-capsule.ts';
+import { faultOf } from '@svc/record/running/capsule-faults.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { locateRunning, whenEnded } from '../locate-running.ts';
+import { locateRunning, whenEnded } from '@svc/record/running/locate-running.ts';
 import { interruptible } from '../stop-signals.ts';
 import { McpWire } from './mcp-wire.ts';
 

@@ -7,7 +7,7 @@ import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { writeGitOption } from '../run-command.ts';
 import { usualOptions } from '../run-options.ts';
 import type { ServedOptions } from './run-served.ts';
-import { sendTokenHelp } from '../approach-capsule.ts';
+import { sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
 import { runningSessionHelp } from '../tasks/open-capsule.ts';
 
 /** `svc serve`: one command below it for each protocol (docs/cli.md "svc serve"). */

@@ -7,7 +7,7 @@ import type { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { ClientError } from '@svc/client/client-error.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TaskFacts } from '@svc/protocol/task-object.ts';
-import { sendTokenHelp } from '../approach-capsule.ts';
+import { sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { quoted } from '@svc/terminal/screen/page.ts';
 import type { AskedText } from '../task-input.ts';

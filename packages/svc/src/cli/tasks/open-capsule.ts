@@ -10,9 +10,9 @@ import {
   doorOf,
   type LocatedCapsule,
   tokenChoice,
-} from '../approach-capsule.ts';
-import { faultOf } from '../capsule-faults.ts';
-import { locateRunning } from '../locate-running.ts';
+} from '@svc/record/running/approach-capsule.ts';
+import { faultOf } from '@svc/record/running/capsule-faults.ts';
+import { locateRunning } from '@svc/record/running/locate-running.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 
 /** The options of each of these commands. */

@@ -4,7 +4,7 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TaskFacts } from '@svc/protocol/task-object.ts';
-import { sendTokenHelp } from '../approach-capsule.ts';
+import { sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { taskFailed } from '../task-failed.ts';
 import { type AskedText, notBlank, readTaskInput } from '../task-input.ts';

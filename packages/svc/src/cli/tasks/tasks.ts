@@ -4,7 +4,7 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { locateCapsule, type LocatedCapsule, sendTokenHelp } from '../approach-capsule.ts';
+import { locateCapsule, type LocatedCapsule, sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
@@ -12,16 +12,15 @@ import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   holdSession,
   locateSession,
-  manifestFlag,
-  manifestHelp,
   folderOfSession,
   sessionsFolder,
   type WorkspaceOption,
-} from '../trace/recorded-sessions.ts';
+} from '@svc/record/sessions/recorded-sessions.ts';
+import { manifestFlag, manifestHelp } from '../trace/session-arguments.ts';
 import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
-import { linesLeftOut } from '../trace/trace-events.ts';
+import { linesLeftOut } from '@svc/record/sessions/trace-events.ts';
 import { type CapsuleOptions, isLive, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
-import { type ListedTask, tasksIn, tasksOfRunning, type TracedTasks } from './session-tasks.ts';
+import { type ListedTask, tasksIn, tasksOfRunning, type TracedTasks } from '@svc/record/running/session-tasks.ts';
 
 const columns: readonly Column[] = [
   { title: 'TASK', keeps: 8 },

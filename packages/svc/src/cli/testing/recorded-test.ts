@@ -9,11 +9,11 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { orRefused } from '../../capsule/replay-session.ts';
-import { damaged, JournalReader } from '../../journal/journal-reader.ts';
-import type { JournalRecord } from '../../journal/records.ts';
+import { damaged, JournalReader } from '@svc/record/journal/journal-reader.ts';
+import type { JournalRecord } from '@svc/record/journal/records.ts';
 import { readRecording, type Recording, type Setup } from '../../session/recorded-crossings.ts';
-import { unpackExport } from '../trace/unpack-export.ts';
-import { thisUser } from '../trace/recorded-sessions.ts';
+import { unpackExport } from '@svc/record/sessions/unpack-export.ts';
+import { thisUser } from '@svc/record/sessions/recorded-sessions.ts';
 
 /** A recording that a test can be run over: whole, with every text and an end. */
 export interface WholeRecording {

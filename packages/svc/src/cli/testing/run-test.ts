@@ -2,7 +2,7 @@
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TodaysProject } from '../../capsule/todays-setup.ts';
-import { redactedJson } from '../../trace/file-trace.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import { compareSession, type Comparison, type TestDifference } from './compare-session.ts';
 import type { Expectation } from './expectation.ts';
 import { type ReadTest, readTest, type TestFolder } from './test-folders.ts';

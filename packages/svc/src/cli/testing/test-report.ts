@@ -4,7 +4,7 @@ import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import type { Page } from '@svc/terminal/screen/page.ts';
 import { say, Shown } from '@svc/terminal/screen/shown.ts';
-import { firstByte } from '../../journal/json-difference.ts';
+import { firstByte } from '@svc/record/journal/json-difference.ts';
 import { excerptOf } from '../trace/parting-view.ts';
 import type { TestDifference } from './compare-session.ts';
 import type { TestOutcome, TestRun } from './run-test.ts';

@@ -2,26 +2,20 @@
 
 import { Command } from 'commander';
 
-import { atOnce, type Steps } from '@svc/kit/own-turn.ts';
-import { type CacheMiss, type CacheStep, cacheSteps } from '../../journal/cache-misses.ts';
-import { partingSteps } from '../../journal/compare-sessions.ts';
-import { damaged } from '../../journal/journal-reader.ts';
-import type { Damage } from '../../journal/journal-scan.ts';
+import { atOnce } from '@svc/kit/own-turn.ts';
+import { type CacheMiss, type CacheStep, cacheSteps } from '@svc/record/journal/cache-misses.ts';
+import { comparing } from '@svc/record/journal/comparison.ts';
+import { damaged } from '@svc/record/journal/journal-reader.ts';
+import type { Damage } from '@svc/record/journal/journal-scan.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { pageOf } from '@svc/terminal/screen/page.ts';
 import { jsonLine, say, Shown } from '@svc/terminal/screen/shown.ts';
-import { fixedDifference, isToldAlike, partingFacts } from './parting-facts.ts';
+import { fixedDifference } from '@svc/record/journal/parting-facts.ts';
 import { renderParting } from './parting-view.ts';
-import {
-  manifestFlag,
-  manifestHelp,
-  type OpenJournal,
-  sessionHelp,
-  withJournal,
-  type WorkspaceOption,
-} from './recorded-sessions.ts';
+import type { OpenJournal, WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { manifestFlag, manifestHelp, sessionHelp, withJournal } from './session-arguments.ts';
 import { shownDuration } from '@svc/kit/shown-values.ts';
-import { turnOf } from './step-row.ts';
+import { turnOf } from '@svc/record/journal/step-place.ts';
 
 interface DiffOptions extends WorkspaceOption {
   readonly json?: boolean;
@@ -41,32 +35,6 @@ export function diffCommand(context: CommandContext): Command {
         else await withJournal(context, b, options, (second) => writeParting(first, second, { options, context }));
       });
     });
-}
-
-type ComparedJournal = Pick<OpenJournal, 'session' | 'reader'>;
-
-/** What `svc trace diff --json` writes of two sessions. */
-export interface Comparison {
-  readonly a: string;
-  readonly b: string;
-  /** Null where they are the same but for ids and times. */
-  readonly parting: ReturnType<typeof partingFacts> | null;
-}
-
-/** Where two sessions part, and what was found damaged on the way; a part at a time. */
-export function* comparing(
-  a: ComparedJournal,
-  b: ComparedJournal,
-): Steps<{ readonly comparison: Comparison; readonly damage: Damage | null }> {
-  const damages: Damage[] = [];
-  const note = (damage: Damage): void => void damages.push(damage);
-  const parting = yield* partingSteps(
-    () => a.reader.skim(note),
-    () => b.reader.skim(note),
-    (stepA, stepB) => isToldAlike(stepA, stepB, [a.reader, b.reader]),
-  );
-  const facts = parting === null ? null : partingFacts(parting, a.reader, b.reader);
-  return { comparison: { a: a.session, b: b.session, parting: facts }, damage: damages[0] ?? null };
 }
 
 function writeParting(

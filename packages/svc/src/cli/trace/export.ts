@@ -9,21 +9,15 @@ import { removeLeftovers } from '@svc/kit/files/scratch-folder.ts';
 import { temporaryPrefix } from '@svc/kit/files/temporary-name.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
-import { damaged, type JournalReader } from '../../journal/journal-reader.ts';
-import { bodiesDirectory, journalFile } from '../../journal/journal-writer.ts';
+import { damaged, type JournalReader } from '@svc/record/journal/journal-reader.ts';
+import { bodiesDirectory, journalFile } from '@svc/record/journal/journal-writer.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { exactLine, jsonLine } from '@svc/terminal/screen/shown.ts';
-import {
-  manifestFlag,
-  manifestHelp,
-  type OpenJournal,
-  sessionHelp,
-  thisUser,
-  withJournal,
-  type WorkspaceOption,
-} from './recorded-sessions.ts';
-import { exportLimits, ExportSize } from './export-limits.ts';
-import { type Exported, withoutTexts } from './without-texts.ts';
+import { type OpenJournal, thisUser, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { withJournal } from './session-arguments.ts';
+import { manifestFlag, manifestHelp, sessionHelp } from './session-arguments.ts';
+import { exportLimits, ExportSize } from '@svc/record/sessions/export-limits.ts';
+import { type Exported, withoutTexts } from '@svc/record/sessions/without-texts.ts';
 
 interface ExportOptions extends WorkspaceOption {
   readonly output?: string;

@@ -10,12 +10,13 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { makeScratch, removeScratch, placeFolder } from '@svc/kit/files/scratch-folder.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
-import { damaged, JournalReader } from '../../journal/journal-reader.ts';
-import { bodiesDirectory } from '../../journal/journal-writer.ts';
+import { damaged, JournalReader } from '@svc/record/journal/journal-reader.ts';
+import { bodiesDirectory } from '@svc/record/journal/journal-writer.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { manifestFlag, manifestHelp, workspaceSessions, thisUser, type WorkspaceOption } from './recorded-sessions.ts';
-import { noExport, unpackExport } from './unpack-export.ts';
+import { workspaceSessions, thisUser, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { manifestFlag, manifestHelp } from './session-arguments.ts';
+import { noExport, unpackExport } from '@svc/record/sessions/unpack-export.ts';
 
 /** `svc trace import <file.zip>`: whole, checked to the last record, and never in the place of another. */
 export function importCommand(context: CommandContext): Command {

@@ -8,18 +8,17 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { removeTree } from '@svc/kit/files/remove-tree.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { isJournalHeld } from '../../capsule/journal-holder.ts';
-import { readRunningRecords } from '../../capsule/running-record.ts';
+import { isJournalHeld } from '@svc/record/sessions/journal-holder.ts';
+import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   folderOfSession,
   holdSession,
   locateSession,
-  manifestFlag,
-  manifestHelp,
   type WorkspaceOption,
-} from './recorded-sessions.ts';
+} from '@svc/record/sessions/recorded-sessions.ts';
+import { manifestFlag, manifestHelp } from './session-arguments.ts';
 
 /** `svc trace rm <session…>`: trace, journal and logs; the workdir stays. Nothing is removed unless all that are named can be. */
 export function removeCommand(context: CommandContext): Command {

@@ -5,25 +5,18 @@ import { closeSync } from 'node:fs';
 import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { BodyReading, JournalReader, Step } from '../../journal/journal-reader.ts';
-import { openOwn } from '../../journal/line-file.ts';
+import type { BodyReading, JournalReader, Step } from '@svc/record/journal/journal-reader.ts';
+import { openOwn } from '@svc/record/journal/line-file.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { pageOf } from '@svc/terminal/screen/page.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { writePaged } from '@svc/terminal/screen/pager.ts';
-import {
-  manifestFlag,
-  manifestHelp,
-  type OpenJournal,
-  sessionHelp,
-  thisUser,
-  traceFile,
-  withJournal,
-  type WorkspaceOption,
-} from './recorded-sessions.ts';
+import { type OpenJournal, thisUser, traceFile, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { withJournal } from './session-arguments.ts';
+import { manifestFlag, manifestHelp, sessionHelp } from './session-arguments.ts';
 import { shownMinute } from '@svc/kit/shown-values.ts';
 import { addressOf } from './step-address.ts';
-import { parsed } from './step-row.ts';
+import { parsed } from '@svc/record/journal/step-place.ts';
 import { StepView } from './step-view.ts';
 import { stepFacts } from './steps.ts';
 

@@ -1,7 +1,7 @@
 /** One row for a step of a session. */
 
-import { recordedJson } from '../../journal/recorded-json.ts';
-import type { JournalReader, Step } from '../../journal/journal-reader.ts';
+import { parsed, turnOf } from '@svc/record/journal/step-place.ts';
+import type { JournalReader, Step } from '@svc/record/journal/journal-reader.ts';
 import type { Output } from '@svc/terminal/screen/output.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { type Column, fixedRow } from '@svc/terminal/screen/table.ts';
@@ -42,12 +42,6 @@ function aboutOf({ start, end }: Step, reader: JournalReader): string {
   return `${turn}  ${shownCount(input)} in, ${shownCount(out)} out${cached}`;
 }
 
-/** The turn that a place is in; null for one of none. */
-export function turnOf(place: string): number | null {
-  const [, turn] = /\/m(\d+)(?:\/|$)/.exec(place) ?? [];
-  return turn === undefined ? null : Number(turn);
-}
-
 /** What a call was given: its only text, or all of it as JSON. */
 function inputOf(reader: JournalReader, hash: string): string {
   const body = reader.body(hash);
@@ -58,12 +52,6 @@ function inputOf(reader: JournalReader, hash: string): string {
   const texts = typeof value === 'object' && value !== null ? Object.values(value) : [value];
   const [only] = texts;
   return texts.length === 1 && typeof only === 'string' ? only : body.text;
-}
-
-/** Null for what is not JSON, and for what is nested deeper, or holds more, than any value that a session takes in. */
-export function parsed(text: string): unknown {
-  const json = recordedJson(text);
-  return json.kind === 'json' ? json.value : null;
 }
 
 function resultOf({ end }: Step): string {

@@ -3,21 +3,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Command } from 'commander';
 
-import { readRunningRecords } from '../../capsule/running-record.ts';
-import { damaged, type Step } from '../../journal/journal-reader.ts';
-import type { JournalScan } from '../../journal/journal-scan.ts';
-import type { StartRecord } from '../../journal/records.ts';
+import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
+import { damaged, type Step } from '@svc/record/journal/journal-reader.ts';
+import type { JournalScan } from '@svc/record/journal/journal-scan.ts';
+import type { StartRecord } from '@svc/record/journal/records.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import {
-  manifestFlag,
-  manifestHelp,
-  type OpenJournal,
-  sessionHelp,
-  withJournal,
-  type WorkspaceOption,
-} from './recorded-sessions.ts';
-import { stepRow, turnOf } from './step-row.ts';
+import type { OpenJournal, WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { withJournal } from './session-arguments.ts';
+import { manifestFlag, manifestHelp, sessionHelp } from './session-arguments.ts';
+import { stepRow } from './step-row.ts';
+import { turnOf } from '@svc/record/journal/step-place.ts';
 
 interface StepsOptions extends WorkspaceOption {
   readonly follow?: boolean;

@@ -1,8 +1,8 @@
 /** Gives the lines of a journal without the texts in them, which a page asks for one by one. */
 
-import type { LineFile } from '../../journal/line-file.ts';
-import { longestLine } from '../../journal/line-cursor.ts';
-import { endsAsRecord, tailBytes } from '../../journal/record-line.ts';
+import type { LineFile } from '@svc/record/journal/line-file.ts';
+import { longestLine } from '@svc/record/journal/line-cursor.ts';
+import { endsAsRecord, tailBytes } from '@svc/record/journal/record-line.ts';
 import { WholeLines } from './whole-lines.ts';
 
 const lineFeed = 0x0a;

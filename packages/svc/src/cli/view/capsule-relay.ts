@@ -8,7 +8,13 @@ import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
 import { encodeJsonRpcFault, JsonRpcFault, parseJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
-import { type ApproachedCapsule, approachCapsule, doorOf, locateCapsule, tokenChoice } from '../approach-capsule.ts';
+import {
+  type ApproachedCapsule,
+  approachCapsule,
+  doorOf,
+  locateCapsule,
+  tokenChoice,
+} from '@svc/record/running/approach-capsule.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { ViewedSession } from './viewed-session.ts';
 

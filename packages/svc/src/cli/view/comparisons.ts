@@ -3,7 +3,7 @@
 import { busy, HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { inOwnTurns } from '@svc/kit/own-turn.ts';
 import type { ViewedComparison } from '@svc/protocol/viewed-session.ts';
-import { comparing, type Comparison } from '../trace/diff.ts';
+import { comparing, type Comparison } from '@svc/record/journal/comparison.ts';
 import { saidOf } from './said-parting.ts';
 import type { ViewedSession } from './viewed-session.ts';
 

@@ -1,7 +1,7 @@
 /** Walks over the lines of a file that anybody may have written, with time for others in between. */
 
-import type { LineFile } from '../../journal/line-file.ts';
-import { longestLine } from '../../journal/line-cursor.ts';
+import type { LineFile } from '@svc/record/journal/line-file.ts';
+import { longestLine } from '@svc/record/journal/line-cursor.ts';
 
 /** Given of a line that is too long to be read. */
 const beginningBytes = 64 * 1024;

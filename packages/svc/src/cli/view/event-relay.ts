@@ -12,7 +12,7 @@ import type { OpenBody } from '@svc/kit/http/open-body.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { encodeConnectionFrame, parseLastEventId } from '@svc/protocol/frames.ts';
 import { encodeJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
-import { doorOf } from '../approach-capsule.ts';
+import { doorOf } from '@svc/record/running/approach-capsule.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { approach, notLive } from './capsule-relay.ts';
 import type { ViewedSession } from './viewed-session.ts';

@@ -6,7 +6,7 @@ import type { OpenBody } from '@svc/kit/http/open-body.ts';
 import type { Block } from '@svc/protocol/viewed-rows.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { LineFile } from '../../journal/line-file.ts';
+import { LineFile } from '@svc/record/journal/line-file.ts';
 import { followRows } from './follow-rows.ts';
 
 const line = (number: number, fields: object = {}): string =>

@@ -3,7 +3,7 @@
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import type { OpenBody } from '@svc/kit/http/open-body.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import type { LineFile } from '../../journal/line-file.ts';
+import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { eachLine } from './each-line.ts';
 import { type Followed, whileLive } from './follow.ts';
 import { RowBlocks } from './rows/row-blocks.ts';

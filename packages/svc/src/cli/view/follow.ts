@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import type { OpenBody } from '@svc/kit/http/open-body.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
-import type { LineFile } from '../../journal/line-file.ts';
+import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { BareJournal } from './bare-journal.ts';
 import { WholeLines } from './whole-lines.ts';
 

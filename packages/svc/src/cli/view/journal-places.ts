@@ -4,9 +4,9 @@ import { ownTurn } from '@svc/kit/own-turn.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import type { JournalStep } from '@svc/protocol/viewed-session.ts';
-import type { LineFile } from '../../journal/line-file.ts';
-import { journalVersion } from '../../journal/records.ts';
-import { parseLineObject } from '../trace/trace-events.ts';
+import type { LineFile } from '@svc/record/journal/line-file.ts';
+import { journalVersion } from '@svc/record/journal/records.ts';
+import { parseLineObject } from '@svc/record/sessions/trace-events.ts';
 import { eachLine } from './each-line.ts';
 import { countOrNull, keptText, textIn } from './rows/checked.ts';
 

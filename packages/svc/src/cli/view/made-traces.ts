@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { writeAllSync } from '@svc/kit/files/transfer-sync.ts';
-import { LineFile } from '../../journal/line-file.ts';
+import { LineFile } from '@svc/record/journal/line-file.ts';
 import { traceFromJournal } from './trace-from-journal.ts';
 import { type ViewedSession, withReader } from './viewed-session.ts';
 

@@ -4,9 +4,9 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import { type ShownText, shownText } from '@svc/protocol/shown-text.ts';
 import type { StepTexts } from '@svc/protocol/viewed-session.ts';
-import type { JournalReader } from '../../journal/journal-reader.ts';
-import type { LineFile } from '../../journal/line-file.ts';
-import { parsed } from '../trace/step-row.ts';
+import type { JournalReader } from '@svc/record/journal/journal-reader.ts';
+import type { LineFile } from '@svc/record/journal/line-file.ts';
+import { parsed } from '@svc/record/journal/step-place.ts';
 import type { JournalPlaces } from './journal-places.ts';
 import type { Sought } from './step-places.ts';
 

@@ -1,6 +1,6 @@
 /** Says in a page's words where two sessions part. */
 
-import type { PartingFacts } from '../trace/parting-facts.ts';
+import type { PartingFacts } from '@svc/record/journal/parting-facts.ts';
 
 /** Where it is, and what it is. */
 export function saidOf(parting: PartingFacts): readonly [where: string, what: string] {

@@ -9,8 +9,8 @@ import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
 import type { StepTexts } from '@svc/protocol/viewed-session.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import type { BodyReading, JournalReader } from '../../journal/journal-reader.ts';
-import { LineFile } from '../../journal/line-file.ts';
+import type { BodyReading, JournalReader } from '@svc/record/journal/journal-reader.ts';
+import { LineFile } from '@svc/record/journal/line-file.ts';
 import { SessionTexts } from './session-texts.ts';
 import type { ViewedSession } from './viewed-session.ts';
 

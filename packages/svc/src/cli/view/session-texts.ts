@@ -4,7 +4,7 @@ import { busy } from '@svc/kit/http/refusal.ts';
 import type { ShownText } from '@svc/protocol/shown-text.ts';
 import type { FileChanges, StepDetail } from '@svc/protocol/viewed-rows.ts';
 import type { JournalStep } from '@svc/protocol/viewed-session.ts';
-import type { LineFile } from '../../journal/line-file.ts';
+import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { JournalPlaces, stepsOf } from './journal-places.ts';
 import { type OpenJournal, resultOf, textIn, textsOf } from './row-texts.ts';
 import { detailOf } from './rows/line-detail.ts';

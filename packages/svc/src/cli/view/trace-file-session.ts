@@ -6,9 +6,9 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { inOwnTurns } from '@svc/kit/own-turn.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
-import type { RunningRecord } from '../../capsule/running-record.ts';
-import { LineFile } from '../../journal/line-file.ts';
-import { readFactsOfTrace, type SessionFacts } from '../trace/session-facts.ts';
+import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
+import { LineFile } from '@svc/record/journal/line-file.ts';
+import { readFactsOfTrace, type SessionFacts } from '@svc/record/sessions/session-facts.ts';
 import type { OpenReader, ViewedSession } from './viewed-session.ts';
 
 /** The address of a trace that names no session. */

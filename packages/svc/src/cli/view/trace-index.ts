@@ -2,8 +2,8 @@
 
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
-import type { LineFile } from '../../journal/line-file.ts';
-import { parseLineObject, typeOfLine } from '../trace/trace-events.ts';
+import type { LineFile } from '@svc/record/journal/line-file.ts';
+import { parseLineObject, typeOfLine } from '@svc/record/sessions/trace-events.ts';
 import { eachLine, type WalkedLine } from './each-line.ts';
 import { placedTypes, type Sought, StepPlaces } from './step-places.ts';
 

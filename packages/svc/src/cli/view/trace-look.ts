@@ -2,8 +2,8 @@
 
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
-import type { LineFile } from '../../journal/line-file.ts';
-import { typeOfLine } from '../trace/trace-events.ts';
+import type { LineFile } from '@svc/record/journal/line-file.ts';
+import { typeOfLine } from '@svc/record/sessions/trace-events.ts';
 import { notStoppedIn } from './recorded-scope.ts';
 
 export interface TraceLook {

@@ -3,8 +3,8 @@
 import { holdsText } from '@svc/protocol/shown-text.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import type { FileChanges } from '@svc/protocol/viewed-rows.ts';
-import type { LineFile } from '../../journal/line-file.ts';
-import { parseLineObject, typeOfLine } from '../trace/trace-events.ts';
+import type { LineFile } from '@svc/record/journal/line-file.ts';
+import { parseLineObject, typeOfLine } from '@svc/record/sessions/trace-events.ts';
 import { eachLine } from './each-line.ts';
 import { changeOf } from './rows/file-edit.ts';
 import { changedLines, lineDiff, mostCells } from '../line-diff.ts';

@@ -12,7 +12,7 @@ import type { HttpRequest, RequestHead, Route } from '@svc/kit/http/route.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
 import { parseResourcePath } from '@svc/protocol/resource-path.ts';
 import { decodePercent } from '@svc/protocol/strict-utf8.ts';
-import type { LineFile } from '../../journal/line-file.ts';
+import type { LineFile } from '@svc/record/journal/line-file.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { guarded, notThere, openAnswer, refusalOf } from './answers.ts';
 import { passCall } from './capsule-relay.ts';

@@ -11,13 +11,8 @@ import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { interruptible } from '../stop-signals.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import {
-  locateSession,
-  manifestFlag,
-  manifestHelp,
-  sessionsFolder,
-  type WorkspaceOption,
-} from '../trace/recorded-sessions.ts';
+import { locateSession, sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { manifestFlag, manifestHelp } from '../trace/session-arguments.ts';
 import { shownBytes } from '@svc/kit/shown-values.ts';
 import type { Added } from './export-page.ts';
 import type { ViewedSessions } from './viewed-sessions.ts';

@@ -20,7 +20,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { FakeClock } from '../../../../../test/support/fake-clock.ts';
-import { openJournal } from '../../journal/journal-writer.ts';
+import { openJournal } from '@svc/record/journal/journal-writer.ts';
 import { roomy } from '../../../test/journal/recorded-session.ts';
 import { FolderSession, SessionLooks, viewedFacts } from './viewed-session.ts';
 

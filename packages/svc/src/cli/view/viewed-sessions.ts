@@ -11,9 +11,9 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
-import { readRunningRecords } from '../../capsule/running-record.ts';
+import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { childrenOf } from '../prune/live-sessions.ts';
+import { childrenOf } from '@svc/record/sessions/live-sessions.ts';
 import {
   folderOfSession,
   locateSession,
@@ -21,9 +21,9 @@ import {
   sessionsFolder,
   startOfSession,
   type WorkspaceOption,
-} from '../trace/recorded-sessions.ts';
-import type { SessionFacts } from '../trace/session-facts.ts';
-import { unpackExport } from '../trace/unpack-export.ts';
+} from '@svc/record/sessions/recorded-sessions.ts';
+import type { SessionFacts } from '@svc/record/sessions/session-facts.ts';
+import { unpackExport } from '@svc/record/sessions/unpack-export.ts';
 import { MadeTraces } from './made-traces.ts';
 import { TraceFileSession } from './trace-file-session.ts';
 import { FolderSession, usualWorkdir, type ViewedSession, withReader, type WorkdirPlace } from './viewed-session.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { expect, it, onTestFinished } from 'vitest';
 
-import { LineFile } from '../../journal/line-file.ts';
+import { LineFile } from '@svc/record/journal/line-file.ts';
 import { WholeLines } from './whole-lines.ts';
 
 const mebibyte = 1024 * 1024;

@@ -1,6 +1,6 @@
 /** Finds how far the lines of a file are whole, and reads them in pieces, however long they are and whoever goes on writing. */
 
-import type { LineFile } from '../../journal/line-file.ts';
+import type { LineFile } from '@svc/record/journal/line-file.ts';
 
 /** Read and put at once. */
 const pieceBytes = 256 * 1024;

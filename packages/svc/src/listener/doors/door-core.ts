@@ -14,7 +14,7 @@ import type { Callers } from '../callers.ts';
 import { Heartbeats } from '../event-streams.ts';
 import { DoorStream, type DoorStreamOptions } from './door-stream.ts';
 import type { RequestSpans } from '../../telemetry/request-spans.ts';
-import type { TraceEvent } from '../../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { CardKey } from './a2a/card-signature.ts';
 import type { PushHost } from './push/push-rule.ts';
 import { type Principal, shareOf } from './principal.ts';

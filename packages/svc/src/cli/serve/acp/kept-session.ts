@@ -10,7 +10,7 @@ import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { parseJsonObject } from '@svc/protocol/json-object.ts';
-import { redactedJson } from '../../../trace/file-trace.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { ServedOptions } from '../run-served.ts';
 import type { AcpUpdate } from './updates.ts';
 

@@ -9,7 +9,7 @@ import type { ContextId } from '@svc/protocol/ids.ts';
 import type { CapsuleDoor } from '../../../listener/capsule-listener.ts';
 import type { Activity } from '../../../session/activity.ts';
 import type { Task, TaskSource } from '../../../session/task.ts';
-import { redactedJson } from '../../../trace/file-trace.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';

@@ -8,7 +8,7 @@ import { callEnded, callStarted, type CalledTools } from './call-updates.ts';
 import type { TurnEnd } from './channel.ts';
 import { type AcpUpdate, textBlock, type PlanEntry } from './updates.ts';
 import { planLimits, submittedPlan } from '../../../tools/plan/plan.ts';
-import type { TraceEvent } from '../../../trace/events.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 /** What the model's context holds, where the manifest says it. */
 export interface ShownSession extends CalledTools {

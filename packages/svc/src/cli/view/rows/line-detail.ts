@@ -5,7 +5,7 @@ import { mostShown, type ShownText, shownText } from '@svc/protocol/shown-text.t
 import type { LineDetail } from '@svc/protocol/viewed-rows.ts';
 import { prettyJson, preview, textIn, textOrNull } from './checked.ts';
 import { editOf } from './file-edit.ts';
-import { parseLine } from '../../trace/trace-events.ts';
+import { parseLine } from '@svc/record/sessions/trace-events.ts';
 import { shownCount } from '@svc/kit/shown-values.ts';
 
 const tooMuch = 'The line holds more than 300,000 values, or nests too deep: only its beginning is shown.';

@@ -5,7 +5,7 @@ import { countIn, countOrNull, keptText, objectIn, preview, textIn, textOrNull, 
 import * as kinds from '@svc/protocol/row-kinds.ts';
 import { isModel, isPlanStep } from '@svc/protocol/row-kinds.ts';
 import { betweenDetails } from '@svc/protocol/viewed-rows.ts';
-import { parseLine } from '../../trace/trace-events.ts';
+import { parseLine } from '@svc/record/sessions/trace-events.ts';
 import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
 import { kindOf } from './event-kinds.ts';
 import * as flags from '@svc/protocol/row-flags.ts';

@@ -6,10 +6,10 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { atOnce } from '@svc/kit/own-turn.ts';
-import type { RunningRecord } from '../../capsule/running-record.ts';
-import { LineFile, openOwn } from '../../journal/line-file.ts';
-import { holdSession, thisUser, traceFile } from '../trace/recorded-sessions.ts';
-import { eachEvent, eventOf, type TracedEvent } from '../trace/trace-events.ts';
+import type { RunningRecord } from '../sessions/running-record.ts';
+import { LineFile, openOwn } from '../journal/line-file.ts';
+import { holdSession, thisUser, traceFile } from '../sessions/recorded-sessions.ts';
+import { eachEvent, eventOf, type TracedEvent } from '../sessions/trace-events.ts';
 
 /** A task as `svc tasks --json` writes it. Times are Unix milliseconds. */
 export interface ListedTask {

@@ -10,7 +10,7 @@ import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { writeAllSync } from '@svc/kit/files/transfer-sync.ts';
-import { bodiesDirectory, journalFile } from '../../journal/journal-writer.ts';
+import { bodiesDirectory, journalFile } from '../journal/journal-writer.ts';
 import { exportLimits } from './export-limits.ts';
 
 const bodyShape = new RegExp(`^${bodiesDirectory}/[0-9a-f]{64}$`);

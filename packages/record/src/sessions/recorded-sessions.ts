@@ -10,14 +10,12 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
-import { damaged, JournalReader } from '../../journal/journal-reader.ts';
-import { LineFile, notOwn, openOwn } from '../../journal/line-file.ts';
-import type { JournalRecord } from '../../journal/records.ts';
-import { removedFile } from '../../journal/journal-writer.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { render } from '@svc/terminal/screen/render-failure.ts';
-import { adhocRoot } from '../first-minute/adhoc-root.ts';
-import { severalFit, shortestSuffix } from '../session-names.ts';
+import { damaged, JournalReader } from '../journal/journal-reader.ts';
+import { LineFile, notOwn, openOwn } from '../journal/line-file.ts';
+import type { JournalRecord } from '../journal/records.ts';
+import { removedFile } from '../journal/journal-writer.ts';
+import { adhocRoot } from './adhoc-root.ts';
+import { severalFit, shortestSuffix } from './session-names.ts';
 import { shownMinute } from '@svc/kit/shown-values.ts';
 import { unpackExport } from './unpack-export.ts';
 
@@ -28,12 +26,13 @@ export interface WorkspaceOption {
 
 /** The manifest of a command line that names none. */
 export const usualManifest = './svc.yaml';
-export const manifestFlag = '--manifest <path>';
-export const manifestHelp = 'the manifest of the workspace whose sessions are meant';
-export const sessionHelp =
-  'session id, at least 4 of its last characters, the path of a session folder or of an export; the newest when absent';
-
 export const traceFile = 'trace.jsonl';
+
+/** Where sessions are looked for: below the folder of a workspace, and in the home of the user. */
+export interface SessionPlaces {
+  readonly cwd: string;
+  readonly home: string;
+}
 
 /** Whose files are read. */
 export function thisUser(): number | null {
@@ -41,27 +40,27 @@ export function thisUser(): number | null {
 }
 
 /** The folder in which the sessions of a workspace are recorded, made or not. */
-export function workspaceSessions({ cwd }: CommandContext, { manifest }: WorkspaceOption): string {
+export function workspaceSessions({ cwd }: Pick<SessionPlaces, 'cwd'>, { manifest }: WorkspaceOption): string {
   return join(dirname(resolve(cwd, manifest)), '.svc', 'sessions');
 }
 
 /** Where tasks without a manifest are recorded, whatever their folder was. */
-export function adhocSessions({ home }: CommandContext): string {
+export function adhocSessions({ home }: Pick<SessionPlaces, 'home'>): string {
   return join(adhocRoot(home), '.svc', 'sessions');
 }
 
 /** The sessions of the workspace; outside a workspace, those of tasks without a manifest. */
-export function sessionsFolder(context: CommandContext, options: WorkspaceOption): string {
-  const own = workspaceSessions(context, options);
-  const adhoc = adhocSessions(context);
-  const isWorkspace = existsSync(own) || existsSync(resolve(context.cwd, options.manifest));
+export function sessionsFolder(places: SessionPlaces, options: WorkspaceOption): string {
+  const own = workspaceSessions(places, options);
+  const adhoc = adhocSessions(places);
+  const isWorkspace = existsSync(own) || existsSync(resolve(places.cwd, options.manifest));
   return isWorkspace || options.manifest !== usualManifest || !existsSync(adhoc) ? own : adhoc;
 }
 
 /** The same for the session that is meant: that of a task without a manifest is found from everywhere. */
-export function folderOfSession(context: CommandContext, options: WorkspaceOption, wanted: string | undefined): string {
-  const own = sessionsFolder(context, options);
-  const adhoc = adhocSessions(context);
+export function folderOfSession(places: SessionPlaces, options: WorkspaceOption, wanted: string | undefined): string {
+  const own = sessionsFolder(places, options);
+  const adhoc = adhocSessions(places);
   const holds = (folder: string): boolean => wanted !== undefined && matching(sessionIds(folder), wanted).length > 0;
   return own === adhoc || holds(own) || !holds(adhoc) ? own : adhoc;
 }
@@ -171,24 +170,25 @@ export interface OpenJournal {
   readonly directory: HeldDirectory;
   readonly open: JournalRecord<'open'>;
   readonly setup: JournalRecord<'setup'> | null;
+  /** `W-RUN-072` when commands of the session could have written its journal. */
+  readonly warnings: readonly Diagnostic[];
 }
 
 /**
- * Opens the journal of the session that is meant while `use` runs, and says when commands could have written to it. `E-RUN-071` when it has
- * none, `E-RUN-073` when its first line cannot be read.
+ * Opens the journal of the session that is meant while `use` runs. `E-RUN-071` when it has none, `E-RUN-073` when its first line cannot be read.
  */
 export async function withJournal<Value>(
-  context: CommandContext,
+  places: SessionPlaces,
   wanted: string | undefined,
   options: WorkspaceOption,
   use: (journal: OpenJournal) => Promise<Value> | Value,
 ): Promise<Value> {
-  const found = await openFolder(context, wanted, options);
+  const found = await openFolder(places, wanted, options);
   try {
     const reader = JournalReader.open(found.directory, thisUser());
     if (reader === null) throw noJournal(found.name, removedAt(found.directory));
     try {
-      return await use({ ...found, reader, ...beginning(reader, found.name, context) });
+      return await use({ ...found, reader, ...beginning(reader, found.name) });
     } finally {
       reader.close();
     }
@@ -197,11 +197,7 @@ export async function withJournal<Value>(
   }
 }
 
-function beginning(
-  reader: JournalReader,
-  name: string,
-  context: CommandContext,
-): Pick<OpenJournal, 'session' | 'open' | 'setup'> {
+function beginning(reader: JournalReader, name: string): Pick<OpenJournal, 'session' | 'open' | 'setup' | 'warnings'> {
   const opening = reader.opening();
   if (opening === null) {
     const scan = reader.scan();
@@ -209,13 +205,13 @@ function beginning(
     throw scan.damage === null ? noJournal(name, null) : damaged(scan.damage);
   }
   const { open, setup } = opening;
-  if (!open.trusted) {
-    const warning = new Diagnostic('W-RUN-072', `commands of ${open.session} could have written its journal`, {
-      hint: 'it ran with less than scoped containment: do not take this record for proof',
-    });
-    context.stderr.write(render([warning], context));
-  }
-  return { session: open.session, open, setup };
+  return { session: open.session, open, setup, warnings: open.trusted ? [] : [untrusted(open.session)] };
+}
+
+function untrusted(session: string): Diagnostic {
+  return new Diagnostic('W-RUN-072', `commands of ${session} could have written its journal`, {
+    hint: 'it ran with less than scoped containment: do not take this record for proof',
+  });
 }
 
 function noJournal(name: string, removedAtMs: number | null): Diagnostic {
@@ -243,13 +239,13 @@ export interface OpenFolder {
 
 /** Opens the folder of the session that is meant, or of what an export holds. Refusals as of `withJournal`. */
 export async function openFolder(
-  context: CommandContext,
+  places: SessionPlaces,
   wanted: string | undefined,
   options: WorkspaceOption,
 ): Promise<OpenFolder> {
-  const path = wanted === undefined ? null : pathOf(context, wanted);
+  const path = wanted === undefined ? null : pathOf(places, wanted);
   if (path === null) {
-    const folder = folderOfSession(context, options, wanted);
+    const folder = folderOfSession(places, options, wanted);
     const id = locateSession(folder, wanted);
     const directory = holdSession(folder, id);
     return { name: id, directory, close: () => directory.close() };
@@ -274,7 +270,7 @@ export async function openFolder(
 }
 
 /** The path that is meant; null for what is the end of an id. */
-function pathOf({ cwd }: CommandContext, wanted: string): string | null {
+function pathOf({ cwd }: Pick<SessionPlaces, 'cwd'>, wanted: string): string | null {
   if (!wanted.includes('/') && !wanted.endsWith('.zip') && !/^\.{1,2}$/.test(wanted)) return null;
   const path = resolve(cwd, wanted);
   if (!existsSync(path))

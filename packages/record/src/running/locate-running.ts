@@ -5,26 +5,26 @@ import { basename } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isAlive } from '@svc/kit/process-stat.ts';
 import { whenGone } from '@svc/kit/when-gone.ts';
-import type { RunningRecord } from '../capsule/running-record.ts';
+import type { RunningRecord } from '../sessions/running-record.ts';
 import { type LocatedCapsule, locateCapsule } from './approach-capsule.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { suffixOf } from './session-names.ts';
+import type { SessionPlaces } from '../sessions/recorded-sessions.ts';
+import { suffixOf } from '../sessions/session-names.ts';
 
 /** As `locateCapsule`; its `E-RUN-026` says so of a session that is recorded in this workspace, or of a task without a manifest, and has ended. */
-export async function locateRunning(context: CommandContext, wanted: string | undefined): Promise<LocatedCapsule> {
+export async function locateRunning(places: SessionPlaces, wanted: string | undefined): Promise<LocatedCapsule> {
   try {
-    return locateCapsule(context.home, wanted);
+    return locateCapsule(places.home, wanted);
   } catch (error) {
     if (!(error instanceof Diagnostic) || error.code !== 'E-RUN-026' || wanted === undefined) throw error;
-    throw (await hasEnded(context, wanted)) ?? error;
+    throw (await hasEnded(places, wanted)) ?? error;
   }
 }
 
 /** Null where no recorded session, or more than one, is meant. */
-async function hasEnded(context: CommandContext, wanted: string): Promise<Diagnostic | null> {
-  const { folderOfSession, matching, sessionIds, usualManifest } = await import('./trace/recorded-sessions.ts');
+async function hasEnded(places: SessionPlaces, wanted: string): Promise<Diagnostic | null> {
+  const { folderOfSession, matching, sessionIds, usualManifest } = await import('../sessions/recorded-sessions.ts');
   const name = basename(wanted);
-  const ids = sessionIds(folderOfSession(context, { manifest: usualManifest }, name));
+  const ids = sessionIds(folderOfSession(places, { manifest: usualManifest }, name));
   const [id, ...others] = matching(ids, name);
   if (id === undefined || others.length > 0) return null;
   return new Diagnostic('E-RUN-026', `the session ${id} has ended`, {

@@ -2,11 +2,11 @@
 
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 
-import type { Parting, RequestParting } from '../../journal/compare-sessions.ts';
-import { type Difference, firstDifference } from '../../journal/json-difference.ts';
-import type { JournalReader } from '../../journal/journal-reader.ts';
-import type { StartRecord } from '../../journal/records.ts';
-import { parsed, turnOf } from './step-row.ts';
+import type { Parting, RequestParting } from './compare-sessions.ts';
+import { type Difference, firstDifference } from './json-difference.ts';
+import type { JournalReader } from './journal-reader.ts';
+import type { StartRecord } from './records.ts';
+import { parsed, turnOf } from './step-place.ts';
 
 /** Where two sessions part, as `svc trace diff --json` has it. Steps, tasks and messages count from 1. */
 export interface PartingFacts {

@@ -8,14 +8,13 @@ import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { ClientError } from '@svc/client/client-error.ts';
 import type { DecodedCard } from '@svc/protocol/agent-card.ts';
 import { faultOf, shownId } from './capsule-faults.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { DoorOptions, Http } from '@svc/client/http-door.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { processStat } from '@svc/kit/process-stat.ts';
 import { ownConnection } from '@svc/kit/net/connections.ts';
-import { readRunningRecords, type RunningRecord } from '../capsule/running-record.ts';
+import { readRunningRecords, type RunningRecord } from '../sessions/running-record.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
-import { severalFit, shortestSuffix } from './session-names.ts';
+import { severalFit, shortestSuffix } from '../sessions/session-names.ts';
 
 /** Where to call a capsule, and with which token. */
 export interface ApproachedCapsule {
@@ -43,7 +42,7 @@ export const sendTokenHelp = 'send SVC_LISTENER_TOKEN to a host:port that is not
 
 /** Reads from the options of a command and the environment which token there is and who may get it. */
 export function tokenChoice(
-  { env }: Pick<CommandContext, 'env'>,
+  { env }: { readonly env: Readonly<Record<string, string | undefined>> },
   { sendToken = false, ...asked }: Pick<TokenChoice, 'method' | 'timeoutMs'> & { readonly sendToken?: boolean },
 ): TokenChoice {
   return { token: env['SVC_LISTENER_TOKEN'], isSentAnywhere: sendToken, ...asked };

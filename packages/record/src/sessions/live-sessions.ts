@@ -5,9 +5,9 @@ import { lstatSync, readdirSync } from 'node:fs';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
-import { isJournalHeld } from '../../capsule/journal-holder.ts';
-import { journalFile } from '../../journal/journal-writer.ts';
-import { thisUser, traceFile } from '../trace/recorded-sessions.ts';
+import { isJournalHeld } from './journal-holder.ts';
+import { journalFile } from '../journal/journal-writer.ts';
+import { thisUser, traceFile } from './recorded-sessions.ts';
 
 export const sessionsFolder = '.svc/sessions';
 

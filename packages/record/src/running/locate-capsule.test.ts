@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { liveRecord } from '../../../../test/support/running-record.ts';
-import { writeRunningRecord, type RunningRecord } from '../capsule/running-record.ts';
+import { writeRunningRecord, type RunningRecord } from '../sessions/running-record.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { locateCapsule } from './approach-capsule.ts';
 

@@ -1,13 +1,13 @@
 /** Rewrites a journal without the texts in it, as a session with `capture: meta` would have written it. */
 
 import type { PackedFile } from '@svc/artifacts/store/archive-writer.ts';
-import { IndexBuilder } from '../../journal/journal-index.ts';
-import type { JournalReader } from '../../journal/journal-reader.ts';
-import type { Damage } from '../../journal/journal-scan.ts';
-import { journalFile } from '../../journal/journal-writer.ts';
+import { IndexBuilder } from '../journal/journal-index.ts';
+import type { JournalReader } from '../journal/journal-reader.ts';
+import type { Damage } from '../journal/journal-scan.ts';
+import { journalFile } from '../journal/journal-writer.ts';
 import { ExportSize } from './export-limits.ts';
-import { encodeLine, firstChain } from '../../journal/record-line.ts';
-import type { JournalRecord, RecordOf } from '../../journal/records.ts';
+import { encodeLine, firstChain } from '../journal/record-line.ts';
+import type { JournalRecord, RecordOf } from '../journal/records.ts';
 
 /** The files of an export, and where the journal cannot be believed any more: they end before it. */
 export interface Exported {

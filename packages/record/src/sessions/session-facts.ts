@@ -4,9 +4,9 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { atOnce, type Steps } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { isJournalHeld } from '../../capsule/journal-holder.ts';
-import { JournalReader } from '../../journal/journal-reader.ts';
-import { LineFile, openOwn } from '../../journal/line-file.ts';
+import { isJournalHeld } from './journal-holder.ts';
+import { JournalReader } from '../journal/journal-reader.ts';
+import { LineFile, openOwn } from '../journal/line-file.ts';
 import { removedAt, startOf, thisUser, traceFile } from './recorded-sessions.ts';
 import { eachEvent, type TracedEvent } from './trace-events.ts';
 

@@ -4,7 +4,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Steps } from '@svc/kit/own-turn.ts';
 import { asJsonObject, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
-import type { LineFile } from '../../journal/line-file.ts';
+import type { LineFile } from '../journal/line-file.ts';
 
 /** What a line says; nothing where it is not JSON. */
 export type TracedEvent = Readonly<Record<string, unknown>>;

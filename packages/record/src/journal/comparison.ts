@@ -1,0 +1,36 @@
+/** Compares two recorded sessions. */
+
+import type { Steps } from '@svc/kit/own-turn.ts';
+import { isToldAlike, partingFacts } from './parting-facts.ts';
+import { partingSteps } from './compare-sessions.ts';
+import type { JournalReader } from './journal-reader.ts';
+import type { Damage } from './journal-scan.ts';
+
+interface ComparedJournal {
+  readonly session: string;
+  readonly reader: JournalReader;
+}
+
+/** What `svc trace diff --json` writes of two sessions. */
+export interface Comparison {
+  readonly a: string;
+  readonly b: string;
+  /** Null where they are the same but for ids and times. */
+  readonly parting: ReturnType<typeof partingFacts> | null;
+}
+
+/** Where two sessions part, and what was found damaged on the way; a part at a time. */
+export function* comparing(
+  a: ComparedJournal,
+  b: ComparedJournal,
+): Steps<{ readonly comparison: Comparison; readonly damage: Damage | null }> {
+  const damages: Damage[] = [];
+  const note = (damage: Damage): void => void damages.push(damage);
+  const parting = yield* partingSteps(
+    () => a.reader.skim(note),
+    () => b.reader.skim(note),
+    (stepA, stepB) => isToldAlike(stepA, stepB, [a.reader, b.reader]),
+  );
+  const facts = parting === null ? null : partingFacts(parting, a.reader, b.reader);
+  return { comparison: { a: a.session, b: b.session, parting: facts }, damage: damages[0] ?? null };
+}
