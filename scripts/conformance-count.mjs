@@ -3,7 +3,7 @@
 /**
  * @typedef {'passed' | 'failed' | 'skipped'} Outcome
  * @typedef {{ id: string, text: string }} Clause
- * @typedef {{ file: string, title: string, outcome: Outcome, note?: string }} TestRecord `title` holds the titles of the enclosing suites too.
+ * @typedef {{ file: string, title: string, outcome: Outcome, note?: string, firstFailure?: string }} TestRecord `title` holds the titles of the enclosing suites too; `firstFailure` is of a test that passed at the second try.
  * @typedef {{ topic: string, clauses: number, shown: number, missing: Clause[] }} TopicCount
  * @typedef {{ id: string, file: string, title: string }} UnknownClause
  */
@@ -108,4 +108,20 @@ function topicOf(id) {
 function numbers(topic) {
   if (topic.shown === 0) return 'all';
   return topic.missing.map((clause) => clause.id.slice(topic.topic.length + 1)).join(' ');
+}
+
+/** A run in which more tests need a second try fails: a fault may hide behind them. */
+const maxRetries = 3;
+
+/**
+ * Reports the tests that passed at the second try only, each with its first failure. `fault` is null while there are few of them.
+ * @param {readonly TestRecord[]} tests
+ * @returns {{ lines: string[], fault: string | null }}
+ */
+export function reportRetries(tests) {
+  const lines = tests.flatMap(({ file, title, firstFailure }) =>
+    firstFailure === undefined ? [] : [`second try: ${file}: ${title}\n  first failure: ${firstFailure}`],
+  );
+  const isFault = lines.length > maxRetries;
+  return { lines, fault: isFault ? `${lines.length} tests needed a second try, at most ${maxRetries} may` : null };
 }

@@ -7,7 +7,14 @@ import { parseArgs } from 'node:util';
 
 import { startVitest } from 'vitest/node';
 
-import { countTopics, parseClauses, renderTopics, skipReason, unknownClauses } from './conformance-count.mjs';
+import {
+  countTopics,
+  parseClauses,
+  renderTopics,
+  reportRetries,
+  skipReason,
+  unknownClauses,
+} from './conformance-count.mjs';
 
 /** @typedef {import('./conformance-count.mjs').TestRecord} TestRecord */
 
@@ -44,8 +51,10 @@ if (tests.length === 0) broken.push('no test was run');
 const skipped = tests.filter((test) => test.outcome === 'skipped');
 const unknown = unknownClauses(clauses, tests);
 const unexplained = skipped.filter((test) => skipReason(test) === undefined);
+const retries = reportRetries(tests);
 const faults = [
   ...broken,
+  ...(retries.fault === null ? [] : [retries.fault]),
   ...unknown.map(({ id, file, title }) => `no such clause: ${id}, named in ${file}: ${title}`),
   ...unexplained.map(({ file, title }) => `skipped without a reason: ${file}: ${title}`),
 ];
@@ -53,6 +62,7 @@ const faults = [
 console.log(`\nClauses with a passing test\n\n${renderTopics(countTopics(clauses, tests), values)}`);
 for (const test of skipped)
   console.log(`skipped: ${test.file}: ${test.title} (${skipReason(test) ?? 'no reason given'})`);
+for (const line of retries.lines) console.log(line);
 for (const fault of faults) console.log(`failed: ${fault}`);
 
 const passed = tests.filter((test) => test.outcome === 'passed').length;
@@ -70,6 +80,9 @@ function recordOf(test) {
   if (result.state === 'skipped') {
     return { ...record, outcome: 'skipped', ...(result.note === undefined ? {} : { note: result.note }) };
   }
+  const { flaky = false } = test.diagnostic() ?? {};
+  if (result.state === 'passed' && flaky)
+    return { ...record, outcome: 'passed', firstFailure: result.errors?.[0]?.message ?? 'no reason is known' };
   // A test that is still pending when the run ends never came to a result.
   return { ...record, outcome: result.state === 'passed' ? 'passed' : 'failed' };
 }

@@ -6,16 +6,15 @@ import { describe, expect, it } from 'vitest';
 import { ownPath, scope } from '../scripts/own-names.mjs';
 
 /** The packages, the lowest first, as `paths` of tsconfig.json lists them: a package imports only packages that stand before it. */
-const packages = Object.keys(
-  readJson<{ compilerOptions: { paths: object } }>('../tsconfig.json').compilerOptions.paths,
-).map((name) => name.slice(scope.length, -'/*'.length));
+const { compilerOptions } = readJson('../tsconfig.json') as { compilerOptions: { paths: object } };
+const packages = Object.keys(compilerOptions.paths).map((name) => name.slice(scope.length, -'/*'.length));
 
 /** `svc` on one side, its two servers and the page of the viewer on the other, know each other only over HTTP. */
 const apart: ReadonlySet<string> = new Set(['viewer', 'svc', 'registry', 'referee']);
 
 /** The `floors` of a package.json, highest first: a folder imports only from floors below its own. Files beside the folders are lowest. */
 const floors: Readonly<Record<string, readonly (readonly string[])[] | undefined>> = Object.fromEntries(
-  packages.map((name) => [name, readJson<{ floors?: string[][] }>(`../packages/${name}/package.json`).floors]),
+  packages.map((name) => [name, (readJson(`../packages/${name}/package.json`) as { floors?: string[][] }).floors]),
 );
 
 /** What nothing that the referee loads may be, however many files away: it decides and runs nothing (D2). */
@@ -84,8 +83,8 @@ const specifier = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\(\s*)'([^']+)'/g;
 /** The one entry of a package whose users import a single thing. */
 const entries: ReadonlySet<string> = new Set(['client/src/index.ts', 'sandbox/src/index.ts']);
 
-function readJson<T>(path: string): T {
-  return JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as T;
+function readJson(path: string): unknown {
+  return JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
 }
 
 /** Path below `packages/` to source text. */

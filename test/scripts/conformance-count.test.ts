@@ -5,6 +5,7 @@ import {
   namedIds,
   parseClauses,
   renderTopics,
+  reportRetries,
   skipReason,
   unknownClauses,
 } from '../../scripts/conformance-count.mjs';
@@ -114,5 +115,21 @@ describe('renderTopics', () => {
         'clauses      1 of   3',
       ].join('\n'),
     );
+  });
+});
+
+describe('reportRetries', () => {
+  const late = (title: string): TestRecord => ({ ...passed(title), firstFailure: 'timed out' });
+
+  it('lists each test that needed a second try, with its first failure', () => {
+    expect(reportRetries([passed('a'), late('b')])).toEqual({
+      lines: ['second try: a.test.ts: b\n  first failure: timed out'],
+      fault: null,
+    });
+  });
+
+  it('reports a fault when more than three tests needed one', () => {
+    expect(reportRetries(['a', 'b', 'c'].map(late)).fault).toBeNull();
+    expect(reportRetries(['a', 'b', 'c', 'd'].map(late)).fault).toBe('4 tests needed a second try, at most 3 may');
   });
 });
