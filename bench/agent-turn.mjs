@@ -36,7 +36,7 @@ export const agentTurn = {
  * Of it, 22 % are the gate, which has a turn of the event loop for each of five deliveries (two ends, three looks at the session's surroundings);
  * 25 % JSON of the values, of the texts in their lines and of the records; 14 % four writes; 13 % hashes of texts and lines; 8 % the steps in
  * which long texts are written; 4 % secrets; the rest is objects. Fewer writes would have to hold back the end of a step until the next
- * begins (ADR 0120).
+ * begins (docs/adr/journal-and-replay.md "Long texts have turns of their own").
  * @type {import('./support/row.mjs').Row}
  */
 export const journalTurn = {

@@ -3,7 +3,10 @@ import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it } from 'vitest';
 
-/** What is no function of what a session was given: whoever reads it must say how a replay meets the same (docs/adr/0109). */
+/**
+ * What is no function of what a session was given: whoever reads it must say how a replay meets the same (docs/adr/journal-and-replay.md "One gate to the
+ * outside").
+ */
 const readers = {
   clock: /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bprocess\.hrtime\b|\bclock\.now\(/,
   duration: /\bmonotonicMs\(\)|\belapsedMs\(/,

@@ -19,7 +19,10 @@ export interface AddressUser {
   readonly reach: (request: GuardedRequest) => Promise<boolean>;
 }
 
-/** What everything promises that connects to a host of the grants: to an address that was checked, and to none that was not (ADR 0035). */
+/**
+ * What everything promises that connects to a host of the grants: to an address that was checked, and to none that was not (docs/adr/manifest-and-grants.md
+ * "One rule for addresses").
+ */
 export function checkedAddressContract(name: string, { reach }: AddressUser): void {
   /** A server on 127.0.0.1 and a name server that gives one list of addresses for each time it is asked; the last one stays. */
   async function setUp(...answers: readonly (readonly string[])[]) {

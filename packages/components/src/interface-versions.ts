@@ -1,6 +1,6 @@
 /**
  * Says which interfaces this host has for components, and in which versions: those that `@svc/guest` is written against now, and those that
- * components of older guests were built with (docs/authoring.md "Versions of the interfaces", ADR 0103).
+ * components of older guests were built with (docs/authoring.md "Versions of the interfaces", docs/adr/components.md "Authors depend on the guest package").
  */
 
 /** A host takes every version from `oldest` to `newest`, both included. */

@@ -96,7 +96,7 @@ function refuseBeside(record: ArtifactRecord, present: readonly ArtifactRecord[]
 /** What the index may have of all versions of one name, so that who publishes one makes it unreadable for nobody. */
 const mostBytesOfName = mostIndexBytes / 32;
 
-/** `400` when the index would have more than that (ADR 0176). */
+/** `400` when the index would have more than that (docs/adr/registry.md "The index has a share for each name"). */
 function refuseFull(record: ArtifactRecord, index: ArtifactIndex): void {
   if (index.bytesWith(record) <= mostBytesOfName) return;
   const message = `The index has ${mostBytesOfName} bytes for all versions of ${record.name}, and they are taken. Publish under another name.`;
@@ -181,7 +181,7 @@ const manifestShape = z.object({
 
 /**
  * Reads an archive whole, in pieces, and its manifest if it has one; the file stays open. `400` for what is no readable zip within the limits of
- * ADR 0010, or the archive of another artifact than `ref` (docs/protocol.md "The registry").
+ * docs/adr/registry.md "An archive is the same bytes everywhere", or the archive of another artifact than `ref` (docs/protocol.md "The registry").
  */
 async function inspectArchive(opened: FileHandle, ref: ArtifactRef, maxBytes: number): Promise<ManifestFacts> {
   try {

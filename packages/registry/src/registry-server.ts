@@ -208,7 +208,7 @@ export class RegistryServer {
         handle: this.#guarded(async (request) => {
           const caller = access.callerOf(request.headers);
           const sha256 = decodeSignaturesPath(request.path) ?? '';
-          // A signature may come before its archive: there is no name yet that it could be for (ADR 0174).
+          // A signature may come before its archive: there is no name yet that it could be for (docs/adr/registry.md "Who brings signatures").
           if (caller.publish.text === '') throw forbidden(caller, 'bring signatures');
           const names = await this.#index.namesOf(sha256);
           if (names.length > 0 && !names.some((name) => caller.publish.allows(name)))

@@ -19,8 +19,8 @@ export type SignaturePut = 'stored' | 'present';
  */
 export interface SignatureStore {
   /**
-   * Keeps a bundle, durably, as the newest; one that is `present` becomes that too. Where there are 16 others, the oldest gives way (ADR 0174). `E-IO-001`
-   * when it cannot be written.
+   * Keeps a bundle, durably, as the newest; one that is `present` becomes that too. Where there are 16 others, the oldest gives way (docs/adr/registry.md
+   * "Who brings signatures"). `E-IO-001` when it cannot be written.
    */
   put(sha256: string, bundle: string): Promise<SignaturePut>;
   /** The bundles for an archive, at most 16, in an order that stays. */

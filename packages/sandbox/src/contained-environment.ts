@@ -84,8 +84,8 @@ export function searchPathOutside(heldPath: string, places: readonly string[]): 
 const proxyNames = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'];
 
 /**
- * What a process must know of its network. Where the class enforces the allow-list, the proxy is the only way out (ADR 0032).
- * Where it does not, names are looked up over TCP, since no class lets datagrams through.
+ * What a process must know of its network. Where the class enforces the allow-list, the proxy is the only way out (docs/adr/manifest-and-grants.md "The way
+ * out of a sealed network"). Where it does not, names are looked up over TCP, since no class lets datagrams through.
  */
 export function networkVariables(
   { networkAllow }: Pick<ProcessGrants, 'networkAllow'>,

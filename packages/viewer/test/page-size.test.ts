@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 
 import { packedDocument, pageDocument } from '../../../scripts/build-viewer.mjs';
 
-/** In bytes, of the whole document as it is served to a browser. ADR 0158 says what it is made of. */
+/** In bytes, of the whole document as it is served to a browser. docs/adr/terminal-and-viewer.md "What the bytes of the page are" says what it is made of. */
 const mostBytes = 38_400;
 
 it(`the page takes less than ${mostBytes} bytes, packed`, async () => {

@@ -1,4 +1,4 @@
-/** Keeps manifests that were read and checked for the next start of the same capsule (ADR 0106). */
+/** Keeps manifests that were read and checked for the next start of the same capsule (docs/adr/start-and-bundle.md "Checked manifests are kept"). */
 
 import { readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Reads what was kept of a manifest that was checked before: a start then neither parses YAML nor builds a schema (ADR 0106). */
+/**
+ * Reads what was kept of a manifest that was checked before: a start then neither parses YAML nor builds a schema (docs/adr/start-and-bundle.md "Checked
+ * manifests are kept").
+ */
 
 import { lstatSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

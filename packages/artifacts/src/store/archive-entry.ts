@@ -33,7 +33,10 @@ export interface ArchiveEntry {
   readonly dataEnd: number;
 }
 
-/** The entry, with everything checked that its two headers say (ADR 0010). Throws `E-ART-001` or `E-ART-002`. */
+/**
+ * The entry, with everything checked that its two headers say (docs/adr/registry.md "An archive is the same bytes everywhere"). Throws `E-ART-001` or
+ * `E-ART-002`.
+ */
 export function checkEntry(entry: Entry, local: LocalFileHeader, archive: string, names: NameTable): ArchiveEntry {
   const decoded = decodeStrictUtf8(entry.fileNameRaw);
   const spelled = decoded ?? entry.fileNameRaw.toString('latin1');
@@ -110,7 +113,10 @@ const maxNameBytes = 1024;
 const maxComponentBytes = 255;
 const maxDepth = 32;
 
-/** Why a file or directory name (without a trailing slash) may not stand in an archive; null when it may (ADR 0010). */
+/**
+ * Why a file or directory name (without a trailing slash) may not stand in an archive; null when it may (docs/adr/registry.md "An archive is the same bytes
+ * everywhere").
+ */
 export function entryNameFault(name: string): string | null {
   if (name === '') return 'has an empty name';
   if (Buffer.byteLength(name) > maxNameBytes) return 'has a name that is too long';
@@ -174,7 +180,7 @@ function folded(name: string): string {
 /** What an archive may cost the machine that opens it. */
 export interface ArchiveLimits {
   readonly maxArchiveBytes: number;
-  /** The size of all files together, unpacked (ADR 0010). */
+  /** The size of all files together, unpacked (docs/adr/registry.md "An archive is the same bytes everywhere"). */
   readonly maxUnpackedBytes: number;
   readonly maxEntries: number;
   /** The size of a file that is read as text: `svc.yaml`, `skill.md`, `task.md`. */

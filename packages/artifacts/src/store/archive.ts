@@ -20,7 +20,10 @@ async function inflate(packed: Buffer, options: { readonly maxOutputLength: numb
   return await promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRaw)(packed, options);
 }
 
-/** An archive whose every entry has been found harmless; `file` stays open as long as it is read (ADR 0010). */
+/**
+ * An archive whose every entry has been found harmless; `file` stays open as long as it is read (docs/adr/registry.md "An archive is the same bytes
+ * everywhere").
+ */
 export class Archive implements ArtifactContent {
   readonly file: RegularFile;
   readonly #entries: ReadonlyMap<string, ArchiveEntry>;

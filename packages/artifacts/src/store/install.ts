@@ -165,7 +165,8 @@ async function prepareStored(location: Location, request: InstallRequest): Promi
 
 /**
  * Records what is in the store of the project now in `svc.lock`, as far as the manifest lists it. A lock that does not exist yet is made whole
- * or not at all (ADR 0059): of what is on this machine, else `W-REG-002` says what it would lack. `write` changes a lock that is there.
+ * or not at all (docs/adr/registry.md "The lock is made whole"): of what is on this machine, else `W-REG-002` says what it would lack. `write` changes a lock
+ * that is there.
  */
 export async function record(
   installed: readonly InstalledRef[],

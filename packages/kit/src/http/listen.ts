@@ -23,7 +23,8 @@ const backlog = 511;
 
 /**
  * As `server.listen({ host, port })`, with its events and errors. Before it listens at an address Node loads `node:dns`, `node:cluster`,
- * `node:child_process` and `node:dgram`, which takes longer than to listen: an IPv4 address goes past that (ADR 0121).
+ * `node:child_process` and `node:dgram`, which takes longer than to listen: an IPv4 address goes past that (docs/adr/start-and-bundle.md "What a start does
+ * without").
  */
 export function listenAt(server: Server, { host, port }: { readonly host: string; readonly port: number }): void {
   const { _listen2: listenResolved } = server as Server & { readonly _listen2?: ListenResolved };

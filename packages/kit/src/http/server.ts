@@ -47,11 +47,12 @@ const bodiesBytes = 64 * 1024 * 1024;
 const mostWaiting = 100;
 
 /**
- * An HTTP/1.1 server that routes on the request target as sent and lets a handler act only on a sound request (ADR 0016). It sends no CORS permission and
- * takes no request of a foreign web page. On a loopback address it answers to loopback
- * names alone. A request that was sent behind another one has its handler once the answer to that one is written; a connection with more
- * than 100 such requests is cut, and nothing behind them is handed on. One on which a request was refused before it was known who asks closes. A client that ends its half of the connection is answered all the same. What bodies and answers of all connections hold has a limit: beyond it the answer is 503.
- * It takes half as many connections as the process may have files open.
+ * An HTTP/1.1 server that routes on the request target as sent and lets a handler act only on a sound request (docs/adr/listener.md "What the listener
+ * refuses"). It sends no CORS permission and takes no request of a foreign web page. On a loopback address it answers to loopback names alone. A request that
+ * was sent behind another one has its handler once the answer to that one is written; a connection with more than 100 such requests is cut, and nothing
+ * behind them is handed on. One on which a request was refused before it was known who asks closes. A client that ends its half of the connection is answered
+ * all the same. What bodies and answers of all connections hold has a limit: beyond it the answer is 503. It takes half as many connections as the process
+ * may have files open.
  */
 export class HttpServer {
   readonly #server: Server<KitRequestClass>;

@@ -115,7 +115,8 @@ function embedded([address, prefix, addressClass]: Range): Range[] {
  * Why a connection for a permitted destination must not go to one of its host's addresses, as a clause; undefined when it may.
  * A named host may be anywhere on the Internet and in private networks, where a company keeps its own hosts. Loopback,
  * link-local, metadata and all other special addresses are reached only when the grants would also let the address itself
- * out, loopback also when they name `localhost`: so no name server gives more than the manifest does (ADR 0035).
+ * out, loopback also when they name `localhost`: so no name server gives more than the manifest does (docs/adr/manifest-and-grants.md "One rule for
+ * addresses").
  */
 export function addressFault(
   mayReach: (destination: NetworkDestination) => boolean,

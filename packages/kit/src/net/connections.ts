@@ -12,7 +12,7 @@ const defaultResolveMs = 10_000;
 
 /** Where connections may lead. Without one they lead wherever the system finds the host. */
 interface ReachRule {
-  /** Whether the grants cover a URL; asked once more with the address that a name resolved to (ADR 0035). */
+  /** Whether the grants cover a URL; asked once more with the address that a name resolved to (docs/adr/manifest-and-grants.md "One rule for addresses"). */
   readonly mayReach: (url: URL) => boolean;
   /** The one origin that is not held to the rule of addresses: the model's endpoint is where it is. */
   readonly endpointOrigin?: string;

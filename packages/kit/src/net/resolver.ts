@@ -41,8 +41,8 @@ interface AddressCheck<Fault> {
 type CheckedAddresses<Fault> = Resolution | { readonly kind: 'refused'; readonly fault: Fault };
 
 /**
- * The addresses that a connection to a host may go to, from one to eight. One that is refused refuses the whole answer (ADR 0035).
- * Asks nobody about an address or `localhost`. `failed` with `ETIMEOUT` once the signal is aborted, with `ENODATA` for an answer that
+ * The addresses that a connection to a host may go to, from one to eight. One that is refused refuses the whole answer (docs/adr/manifest-and-grants.md "One
+ * rule for addresses"). Asks nobody about an address or `localhost`. `failed` with `ETIMEOUT` once the signal is aborted, with `ENODATA` for an answer that
  * names none.
  */
 export async function checkedAddresses<Fault>(

@@ -205,8 +205,8 @@ interface EgressProxyOptions {
 
 /**
  * The one way out of a contained process without a network of its own: an HTTP/1.1 forward proxy for `CONNECT` and absolute
- * `http://` requests that reaches what the grants name and nothing else (ADR 0032). It listens nowhere: connections
- * are handed to it.
+ * `http://` requests that reaches what the grants name and nothing else (docs/adr/manifest-and-grants.md "The way out of a sealed network"). It listens
+ * nowhere: connections are handed to it.
  */
 export class EgressProxy {
   readonly #rules: EgressRules;

@@ -133,7 +133,7 @@ export interface KeptThreads {
 
 /**
  * What `lifecycle.conversation` asks for. Threads belong to the workdir that `--workdir` names and survive the session then; in a fresh
- * workdir they live as long as the session (ADR 0045).
+ * workdir they live as long as the session (docs/adr/sessions.md "Conversations belong to the workdir").
  */
 export async function openConversations(
   { request, launch, sessionId }: Pick<OpenSessionRequest, 'request' | 'launch' | 'sessionId'>,

@@ -1,4 +1,4 @@
-/** Keeps out of git what sessions leave beside a manifest (ADR 0165). */
+/** Keeps out of git what sessions leave beside a manifest (docs/adr/workdir.md "The state of a workspace stays out of git"). */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -35,8 +35,8 @@ export interface InitialTask {
 
 /**
  * The first task: `--task` as the contents of an existing file or else verbatim, without it `task.md` beside the manifest
- * (D1 "Command line", docs/cli.md "svc run"). `-` is standard input, unless a file has that name (ADR 0084). Without a task this is null when messages may
- * come, and `E-RUN-024` when they may not.
+ * (D1 "Command line", docs/cli.md "svc run"). `-` is standard input, unless a file has that name (docs/adr/manifest-and-grants.md "The task that is a
+ * hyphen"). Without a task this is null when messages may come, and `E-RUN-024` when they may not.
  */
 export async function findInitialTask(request: InitialTaskRequest): Promise<InitialTask | null> {
   const { flag, manifestDirectory, taskAcceptance } = request;

@@ -64,7 +64,10 @@ export async function findCapsule(
   }
 }
 
-/** What lies there already may be of another run, or of whoever made the working directory: it is compared, never believed (ADR 0175). */
+/**
+ * What lies there already may be of another run, or of whoever made the working directory: it is compared, never believed (docs/adr/workdir.md "An unpacked
+ * capsule is compared at each start").
+ */
 async function unpackOnce(archive: Archive, directory: string): Promise<void> {
   if (!existsSync(directory)) {
     try {

@@ -80,7 +80,9 @@ function hasResult(workdir: string): boolean {
 
 interface CompletionReport {
   readonly spawner: SpawnerHandle;
-  /** Another program may listen at the address of a parent that has ended, and is not shown the token (ADR 0081). */
+  /**
+   * Another program may listen at the address of a parent that has ended, and is not shown the token (docs/adr/listener.md "Who is sent the listener token").
+   */
   readonly isParentThere: () => boolean;
   readonly completion: Completion;
   /** Names the message. */

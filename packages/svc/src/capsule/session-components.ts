@@ -29,7 +29,10 @@ interface SessionComponentsDeps {
   readonly evidence: LateEvidence;
 }
 
-/** What a driver's component gets beside its grants: its endpoint, and the key that only requests there carry (ADR 0070). */
+/**
+ * What a driver's component gets beside its grants: its endpoint, and the key that only requests there carry (docs/adr/components.md "The key does not come
+ * back").
+ */
 type DriverExtras = Pick<ComponentGrants, 'credential' | 'onExchange'> & {
   /** The one place a driver may always reach. */
   readonly endpoint: EndpointGrant | null;

@@ -157,7 +157,7 @@ async function openServers(deps: SessionServersDeps): Promise<SessionServers> {
   return new SessionServers(deps);
 }
 
-/** The hooks of a session, in the order of the manifest (ADR 0043). Compiles and starts nothing. */
+/** The hooks of a session, in the order of the manifest (docs/adr/sessions.md "What hooks may do"). Compiles and starts nothing. */
 function stageHooks({ launch, components }: StageParts): readonly Hook[] {
   const artifacts = launch.artifacts.filter(({ entry }) => entry.runtime === 'hook');
   return artifacts.map((artifact) => {

@@ -168,7 +168,8 @@ function folderFiles({ kind, name, packageRoot }: FolderRequest): ReadonlyMap<st
   const { version, devDependencies } = packageFacts.parse(
     JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')),
   );
-  // No registry has the guest yet, so its tarball goes along: npm installs it without asking anybody (ADR 0103).
+  // No registry has the guest yet, so its tarball goes along: npm installs it without asking anybody (docs/adr/components.md "Authors depend on the guest
+  // package").
   const tarball = `svc-guest-${version}.tgz`;
   const manifest = {
     name,

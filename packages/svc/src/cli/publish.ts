@@ -198,8 +198,8 @@ const mostRounds = 3;
 const nextSecondMs = 1100;
 
 /**
- * Until an archive is published, other publishers can displace its signatures (ADR 0174): they are brought once more, as the newest, until the registry
- * has them all. A diagnostic `W-REG-010` where that fails; null where it is well.
+ * Until an archive is published, other publishers can displace its signatures (docs/adr/registry.md "Who brings signatures"): they are brought once more, as
+ * the newest, until the registry has them all. A diagnostic `W-REG-010` where that fails; null where it is well.
  */
 async function bringAgain(archive: PublishedArchive, client: RegistrySource): Promise<Diagnostic | null> {
   const { sha256, signatures } = archive;

@@ -173,7 +173,7 @@ interface Shows {
   readonly hintOf: ((reason: string) => string | null) | null;
 }
 
-/** Piped, the reason is all that is said (ADR 0083). */
+/** Piped, the reason is all that is said (docs/adr/terminal-and-viewer.md "What standard error says of a run"). */
 async function failureHints(
   options: RunOptions,
   context: CommandContext,
@@ -201,7 +201,7 @@ function observer(
       context.onStarted?.();
     },
     onFrame: (frame) => result?.note(frame),
-    // In one line, in the words of the trace (ADR 0083).
+    // In one line, in the words of the trace (docs/adr/terminal-and-viewer.md "What standard error says of a run").
     onTaskFailed: ({ words, hint }) => {
       const shown = hintOf === null ? null : (hint ?? hintOf(words));
       tell(render([taskFailed(words, { hint: shown })], context));

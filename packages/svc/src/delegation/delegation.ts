@@ -135,7 +135,7 @@ export class Delegation implements OpenDelegation {
 
   /**
    * Records that the parent ends the child, before the child is signaled: one that finds this record writes none of its own
-   * (ADR 0085).
+   * (docs/adr/delegation.md "The end is recorded before the child is signaled").
    */
   #recordEnding(durationMs: number): void {
     const why = this.#whyEnded();

@@ -18,8 +18,8 @@ type StepCall = Pick<ToolCallContext, 'taskId' | 'signal' | 'record'>;
 const stopTimeoutMs = 2000;
 
 /**
- * A `capsule` step (ADR 0062): starts the capsule as a child that reports to nobody, gives it the task, reads the answer with
- * `tasks/get` and ends it (D2 "Events" 8). Expected failures are outcomes. Rejects with the signal's reason once nothing of it runs.
+ * A `capsule` step (docs/adr/delegation.md "A capsule step reports to nobody"): starts the capsule as a child that reports to nobody, gives it the task,
+ * reads the answer with `tasks/get` and ends it (D2 "Events" 8). Expected failures are outcomes. Rejects with the signal's reason once nothing of it runs.
  */
 export async function runCapsuleStep(
   { id: stepId, capsule, version, task }: CapsuleStep,

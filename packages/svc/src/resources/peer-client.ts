@@ -43,8 +43,8 @@ type PeerExchange<Answer> =
 
 /**
  * One GET of a peer's, on a connection of its own that ends with it. The grant is checked before a name is looked up, the addresses before
- * they are connected to, as for a component (ADR 0035); no redirect is followed. `take` reads the answer and may leave it unread.
- * Rejects with the reason of an aborted signal, and with what `take` throws that is not the connection's.
+ * they are connected to, as for a component (docs/adr/manifest-and-grants.md "One rule for addresses"); no redirect is followed. `take` reads the answer and
+ * may leave it unread. Rejects with the reason of an aborted signal, and with what `take` throws that is not the connection's.
  */
 export async function askPeer<Answer>(
   request: PeerRequest,

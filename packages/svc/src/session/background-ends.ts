@@ -23,7 +23,10 @@ interface BackgroundEndsDeps {
   readonly onLost: (lost: Diagnostic) => void;
 }
 
-/** Records what becomes of background commands, and submits the end of each as a task of the context that started it (ADR 0046). */
+/**
+ * Records what becomes of background commands, and submits the end of each as a task of the context that started it (docs/adr/sessions.md "A command that
+ * outlasts its grace").
+ */
 export function backgroundEnds({ board, record, onLost }: BackgroundEndsDeps): BackgroundObserver {
   // The board forgets old tasks, and a command may outlive its own by days.
   const origins = new Map<WorkId, Pick<Task, 'contextId' | 'conversation'>>();

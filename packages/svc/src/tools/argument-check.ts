@@ -19,7 +19,7 @@ const costly = /"(?:pattern|patternProperties|uniqueItems|\$ref|\$dynamicRef|\$r
 /**
  * Checks the arguments of one tool against its JSON Schema (2020-12, or draft-07 when `$schema` says so). The schema is compiled at the first check
  * and kept. Schemas come from artifacts and servers, arguments from models: where the size of both does not keep the cost small, the check is made in a
- * thread, for a quarter of a second at most (ADR 0179).
+ * thread, for a quarter of a second at most (docs/adr/libraries.md "Schema checks").
  */
 export class ArgumentCheck {
   readonly #schema: JsonSchema;

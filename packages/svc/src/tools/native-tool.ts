@@ -36,7 +36,7 @@ const answerShape = z.lazy(() =>
 );
 
 /**
- * A tool that is a program (`implementation: native`, ADR 0009): one process per call, which reads
+ * A tool that is a program (`implementation: native`, docs/adr/sessions.md "Protocols of drivers and native tools"): one process per call, which reads
  * `{ "arguments", "call_id" }` from its standard input and writes `{ "status", "content", "truncated"? }` to its standard
  * output. `call_id` is null when the provider gave none. Anything else, a passed deadline or too long an answer is a
  * failed outcome.

@@ -8,7 +8,7 @@ import { commandWords, isShell, shellDeclaration } from './shell-command.ts';
 import { type Tool, type ToolCallContext, type ToolOutcome, neverReached } from './tool.ts';
 import type { WorkId } from '@svc/protocol/ids.ts';
 
-/** How much of each output the model sees (ADR 0006). */
+/** How much of each output the model sees (docs/adr/sessions.md "How a shell command ends"). */
 const shownBytes = 16 * 1024;
 /** How much of each output the log keeps. A command may write more; the rest is read and dropped. */
 const loggedBytes = 64 * 1024 * 1024;
@@ -149,7 +149,7 @@ interface MovedCommand {
   readonly stderr: OutputSoFar;
 }
 
-/** What a call is answered whose command goes on in the background (ADR 0046). */
+/** What a call is answered whose command goes on in the background (docs/adr/sessions.md "A command that outlasts its grace"). */
 function movedResult(command: string, { id, graceMs, endIsTold, stdout, stderr }: MovedCommand): ToolOutcome {
   const [telling, output] = endIsTold
     ? [

@@ -43,7 +43,7 @@ const colours = new RegExp(colour, 'g');
  *
  * Between frames the terminal's cursor waits at the start of the first live row, hidden, and the place where the person types is drawn. A terminal changes
  * its width long before a program hears of it, and re-wraps what it shows, but its cursor stays at the character where it was: so whatever the
- * width has become, what is erased from there on are live rows and all of them (ADR 0157).
+ * width has become, what is erased from there on are live rows and all of them (docs/adr/terminal-and-viewer.md "The cursor waits above the live rows").
  */
 export class LiveScreen {
   readonly isLive = true;

@@ -185,8 +185,8 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
 }
 
 /**
- * Says which capsules of this folder run: a chat that was killed leaves its own behind (ADR 0132), and nothing else would tell of it here. `manifest` is null
- * for a folder without one.
+ * Says which capsules of this folder run: a chat that was killed leaves its own behind (docs/adr/terminal-and-viewer.md "A chat is a client"), and nothing
+ * else would tell of it here. `manifest` is null for a folder without one.
  */
 function runningHere({ cwd, home }: CommandContext, manifest: string | null): Shown {
   const here = realPath(manifest === null ? cwd : dirname(resolve(cwd, manifest)));

@@ -30,8 +30,9 @@ interface ModelQuestion {
 }
 
 /**
- * The first that is set: `--model`, `SVC_MODEL`, the key of a provider, a model of an Ollama that answers (ADR 0127). `E-MAN-004` when
- * there is none, or the one that is named cannot be asked; `E-MAN-005` when what answers is another person's and nobody has named it. Only the process environment counts: a folder must not choose where keys go.
+ * The first that is set: `--model`, `SVC_MODEL`, the key of a provider, a model of an Ollama that answers (docs/adr/manifest-and-grants.md "A task needs no
+ * manifest"). `E-MAN-004` when there is none, or the one that is named cannot be asked; `E-MAN-005` when what answers is another person's and nobody has
+ * named it. Only the process environment counts: a folder must not choose where keys go.
  */
 export async function chooseModel({ flag, env, askOllama, strangerAt }: ModelQuestion): Promise<ChosenModel> {
   if (flag !== undefined) return namedModel(flag, '--model', env);

@@ -14,7 +14,7 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 /**
  * The folder with links resolved. `E-CAP-022` for one that holds the home of the user, keys or what `svc` keeps, and for one inside those
- * (ADR 0128).
+ * (docs/adr/workdir.md "A folder is shown read only").
  */
 export function givenFolder(cwd: string, home: string): string {
   const folder = realFolder(cwd);

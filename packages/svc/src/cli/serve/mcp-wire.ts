@@ -27,7 +27,7 @@ const mostUntaken = 16 * 1024 * 1024;
 
 /**
  * The client at the other end. A line of more than 10 MiB, one that is no JSON or no message, and a request beyond those that may wait have an error for
- * an answer, and the next line is read. Answers of the client are read however many of its requests wait (ADR 0167).
+ * an answer, and the next line is read. Answers of the client are read however many of its requests wait (docs/adr/doors.md "MCP").
  */
 export class McpWire implements Transport {
   onmessage: Transport['onmessage'];

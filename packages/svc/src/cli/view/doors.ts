@@ -26,7 +26,8 @@ interface DoorsOptions {
 
 /**
  * What a page of elsewhere, a name that leads here and a program that floods cannot pass. A request is for a loopback name with this very port,
- * of no page or of one that this server gave (ADR 0135). One navigation of a file of this machine may bring the key of `--open`, once.
+ * of no page or of one that this server gave (docs/adr/terminal-and-viewer.md "A page for one browser or a file"). One navigation of a file of this machine
+ * may bring the key of `--open`, once.
  */
 export class Doors {
   readonly #options: DoorsOptions;

@@ -88,7 +88,8 @@ async function serve(sessions: ViewedSessions, options: ViewOptions, { context, 
   const { readPage } = await import('./page-document.ts');
   const { serveView } = await import('./view-server.ts');
   const { port, readOnly = false, open = false } = options;
-  // What streams by is garbage at once: the engine would add room for it bit by bit, and save nothing (ADR 0135).
+  // What streams by is garbage at once: the engine would add room for it bit by bit, and save nothing (docs/adr/terminal-and-viewer.md "A page for one
+  // browser or a file").
   setFlagsFromString('--semi-space-growth-factor=1');
   const page = readPage();
   const server = await serveView({ context, sessions, page, readOnly, resumeMs, port, opens: open });

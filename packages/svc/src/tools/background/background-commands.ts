@@ -63,7 +63,7 @@ interface Running {
   readonly over: Promise<void>;
 }
 
-/** The commands of a session that outlast their calls (ADR 0046). */
+/** The commands of a session that outlast their calls (docs/adr/sessions.md "A command that outlasts its grace"). */
 export class BackgroundCommands {
   readonly settings: BackgroundSettings;
   readonly #running = new Map<WorkId, Running>();

@@ -57,7 +57,7 @@ type Start = ServerAnswer<Running> | { readonly kind: 'refused'; readonly reason
 
 /**
  * The MCP server of one artifact: one process, started when it is first needed and kept until the session ends. One that has ended, broke
- * the protocol or let a deadline pass is replaced with the next call (ADR 0040).
+ * the protocol or let a deadline pass is replaced with the next call (docs/adr/manifest-and-grants.md "MCP servers as artifacts").
  */
 export class ToolServer {
   readonly #settings: ToolServerSettings;

@@ -25,7 +25,7 @@ export type PlanCheck =
   /** Sentences a model can act on, at least one. */
   | { readonly kind: 'refused'; readonly problems: readonly string[] };
 
-/** The plan in the arguments of `submit-plan`, or everything that is wrong with it; nothing has run (ADR 0041). */
+/** The plan in the arguments of `submit-plan`, or everything that is wrong with it; nothing has run (docs/adr/sessions.md "What a plan is"). */
 export function checkPlan(args: unknown, kindOf: KindOf): PlanCheck {
   const parsed = submittedPlan.safeParse(args);
   if (!parsed.success) {

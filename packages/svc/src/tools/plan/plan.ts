@@ -43,7 +43,7 @@ const submittedStep = z.strictObject({
   retries: z._default(z.int().check(z.minimum(0), z.maximum(planLimits.retries)), 0),
 });
 
-/** The arguments of `submit-plan` (ADR 0041). What a step names is looked at by `checkPlan`. */
+/** The arguments of `submit-plan` (docs/adr/sessions.md "What a plan is"). What a step names is looked at by `checkPlan`. */
 export const submittedPlan = z.strictObject({
   id,
   steps: z.array(submittedStep).check(z.minLength(1), z.maxLength(planLimits.steps)),

@@ -33,7 +33,7 @@ interface SubmitPlanSettings extends PlanFileSettings {
 }
 
 /**
- * `submit-plan` (ADR 0041): runs many calls as one, in the order of what waits for what. A plan that cannot be run is refused with
+ * `submit-plan` (docs/adr/sessions.md "What a plan is"): runs many calls as one, in the order of what waits for what. A plan that cannot be run is refused with
  * everything that is wrong with it, and nothing of it has run then. How a plan ended is recorded in the trace and saved beside it.
  */
 export function createSubmitPlanTool(settings: SubmitPlanSettings): Tool {

@@ -227,7 +227,7 @@ export class OpenAiDoor {
   }
 }
 
-/** A record of a task has no events (docs/adr/0143). */
+/** A record of a task has no events (docs/adr/doors.md "OpenAI"). */
 function refuseResuming(query: string): void {
   const asked = new URLSearchParams(query);
   const stream = asked.get('stream');
