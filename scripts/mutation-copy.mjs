@@ -121,6 +121,7 @@ export class CheckoutCopy {
         'run',
         ...files,
         ...(clauses.length === 0 ? [] : ['--testNamePattern', `\\[[^\\]]*\\b(${clauses.join('|')})\\b[^\\]]*\\]`]),
+        '--retry=0',
         '--reporter=json',
         `--outputFile=${report}`,
         ...(untilFailed ? ['--bail=1'] : []),
