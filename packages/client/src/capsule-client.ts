@@ -124,7 +124,7 @@ export class CapsuleClient {
     return this.#taskIn(await this.call('tasks/get', { id }, options));
   }
 
-  /** The task as it then stands; one that has ended stays as it is. */
+  /** Cancels a task and returns it; does nothing if it has already ended. */
   async cancel(id: string, options: CallOptions = {}): Promise<TaskFacts> {
     return this.#taskIn(await this.call('tasks/cancel', { id }, options));
   }

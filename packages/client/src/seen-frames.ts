@@ -1,4 +1,4 @@
-/** Tells the frames of a replay that came before from those that did not. */
+/** Drops replayed frames that were already delivered. */
 
 import type { EventId } from '@svc/protocol/frames.ts';
 

@@ -2,7 +2,7 @@
 
 import { ClientError } from './client-error.ts';
 
-/** Timers take no more, 25 days. */
+/** The longest delay setTimeout accepts (about 25 days). */
 export const longestTimerMs: number = 2 ** 31 - 1;
 
 export interface Wait {
@@ -11,7 +11,7 @@ export interface Wait {
   readonly signal: AbortSignal | undefined;
 }
 
-/** What a promise of the connection's comes to. Rejects with the signal's reason, `timeout` or `unreachable`. */
+/** Awaits `promise` for at most `ms`. Rejects with the signal's reason, `timeout` or `unreachable`. */
 export async function within<Value>(promise: Promise<Value>, { ms, signal }: Wait): Promise<Value> {
   let stop = (): void => {};
   const cut = new Promise<never>((_, reject) => {

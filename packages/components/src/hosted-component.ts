@@ -95,7 +95,7 @@ export class HostedComponent implements Component {
   }
 
   async #run({ call }: Waiting): Promise<unknown> {
-    // What ended while nobody called it is no fault of this call's.
+    // Replace an instance that crashed while idle; this call did not cause it.
     if (this.#live?.isLoaded === true && this.#live.instance.fault !== null) this.#live = null;
     const played = this.#isPlayed ? this.#playedLog(call) : null;
     const live = (this.#live ??= this.#start(played));

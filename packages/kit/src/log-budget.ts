@@ -24,7 +24,7 @@ export class LogBudget {
     if (this.#isUsedUp) onUsedUp();
   }
 
-  /** Calls back no more: the session is over, and what its programs write as they are ended has nobody to be told to. */
+  /** Stops the callbacks: the session is over and nobody reads them. */
   unobserve(): void {
     this.#onUsedUp = null;
   }

@@ -68,7 +68,7 @@ export function parseKeys(path: string, text: string): readonly RegistryKey[] {
   const parsed = shape.safeParse(parseJson(text), { jitless: true });
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    // What stands there may be a key that somebody wrote down in place of its hash.
+    // Do not print the value: it may be a plaintext key.
     const where = (issue?.path ?? []).map(String).join('.');
     const what =
       issue?.code === 'invalid_type' ? 'is missing, or not what it should be' : (issue?.message ?? 'is wrong');

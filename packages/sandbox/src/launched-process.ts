@@ -1,4 +1,4 @@
-/** Reads the outputs of a started process, whole, by lines or their last part, and ends it kindly first. */
+/** Reads the outputs of a started process, and stops it: SIGTERM, then SIGKILL after a grace period. */
 
 import type { Readable } from 'node:stream';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';

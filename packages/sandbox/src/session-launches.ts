@@ -37,7 +37,7 @@ interface EgressDoor {
   close(): Promise<void>;
 }
 
-/** What the model is to be asked goes out first. */
+/** Delay, so that the model request is sent before this blocks the thread. */
 const settleMs = 200;
 
 /** The launches of a session with this enforcement; no program is started before the first, and no file is looked for. */

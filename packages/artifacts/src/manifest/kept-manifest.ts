@@ -73,7 +73,7 @@ export function readKeptManifest(
   };
 }
 
-/** Names need not differ: what is kept for another manifest is not taken for this one. */
+/** Names may collide: the content check tells manifests apart. */
 export function keptPath(directory: string, file: string): string {
   const name = resolve(file)
     .replaceAll(/[^A-Za-z0-9._-]/g, '_')

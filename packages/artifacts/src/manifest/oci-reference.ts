@@ -36,7 +36,7 @@ export function parseOciReference(text: string): OciReference {
   });
 }
 
-/** Why a text is no `oci://host/path` of a source, as a clause; undefined when it is one. */
+/** Returns what is wrong with an `oci://` source, or undefined. */
 export function ociAddressFault(text: string): string | undefined {
   const found = parsed(text);
   return found === null || found.tag !== null || found.digest !== null

@@ -22,7 +22,7 @@ function waitAtMost(this: Socket): void {
   this.once('close', () => clearTimeout(timer));
 }
 
-/** Milliseconds after the end. The system of a client that has left refuses what reaches it, which is heard of with what is written next. */
+/** Milliseconds after the end. A closed client answers with RST, which the next write sees. */
 const probesAtMs = [0, 100, 1_000, 5_000];
 
 const oftenAnsweredMs = 1_000;

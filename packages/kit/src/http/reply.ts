@@ -21,7 +21,7 @@ export type Reply =
       readonly kind: 'bytes';
       readonly contentType: string;
       readonly bytes: Uint8Array;
-      /** They are held in any case, once for all who ask: those who do not read them hold no more. */
+      /** The bytes are shared, so a slow reader costs no extra memory. */
       readonly isShared?: boolean;
       /** Called once, when nobody needs the bytes any more. `isTaken` when the system has all of them, so that their memory is free. */
       readonly onDone?: ((isTaken: boolean) => void) | undefined;

@@ -12,7 +12,7 @@ export const indexedDigits = 16;
 /** What `IndexBuilder` looks at in a record. */
 type Indexed = { readonly k: RecordKind; readonly e?: string; readonly sha256?: string };
 
-/** Gathers what the next index says. It is told of each record once that stands in the file. */
+/** Collects entries for the next index. Call once per record, after it is written. */
 export class IndexBuilder {
   #steps: [number, number, number | null][] = [];
   #bodies: [string, number][] = [];

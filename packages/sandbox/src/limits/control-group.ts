@@ -37,7 +37,7 @@ export type GroupLimits = Readonly<Record<string, string>>;
 export interface GroupMaker {
   /** Null where the system makes none with all of these limits, or none that a process can join. */
   make(limits: GroupLimits): ControlGroup | null;
-  /** Gives the place back as it was, as far as what is left there allows. After the groups that were made are closed. */
+  /** Restores the parent group, unless processes remain in it. After the groups that were made are closed. */
   leave(): void;
 }
 

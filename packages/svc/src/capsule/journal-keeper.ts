@@ -19,7 +19,7 @@ import type { PreparedLaunch } from './prepare.ts';
 import { hookSetups, type KeptWhere, toolSetup } from './session-setup.ts';
 import { version } from '@svc/kit/version.ts';
 
-/** What a journal that nobody asked for leaves of the disk: the trace, without which a session cannot go on, lies there too. */
+/** Disk space that a default journal must leave free. The trace is on the same disk, and a session ends when its trace cannot be written. */
 const spareOfDisk = 16 * 1024 * 1024;
 
 /** What is recorded of a session at its beginning. */
@@ -54,7 +54,7 @@ export interface SettledTask extends Pick<Task, 'id' | 'attempts' | 'turns' | 'r
 export class JournalKeeper {
   readonly #journal: Journal;
   readonly #lines: JournalLines;
-  /** Others may remove it from then on. */
+  /** Releases the journal; later sessions may then delete it. */
   readonly #letGo: () => void;
 
   constructor(request: KeeperRequest) {
@@ -71,7 +71,7 @@ export class JournalKeeper {
       this.#lines = new JournalLines(journal, redact, Math.floor(maxBytes / 4));
       atOnce(this.#open(request));
     } catch (error) {
-      // What it still holds may not be written either: the first refusal is told.
+      // Closing can fail as well; report the first error.
       diagnosticOf(() => journal?.close());
       this.#letGo();
       throw error;
@@ -88,7 +88,7 @@ export class JournalKeeper {
     this.#journal.append({ k: 'task-end', at, ...end, result: kept });
   }
 
-  /** Without an outcome the journal has no last record: there was a bug. */
+  /** Pass null after a crash; the journal then has no `close` record. */
   close(outcome: { readonly status: SessionStatus; readonly reason: string | null } | null): void {
     try {
       if (outcome !== null) this.#journal.append({ k: 'close', ...outcome });
@@ -151,7 +151,7 @@ export function withoutJournal({ message, hint }: Diagnostic): Diagnostic {
   return new Diagnostic('W-RUN-063', `the session goes on without a journal: ${message}`, details);
 }
 
-/** The first question to the model has gone out by then. */
+/** Long enough for the first model request to be sent first. */
 const retainAfterMs = 250;
 /** How much longer the end of a session may take because of it. */
 const retainAtEndMs = 250;

@@ -13,7 +13,7 @@ export interface OpenSessionRequest {
   readonly request: RunRequest;
   readonly launch: PreparedLaunch;
   readonly sessionId: SessionId;
-  /** Null for a session that the referee knows nothing of. */
+  /** Null when the session is not registered with a referee. */
   readonly membership: RefereeMembership | null;
   /** `host:port` for the card. */
   readonly url: string;

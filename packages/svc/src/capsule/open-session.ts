@@ -53,7 +53,7 @@ export interface OpenSession {
   readonly door: SessionDoor;
   readonly directories: SessionDirectories;
   readonly driver: string;
-  /** They have been told of the staging, and of nothing else yet. */
+  /** The hooks that have received `on-stage`, and nothing else yet. */
   readonly hooks: CapsuleHooks;
   /** Begun once the listener is up, and ended before the last line; null where nothing is sent. */
   readonly telemetry: SessionTelemetry | null;

@@ -113,7 +113,7 @@ class ProgramLog {
     return this.#isFull;
   }
 
-  /** What one program wrote begins a line of its own where another's has not ended. */
+  /** Starts a new line if another program's last line is unfinished. */
   append(bytes: Buffer, from: RedactedLines): void {
     if (bytes.length === 0) return;
     const isAfterAnother = this.#isMidLine && from !== this.#lastFrom;

@@ -16,7 +16,7 @@ import { pause } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CompletionDelivery, DelegationsDeps } from './delegations-deps.ts';
 
-/** What a child recorded of its own end, without what its launcher knows better. */
+/** The end as the child recorded it; the launcher's fields are left out. */
 export interface ChildReport extends Pick<Completion, 'result_path' | 'duration_ms'> {
   readonly status: 'ok' | 'error';
   /** Whether the child knew that it was. */

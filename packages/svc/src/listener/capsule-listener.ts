@@ -242,7 +242,7 @@ class Dispatch {
     if (!isServed) throw new JsonRpcFault('method-not-found');
     const principal = this.#callers.principalOf(request);
     demand(principal, methodScopes.get(method));
-    // What is asked all the time has nothing made for it.
+    // Fast path: clients poll `tasks/get`, so allocate nothing.
     if (method === 'tasks/get') return getTask(params, this.#deps);
     const deps = { ...this.#deps, principal };
     const stream = { lastEventId: singleHeader(headers['last-event-id']), principal };
@@ -290,7 +290,7 @@ class Dispatch {
   }
 }
 
-/** Exactly `1`, in one header; of others the specification's own frames and methods are all there is. */
+/** True for one header with the value `1`. Anything else gets the specified protocol only. */
 function asksForEvents(headers: HttpRequest['headers']): boolean {
   return singleHeader(headers[eventsHeader]) === eventsVersion;
 }

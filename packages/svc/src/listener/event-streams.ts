@@ -181,7 +181,7 @@ export class Heartbeats {
   join(member: Beating): void {
     const now = this.#clock.monotonicMs();
     const [soonest] = this.#due.values();
-    // The timer is late. One that joins before the beats it owes would stand before them for good.
+    // Send overdue heartbeats first: the map is ordered by due time, and this entry would otherwise come before them.
     if (soonest !== undefined && soonest <= now) this.#beatAll();
     this.#due.set(member, now + heartbeatIntervalMs);
     if (this.#cancelTimer === null) this.#arm();

@@ -82,7 +82,7 @@ function sourcedTask({ parsed, prepared }: ReceivedMessage, headers: OriginHeade
   if (decoded.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${decoded.problem}`);
   const sourced = taskSource(parsed.message, header, { sessionId: session.id, delegation, principal });
   const sender = { principal: principal.name, tags: decoded.tags };
-  // What a client with a name says of its own trust is no more than its word.
+  // A client with a door token cannot raise its own trust.
   const trust = principal.seesAll ? sourced.source.trust : 'untrusted';
   return { ...sourced, source: { ...sourced.source, trust, sender, ...(prepared === undefined ? {} : { prepared }) } };
 }

@@ -76,7 +76,7 @@ export type Arrival =
 /** The time that hooks get after a stop has run out: what they had not been told yet, they are not told. */
 export const hooksTimeOver = { what: 'timer', name: 'hooks/stop' } as const satisfies Arrival;
 
-/** The looks that this went past: they had begun before it, nothing that is recorded had gone past them yet, and they settle later, if at all. */
+/** Ids of checks still pending when this was recorded, unless an earlier event lists them. */
 interface Overtaking {
   readonly past?: readonly string[];
 }
@@ -111,7 +111,7 @@ export type Crossing =
   /** `together` when it came before the session could act on what had come just before. */
   | ({ readonly kind: 'arrived'; readonly together: boolean } & Arrival & Overtaking);
 
-/** What a look at the session's own surroundings came to. Null and no fault is what it nearly always comes to, and what is not recorded. */
+/** The result of an internal check. Usually null without a fault, which is not recorded. */
 export interface Finding {
   /** Plain JSON. */
   readonly value: unknown;
@@ -138,7 +138,7 @@ export interface Gate {
   arrive<T>(arrival: Arrival, apply: () => T): T;
   /** Calls back once after `ms`, as an arrival; the returned function takes the call back. */
   timer(name: string, ms: number, callback: () => void): () => void;
-  /** The task has settled: nothing of it is asked for any more, but of hooks that lag behind. */
+  /** Call when a task has settled. Only late async hooks refer to it afterwards. */
   over(taskId: TaskId): void;
   /** The number of the effect that was last asked for at this place, counted from 1, if that is one of the latest; null where nothing is recorded. */
   stepOf(place: string): number | null;

@@ -50,7 +50,7 @@ function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<
   });
   return settled;
 
-  /** Announces the rest before the answer's own response goes out, so that its sender already finds the task `working`. */
+  /** Emits the state change before the caller gets its response, so that the caller sees `working`. */
   function settle(answer: Settlement): void {
     forget();
     orReject(() => {

@@ -17,7 +17,7 @@ const replayCapacity = 512;
 export class ReplayBuffer {
   readonly #kept = new FrameRing<WrittenFrame>(replayCapacity);
 
-  /** The frame that has to go for it is let go. */
+  /** Adds a frame and releases the one it evicts. */
   push(frame: WrittenFrame): void {
     this.#kept.push(frame)?.letGo();
   }
@@ -46,7 +46,7 @@ export class FrameRing<Frame> {
     return this.#slots.length;
   }
 
-  /** The one whose place it took, if so. */
+  /** Returns the evicted value, if any. */
   push(frame: Frame): Frame | undefined {
     if (this.#slots.length < this.#capacity) {
       this.#slots.push(frame);
@@ -123,7 +123,7 @@ export class WrittenFrame {
     return this.#stored?.read(position, most) ?? null;
   }
 
-  /** Somebody is to read it, whatever becomes of the replay buffer meanwhile. */
+  /** Keeps the bytes for a reader after the buffer evicts the frame. */
   hold(): void {
     this.#holders += 1;
   }

@@ -1,4 +1,4 @@
-/** Remembers which message became which task, so that one that is sent again starts nothing. */
+/** Maps idempotency keys to tasks, so that a retry starts no second task. */
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
@@ -21,7 +21,7 @@ export interface KeyedMessage {
 export class SentMessages {
   readonly #sent = new Map<string, { readonly digest: string; readonly taskId: TaskId }>();
 
-  /** The task of the message that came with this key; `other` when that was another message, null when none did. */
+  /** Returns the task of this key; `'other'` if the key belongs to a different message; null if it is new. */
   find(message: KeyedMessage): { readonly taskId: TaskId } | 'other' | null {
     const sent = this.#sent.get(nameOf(message));
     if (sent === undefined) return null;

@@ -215,7 +215,7 @@ class AttemptRun {
       history = this.#start.history();
     });
     if (unreadable !== null) {
-      // A task that fails before its first turn has worked for a moment: the table knows no other way.
+      // D1 has no step from submitted to failed, so announce `working` first.
       this.#attempt.announce({ kind: 'turn-started', turn: 1 });
       return { end: codedFailure(unreadable.code, unreadable.message, unreadable.hint), messages: [] };
     }
@@ -283,7 +283,7 @@ class AttemptRun {
     return refused;
   }
 
-  /** It is recorded before it is told: a client that saw the final frame finds the task's end in the trace. */
+  /** Write the trace line before the final frame, so that a client that saw the frame finds the line. */
   #end(event: TaskEvent, error?: string): void {
     const { activity, clock, onFailed } = this.#deps;
     const task = this.#task;

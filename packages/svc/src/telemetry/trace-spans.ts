@@ -211,7 +211,7 @@ export class TraceSpans {
   #call(line: Call, content: readonly Attribute[]): void {
     const given = toolNameOf(line);
     const isUnknown = line.event_type === 'tool_call' && line.tool_kind === 'unknown';
-    // A model makes up names as it likes: they are of the span, and no name of its own among the measures.
+    // Unknown tool names go on the span only; as metric labels they would be unbounded.
     const name = this.#shown(given);
     const errorType = line.is_error ? (isUnknown ? 'unknown_tool' : 'tool_error') : null;
     this.#sink.totals.tool(isUnknown ? otherError : name, line.duration_ms / 1000, errorType);

@@ -81,7 +81,7 @@ interface FoundFile extends ChangedContent {
   readonly state: FileState;
 }
 
-/** Null where no regular file is, or none that can be read. No link is followed: another process may have put one there. */
+/** Returns null unless the path is a readable regular file. No link is followed: another process may have put one there. */
 function fileAt({ directory, path }: FilePlace): FoundFile | null {
   const names = path.split('/');
   const name = names.pop() ?? '';

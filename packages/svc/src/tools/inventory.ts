@@ -119,7 +119,7 @@ export class Inventory {
     this.#redactor = redactor;
   }
 
-  /** Makes the first tools ready while the model is still thinking: a component that starts then is waited for by nobody. */
+  /** Starts the first tools while the model request is in flight, off the critical path. */
   warm(): void {
     if (this.#warmed) return;
     this.#warmed = true;

@@ -28,8 +28,7 @@ export interface ToolCallContext {
   /** Told of each call that was judged. */
   readonly onJudged?: (call: JudgedDispatch) => void;
   /**
-   * Waits for something of the session's own that takes time, and gives what is unusual about it as plain JSON; null is what it nearly always
-   * comes to.
+   * Runs an internal check so that its result is recorded. Resolves to null unless it found something unusual (plain JSON).
    */
   readonly settle: <T>(look: () => Promise<T | null>) => Promise<T | null>;
   /** Writes a line of the trace beside that of the call. False once that is impossible: the session ends with this call, so nothing more is to start. */

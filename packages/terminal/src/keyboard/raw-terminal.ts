@@ -221,7 +221,7 @@ export class RawTerminal {
   }
 
   readonly #onEndingSignal = (signal: NodeJS.Signals): void => {
-    // Somebody else ends what is to be ended, and then closes this.
+    // The caller stops the session and then closes the terminal.
     if (process.listenerCount(signal) > 1) return;
     this.#giveBackAtEnd();
     this.#stopListening();

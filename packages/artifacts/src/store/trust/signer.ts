@@ -24,7 +24,7 @@ export function encodeSigner(signer: Signer): Readonly<Record<string, string>> {
   return { issuer: signer.issuer, identity: signer.identity };
 }
 
-/** Null for what is not as `encodeSigner` writes it. */
+/** Returns null for anything `encodeSigner` cannot produce. */
 export function decodeSigner(value: unknown): Signer | null {
   const { issuer, identity, key, ...others } = asJsonObject(value) ?? {};
   if (Object.keys(others).length > 0) return null;

@@ -97,7 +97,7 @@ export class BundleVerifier {
       return await this.#verified(bundle, outline, archive);
     } catch (error) {
       if (error instanceof Diagnostic) throw error;
-      // The library throws errors of its own and others, for whatever a hostile bundle holds: none of them lets it pass.
+      // A hostile bundle can make the library throw anything; any throw means "not verified".
       return refused(reasonOf(error), { isUnknownLog });
     }
   }

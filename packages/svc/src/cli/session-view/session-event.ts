@@ -19,7 +19,7 @@ export interface ShownResult {
   readonly step: number | null;
 }
 
-/** How long the model is left alone, from when this is told on, and which of how many repetitions follows. */
+/** Delay before the next retry, and its number out of the maximum. */
 export interface ShownWait {
   readonly waitMs: number;
   readonly attempt: number;

@@ -37,7 +37,7 @@ export interface ReadTest {
 export const largestExpectation: number = 256 * 1024;
 
 /**
- * The tests in a folder by their names, all or those that are named. A folder without recording and `expect.yaml` is none. Throws `E-RUN-062` where
+ * The tests in a folder by their names, all or those that are named. A folder with neither is not a test. Throws `E-RUN-062` where
  * there is no test, or not the one that is named, and `E-RUN-063` for names that differ in case alone.
  */
 export function findTests(directory: string, shownDirectory: string, names: readonly string[]): readonly TestFolder[] {
@@ -80,7 +80,7 @@ function namesIn(directory: string, shown: string): readonly Buffer[] {
   }
 }
 
-/** A look through links too: a link that stands where a test would be is told of, not passed over. */
+/** Follows links, so that a link is reported instead of skipped. */
 function isTest(directory: string, raw: Buffer): boolean {
   return [recordingFile, expectationFile].some((file) =>
     isThere(Buffer.concat([Buffer.from(`${directory}${sep}`), raw, Buffer.from(`${sep}${file}`)])),

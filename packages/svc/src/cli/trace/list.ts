@@ -61,7 +61,7 @@ export function listCommand(context: CommandContext): Command {
     });
 }
 
-/** One session that cannot be read is told of and does not hide the others. */
+/** Reports an unreadable session and lists the others. */
 function factsIn(
   folder: string,
   id: string,

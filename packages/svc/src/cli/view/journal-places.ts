@@ -182,7 +182,7 @@ function keyOf(place: string, tasks: ReadonlyMap<string, number>): string {
 }
 
 interface ReadRecord {
-  /** Null for one that leads nowhere, and for a line that is none. */
+  /** Null for a dangling reference or an invalid line. */
   readonly record: JsonObject | null;
   readonly byte: number;
   /** Where the line behind it begins. */

@@ -42,7 +42,7 @@ export interface FoundComponent {
   readonly digest: string;
 }
 
-/** The component that a reference names. `E-REG-001` when there is none, `E-REG-002` for other bytes than were named, `E-ART-014` for what is none. */
+/** Reads the component that a reference names. Throws `E-REG-001` if there is none, `E-REG-002` if the digest differs, `E-ART-014` if it is not a component. */
 export async function fetchComponent(
   reference: OciReference,
   { direct: repository }: OciRepository,

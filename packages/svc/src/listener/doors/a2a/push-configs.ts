@@ -167,7 +167,7 @@ export class PushConfigs {
       clock,
       share: this.#budget.enter(owner),
       post: async (headers, body, signal) => {
-        // Who may not ask about the task any more is not told of it either.
+        // Do not notify a client that has lost access to the task.
         if (!(await this.#core.holds(owner))) return { kind: 'gone' };
         const notification = { url: request.url, headers, body, signal };
         return await postNotification(notification, { rule, resolver: systemResolver, clock });

@@ -43,14 +43,14 @@ export async function readUpTo(reply: Reply, most: number): Promise<Buffer | nul
   }
 }
 
-/** Closes what a reply that nobody is given holds open. */
+/** Releases the file or stream of a reply that is not sent. */
 export async function discard(reply: Reply): Promise<void> {
   if (reply.kind === 'bytes') reply.onDone?.(true);
   if (reply.kind === 'file') await reply.file.close();
   if (reply.kind === 'readable') reply.source.destroy();
 }
 
-/** How much of a body has to be held to have it whole; null where that is not known before. */
+/** Length of the body in bytes; null if unknown. */
 export function bodyLength(reply: Reply): number | null {
   switch (reply.kind) {
     case 'bytes':

@@ -1,4 +1,4 @@
-/** Finds the conversation of a chat by what was said before: its clients send all of it each time, and no name. */
+/** Finds which conversation a chat request continues. Clients send the whole history and no id, so its hash is the key. */
 
 import { createHash, type Hash } from 'node:crypto';
 
@@ -6,7 +6,7 @@ import type { TaskId } from '@svc/protocol/ids.ts';
 import type { Principal } from '../principal.ts';
 import type { Asked, Turn } from './params.ts';
 
-/** Of all clients together; of more, those that were used longest ago are forgotten. */
+/** Shared by all clients; least recently used entries are evicted. */
 const mostKept = 1000;
 
 type Client = Pick<Principal, 'name'>;
