@@ -75,7 +75,7 @@ function descriptorsOf(pid: number): Partial<Held> {
   return count;
 }
 
-/** Null for one that was closed since the folder was listed. */
+/** Returns null for one that was closed since the folder was listed. */
 function targetOf(link: string): string | null {
   try {
     return readlinkSync(link);

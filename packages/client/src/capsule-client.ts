@@ -152,7 +152,7 @@ export class CapsuleClient {
     }
   }
 
-  /** Where the session stands: its tasks that have not ended, with their questions. Null of a capsule that has no live events. */
+  /** Where the session stands: its tasks that have not ended, with their questions. Returns null of a capsule that has no live events. */
   async snapshot({ signal }: CallOptions = {}): Promise<Snapshot | null> {
     await this.#gate('methods', 'stream/watch', signal);
     return await this.#noting(readSnapshot(this.#door, signal));
@@ -214,7 +214,7 @@ export class CapsuleClient {
     throw new ClientError('not-served', `${this.#door.url} does not serve ${name}, as its card says`);
   }
 
-  /** Null where nothing is asked of it. */
+  /** Returns null where nothing is asked of it. */
   async #checkedCard(signal: AbortSignal | undefined): Promise<DecodedCard | null> {
     if (!this.#isGated && !this.#isExpecting) return null;
     this.#card ??= await this.card({ signal });

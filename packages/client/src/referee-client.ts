@@ -66,7 +66,7 @@ export class RefereeClient {
     await this.#post('/deregister', encodeDeregisterRequest(request), { headers, signal });
   }
 
-  /** Null for a session that was never registered there. */
+  /** Returns null for a session that was never registered there. */
   async status(sessionId: string, { signal }: RefereeCall = {}): Promise<SessionReport | null> {
     try {
       const target = `/status/${encodeURIComponent(sessionId)}`;

@@ -14,7 +14,7 @@ export function encodeRefusal({ error, message }: Refusal): unknown {
   return message === '' ? { error } : { error, message };
 }
 
-/** Null for what is no JSON object, and for a key that is missing or of another form. */
+/** Returns null for what is no JSON object, and for a key that is missing or of another form. */
 export function decodeRefusal(body: unknown): { readonly [Key in keyof Refusal]: string | null } | null {
   const fields = asJsonObject(body);
   return fields === null

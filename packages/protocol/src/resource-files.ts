@@ -51,7 +51,7 @@ export interface Listing {
   readonly files: readonly ListedFile[];
 }
 
-/** Null for anything else; keys that it does not know are ignored. */
+/** Returns null for anything else; keys that it does not know are ignored. */
 export function decodeListing(document: unknown): Listing | null {
   const {
     root,
@@ -116,7 +116,7 @@ export interface DecodedFileFacts {
   readonly handleId: string | null;
 }
 
-/** Null without the hash and the generation of a file. `header` gives the value of a header, undefined for one that is absent. */
+/** Returns null without the hash and the generation of a file. `header` gives the value of a header, undefined for one that is absent. */
 export function decodeFileFacts(header: (name: string) => string | undefined): DecodedFileFacts | null {
   const sha256 = decodeEntityTag(header('etag'));
   const generation = wholeIn(header('x-svc-generation'));

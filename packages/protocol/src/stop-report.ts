@@ -15,7 +15,7 @@ export function encodeStopReport({ sessionId, canceled, residue }: StopReport): 
   return { session_id: sessionId, canceled, residue };
 }
 
-/** Null for anything else. */
+/** Returns null for anything else. */
 export function decodeStopReport(result: unknown): StopReport | null {
   const { session_id: sessionId, canceled: named, residue } = asJsonObject(result) ?? {};
   const canceled = asStrings(named);

@@ -41,7 +41,7 @@ function textArtifact(name: TaskArtifact['name'], text: string | null): TaskArti
   return text === null ? [] : [{ name, parts: [{ text }] }];
 }
 
-/** Reads a task object; `contextId` is empty when it has none. Null for a value without an id or a state. */
+/** Reads a task object; `contextId` is empty when it has none. Returns null for a value without an id or a state. */
 export function decodeTask(result: unknown): TaskFacts | null {
   const task = asJsonObject(result);
   const status = asJsonObject(task?.['status']);

@@ -12,7 +12,7 @@ export interface SpanContext {
 
 const version00 = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** Null for a text of another form, which counts as absent. */
+/** Returns null for a text of another form, which counts as absent. */
 export function decodeTraceparent(text: string): SpanContext | null {
   const [, traceId, spanId, flags] = version00.exec(text) ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return null;

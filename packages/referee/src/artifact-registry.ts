@@ -73,7 +73,7 @@ class ArtifactRegistry implements CapsuleRegistry {
     }
   }
 
-  /** Null when the store has it neither for the platform nor for all. */
+  /** Returns null when the store has it neither for the platform nor for all. */
   async #capsule(ref: ArtifactRef, kept: Kept | undefined): Promise<ResolvedCapsule | null> {
     const { root, platform, now } = this.#options;
     const key = spell(ref);

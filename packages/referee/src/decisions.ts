@@ -108,7 +108,7 @@ export function acceptApproval(
 
 /**
  * The running session that a request to end names: the asker's own, or a child that was registered under its approval, whose own
- * credential died with its process (docs/referee.md "Requests"). Null for any other.
+ * credential died with its process (docs/referee.md "Requests"). Returns null for any other.
  */
 export function sessionToEnd(
   asker: SessionRecord,

@@ -94,7 +94,7 @@ async function serve({ port, registryPath, spawnAllow, bounds }: RefereeSettings
   );
 }
 
-/** Null where neither the environment nor the system knows a home. */
+/** Returns null where neither the environment nor the system knows a home. */
 function userRegistry(): string | null {
   try {
     const home = process.env['HOME'] ?? homedir();

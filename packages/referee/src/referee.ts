@@ -124,7 +124,7 @@ export class Referee {
     return { kind: 'deregistered' };
   }
 
-  /** Null for a session that was never registered here. */
+  /** Returns null for a session that was never registered here. */
   status(sessionId: string): SessionReport | null {
     const record = this.#records.find(sessionId);
     if (record === undefined) return null;

@@ -164,7 +164,7 @@ export function encodeRecord(record: ArtifactRecord): string {
   return `${JSON.stringify({ record_version: recordVersion, ...record }, null, 2)}\n`;
 }
 
-/** Null for a text that is no record, or one of a later version. */
+/** Returns null for a text that is no record, or one of a later version. */
 export function decodeRecord(text: string): ArtifactRecord | null {
   const parsed = shape.safeParse(parseJson(text));
   if (!parsed.success) return null;

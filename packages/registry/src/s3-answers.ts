@@ -24,7 +24,7 @@ export function parseErrorCode(xml: string): string | null {
   return start < 0 ? null : (/<Code>([0-9A-Za-z.]{1,64})<\/Code>/.exec(xml.slice(start))?.[1] ?? null);
 }
 
-/** Null for a text that is no page, or only the beginning of one. */
+/** Returns null for a text that is no page, or only the beginning of one. */
 export function parseListedPage(xml: string): ListedPage | null {
   if (!/<ListBucketResult[\s>]/.test(xml) || !/<\/ListBucketResult>\s*$/.test(xml)) return null;
   const objects: ListedObject[] = [];
@@ -114,7 +114,7 @@ export function notAnswering(attempt: string, reason: string, cause?: unknown): 
   return new Diagnostic('E-REG-025', `cannot ${attempt}: ${reason}`, cause === undefined ? {} : { cause });
 }
 
-/** What kept an answer from coming, as a clause. Null for an error that is not of the network: it is a bug. */
+/** What kept an answer from coming, as a clause. Returns null for an error that is not of the network: it is a bug. */
 export function unansweredReason(error: unknown): string | null {
   if (error instanceof Unanswered) return error.message;
   return isNetworkError(error) ? networkReason(error) : null;

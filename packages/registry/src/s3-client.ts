@@ -175,7 +175,7 @@ export class S3Client {
     return await this.#repeat(call, '', async (response) => await readText(response, largestText));
   }
 
-  /** The head of an answer; what follows is for the caller to read, in its own time, and to destroy. Null where there is no such object. */
+  /** The head of an answer; what follows is for the caller to read, in its own time, and to destroy. Returns null where there is no such object. */
   async open(call: S3Call): Promise<S3Answer<IncomingMessage | null>> {
     // From here on it may be the caller who is waited for.
     return await this.#repeat(call, null, async (response) => response.setTimeout(0));

@@ -26,7 +26,7 @@ export function encodeCommitted({ archive, bytes, sha256, record }: CommittedObj
   return JSON.stringify({ archive, bytes, sha256, record });
 }
 
-/** Null for a text that no server has put there. */
+/** Returns null for a text that no server has put there. */
 export function decodeCommitted(text: string): CommittedObject | null {
   return shape.safeParse(parseJson(text)).data ?? null;
 }
@@ -86,17 +86,17 @@ export class S3Layout {
     return `${this.archives}${checkedKey(key)}/${id}`;
   }
 
-  /** Null for an object that is no record. */
+  /** Returns null for an object that is no record. */
   keyOfRecord(name: string): string | null {
     return keyBelow(this.records, name);
   }
 
-  /** Null for an object that is no state. */
+  /** Returns null for an object that is no state. */
   keyOfState(name: string): string | null {
     return keyBelow(this.states, name);
   }
 
-  /** Null for an object that is no archive. */
+  /** Returns null for an object that is no archive. */
   parseArchive(name: string): { readonly key: string; readonly id: string } | null {
     const [key = '', id = '', ...more] = name.startsWith(this.archives)
       ? name.slice(this.archives.length).split('/')

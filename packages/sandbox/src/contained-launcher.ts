@@ -176,7 +176,7 @@ export interface LaunchFailure {
 
 const longestLine = 4096;
 
-/** Null once the program runs: the helper closes its status without a word then. */
+/** Returns null once the program runs: the helper closes its status without a word then. */
 export function readLaunchStatus(status: Readable): Promise<LaunchFailure | null> {
   let line = '';
   return new Promise((resolve, reject) => {

@@ -36,7 +36,7 @@ const commandKey =
 const textKey = /^(?:author|branch|color|committer|user)\./s;
 
 /**
- * What `file`, and each file that it includes, names; relative to `top`, the folder of the working tree. An absent file names nothing. Null where these are more
+ * What `file`, and each file that it includes, names; relative to `top`, the folder of the working tree. An absent file names nothing. Returns null where these are more
  * than is read.
  */
 export function namedByConfig(file: string, top: string): readonly NamedByGit[] | null {
@@ -55,7 +55,7 @@ export function namedByConfig(file: string, top: string): readonly NamedByGit[] 
   return named;
 }
 
-/** Null for one that is too large. What is no regular file is not opened: a FIFO would never end. */
+/** Returns null for one that is too large. What is no regular file is not opened: a FIFO would never end. */
 function textOf(file: string): string | null {
   if (!statSync(file).isFile()) return '';
   return readFileUpTo(file, largestFile)?.toString('utf8') ?? null;

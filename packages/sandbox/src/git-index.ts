@@ -44,7 +44,7 @@ function indexAt(file: string): ReadIndex | null | undefined {
   return null;
 }
 
-/** Null for bytes that are no index with such names of objects. */
+/** Returns null for bytes that are no index with such names of objects. */
 export function parseIndex(bytes: Buffer, hashLength: number): ReadIndex | null {
   const end = bytes.length - hashLength;
   if (end < 12 || bytes.toString('latin1', 0, 4) !== 'DIRC') return null;

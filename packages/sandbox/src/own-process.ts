@@ -151,7 +151,7 @@ function moduleOf(named: string, cwd: string): string | null {
   return /^[@\w]/.test(name) ? packageFolder(name, cwd) : null;
 }
 
-/** Null for a URL that names no file. */
+/** Returns null for a URL that names no file. */
 function pathOf(named: string): string | null {
   return named.startsWith('file:') ? unlessMalformed(() => fileURLToPath(named)) : named;
 }
@@ -167,7 +167,7 @@ function packageFolder(name: string, cwd: string): string | null {
   }
 }
 
-/** Null where Node finds no module, or no path in a URL. */
+/** Returns null where Node finds no module, or no path in a URL. */
 function unlessMalformed<Value>(find: () => Value): Value | null {
   try {
     return find();

@@ -108,7 +108,7 @@ function entriesOf(git: HeldDirectory, name: string): readonly string[] | null {
   }
 }
 
-/** Null for more than a repository has. */
+/** Returns null for more than a repository has. */
 export function namesIn(directory: string | Buffer): readonly string[] | null {
   const names: string[] = [];
   const opened = opendirSync(directory);

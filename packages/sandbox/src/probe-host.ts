@@ -143,7 +143,7 @@ class Probe {
     }
   }
 
-  /** Null when the helper could start itself behind all of it. */
+  /** Returns null when the helper could start itself behind all of it. */
   async #failure(enforcement: Enforcement): Promise<LaunchFailure | null> {
     const { failure, complaint, signal } = await this.#start({ enforcement, users: null, args: [] });
     if (failure !== null) return failure;

@@ -193,7 +193,7 @@ class WatchedFolder implements OpenedFolder {
     return found;
   }
 
-  /** Null for one that is gone by now, or that this user cannot read either. */
+  /** Returns null for one that is gone by now, or that this user cannot read either. */
   #readDirectory(path: string): ReadDirectory | null {
     try {
       const stamp = stampOf(this.#stat(path));

@@ -133,7 +133,7 @@ function pairOf(map: YAMLMap, key: string): Pair<Node, Node | null> | undefined 
   return (map.items as Pair<Node, Node | null>[]).find((pair) => isScalar(pair.key) && pair.key.value === key);
 }
 
-/** Null where the text is written in a way that is not edited here. */
+/** Returns null where the text is written in a way that is not edited here. */
 function spliceOf(draft: Draft, edit: ArtifactEdit): Splice | null {
   if (edit.kind === 'add') return added(draft, edit.row);
   const list = draft.list?.value;

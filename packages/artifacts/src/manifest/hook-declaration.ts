@@ -55,7 +55,7 @@ export function mayCommit({ policies }: HookDeclaration, policy: HookPolicy, eve
 
 /**
  * Why a hook cannot be staged as it is declared (docs/hooks.md "What a hook declares"): `E-ART-009` for a policy that belongs to none of its events or to
- * an async hook, `E-ART-010` for a hook that is a program, `E-ART-012` for `on_overflow` of a blocking hook, which has no queue. Null for everything that is no hook.
+ * an async hook, `E-ART-010` for a hook that is a program, `E-ART-012` for `on_overflow` of a blocking hook, which has no queue. Returns null for everything that is no hook.
  */
 export function hookProblem(manifest: ArtifactManifest): Diagnostic | null {
   const { name, runtime, implementation } = manifest;

@@ -42,7 +42,7 @@ export function keepManifest({ directory, build }: ManifestKeeper, { source, ...
   }, undefined);
 }
 
-/** Null for a file of more than two thousand keys and items: each is looked up among its neighbours. */
+/** Returns null for a file of more than two thousand keys and items: each is looked up among its neighbours. */
 function placesOf(source: YamlSource): Places | null {
   const places: Record<string, { key: Place; value: Place }> = {};
   const pending: { readonly value: unknown; readonly path: KeyPath }[] = [{ value: source.value, path: [] }];

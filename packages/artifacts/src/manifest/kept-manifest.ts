@@ -46,7 +46,7 @@ const longestName = 180;
 /** The text of a manifest is at most 256 KiB; with its places it is some times as long. */
 export const largestKept: number = 4 * 1024 * 1024;
 
-/** What was kept of this very manifest. Null for all that has to be read, as for a key whose variable is not set. */
+/** What was kept of this very manifest. Returns null for all that has to be read, as for a key whose variable is not set. */
 export function readKeptManifest(
   { directory, uid, build }: ManifestKeeper,
   { file, text, env }: { readonly file: string; readonly text: string; readonly env: Environment },
@@ -81,7 +81,7 @@ export function keptPath(directory: string, file: string): string {
   return join(directory, 'manifests', `${name}.json`);
 }
 
-/** Null where no file is, or another user may have written it: what it holds decides what a capsule may touch. */
+/** Returns null where no file is, or another user may have written it: what it holds decides what a capsule may touch. */
 function readOwn(path: string, uid: number): KeptManifest | null {
   try {
     const status = lstatSync(path);
@@ -94,7 +94,7 @@ function readOwn(path: string, uid: number): KeptManifest | null {
   }
 }
 
-/** Null when the file that the manifest names cannot be read: a full reading says why. */
+/** Returns null when the file that the manifest names cannot be read: a full reading says why. */
 function systemPromptOf({ inference }: CapsuleManifest, directory: string): string | null {
   const { system_prompt: text, system_prompt_file: name } = inference;
   if (name === undefined) return text ?? '';

@@ -44,7 +44,7 @@ function hasPlatform(pairs: readonly (readonly [string, string])[], platform: st
   return pairs.some((pair) => pair.join('-') === platform);
 }
 
-/** The archive of a listed version that this machine gets: the variant for its platform, else the generic file. Null where none is listed. */
+/** The archive of a listed version that this machine gets: the variant for its platform, else the generic file. Returns null where none is listed. */
 export function archiveFor(
   { listed }: Candidate,
   platform: string,

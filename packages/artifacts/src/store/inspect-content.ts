@@ -25,7 +25,7 @@ export type InspectedContent =
 const capsuleIdentity = z.object({ name: artifactName, version: exactVersion });
 
 /**
- * The file that an artifact is about: its component, its program or its text. Null for an MCP server that is a program of
+ * The file that an artifact is about: its component, its program or its text. Returns null for an MCP server that is a program of
  * the host.
  */
 export function requiredFile(manifest: ArtifactManifest): string | null {

@@ -11,7 +11,7 @@ import { refuseShadowed } from './taken-copies.ts';
 
 /**
  * The copy of this machine that would be taken, else what the registry lists, else what the source announces when it is asked. Throws what the change would
- * be refused with, as far as that is known before its bytes are. Null for what is only taken out.
+ * be refused with, as far as that is known before its bytes are. Returns null for what is only taken out.
  */
 export async function plannedArchive(
   change: ArtifactChange & { readonly candidate: Candidate | null },

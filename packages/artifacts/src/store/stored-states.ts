@@ -68,7 +68,7 @@ interface VersionHere {
   readonly copies: readonly StoredArchive[];
 }
 
-/** Null for what is not asked about. */
+/** Returns null for what is not asked about. */
 function versionHere({ name, version, source, from }: AskedEntry, places: StorePlaces): VersionHere | null {
   const ref = { name, version };
   const isElsewhere = source !== undefined || from !== undefined;
@@ -106,7 +106,7 @@ async function listsOf(
   return { lists, fault };
 }
 
-/** Null where the registry does not have the version with these bytes: it speaks of another artifact then. */
+/** Returns null where the registry does not have the version with these bytes: it speaks of another artifact then. */
 function stateOf({ ref, copies }: VersionHere, lists: Lists): StateOfVersion | null {
   const listed = lists.get(ref.name)?.find(({ version }) => version === ref.version);
   if (listed === undefined) return null;

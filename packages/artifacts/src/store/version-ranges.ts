@@ -53,7 +53,7 @@ function rangeOf(text: string): Range | null {
   return madeOf(() => new Range(text));
 }
 
-/** Null where the library refuses the text, which it does with a `TypeError`. */
+/** Returns null where the library refuses the text, which it does with a `TypeError`. */
 function madeOf<Made>(make: () => Made): Made | null {
   try {
     return make();

@@ -79,7 +79,7 @@ async function acquire(path: string, patience: GuardPatience): Promise<FileHandl
   });
 }
 
-/** Null where one is there. */
+/** Returns null where one is there. */
 async function tryCreate(path: string): Promise<FileHandle | null> {
   try {
     return await open(path, 'wx', 0o644);

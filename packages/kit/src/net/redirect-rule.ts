@@ -60,7 +60,7 @@ function isWithin(reach: Reach, address: string): boolean {
   return addressClass === 'public' || reach === 'anywhere' || (reach === 'private' && addressClass === 'private');
 }
 
-/** Null for a name that has to be looked up. */
+/** Returns null for a name that has to be looked up. */
 function fixedAddress({ hostname }: URL): string | null {
   const [address = null] = fixedAddresses(hostname.endsWith('.localhost') ? 'localhost' : hostname) ?? [];
   return address;

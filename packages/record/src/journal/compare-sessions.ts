@@ -89,7 +89,7 @@ interface Met {
   readonly b: ComparedStep;
 }
 
-/** Most sessions go the same way for long: then the next steps of both meet, and none has to wait. Null where that is not so. */
+/** Most sessions go the same way for long: then the next steps of both meet, and none has to wait. Returns null where that is not so. */
 function inStep(
   first: ComparedSession,
   second: ComparedSession,

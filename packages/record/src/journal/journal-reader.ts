@@ -124,7 +124,7 @@ export class JournalReader {
     return skim(this.#file, onDamage);
   }
 
-  /** The records that a journal begins with: `open`, and `setup` once it is written. Null when the first is no `open` of a known version. */
+  /** The records that a journal begins with: `open`, and `setup` once it is written. Returns null when the first is no `open` of a known version. */
   opening(): { readonly open: JournalRecord<'open'>; readonly setup: JournalRecord<'setup'> | null } | null {
     const scan = this.scan(['open', 'setup', 'start']);
     let open: JournalRecord<'open'> | null = null;

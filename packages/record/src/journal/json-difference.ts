@@ -18,7 +18,7 @@ export interface ValueDifference {
   readonly b: unknown;
 }
 
-/** Null when the texts mean the same. A text that is not JSON is compared as it is. */
+/** Returns null when the texts mean the same. A text that is not JSON is compared as it is. */
 export function firstDifference(a: string, b: string): Difference | null {
   const found = valueDifference(parsed(a), parsed(b));
   if (found === null) return null;

@@ -166,7 +166,7 @@ function bare(told: unknown): unknown {
   return { session: bare(session), task: bare(task), ...others };
 }
 
-/** Null where a text is not kept; where there is only one, the whole of it. */
+/** Returns null where a text is not kept; where there is only one, the whole of it. */
 function textDifference([hashA, hashB]: Hashes, [a, b]: Readers): Difference | null {
   const [textA, textB] = [textOf(hashA, a), textOf(hashB, b)];
   if (textA !== null && textB !== null) return firstDifference(textA, textB);

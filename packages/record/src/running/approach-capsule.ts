@@ -70,7 +70,7 @@ export async function approachCapsule(
   return { address, token: token === '' ? undefined : token, isTokenKept: false };
 }
 
-/** Null when what answers shows no card. */
+/** Returns null when what answers shows no card. */
 async function cardOf({
   address,
   ...asked

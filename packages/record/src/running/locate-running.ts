@@ -20,7 +20,7 @@ export async function locateRunning(places: SessionPlaces, wanted: string | unde
   }
 }
 
-/** Null where no recorded session, or more than one, is meant. */
+/** Returns null where no recorded session, or more than one, is meant. */
 async function hasEnded(places: SessionPlaces, wanted: string): Promise<Diagnostic | null> {
   const { folderOfSession, matching, sessionIds, usualManifest } = await import('../sessions/recorded-sessions.ts');
   const name = basename(wanted);

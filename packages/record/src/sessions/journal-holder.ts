@@ -67,7 +67,7 @@ export function isJournalHeld(directory: HeldDirectory, now: number): boolean {
   }
 }
 
-/** Null for one that is only being written, or that a full disk cut off. */
+/** Returns null for one that is only being written, or that a full disk cut off. */
 function parseHolder(bytes: Buffer): z.infer<typeof holderShape> | null {
   try {
     return holderShape.parse(JSON.parse(bytes.toString('utf8')));

@@ -94,7 +94,7 @@ function statusWithoutEnd(directory: HeldDirectory): string {
   return isJournalHeld(directory, systemClock.now()) ? 'running' : 'crashed';
 }
 
-/** Null for a journal whose end is damaged: the list goes on, and `svc trace steps` says where. */
+/** Returns null for a journal whose end is damaged: the list goes on, and `svc trace steps` says where. */
 function stepsOf(reader: JournalReader): number | null {
   try {
     return reader.lastStep();
@@ -104,7 +104,7 @@ function stepsOf(reader: JournalReader): number | null {
   }
 }
 
-/** Null without a trace. */
+/** Returns null without a trace. */
 function* countTrace(directory: HeldDirectory): Steps<Counted | null> {
   const fd = openOwn(directory, traceFile, thisUser());
   if (fd === null) return null;

@@ -100,7 +100,7 @@ function leftOut(session: string, count: number, clause: string): Diagnostic {
 }
 
 /**
- * A `task_received` by how its line begins: with the first words of its text, which stands last. Null for any other line. In JSON, no quotation mark
+ * A `task_received` by how its line begins: with the first words of its text, which stands last. Returns null for any other line. In JSON, no quotation mark
  * inside a text stands right behind a comma.
  */
 export function receivedIn(line: string): TracedEvent | null {

@@ -152,7 +152,7 @@ const maxShimBytes = 4096;
 const maxVersions = 16;
 
 /**
- * Null for everything but a shim. Only pyenv's global `version` file is followed: `.python-version` and `PYENV_VERSION`
+ * Returns null for everything but a shim. Only pyenv's global `version` file is followed: `.python-version` and `PYENV_VERSION`
  * are the agent's to write. What a shim would do beyond that, running bash and pyenv, needs no grant then.
  */
 function resolvePyenvShim(files: FileCollection, walk: PathWalk): PyenvShim | null {

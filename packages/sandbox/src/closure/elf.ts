@@ -214,7 +214,7 @@ interface Shebang {
 /** The kernel looks at this much of a program (`BINPRM_BUF_SIZE`). */
 const shebangBytes = 256;
 
-/** Null when the kernel would refuse the line: no interpreter, or a name that may have been cut. */
+/** Returns null when the kernel would refuse the line: no interpreter, or a name that may have been cut. */
 function parseShebang(head: Buffer): Shebang | null {
   const seen = head.subarray(0, shebangBytes);
   const newline = seen.indexOf(0x0a);

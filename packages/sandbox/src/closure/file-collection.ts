@@ -35,7 +35,7 @@ export interface FileHost {
   list(path: string): readonly string[] | null;
   /** Those of them that are directories or links, which may lead to one: what does not have to be looked at each. */
   listBranches(path: string): readonly string[] | null;
-  /** Null for everything but a regular file; never waits, whatever stands there. */
+  /** Returns null for everything but a regular file; never waits, whatever stands there. */
   open(path: string): OpenedFile | null;
 }
 
@@ -211,7 +211,7 @@ export class PathWalker {
     this.#host = host;
   }
 
-  /** Null when an absolute path leads nowhere: something missing, a file used as a directory, links in a circle. */
+  /** Returns null when an absolute path leads nowhere: something missing, a file used as a directory, links in a circle. */
   walk(path: string): PathWalk | null {
     const known = this.#walks.get(path);
     if (known !== undefined) return known;
@@ -281,7 +281,7 @@ export class ParsedFiles {
     this.#host = host;
   }
 
-  /** Null when there is no regular file that can be opened. */
+  /** Returns null when there is no regular file that can be opened. */
   format(path: string): ProgramFormat | null {
     const file = this.#host.open(path);
     if (file === null) return null;

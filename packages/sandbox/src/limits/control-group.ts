@@ -35,7 +35,7 @@ export type GroupLimits = Readonly<Record<string, string>>;
 
 /** Makes groups in a place of its own. */
 export interface GroupMaker {
-  /** Null where the system makes none with all of these limits, or none that a process can join. */
+  /** Returns null where the system makes none with all of these limits, or none that a process can join. */
   make(limits: GroupLimits): ControlGroup | null;
   /** Restores the parent group, unless processes remain in it. After the groups that were made are closed. */
   leave(): void;

@@ -78,7 +78,7 @@ class SessionGroups {
   #room: JoinedGroups['room'] = null;
 
   /**
-   * Makes the groups that `hold` says. Null when they are there, else a clause for a person: then nothing may be started, for what is
+   * Makes the groups that `hold` says. Returns null when they are there, else a clause for a person: then nothing may be started, for what is
    * said of the limits would not be so.
    */
   make({ groups, resources }: LimitHold, { enterGroups }: LimitMachinery): string | null {
@@ -156,7 +156,7 @@ export function unusedUser(): number {
 }
 
 /**
- * Makes the namespaces: for root, `outside` is an unused number that is 0 inside; an ordinary user stays who it is. Null where the system
+ * Makes the namespaces: for root, `outside` is an unused number that is 0 inside; an ordinary user stays who it is. Returns null where the system
  * makes none.
  */
 export async function keepUsers(

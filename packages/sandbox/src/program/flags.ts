@@ -198,7 +198,7 @@ function some(name: keyof Limits, most: number | null): Limits {
   return most === null ? {} : { [name]: most };
 }
 
-/** Null where the option is not given. */
+/** Returns null where the option is not given. */
 function amount(
   name: string,
   text: string | undefined,

@@ -26,7 +26,7 @@ function cardKeyPath(home: string): string {
   return join(home, '.svc', 'keys', 'card.jwk');
 }
 
-/** Null where the user has none. `E-RUN-160` for a file that is no such key, or that others may read or write. */
+/** Returns null where the user has none. `E-RUN-160` for a file that is no such key, or that others may read or write. */
 export function readCardKey(home: string): KeptCardKey | null {
   const path = cardKeyPath(home);
   const text = ownText(path);
@@ -49,7 +49,7 @@ export function makeCardKey(home: string): { readonly key: KeptCardKey; readonly
   return { key: keyOf(path, text), isNew: true };
 }
 
-/** Null where nothing is there. */
+/** Returns null where nothing is there. */
 function ownText(path: string): string | null {
   const fd = openKey(path);
   if (fd === null) return null;

@@ -114,7 +114,7 @@ function otherHolder(directory: string, sessionId: SessionId, now: number): Hold
   return null;
 }
 
-/** Null for one that is gone meanwhile, that is only being written, or that was never brought to the disk. */
+/** Returns null for one that is gone meanwhile, that is only being written, or that was never brought to the disk. */
 function readHolder(path: string): { readonly holder: Holder; readonly touchedMs: number } | null {
   try {
     const holder = holderShape.safeParse(JSON.parse(String(readFileUpTo(path, largestHolder)))).data ?? null;

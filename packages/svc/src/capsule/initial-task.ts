@@ -52,7 +52,7 @@ export async function findInitialTask(request: InitialTaskRequest): Promise<Init
   });
 }
 
-/** Null unless whoever starts the capsule says in `TRACEPARENT` which span that belongs to. */
+/** Returns null unless whoever starts the capsule says in `TRACEPARENT` which span that belongs to. */
 export function initialSender(env: Environment): Sender | null {
   const traceparent = env['TRACEPARENT'] ?? '';
   return decodeTraceparent(traceparent) === null ? null : { principal: 'operator', tags: { traceparent } };

@@ -42,7 +42,7 @@ export class LiveTelemetry {
     this.#exporter?.take(line, this.#withContent ? this.#contentOf(line, activity) : undefined);
   }
 
-  /** Null where nothing is sent. */
+  /** Returns null where nothing is sent. */
   get requests(): RequestSpans | null {
     return this.#exporter?.requests ?? null;
   }
@@ -51,7 +51,7 @@ export class LiveTelemetry {
     this.#exporter?.settled(taskId);
   }
 
-  /** Null where every signal is off. Warns with `W-OTL-003` of what was lost. */
+  /** Returns null where every signal is off. Warns with `W-OTL-003` of what was lost. */
   async end(withinMs: number): Promise<DeliveredSignals | null> {
     const exporter = this.#exporter;
     if (exporter === null) return null;

@@ -393,7 +393,7 @@ function submitFirst(session: Session, open: OpenSessionRequest, files: WorkdirF
   session.board.submit({ text, origin: 'user', trust: 'trusted', sender: initialSender(open.request.env) });
 }
 
-/** Null for a session that starts each task from nothing, which loads nothing for conversations. */
+/** Returns null for a session that starts each task from nothing, which loads nothing for conversations. */
 async function conversationsOf(open: OpenSessionRequest, places: SessionDirectories): Promise<KeptThreads | null> {
   if (open.launch.loaded.manifest.lifecycle.conversation === 'stateless') return null;
   return await (await import('./conversation-place.ts')).openConversations(open, places);

@@ -46,7 +46,7 @@ export function operatorFiles(words: readonly string[], places: OperatorPlaces):
 }
 
 /**
- * Names what the last words of a program tell of that is there, beside the manifest or a file of the command, and that it cannot read. Null when there
+ * Names what the last words of a program tell of that is there, beside the manifest or a file of the command, and that it cannot read. Returns null when there
  * is nothing of the kind.
  */
 export function hiddenIn(said: string, reads: readonly string[], places: OperatorPlaces): string | null {

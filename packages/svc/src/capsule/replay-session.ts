@@ -54,7 +54,7 @@ export interface Replayed {
 
 /** The components of a capsule as they are now, whose imports are played. */
 export interface ReplayedComponents {
-  /** Null where none of its tools is a component of that name. */
+  /** Returns null where none of its tools is a component of that name. */
   tool(name: string): Tool | null;
   hook(name: string): Pick<Hook, 'component' | 'deadlineMs'> | null;
   /** `hasKey` when the recorded session had a key for its provider. */
@@ -73,7 +73,7 @@ interface ReplayRequest {
   readonly components?: ReplayedComponents | null;
 }
 
-/** Runs the session of a journal again. No process, socket, workdir or file is touched. Null for a journal that says not what its session began with. */
+/** Runs the session of a journal again. No process, socket, workdir or file is touched. Returns null for a journal that says not what its session began with. */
 export async function replaySession(reader: JournalReader, request: ReplayRequest): Promise<Replayed | null> {
   const recording = readRecording(reader);
   const { setup } = recording;

@@ -137,7 +137,7 @@ async function post(report: CompletionReport): Promise<CapsuleAnswer> {
   );
 }
 
-/** Null when the parent has it in its queue. */
+/** Returns null when the parent has it in its queue. */
 function refusalOf(answer: CapsuleAnswer): string | null {
   if (answer.kind === 'none') return `the parent cannot be reached: ${answer.reason}`;
   if (answer.kind === 'error') return `the parent refused it: ${answer.message}`;

@@ -58,7 +58,7 @@ export async function runCapsule(request: RunRequest, observer: RunObserver): Pr
   return ended.outcome;
 }
 
-/** Null for a session that may not delegate and was not delegated to: it never asks the referee (docs/protocol.md "The referee"). */
+/** Returns null for a session that may not delegate and was not delegated to: it never asks the referee (docs/protocol.md "The referee"). */
 async function membershipOf(
   { approval }: RunRequest,
   { grants, loaded, delegation, redactor }: ScopedLaunch,

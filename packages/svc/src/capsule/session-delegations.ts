@@ -124,7 +124,7 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
   };
 }
 
-/** Null where this session sends no telemetry. */
+/** Returns null where this session sends no telemetry. */
 function delegatedTelemetry(
   env: Environment,
   find: (taskId: string) => Pick<Task, 'id' | 'sender'> | undefined,

@@ -42,7 +42,7 @@ export class SessionTelemetry {
     if (activity.kind === 'task-settled') this.#hear((live) => live.settled(activity.task.id));
   };
 
-  /** Null before it is loaded, and where nothing is sent. */
+  /** Returns null before it is loaded, and where nothing is sent. */
   get requests(): RequestSpans | null {
     return this.#live?.requests ?? null;
   }
@@ -53,7 +53,7 @@ export class SessionTelemetry {
   }
 
   /**
-   * Sends what is left, and waits two seconds for it at most; `spentMs` were spent on closing the doors, whose last requests have spans too. Null where
+   * Sends what is left, and waits two seconds for it at most; `spentMs` were spent on closing the doors, whose last requests have spans too. Returns null where
    * nothing was sent to anywhere.
    */
   async end(spentMs: number): Promise<DeliveredSignals | null> {

@@ -10,7 +10,7 @@ import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 
 /**
  * `W-RUN-059` for a launch whose programs get less than `scoped` from this host: shell commands, native tools, servers of tools, a driver
- * that is a process. Null where there are none, or where they are contained. In one line, at each run (docs/adr/terminal-and-viewer.md "What standard error
+ * that is a process. Returns null where there are none, or where they are contained. In one line, at each run (docs/adr/terminal-and-viewer.md "What standard error
  * says of a run").
  */
 export function weakPrograms(

@@ -164,7 +164,7 @@ class Places {
     return state === 'own' ? [{ path, state: this.file(path) }] : [{ path: directory, state }];
   }
 
-  /** Null when it is not that file any more, or may not be read. */
+  /** Returns null when it is not that file any more, or may not be read. */
   #content(path: string, bytes: number): Content | null {
     try {
       const directory = this.#base.below(dirname(path));

@@ -104,7 +104,7 @@ async function checkAgainstSource(directory: string): Promise<readonly Diagnosti
   throw new DiagnosticList([differs, ...built.warnings]);
 }
 
-/** Null where there is nothing to build: the folder of a capsule or a skill, or one without the source. */
+/** Returns null where there is nothing to build: the folder of a capsule or a skill, or one without the source. */
 async function builtComponent(directory: string): Promise<BuiltComponent | null> {
   if (!existsSync(join(directory, componentSource))) return null;
   const content = new DirectoryContent(directory);

@@ -177,7 +177,7 @@ function write(rows: readonly ListRow[], options: ListOptions, context: CommandC
   );
 }
 
-/** Null where nothing is signed: most have no column for it. */
+/** Returns null where nothing is signed: most have no column for it. */
 function shownSigners(rows: readonly ListRow[], { home }: CommandContext): readonly string[] | null {
   const policy = rows.some(({ signed_by: by }) => by !== null) ? loadTrustPolicy(home) : null;
   const signers = rows.map((row) => shownSigner(row, policy));

@@ -113,7 +113,7 @@ function report(error: unknown, context: CommandContext): number {
   return bugInSvc;
 }
 
-/** What fails in a program whose files are those of another is no bug of it. Null while they are its own. */
+/** What fails in a program whose files are those of another is no bug of it. Returns null while they are its own. */
 function renderReplaced(error: unknown, context: CommandContext): Shown | null {
   if (context.build === undefined || isInstalled(context.build)) return null;
   const [what = ''] = (error instanceof Error ? error.message : String(error)).split('\n');

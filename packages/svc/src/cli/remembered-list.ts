@@ -30,7 +30,7 @@ export class RememberedList {
     return join(this.#home, '.svc', `${this.#key}.json`);
   }
 
-  /** Null where nothing was ever remembered, where the file is not what it should be, and where another user may have written it. `E-IO-001` when it cannot be read. */
+  /** Returns null where nothing was ever remembered, where the file is not what it should be, and where another user may have written it. `E-IO-001` when it cannot be read. */
   read(): readonly string[] | null {
     const text = readOwn(this.#path);
     if (text === null) return null;

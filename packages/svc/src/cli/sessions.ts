@@ -122,7 +122,7 @@ function newestFirst(context: CommandContext, options: SessionsOptions): readonl
     .toSorted((a, b) => b.startedMs - a.startedMs || (a.id < b.id ? 1 : -1));
 }
 
-/** Null for a session that cannot be read and does not run, of which standard error tells. */
+/** Returns null for a session that cannot be read and does not run, of which standard error tells. */
 function factsFor({ id, folder, record }: Candidate, context: CommandContext): ListedSession | null {
   try {
     const directory = holdSession(folder, id);

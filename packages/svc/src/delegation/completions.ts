@@ -74,7 +74,7 @@ function isResultPath(path: string): boolean {
   return isShort && !path.includes('\0') && !path.split('/').some((part) => part === '' || part === '..');
 }
 
-/** Null when it is not there, behind or itself a link, no regular file, or too large. */
+/** Returns null when it is not there, behind or itself a link, no regular file, or too large. */
 function readFileOf(directory: string): string | null {
   return unlessRefused(() => {
     const held = HeldDirectory.open(directory);

@@ -90,7 +90,7 @@ export class Delegation implements OpenDelegation {
     return this.#closedBy === 'child';
   }
 
-  /** Null once it is closed, and until the child has its task. */
+  /** Returns null once it is closed, and until the child has its task. */
   get running(): RunningDelegation | null {
     if (!this.#isStarted || !this.isOpen) return null;
     const { id: delegationId, capsule, version } = this.#facts;
@@ -143,7 +143,7 @@ export class Delegation implements OpenDelegation {
     recordEnd({ ...this.#completion(durationMs), status: 'terminated', detail: why }, this.#deps);
   }
 
-  /** Null when the child is not ended by its parent. */
+  /** Returns null when the child is not ended by its parent. */
   #whyEnded(): string | null {
     if (this.#closedBy === 'expired') return `still running after ${this.#deps.deadlineMs / 1000} s`;
     return this.#closedBy === 'stopped' ? 'ended by its parent' : null;

@@ -141,7 +141,7 @@ async function awaitAnswer(
 const goneReason =
   'it ended before its answer was read: a capsule of a step declares lifecycle.task_acceptance: queue and after_task: sleep';
 
-/** Null while the task may still come to something. */
+/** Returns null while the task may still come to something. */
 function answerOf(task: TaskFacts): Answer | null {
   const why = task.message === null ? '' : `: ${task.message}`;
   switch (task.state) {

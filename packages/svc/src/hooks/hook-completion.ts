@@ -16,7 +16,7 @@ import { DriverTrap, type Complete, type CompletionAsker, type CompletionRequest
 
 /** The session's account of tokens. */
 interface SpendAccount {
-  /** Null when there is room for the call. */
+  /** Returns null when there is room for the call. */
   check(request: InferenceRequest): SpendRefusal | null;
   /** Sets aside what the call may come to, until the function it gives is called. */
   hold(request: InferenceRequest): () => void;

@@ -63,7 +63,7 @@ export class DriverNotes {
   }
 }
 
-/** Null for a line that is not a note, or one that is not known. */
+/** Returns null for a line that is not a note, or one that is not known. */
 export function parseDriverNote(line: string): DriverNote | null {
   if (!line.startsWith(prefix)) return null;
   const json = parseJsonText(line.slice(prefix.length), mostValues);

@@ -272,7 +272,7 @@ function nextPiece(backlog: Backlog, most: number): Buffer | null {
   return piece;
 }
 
-/** Null where the file cannot be read: the reader's connection is cut, and it may come again. */
+/** Returns null where the file cannot be read: the reader's connection is cut, and it may come again. */
 function readable(read: () => Buffer | null): Buffer | null {
   try {
     return read();

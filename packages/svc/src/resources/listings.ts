@@ -46,7 +46,7 @@ export class Listings {
     this.#options = options;
   }
 
-  /** The listing document; one too long to wait for has a readable reply. Null where so many go on that no other is begun. */
+  /** The listing document; one too long to wait for has a readable reply. Returns null where so many go on that no other is begun. */
   async list(request: ListingRequest): Promise<PlaneAnswer | null> {
     const { holder } = request;
     if (!this.#room.take(listingBytes, holder)) return null;

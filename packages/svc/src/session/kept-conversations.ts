@@ -111,7 +111,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-/** Null when there is none. */
+/** Returns null when there is none. */
 function readText(path: string): string | null {
   try {
     // Anything else could hold the read for ever.

@@ -5,7 +5,7 @@ import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { redactedTexts } from '@svc/record/trace/file-trace.ts';
 
 /**
- * The log without the secrets that `redact` knows. Null for one that is not kept: it is longer than `mostBytes`, is no log, or a secret in it
+ * The log without the secrets that `redact` knows. Returns null for one that is not kept: it is longer than `mostBytes`, is no log, or a secret in it
  * is a number or lies across the pieces in which a component reads or writes, where taking it out would change more than itself.
  */
 export function keptLog(log: string, redact: (text: string) => string, mostBytes: number): string | null {

@@ -56,7 +56,7 @@ export class TaskRecords {
     session.activity.subscribe((activity) => this.#hear(activity));
   }
 
-  /** Null for a task that the session does not know, or not any more. */
+  /** Returns null for a task that the session does not know, or not any more. */
   find(id: string): TaskRecord | null {
     const task = this.#session.board.find(id);
     return task === undefined ? null : this.of(task);

@@ -29,7 +29,7 @@ interface Line {
   readonly parent: 'session' | 'attempt';
 }
 
-/** Null where the trace has no line of it. */
+/** Returns null where the trace has no line of it. */
 function lineOf(activity: Activity): Line | null {
   switch (activity.kind) {
     case 'task-submitted': {

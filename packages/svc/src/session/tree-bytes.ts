@@ -125,7 +125,7 @@ class Level {
   }
 }
 
-/** Null when no directory is there any more, or none that holds anything of this user's. */
+/** Returns null when no directory is there any more, or none that holds anything of this user's. */
 function enter(path: Buffer, shown: string, uid: number): Level | null {
   try {
     return new Level(path, shown);
@@ -151,7 +151,7 @@ function isClosedToUser(path: Buffer, uid: number): boolean {
   }
 }
 
-/** Null of what is gone. */
+/** Returns null of what is gone. */
 function factsAt(level: Level, name: Buffer): Stats | null {
   try {
     return lstatSync(level.at(name), { throwIfNoEntry: false }) ?? null;

@@ -146,7 +146,7 @@ function* linesOf(path: string): Generator<string> {
   }
 }
 
-/** Null where the system does not let it be looked at, or it is gone. */
+/** Returns null where the system does not let it be looked at, or it is gone. */
 function unlessHidden<T>(look: () => T): T | null {
   try {
     return look();

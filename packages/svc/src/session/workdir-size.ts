@@ -114,7 +114,7 @@ export class WorkdirSize {
     }
   }
 
-  /** Null when it was closed meanwhile. */
+  /** Returns null when it was closed meanwhile. */
   async #inSlices<T>(work: Generator<void, T>): Promise<T | null> {
     const { clock } = this.#limit;
     let sliceEndMs = clock.monotonicMs() + sliceMs;

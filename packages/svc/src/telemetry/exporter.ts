@@ -139,7 +139,7 @@ export class Exporter {
     });
   }
 
-  /** Null for a signal that goes nowhere. */
+  /** Returns null for a signal that goes nowhere. */
   #queue<Item>(name: SignalName, encoders: Encoders<Item>, sizeOf: (item: Item) => number): BatchQueue<Item> | null {
     const signal = this.#settings.signals[name];
     if (signal === undefined) return null;

@@ -4,7 +4,7 @@ import type { DeliveredSignals } from './exporter.ts';
 
 const words = { traces: 'spans', metrics: 'sets of measures', logs: 'logs' } as const;
 
-/** Null when everything arrived. `why` is a clause that says what became of the last request that failed. */
+/** Returns null when everything arrived. `why` is a clause that says what became of the last request that failed. */
 export function lossOf(delivered: DeliveredSignals, why: string | null): string | null {
   const lost = (['traces', 'metrics', 'logs'] as const).flatMap((name) => {
     const { sent = 0, dropped = 0, failed = 0 } = delivered[name] ?? {};

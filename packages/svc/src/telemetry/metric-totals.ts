@@ -110,7 +110,7 @@ class MetricSets {
     set.buckets[bucket] = (set.buckets[bucket] ?? 0) + 1;
   }
 
-  /** Null without a value. */
+  /** Returns null without a value. */
   record(): MetricRecord | null {
     if (this.#sets.size === 0) return null;
     const { bounds, ...described } = this.#kind;

@@ -86,7 +86,7 @@ async function beginningOf(response: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** Seconds, or a date. Null for anything else. */
+/** Seconds, or a date. Returns null for anything else. */
 function retryAfterMs(header: string | undefined, now: number): number | null {
   if (header === undefined) return null;
   const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;

@@ -166,7 +166,7 @@ class Variables {
     this.warn(new Diagnostic('W-OTL-002', `${variable} ${problem}`, { hint }));
   }
 
-  /** Null for an empty one, as the conventions have it. */
+  /** Returns null for an empty one, as the conventions have it. */
   text(variable: string): string | null {
     const value = this.#env[variable]?.trim() ?? '';
     if (value.length <= longestValue) return value === '' ? null : value;

@@ -11,7 +11,7 @@ interface LogPlace {
   readonly shown: (text: string) => string;
 }
 
-/** Null for a line that is no log. What others wrote in longer texts, such as an error, stays in the trace. */
+/** Returns null for a line that is no log. What others wrote in longer texts, such as an error, stays in the trace. */
 export function logOf(line: TraceLine, { sessionId, span, shown }: LogPlace): LogRecord | null {
   const attributes = new AttributeList().add(names.session, sessionId);
   if ('task_id' in line) attributes.add(names.task, line.task_id);

@@ -60,7 +60,7 @@ export class RawTerminal {
     this.#options = options;
   }
 
-  /** Null where standard input is no terminal, or one that listens to others: a process in the background would be stopped. */
+  /** Returns null where standard input is no terminal, or one that listens to others: a process in the background would be stopped. */
   static open(options: RawTerminalOptions): RawTerminal | null {
     if (!options.stdin.isTTY) return null;
     const terminal = new RawTerminal(options);

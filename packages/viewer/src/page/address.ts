@@ -45,7 +45,7 @@ function arrive(next: Address): void {
   arrival.value = next;
 }
 
-/** Reads the address, and takes the token out of it. Null where it has none. */
+/** Reads the address, and takes the token out of it. Returns null where it has none. */
 export function takeAddress(): string | null {
   const { token, ...rest } = parseFragment(location.hash);
   arrive(rest);

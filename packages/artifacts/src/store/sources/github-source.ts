@@ -186,7 +186,7 @@ export class GithubApi {
     return await this.#release(`/tags/${encodeURIComponent(tag)}`);
   }
 
-  /** Null when nothing has been released. */
+  /** Returns null when nothing has been released. */
   async latestRelease(): Promise<GithubRelease | null> {
     return await this.#release('/latest');
   }

@@ -66,7 +66,7 @@ function candidateOf(stored: StoredArchive, signatures: Candidate['signatures'])
   return { ref: stored, sha256: stored.sha256, chunks: () => chunksOfFile(stored.path), signatures };
 }
 
-/** Null where the store of the user is meant, which no project has a part in. */
+/** Returns null where the store of the user is meant, which no project has a part in. */
 function lockOf({ manifestDir, fetching }: StorePlaces): readonly LockedArtifact[] | null {
   return fetching?.into === 'user' ? null : readLock(manifestDir);
 }

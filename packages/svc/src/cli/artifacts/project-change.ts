@@ -240,7 +240,7 @@ function show(
   for (const line of rows.flatMap(({ lines }) => lines)) context.stdout.write(exactLine`${line}\n`);
 }
 
-/** Null where nobody has signed, or no policy wants to know. */
+/** Returns null where nobody has signed, or no policy wants to know. */
 function signerOf(brought: KnownArchive | undefined): Signer | null {
   return brought?.admission?.kind === 'signed' ? brought.admission.signer : null;
 }

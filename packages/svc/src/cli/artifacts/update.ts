@@ -60,7 +60,7 @@ interface Planning {
   readonly opened: OpenedProject;
 }
 
-/** Null where the version stays, which is said of what was named. */
+/** Returns null where the version stays, which is said of what was named. */
 function planOf(standing: Standing, { isNamed, isLatest, opened }: Planning): PlannedChange | null {
   const { entry, apart, candidates } = standing;
   const { name, range } = entry;

@@ -89,7 +89,7 @@ function optionPart({ names, value }: TableOption, rows: readonly TableRow[]): s
   return `${named.join(' ')}${required} ${valuesOf(value.kind, rows) ?? '-f'}`;
 }
 
-/** Null for free text. */
+/** Returns null for free text. */
 function valuesOf(kind: ValueKind, rows: readonly TableRow[]): string | null {
   if (kind === null) return null;
   if (kind === 'file') return '-F';

@@ -39,7 +39,7 @@ const logsFolder = 'logs';
 /** A session writes at most 256 MiB of logs, and few are shorter than 16 KiB. */
 const mostLogs = 20_000;
 
-/** Null for a file that `svc` has not named. */
+/** Returns null for a file that `svc` has not named. */
 function parseLogName(file: string): LogName | null {
   if (file === 'egress.jsonl') return { file, source: 'egress', name: null, output: 'decisions', call: null };
   const [, call, command, output] = /^([1-9]\d{0,8})-(.{1,200})-(stdout|stderr)\.log$/s.exec(file) ?? [];
@@ -89,7 +89,7 @@ export function logNames(logs: HeldDirectory): { readonly names: readonly LogNam
   return { names, more };
 }
 
-/** Size and time of a log; `E-RUN-072` for a link, and for a file of somebody else. Null when it has gone. */
+/** Size and time of a log; `E-RUN-072` for a link, and for a file of somebody else. Returns null when it has gone. */
 export function measureLog(logs: HeldDirectory, file: string): Pick<SessionLog, 'bytes' | 'modified_at_ms'> | null {
   const fd = openOwn(logs, file, thisUser());
   if (fd === null) return null;

@@ -37,7 +37,7 @@ export class StepsOfLogs {
     return this.#steps;
   }
 
-  /** Null where the journal does not say it, or says it of another command. */
+  /** Returns null where the journal does not say it, or says it of another command. */
   of({ source, name, call, file }: LogName): number | null {
     const found = source === 'command' ? this.#commands[(call ?? 0) - 1] : this.#answers.get(file);
     return found !== undefined && found.name === name ? found.step : null;

@@ -183,7 +183,7 @@ class PruneSearch {
     this.#request.onStarting({ ids: [first, ...rest], untilMs });
   }
 
-  /** Null for a session that runs. */
+  /** Returns null for a session that runs. */
   #ended(sessions: HeldDirectory, id: string): Ended | null {
     const directory = holdSession(sessions.path, id);
     try {

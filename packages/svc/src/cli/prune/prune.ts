@@ -266,7 +266,7 @@ function mayRunIn(sessions: HeldDirectory, id: string, running: ReadonlySet<stri
   }
 }
 
-/** Everything of it is set aside before the first part is removed. Null when all of it is gone. */
+/** Everything of it is set aside before the first part is removed. Returns null when all of it is gone. */
 async function removeAll({ places }: Prunable, request: PruneRequest): Promise<Left | null> {
   const asides: { readonly held: HeldDirectory; readonly folder: string; readonly name: string }[] = [];
   let refusal: Error | null = null;

@@ -187,7 +187,7 @@ class ScriptRun implements RunObserver {
     return await this.#exitCode(1);
   }
 
-  /** Null where the manifest is there, or the capsule of a store was asked for. */
+  /** Returns null where the manifest is there, or the capsule of a store was asked for. */
   #withoutManifest(): readonly Diagnostic[] | null {
     const { manifest, capsule } = this.#options;
     if (this.#options.isAdhoc === true) return null;
@@ -232,7 +232,7 @@ class ScriptRun implements RunObserver {
     this.#stop.request();
   }
 
-  /** Null when the task was done and nothing went wrong beside it. */
+  /** Returns null when the task was done and nothing went wrong beside it. */
   #reasonOf({ status, trap }: RunOutcome): Diagnostic | null {
     const state = this.#task?.state ?? null;
     if (status === 'ok' && state === 'completed') return null;

@@ -23,7 +23,7 @@ export interface Beginning {
 }
 
 /**
- * Resolves once the first request is there, and has its answer where it is one of those: as soon as it is known what the capsule is. Null for a client
+ * Resolves once the first request is there, and has its answer where it is one of those: as soon as it is known what the capsule is. Returns null for a client
  * that leaves without a word.
  */
 export async function answerFirst(

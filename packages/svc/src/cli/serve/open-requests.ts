@@ -18,7 +18,7 @@ export class OpenRequests {
   readonly #bytes = new Map<RequestId, number>();
   #together = 0;
 
-  /** Null for one that is taken, and open from now on. */
+  /** Returns null for one that is taken, and open from now on. */
   open(id: RequestId, bytes: number): Refused | null {
     if (this.#bytes.has(id)) {
       return { isBusy: false, why: 'Invalid Request: a request with this id waits for its answer already' };

@@ -131,7 +131,7 @@ export class SessionStatus {
   }
 
   /**
-   * Null where nothing goes on. What does not fit into so many columns is left out: tokens and messages that wait first, then the middle of what goes on. The
+   * Returns null where nothing goes on. What does not fit into so many columns is left out: tokens and messages that wait first, then the middle of what goes on. The
    * hint, what can be done, is said at any width that holds it.
    */
   row(hint: string, columns = Infinity): string | null {

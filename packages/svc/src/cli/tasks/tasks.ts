@@ -54,7 +54,7 @@ export function tasksCommand(context: CommandContext): Command {
     });
 }
 
-/** Null where no session that runs is named so. */
+/** Returns null where no session that runs is named so. */
 function running({ home }: CommandContext, wanted: string | undefined): LocatedCapsule | null {
   try {
     return locateCapsule(home, wanted);

@@ -104,7 +104,7 @@ function asItIs(text: string): string {
   return text;
 }
 
-/** Null for what is no line of a trace that this version knows. */
+/** Returns null for what is no line of a trace that this version knows. */
 function lineOf(value: unknown): TraceLine | null {
   const common = traceLine.safeParse(value);
   if (!common.success) return null;

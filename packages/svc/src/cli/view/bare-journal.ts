@@ -68,7 +68,7 @@ function withoutTexts(lines: Buffer): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Null for a line that is no record. */
+/** Returns null for a line that is no record. */
 function withoutText(line: Buffer): Buffer | null {
   const [head] = bodyHead.exec(line.toString('latin1', 0, longestHead)) ?? [];
   if (head === undefined) return withoutKeys(line);

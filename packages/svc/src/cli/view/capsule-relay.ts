@@ -30,7 +30,7 @@ export function notLive(): HttpRefusal {
 
 /**
  * Where the capsule of a session listens, once it has shown by its card that it is this session. Of a page that may only read, no token is
- * taken from the environment. Null where the session does not run; refusals as of `svc watch`.
+ * taken from the environment. Returns null where the session does not run; refusals as of `svc watch`.
  */
 export async function approach(
   context: CommandContext,

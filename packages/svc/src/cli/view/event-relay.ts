@@ -139,7 +139,7 @@ export class EventRelay {
     return [Buffer.from(gap), bytes];
   }
 
-  /** From the beginning of what the capsule holds, since ids begin again with each task. Null when it does not come back, or the page has gone. */
+  /** From the beginning of what the capsule holds, since ids begin again with each task. Returns null when it does not come back, or the page has gone. */
   async #reconnected(body: Reader): Promise<OpenConnection | null> {
     const looks = Math.ceil(this.#options.resumeMs / lookMs);
     for (let look = 0; look < looks && !body.gone.aborted; look += 1) {
@@ -171,7 +171,7 @@ interface OpenConnection {
   readonly close: () => void;
 }
 
-/** Null where the session does not run. */
+/** Returns null where the session does not run. */
 async function connect(
   { context, session, readOnly }: RelayOptions,
   lastEventId: string,

@@ -258,7 +258,7 @@ class SessionParts {
     return piece;
   }
 
-  /** Null for what is no text, has grown too long, or is gone. */
+  /** Returns null for what is no text, has grown too long, or is gone. */
   async #textOf(path: string): Promise<string | null> {
     const file = await openViewedFile(this.#session, path, this.looks);
     if (file === null) return null;

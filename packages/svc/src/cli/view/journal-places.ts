@@ -189,7 +189,7 @@ interface ReadRecord {
   readonly next: number;
 }
 
-/** Null where others should have their turn. */
+/** Returns null where others should have their turn. */
 function* readRecords(file: LineFile, from: number): Generator<ReadRecord | null> {
   for (const each of eachLine(file, from)) {
     if (each === null) {

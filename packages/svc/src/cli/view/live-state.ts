@@ -31,7 +31,7 @@ export class LiveState {
   /** The relay waits for the capsule to be there again. */
   #isGone = false;
 
-  /** Null while the capsule is gone. `at` are milliseconds of the clock that `take` is given. */
+  /** Returns null while the capsule is gone. `at` are milliseconds of the clock that `take` is given. */
   now(at: number): LiveNow | null {
     if (this.#isGone) return null;
     const calls = [...this.#calls.values()].map(({ key, name, about, tail, since }) => ({

@@ -49,7 +49,7 @@ export class StepPlaces {
     return new StepPlaces(this.#tasks);
   }
 
-  /** Null for a line of no step. */
+  /** Returns null for a line of no step. */
   take(event: JsonObject): Sought | null {
     const { event_type: type, task_id: id, turn } = event;
     if (typeof type !== 'string' || !placedTypes.has(type) || typeof id !== 'string' || id === '') return null;

@@ -274,7 +274,7 @@ class Lines {
     this.#lines.push(Buffer.from(`${JSON.stringify(line)}\n`));
   }
 
-  /** Null for a text that is not there, or too much. */
+  /** Returns null for a text that is not there, or too much. */
   #text(sha256: string): string | null {
     if (this.#textBytes > mostTextBytes) return null;
     try {

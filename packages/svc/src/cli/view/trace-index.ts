@@ -30,7 +30,7 @@ export class TraceIndex {
   #identity: string | null = null;
   #walking: Promise<void> = Promise.resolve();
 
-  /** Null for one that is not there. */
+  /** Returns null for one that is not there. */
   async line(file: LineFile, row: number): Promise<FoundLine | null> {
     // A line that is known waits for nobody.
     if (row >= this.#end.row || !this.#isOf(file)) {

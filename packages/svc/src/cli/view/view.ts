@@ -108,7 +108,7 @@ async function serve(sessions: ViewedSessions, options: ViewOptions, { context, 
   }
 }
 
-/** Null where no browser was started, which is said. */
+/** Returns null where no browser was started, which is said. */
 async function opened(url: string, context: CommandContext, signal: AbortSignal): Promise<(() => void) | null> {
   const { openBrowser } = await import('./open-browser.ts');
   try {

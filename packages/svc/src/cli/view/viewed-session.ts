@@ -38,11 +38,11 @@ export interface ViewedSession {
   record(): RunningRecord | null;
   /** The line of a list of sessions. */
   row(): Promise<SessionFacts>;
-  /** Null without a trace; the caller closes it. */
+  /** Returns null without a trace; the caller closes it. */
   openTrace(): LineFile | null;
   /** The file itself, null without a journal; the caller closes it. */
   openJournal(): LineFile | null;
-  /** Null without a journal; the caller closes it. */
+  /** Returns null without a journal; the caller closes it. */
   openReader(): OpenReader | null;
   /** Where its agent has worked, canonical; null where that is not known or gone. */
   workdir(): string | null;
@@ -73,7 +73,7 @@ interface Looks {
 export class SessionLooks {
   readonly #known = new Map<string, Looks>();
 
-  /** Null where the session has no trace. */
+  /** Returns null where the session has no trace. */
   async at(session: ViewedSession): Promise<TraceLook | null> {
     const file = session.openTrace();
     if (file === null) return null;

@@ -33,7 +33,7 @@ export interface ViewedSessions {
   readonly first: string | null;
   /** As `svc sessions --json` has them, newest first. */
   rows(): Promise<readonly SessionFacts[]>;
-  /** Null where the id is of none of them. */
+  /** Returns null where the id is of none of them. */
   find(id: string): ViewedSession | null;
   close(): void;
 }
@@ -245,7 +245,7 @@ export class WorkspaceSessions implements ViewedSessions {
     return at;
   }
 
-  /** Null for one that cannot be read, which does not keep the others from being listed. */
+  /** Returns null for one that cannot be read, which does not keep the others from being listed. */
   async #rowOf(id: string): Promise<SessionFacts | null> {
     try {
       const session = this.find(id);

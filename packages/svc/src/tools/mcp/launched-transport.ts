@@ -72,7 +72,7 @@ export class LaunchedTransport implements Sdk.Transport {
     return this.#fault === null && !this.#isClosed;
   }
 
-  /** What the server did that ended the connection, as a clause after its name. Null where it is open, or was closed from here. */
+  /** What the server did that ended the connection, as a clause after its name. Returns null where it is open, or was closed from here. */
   get fault(): string | null {
     return this.#fault;
   }

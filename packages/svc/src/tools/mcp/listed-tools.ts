@@ -162,7 +162,7 @@ export class KeptLists {
     this.#directory = join(cacheDir, 'mcp-tools');
   }
 
-  /** Null when nothing is kept, or nothing that can be used. */
+  /** Returns null when nothing is kept, or nothing that can be used. */
   async read(sha256: string): Promise<ListedTools | null> {
     const path = this.#path(sha256);
     try {

@@ -47,7 +47,7 @@ export function loginOfToken(token: Secret): OciLogin {
 }
 
 /**
- * The login for a repository: of the first of `REGISTRY_AUTH_FILE`, `DOCKER_CONFIG`, podman's and docker's own file that has one. Null where nobody
+ * The login for a repository: of the first of `REGISTRY_AUTH_FILE`, `DOCKER_CONFIG`, podman's and docker's own file that has one. Returns null where nobody
  * has logged in. `E-IO-001` for a file that cannot be read, `E-REG-006` for one that cannot be understood or whose helper fails.
  */
 export async function findLogin(name: OciRepositoryName, places: LoginPlaces): Promise<OciLogin | null> {
@@ -111,7 +111,7 @@ function passwordLogin(pair: string): OciLogin {
   return { kind: 'password', pair: new Secret(Buffer.from(pair).toString('base64')) };
 }
 
-/** Null where the helper has no login. What it says is shown to nobody: it may hold what it keeps. */
+/** Returns null where the helper has no login. What it says is shown to nobody: it may hold what it keeps. */
 async function askHelper(helper: string, server: string, env: Environment): Promise<OciLogin | null> {
   if (!helperName.test(helper))
     throw new Diagnostic('E-REG-006', 'a login helper is named that cannot be one: small letters, digits and hyphens');

@@ -56,7 +56,7 @@ export class KeptSessions {
     return found.toSorted((left, right) => (left.updatedAt < right.updatedAt ? 1 : -1));
   }
 
-  /** Null for one that is not kept. */
+  /** Returns null for one that is not kept. */
   find(sessionId: unknown): SessionInfo | null {
     if (!isAcpSessionId(sessionId)) return null;
     const path = this.#path(sessionId);

@@ -177,7 +177,7 @@ class ShownPlan {
     this.#entries = entries;
   }
 
-  /** Null for a call that submits no plan, or none that can be read. */
+  /** Returns null for a call that submits no plan, or none that can be read. */
   static of({ name, input }: RequestedCall): ShownPlan | null {
     if (name !== 'submit-plan') return null;
     const { data } = submittedPlan.safeParse(input);

@@ -16,7 +16,7 @@ const mostLines = 2000;
 /** Of a text that is compared; a longer one is compared as far as here. */
 const longestText = 512 * 1024;
 
-/** Null for a call that changed nothing, or in a way that its arguments do not say. */
+/** Returns null for a call that changed nothing, or in a way that its arguments do not say. */
 export function changeOf(event: JsonObject): Change | null {
   const given = objectIn(event['arguments']);
   const { path, command } = given;

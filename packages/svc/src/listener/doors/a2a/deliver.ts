@@ -43,7 +43,7 @@ export function deliver(delivered: Delivered, core: DoorCore, ahead?: TaskSource
   return { kind: 'task', record: core.records.of(task) };
 }
 
-/** The task that a message is for: the one that it answers, or that the same message has started before. Null for a message that starts one. */
+/** The task that a message is for: the one that it answers, or that the same message has started before. Returns null for a message that starts one. */
 export function taskBefore(delivered: Delivered, core: DoorCore): TaskRecord | null {
   const { message, principal } = delivered;
   if (message.taskId !== null) return visible(message.taskId, principal, core);

@@ -280,7 +280,7 @@ function isPlaceOf(config: Config, asked: PushRequest): boolean {
 
 type Event = Readonly<Record<string, unknown>>;
 
-/** Changes of the state and whole artifacts; the end has the whole task. Null for what is not told. */
+/** Changes of the state and whole artifacts; the end has the whole task. Returns null for what is not told. */
 function eventOf(record: TaskRecord, news: TaskNews): Event | null {
   switch (news.kind) {
     case 'state': {

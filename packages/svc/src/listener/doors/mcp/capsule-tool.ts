@@ -76,7 +76,7 @@ export function parseCallArguments(given: unknown): CallArguments | string {
   return { task, contextId, taskId };
 }
 
-/** Null where it is absent or empty, as models write it that have none; undefined for one that is none. */
+/** Returns null where it is absent or empty, as models write it that have none; undefined for one that is none. */
 function idOf(given: JsonObject, key: string): string | null | undefined {
   const id = given[key];
   if (id === undefined || id === null || id === '') return null;

@@ -70,7 +70,7 @@ async function pageOf(after: string, core: DoorCore): Promise<ResourcePage | nul
 }
 
 /**
- * What a file holds: text, or else base64. Null for one that is not there, that may not be read or that is too large. Throws the refusal 503 where there
+ * What a file holds: text, or else base64. Returns null for one that is not there, that may not be read or that is too large. Throws the refusal 503 where there
  * is no room for a long one.
  */
 export async function readResource(uri: string, reading: Reading): Promise<ReadResourceResult | null> {

@@ -6,7 +6,7 @@ import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import { UnfinishedRead } from '../../../resources/file-content.ts';
 
-/** Null for a reply that is no success, and for one of more than `most` bytes. What the reply holds open is closed in every case. */
+/** Returns null for a reply that is no success, and for one of more than `most` bytes. What the reply holds open is closed in every case. */
 export async function readUpTo(reply: Reply, most: number): Promise<Buffer | null> {
   if (reply.kind === 'stream') throw new Error('an event stream is no body');
   const isGood = reply.status === 200;

@@ -53,7 +53,7 @@ export function responseDelivery(
   throw wrongField('previous_response_id', `names a response that ${whyNot(record, core)}`);
 }
 
-/** Null where nothing can be said after it. */
+/** Returns null where nothing can be said after it. */
 function placeAfter(record: TaskRecord, core: DoorCore): Place | null {
   if (record.state === 'input-required') return { kind: 'answers', record };
   return whyNot(record, core) === null ? { kind: 'after', record } : null;
