@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-const source = fileURLToPath(new URL('../../src/cli/keyboard/history.ts', import.meta.url));
+const source = fileURLToPath(new URL('../../../terminal/src/keyboard/history.ts', import.meta.url));
 /** Opens the history of a home, and once it is told to, adds texts that begin with its own letter. Prints what it was warned of, and the newest text. */
 const adder = `
 import { History } from ${JSON.stringify(source)};
