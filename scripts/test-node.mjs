@@ -27,7 +27,7 @@ if (reason !== null) {
   console.log(`test:node ${major} skipped: ${reason}`);
 } else {
   const wanted = filters.length === 0 ? ['test/programs'] : filters;
-  const { status } = spawnSync(node, [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...wanted], {
+  const { status } = spawnSync(node, [join(root, 'scripts', 'conformance.mjs'), ...wanted], {
     cwd: root,
     stdio: 'inherit',
     // What was built stays as it is: its code cache is for the version that built it.

@@ -41,10 +41,8 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   'components/src/filesystem-guard.ts',
   // Runs inside a component, whose world has a clock.
   'guest/src/provider/driver-ports.ts',
-  // What is recorded of this process, and as which user sessions are read.
-  'record/src/sessions/journal-retention.ts',
+  // What is recorded of this process, and whose files it reads.
   'record/src/sessions/recorded-process.ts',
-  'record/src/sessions/recorded-sessions.ts',
   // Signals a group of processes.
   'sandbox/src/child-group.ts',
   // Run in a browser, and draw or ask again by its clock.
@@ -288,7 +286,7 @@ describe('the architecture', () => {
   });
 
   it.each([
-    ['svc/src/trace/a.ts', "import { b } from '../cli/b.ts';", 'svc/src/trace/a.ts imports svc/src/cli/b.ts'],
+    ['svc/src/tools/a.ts', "import { b } from '../cli/b.ts';", 'svc/src/tools/a.ts imports svc/src/cli/b.ts'],
     ['svc/src/tools/a.ts', "import type { B } from '../hooks/b.ts';", 'svc/src/tools/a.ts imports svc/src/hooks/b.ts'],
     [
       'svc/src/tools/a.ts',
@@ -350,7 +348,7 @@ describe('the architecture', () => {
     ['artifacts/src/store/index.ts', '', 'artifacts/src/store/index.ts is a barrel'],
     ['svc/src/misc/a.ts', '', 'svc/src/misc/a.ts is in no known folder'],
     ['misc/src/a.ts', '', 'misc/src/a.ts is in no known folder'],
-    ['viewer/src/a.ts', `import { b } from '${scope}svc/trace/b.ts';`, 'viewer/src/a.ts imports svc/src/trace/b.ts'],
+    ['viewer/src/a.ts', `import { b } from '${scope}svc/cli/b.ts';`, 'viewer/src/a.ts imports svc/src/cli/b.ts'],
     [
       'viewer/src/text/a.tsx',
       "import { b } from '../page/b.tsx';",

@@ -5,8 +5,8 @@ import { asJsonObject } from '@svc/protocol/json-object.ts';
 import type { Parting, RequestParting } from './compare-sessions.ts';
 import { type Difference, firstDifference } from './json-difference.ts';
 import type { JournalReader } from './journal-reader.ts';
-import type { StartRecord } from './records.ts';
-import { parsed, turnOf } from './step-place.ts';
+import { type StartRecord, turnOf } from './records.ts';
+import { parsed } from './recorded-json.ts';
 
 /** Where two sessions part, as `svc trace diff --json` has it. Steps, tasks and messages count from 1. */
 export interface PartingFacts {

@@ -13,6 +13,12 @@ export function recordedJson(text: string): JsonText {
   return parseJsonText(text, mostRecordedValues, deepest);
 }
 
+/** The value itself. Returns null for text that is not JSON, or that is deeper or larger than a session accepts. */
+export function parsed(text: string): unknown {
+  const json = recordedJson(text);
+  return json.kind === 'json' ? json.value : null;
+}
+
 /**
  * The values of the texts of one journal. A text is parsed once, however many records name it, so that nobody may change what `of` returns. Texts
  * that would bring more than `mostValues` values in all are `too-many`.

@@ -235,3 +235,9 @@ export function decodeRecord<Kind extends RecordKind>(line: string, kind: Kind):
   const { n, c } = value as RecordFrame;
   return { n, k: kind, ...data, c } as unknown as JournalRecord<Kind>;
 }
+
+/** Returns the number of the turn that a place belongs to, or null outside turns. */
+export function turnOf(place: string): number | null {
+  const [, turn] = /\/m(\d+)(?:\/|$)/.exec(place) ?? [];
+  return turn === undefined ? null : Number(turn);
+}

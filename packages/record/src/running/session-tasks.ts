@@ -8,7 +8,8 @@ import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { atOnce } from '@svc/kit/own-turn.ts';
 import type { RunningRecord } from '../sessions/running-record.ts';
 import { LineFile, openOwn } from '../journal/line-file.ts';
-import { holdSession, thisUser, traceFile } from '../sessions/recorded-sessions.ts';
+import { holdSession, traceFile } from '../sessions/recorded-sessions.ts';
+import { thisUser } from '../sessions/recorded-process.ts';
 import { eachEvent, eventOf, type TracedEvent } from '../sessions/trace-events.ts';
 
 /** A task as `svc tasks --json` writes it. Times are Unix milliseconds. */

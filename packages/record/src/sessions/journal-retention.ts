@@ -14,6 +14,7 @@ import { sha256Shape } from '@svc/kit/sha256.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { bodiesDirectory, journalFile, removedFile } from '../journal/journal-writer.ts';
 import { holderFile, isJournalHeld } from './journal-holder.ts';
+import { thisUser } from './recorded-process.ts';
 import { readRunningRecords } from './running-record.ts';
 
 /** `trace.keep` of a manifest: how many journals, how many seconds since they were last written, how many bytes of all of them. */
@@ -81,7 +82,7 @@ interface Family {
 
 class Retention {
   readonly #request: RetentionRequest;
-  readonly #owner = process.geteuid?.() ?? null;
+  readonly #owner = thisUser();
   readonly #listed: ReadonlySet<string>;
   #looked = 0;
   #sliceEnd: number;

@@ -7,7 +7,8 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { isJournalHeld } from './journal-holder.ts';
 import { journalFile } from '../journal/journal-writer.ts';
-import { thisUser, traceFile } from './recorded-sessions.ts';
+import { traceFile } from './recorded-sessions.ts';
+import { thisUser } from './recorded-process.ts';
 
 export const sessionsFolder = '.svc/sessions';
 

@@ -33,6 +33,11 @@ export function thisProcess(): RecordedProcess {
   return { pid: process.pid, process_start: processStart(process.pid), ...placeHere() };
 }
 
+/** The user of this process, whose files it reads and removes; null where the system has no users. */
+export function thisUser(): number | null {
+  return process.geteuid?.() ?? null;
+}
+
 let here: Required<ProcessPlace> | null = null;
 
 /** Of this process, which never leaves it. */

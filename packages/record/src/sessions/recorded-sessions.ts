@@ -14,6 +14,7 @@ import { damaged, JournalReader } from '../journal/journal-reader.ts';
 import { LineFile, notOwn, openOwn } from '../journal/line-file.ts';
 import type { JournalRecord } from '../journal/records.ts';
 import { removedFile } from '../journal/journal-writer.ts';
+import { thisUser } from './recorded-process.ts';
 import { adhocRoot } from './adhoc-root.ts';
 import { severalFit, shortestSuffix } from './session-names.ts';
 import { shownMinute } from '@svc/kit/shown-values.ts';
@@ -32,11 +33,6 @@ export const traceFile = 'trace.jsonl';
 export interface SessionPlaces {
   readonly cwd: string;
   readonly home: string;
-}
-
-/** Whose files are read. */
-export function thisUser(): number | null {
-  return process.geteuid?.() ?? null;
 }
 
 /** The folder in which the sessions of a workspace are recorded, made or not. */

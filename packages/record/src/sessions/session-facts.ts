@@ -7,7 +7,8 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { isJournalHeld } from './journal-holder.ts';
 import { JournalReader } from '../journal/journal-reader.ts';
 import { LineFile, openOwn } from '../journal/line-file.ts';
-import { removedAt, startOf, thisUser, traceFile } from './recorded-sessions.ts';
+import { removedAt, startOf, traceFile } from './recorded-sessions.ts';
+import { thisUser } from './recorded-process.ts';
 import { eachEvent, type TracedEvent } from './trace-events.ts';
 
 export interface SessionFacts {

@@ -8,7 +8,7 @@ import { LineFile, openOwn } from '@svc/record/journal/line-file.ts';
 import type { Output } from '@svc/terminal/screen/output.ts';
 import { type Page, pageOf } from '@svc/terminal/screen/page.ts';
 import { jsonLine, say, Shown } from '@svc/terminal/screen/shown.ts';
-import { thisUser } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import { shownBytes } from '@svc/kit/shown-values.ts';
 import { openLogs, type SessionLog } from './session-logs.ts';
 

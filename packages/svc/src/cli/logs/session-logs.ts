@@ -6,7 +6,7 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { notOwn, openOwn } from '@svc/record/journal/line-file.ts';
-import { thisUser } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 
 /**
  * Who wrote a log: a command of the shell grant, an MCP server, a native tool, the programs behind the driver, a hook, or the proxy that all

@@ -3,7 +3,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { BodyReading, JournalReader } from '@svc/record/journal/journal-reader.ts';
 import type { JournalScan } from '@svc/record/journal/journal-scan.ts';
-import { parsed } from '@svc/record/journal/step-place.ts';
+import { parsed } from '@svc/record/journal/recorded-json.ts';
 import type { LogName } from './session-logs.ts';
 
 interface Call {

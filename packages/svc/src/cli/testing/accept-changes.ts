@@ -8,7 +8,7 @@ import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { removeLeftovers } from '@svc/kit/files/scratch-folder.ts';
 import { temporaryPrefix } from '@svc/kit/files/temporary-name.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { thisUser } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import { outcomeOf, type TestRun } from './run-test.ts';
 import { expectationFile, largestExpectation } from './test-folders.ts';
 import { type ExpectedTask, readExpectation } from './expectation.ts';

@@ -13,7 +13,7 @@ import { damaged, JournalReader } from '@svc/record/journal/journal-reader.ts';
 import type { JournalRecord } from '@svc/record/journal/records.ts';
 import { readRecording, type Recording, type Setup } from '../../session/recorded-crossings.ts';
 import { unpackExport } from '@svc/record/sessions/unpack-export.ts';
-import { thisUser } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 
 /** A recording that a test can be run over: whole, with every text and an end. */
 export interface WholeRecording {

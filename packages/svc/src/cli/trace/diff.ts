@@ -15,7 +15,7 @@ import { renderParting } from './parting-view.ts';
 import type { OpenJournal, WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { manifestFlag, manifestHelp, sessionHelp, withJournal } from './session-arguments.ts';
 import { shownDuration } from '@svc/kit/shown-values.ts';
-import { turnOf } from '@svc/record/journal/step-place.ts';
+import { turnOf } from '@svc/record/journal/records.ts';
 
 interface DiffOptions extends WorkspaceOption {
   readonly json?: boolean;

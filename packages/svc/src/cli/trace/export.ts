@@ -13,9 +13,9 @@ import { damaged, type JournalReader } from '@svc/record/journal/journal-reader.
 import { bodiesDirectory, journalFile } from '@svc/record/journal/journal-writer.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { exactLine, jsonLine } from '@svc/terminal/screen/shown.ts';
-import { type OpenJournal, thisUser, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
-import { withJournal } from './session-arguments.ts';
-import { manifestFlag, manifestHelp, sessionHelp } from './session-arguments.ts';
+import type { OpenJournal, WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
+import { manifestFlag, manifestHelp, sessionHelp, withJournal } from './session-arguments.ts';
 import { exportLimits, ExportSize } from '@svc/record/sessions/export-limits.ts';
 import { type Exported, withoutTexts } from '@svc/record/sessions/without-texts.ts';
 

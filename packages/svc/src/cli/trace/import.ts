@@ -14,7 +14,8 @@ import { damaged, JournalReader } from '@svc/record/journal/journal-reader.ts';
 import { bodiesDirectory } from '@svc/record/journal/journal-writer.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { workspaceSessions, thisUser, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { workspaceSessions, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import { manifestFlag, manifestHelp } from './session-arguments.ts';
 import { noExport, unpackExport } from '@svc/record/sessions/unpack-export.ts';
 

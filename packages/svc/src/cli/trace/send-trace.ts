@@ -12,7 +12,8 @@ import { traceEventSchemas, type TraceLine, traceLine } from '@svc/record/trace/
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { openFolder, thisUser, traceFile, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { openFolder, traceFile, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import { linesLeftOut, receivedIn } from '@svc/record/sessions/trace-events.ts';
 
 const whyUnread = 'that cannot be read, or of no event that this version of svc knows';

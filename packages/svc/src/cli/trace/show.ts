@@ -11,12 +11,12 @@ import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { pageOf } from '@svc/terminal/screen/page.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { writePaged } from '@svc/terminal/screen/pager.ts';
-import { type OpenJournal, thisUser, traceFile, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
-import { withJournal } from './session-arguments.ts';
-import { manifestFlag, manifestHelp, sessionHelp } from './session-arguments.ts';
+import { type OpenJournal, traceFile, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
+import { manifestFlag, manifestHelp, sessionHelp, withJournal } from './session-arguments.ts';
 import { shownMinute } from '@svc/kit/shown-values.ts';
 import { addressOf } from './step-address.ts';
-import { parsed } from '@svc/record/journal/step-place.ts';
+import { parsed } from '@svc/record/journal/recorded-json.ts';
 import { StepView } from './step-view.ts';
 import { stepFacts } from './steps.ts';
 

@@ -1,6 +1,7 @@
 /** One row for a step of a session. */
 
-import { parsed, turnOf } from '@svc/record/journal/step-place.ts';
+import { turnOf } from '@svc/record/journal/records.ts';
+import { parsed } from '@svc/record/journal/recorded-json.ts';
 import type { JournalReader, Step } from '@svc/record/journal/journal-reader.ts';
 import type { Output } from '@svc/terminal/screen/output.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';

@@ -6,14 +6,12 @@ import { Command } from 'commander';
 import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
 import { damaged, type Step } from '@svc/record/journal/journal-reader.ts';
 import type { JournalScan } from '@svc/record/journal/journal-scan.ts';
-import type { StartRecord } from '@svc/record/journal/records.ts';
+import { type StartRecord, turnOf } from '@svc/record/journal/records.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import type { OpenJournal, WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
-import { withJournal } from './session-arguments.ts';
-import { manifestFlag, manifestHelp, sessionHelp } from './session-arguments.ts';
+import { manifestFlag, manifestHelp, sessionHelp, withJournal } from './session-arguments.ts';
 import { stepRow } from './step-row.ts';
-import { turnOf } from '@svc/record/journal/step-place.ts';
 
 interface StepsOptions extends WorkspaceOption {
   readonly follow?: boolean;

@@ -18,7 +18,7 @@ import type { HeldAnswer, HeldFacts, ViewedFile } from '@svc/protocol/viewed-ses
 import type { JournalReader } from '@svc/record/journal/journal-reader.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { ExportSize } from '@svc/record/sessions/export-limits.ts';
-import { thisUser } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import { eachLine } from './each-line.ts';
 import { rowsOf } from './follow-rows.ts';
 import { JournalPlaces } from './journal-places.ts';

@@ -6,7 +6,7 @@ import { type ShownText, shownText } from '@svc/protocol/shown-text.ts';
 import type { StepTexts } from '@svc/protocol/viewed-session.ts';
 import type { JournalReader } from '@svc/record/journal/journal-reader.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
-import { parsed } from '@svc/record/journal/step-place.ts';
+import { parsed } from '@svc/record/journal/recorded-json.ts';
 import type { JournalPlaces } from './journal-places.ts';
 import type { Sought } from './step-places.ts';
 

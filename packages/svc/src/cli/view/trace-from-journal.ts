@@ -5,9 +5,8 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { JournalReader } from '@svc/record/journal/journal-reader.ts';
-import type { EndRecord, JournalRecord, StartRecord } from '@svc/record/journal/records.ts';
+import { type EndRecord, type JournalRecord, type StartRecord, turnOf } from '@svc/record/journal/records.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
-import { turnOf } from '@svc/record/journal/step-place.ts';
 
 /** A longer text of a line is left out, and so is each one after so much: a journal may name one text any number of times. */
 const [longestText, mostTextBytes] = [1024 * 1024, 256 * 1024 * 1024];
