@@ -5,24 +5,41 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 import { ownAliases } from './scripts/own-names.mjs';
 
+/** Takes minutes for its volume, or for what it installs: it runs with `npm run test:long`. */
+const long = ['**/*.long.test.ts'];
 /** Beside the files of packages are tests of code in this process, which leave nothing behind in it: one process runs many of them. */
-const besideFiles = ['packages/*/src/**/*.test.ts'];
-const everywhere = ['packages/**/*.test.ts', 'test/**/*.test.ts', 'artifacts/**/*.test.ts'];
+const unit = ['packages/*/src/**/*.test.ts'];
+/** These start what the build makes: the programs, the processes of components, the helper. */
+const ofBuild = [
+  'test/**/*.test.ts',
+  'packages/components/test/**/*.test.ts',
+  'packages/**/*.built.test.ts',
+  'packages/svc/**/{argument-check,listed-tools,check-plan,step-attempt,submit-plan-tool,network-reasons}.test.ts',
+  'packages/svc/**/{store-commands,driver-endpoint,hosted-driver,capsule-process,schema-thread,wasm-tool-hosted}.test.ts',
+];
+const inPackages = ['packages/**/*.test.ts', 'artifacts/**/*.test.ts'];
 
-function project(test: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
+type Settings = NonNullable<TestProjectInlineConfiguration['test']>;
+
+function project(name: string, test: Settings): TestProjectInlineConfiguration {
   return {
     resolve: { alias: ownAliases },
     test: {
-      globalSetup: ['test/support/global-setup.ts'],
+      name,
       pool: 'forks',
       testTimeout: 30_000,
       hookTimeout: 60_000,
       // The second that Vitest waits by itself is shorter than a start of a program on a busy machine.
       expect: { poll: { timeout: 20_000 } },
       ...test,
+      exclude: ['**/node_modules/**', ...(test.exclude ?? [])],
     },
   };
 }
+
+/** Programs, sockets and browsers can be late: `npm run conformance` lists each second try, and fails at more than a few. */
+const canBeLate: Settings = { retry: 1 };
+const built: Settings = { ...canBeLate, globalSetup: ['test/support/global-setup.ts'] };
 
 /** Those that share a process are last, in one piece: so their processes are kept, and no long file begins when the others are done. */
 class SharedLast extends BaseSequencer {
@@ -39,22 +56,18 @@ export default defineConfig({
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
     sequence: { sequencer: SharedLast },
     projects: [
-      project({
-        name: 'own process',
-        include: everywhere,
-        exclude: ['**/node_modules/**', ...besideFiles],
-        // Programs, sockets and browsers can be late: `npm run conformance` lists each second try, and fails at more than a few.
-        retry: 1,
-      }),
-      project({
-        name: 'shared process',
-        include: besideFiles,
+      project('unit', {
+        include: unit,
+        exclude: [...ofBuild, ...long],
         isolate: false,
         setupFiles: ['test/support/leaves-nothing.ts'],
         restoreMocks: true,
         unstubEnvs: true,
         unstubGlobals: true,
       }),
+      project('packages', { ...canBeLate, include: inPackages, exclude: [...unit, ...ofBuild, ...long] }),
+      project('programs', { ...built, include: ofBuild, exclude: long }),
+      project('long', { ...built, include: long }),
     ],
   },
 });

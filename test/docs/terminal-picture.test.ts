@@ -33,7 +33,7 @@ function settled(row: string): string {
     .replaceAll(/ +/g, ' ');
 }
 
-/** `TERMINAL_PICTURE=1 npm run test:unit -- test/docs/terminal-picture.test.ts` takes it anew. */
+/** `TERMINAL_PICTURE=1 npx vitest run test/docs/terminal-picture.test.ts` takes it anew. */
 it(
   'the picture of a terminal in the README shows what svc shows (skipped without pseudo-terminals)',
   { timeout: 60_000 },

@@ -36,7 +36,7 @@ describe('JSON of megabytes', () => {
         const text = `${room}["a",${tokens.join('')}]`;
         expect(read(text)).toEqual(parsedJson(text));
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 

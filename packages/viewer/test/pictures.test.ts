@@ -11,7 +11,7 @@ import { makeSession } from './support/made-session.ts';
 import { buildPage } from './support/page-document.ts';
 import { StandInServer } from './support/stand-in-server.ts';
 
-/** `VIEWER_PICTURES=docs/pictures npm run test:unit -- packages/viewer/test/pictures.test.ts` takes those of docs/viewer.md anew, with pngquant to make them small. */
+/** `VIEWER_PICTURES=docs/pictures npx vitest run packages/viewer/test/pictures.test.ts` takes those of docs/viewer.md anew, with pngquant to make them small. */
 const folder = env['VIEWER_PICTURES'];
 const mostBytes = 60_000;
 

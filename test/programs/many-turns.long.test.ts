@@ -8,7 +8,7 @@ import { HeldByTurns } from '../support/held-by-turns.ts';
 import { message, rpc, startCapsule, type SvcEnd } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 
-/** `npm run test:many-turns` asks for 2,000. */
+/** `npm run test:long -- tests` asks for 2,000. */
 const turns = Number(process.env['MANY_TURNS'] ?? '120');
 const timeoutMs = 60_000 + turns * 1000;
 

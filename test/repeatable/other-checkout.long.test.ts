@@ -12,7 +12,7 @@ import { svc } from '../support/svc-process.ts';
 import { makeWorkspace } from '../support/workspace.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** `npm run test:repeatable` builds everything so often; otherwise two components are built once more. */
+/** `npm run test:long -- tests` builds everything so often; otherwise two components are built once more. */
 const rounds = Number(process.env['REPEATABLE_ROUNDS'] ?? '1');
 const isWhole = 'REPEATABLE_ROUNDS' in process.env;
 const few = new Set(['svc-driver-script', 'svc-tool-editor']);

@@ -17,7 +17,7 @@ import { resourceDoor, type ResourcePlanesOptions } from '../../src/resources/re
 import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 
-/** Reads in each class. `npm run test:resource-race` makes it 100,000. */
+/** Reads in each class. `npm run test:long -- tests` makes it 100,000. */
 const reads = Number(process.env['RESOURCE_RACE_READS'] ?? 5000);
 
 const audience = 'reader@127.0.0.1:1';

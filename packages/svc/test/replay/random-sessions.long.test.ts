@@ -7,7 +7,7 @@ import { Places } from '../../src/session/places.ts';
 import type { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { journalRandomSession, recordRandomSession, replaySession } from './random-session.ts';
 
-/** `npm run test:replay` runs 1,000, and 500 with a change. */
+/** `npm run test:long -- tests` runs 1,000, and 500 with a change. */
 const sessions = Number(process.env['REPLAY_SESSIONS'] ?? '40');
 const changes = Math.ceil(sessions / 2);
 
