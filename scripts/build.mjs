@@ -120,7 +120,7 @@ const bundleServers = async () =>
       'svc-registry': 'packages/registry/src/main.ts',
       'svc-referee': 'packages/referee/src/main.ts',
       'svc-sandbox': 'packages/sandbox/src/program/main.ts',
-      'schema-thread': 'packages/svc/src/tools/schema-thread-main.ts',
+      'schema-thread': 'packages/session/src/tools/schema-thread-main.ts',
     },
     plugins: [packagesOnDemand('.'), ownVersion],
   });

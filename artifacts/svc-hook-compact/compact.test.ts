@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { contextProblem } from '@svc/svc/session/compacted-context.ts';
-import { decodeMessage, isWitMessage } from '@svc/svc/inference/wit-driver.ts';
+import { contextProblem } from '@svc/session/loop/compacted-context.ts';
+import { decodeMessage, isWitMessage } from '@svc/session/model/wit-driver.ts';
 import type { Message } from '@svc/guest/driver.ts';
 import type { CompactionEvent } from '@svc/guest/hook.ts';
 import { compact, type Complete } from './compact.ts';

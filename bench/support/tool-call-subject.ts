@@ -12,8 +12,8 @@ import { compileModules, linkInstance } from '@svc/components/guest/linked-insta
 import { Mailbox } from '@svc/components/guest/mailbox.ts';
 import { offeredImports } from '@svc/components/guest/offered-imports.ts';
 import { OutputTail } from '@svc/components/guest/streams.ts';
-import type { ToolCallContext } from '@svc/svc/tools/tool.ts';
-import { createWasmTool } from '@svc/svc/tools/wasm-tool.ts';
+import type { ToolCallContext } from '@svc/session/tools/tool.ts';
+import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
 
 const maxMemoryBytes = 512 * 1024 * 1024;
 /** Refused by the tool itself: the shortest way through its code, and no file is touched. */

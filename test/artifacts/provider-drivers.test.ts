@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { createComponentDriver, DriverRequests } from '@svc/svc/inference/component-driver.ts';
-import type { Driver, DriverOutcome, InferenceRequest, Message } from '@svc/svc/inference/driver.ts';
+import { createComponentDriver, DriverRequests } from '@svc/session/model/component-driver.ts';
+import type { Driver, DriverOutcome, InferenceRequest, Message } from '@svc/session/model/driver.ts';
 import { startFakeAnthropic } from '@svc/testing/fake-anthropic.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
 import type { FakeProvider } from '@svc/testing/fake-provider.ts';

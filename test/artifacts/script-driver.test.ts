@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { createComponentDriver, DriverRequests } from '@svc/svc/inference/component-driver.ts';
-import type { DriverOutcome, InferenceRequest } from '@svc/svc/inference/driver.ts';
+import { createComponentDriver, DriverRequests } from '@svc/session/model/component-driver.ts';
+import type { DriverOutcome, InferenceRequest } from '@svc/session/model/driver.ts';
 import { BundledArtifacts } from './bundled-artifact.ts';
 import { noToolCalls } from '../support/quiet-calls.ts';
 

@@ -3,8 +3,8 @@ import { mkdirSync, symlinkSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import type { Component } from '@svc/components/component.ts';
-import type { InputAnswer, ToolOutcome } from '@svc/svc/tools/tool.ts';
-import { createWasmTool } from '@svc/svc/tools/wasm-tool.ts';
+import type { InputAnswer, ToolOutcome } from '@svc/session/tools/tool.ts';
+import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
 import { BundledArtifacts } from './bundled-artifact.ts';
 import { TestFolder } from './test-folder.ts';
 import { aloneCall } from '../support/quiet-calls.ts';

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { killLiveGroups } from '@svc/sandbox/child-group.ts';
-import { Delegations } from '@svc/svc/delegation/delegations.ts';
-import type { CompletionDelivery, DelegationsDeps } from '@svc/svc/delegation/delegations-deps.ts';
-import { SessionReferee } from '@svc/svc/delegation/session-referee.ts';
+import { Delegations } from '@svc/session/delegation/delegations.ts';
+import type { CompletionDelivery, DelegationsDeps } from '@svc/session/delegation/delegations-deps.ts';
+import { SessionReferee } from '@svc/session/delegation/session-referee.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { ContextId, SessionId } from '@svc/protocol/ids.ts';

@@ -7,7 +7,7 @@ import type {
   InferenceCall,
   InferenceRequest,
   InferenceResponse,
-} from '@svc/svc/inference/driver.ts';
+} from '@svc/session/model/driver.ts';
 
 /** One turn of a scripted model: an outcome, a response, or what it does before either. */
 export type Turn =

@@ -1,12 +1,12 @@
 /** Stands in for the hooks of a session. */
 
-import { EndBudget } from '@svc/svc/hooks/blocking-hooks.ts';
-import { callHook } from '@svc/svc/hooks/hook.ts';
+import { EndBudget } from '@svc/session/hooks/blocking-hooks.ts';
+import { callHook } from '@svc/session/hooks/hook.ts';
 import { realTimer } from './quiet-calls.ts';
 import type { Component } from '@svc/components/component.ts';
-import type { Complete, Hook } from '@svc/svc/hooks/hook.ts';
-import { HookSet, type HookSetDeps } from '@svc/svc/hooks/hook-set.ts';
-import type { HookedTask, JudgedCall } from '@svc/svc/hooks/session-hooks.ts';
+import type { Complete, Hook } from '@svc/session/hooks/hook.ts';
+import { HookSet, type HookSetDeps } from '@svc/session/hooks/hook-set.ts';
+import type { HookedTask, JudgedCall } from '@svc/session/hooks/session-hooks.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';

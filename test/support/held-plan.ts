@@ -1,8 +1,8 @@
 /** Makes plans, and steps that end when a test lets them. */
 
-import type { Plan, PlanStep } from '@svc/svc/tools/plan/plan.ts';
-import type { EndedStep, PlanWork } from '@svc/svc/tools/plan/plan-run.ts';
-import { nothingRan, type StepOutcome } from '@svc/svc/tools/plan/capsule-step.ts';
+import type { Plan, PlanStep } from '@svc/session/tools/plan/plan.ts';
+import type { EndedStep, PlanWork } from '@svc/session/tools/plan/plan-run.ts';
+import { nothingRan, type StepOutcome } from '@svc/session/tools/plan/capsule-step.ts';
 
 export const passes: StepOutcome = { ...nothingRan('ok'), status: 'passed', reached: true };
 export const fails: StepOutcome = { ...passes, status: 'failed', retryable: true };

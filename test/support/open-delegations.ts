@@ -1,7 +1,7 @@
 /** Stands in for the delegations of a session. */
 
 import type { DelegationDoor, OpenDelegation } from '@svc/svc/listener/methods.ts';
-import type { Trust } from '@svc/svc/session/task.ts';
+import type { Trust } from '@svc/session/task/task.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 
 /** Delegations that a session has open, by their ids; each is closed by its completion. */

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 
-import { Inventory, type CallVerdict, type CheckedCall, type DispatchContext } from '@svc/svc/tools/inventory.ts';
-import { type RunCapsuleStep, nothingRan } from '@svc/svc/tools/plan/capsule-step.ts';
-import { createSubmitPlanTool } from '@svc/svc/tools/plan/submit-plan-tool.ts';
-import type { Tool, ToolKind, ToolOutcome, DispatchedCall } from '@svc/svc/tools/tool.ts';
+import { Inventory, type CallVerdict, type CheckedCall, type DispatchContext } from '@svc/session/tools/inventory.ts';
+import { type RunCapsuleStep, nothingRan } from '@svc/session/tools/plan/capsule-step.ts';
+import { createSubmitPlanTool } from '@svc/session/tools/plan/submit-plan-tool.ts';
+import type { Tool, ToolKind, ToolOutcome, DispatchedCall } from '@svc/session/tools/tool.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 const clock = { monotonicMs: (): number => 0, now: (): number => 1000 };

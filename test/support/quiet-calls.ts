@@ -1,7 +1,7 @@
 /** Makes calls for tests that are about something else. */
 
-import type { InferenceCall } from '@svc/svc/inference/driver.ts';
-import type { ToolCallContext } from '@svc/svc/tools/tool.ts';
+import type { InferenceCall } from '@svc/session/model/driver.ts';
+import type { ToolCallContext } from '@svc/session/tools/tool.ts';
 
 /** A call of the only tool there is: it has no other to call, and nobody keeps what it records. */
 export const aloneCall: Pick<ToolCallContext, 'place' | 'settle' | 'tools' | 'judge' | 'record'> = {

@@ -2,7 +2,7 @@
 
 import { agentCard, type AgentCard } from '@svc/protocol/agent-card.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import type { Tool } from '../tools/tool.ts';
+import type { Tool } from '@svc/session/tools/tool.ts';
 import type { PreparedLaunch } from './prepare.ts';
 
 /** The agent card of a session that listens at `url`, a `host:port`, and offers these tools (D1 "Agent card"). */

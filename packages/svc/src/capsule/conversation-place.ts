@@ -15,7 +15,7 @@ import type { SessionId } from '@svc/protocol/ids.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isOfHere, keepTouched, mayRun, type Touches, thisProcess } from '@svc/record/sessions/recorded-process.ts';
 import { removeIfPossible } from '@svc/record/sessions/running-record.ts';
-import type { Conversations } from '../session/conversations.ts';
+import type { Conversations } from '@svc/session/loop/conversations.ts';
 import type { OpenSessionRequest } from './open-session-request.ts';
 import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 
@@ -140,10 +140,10 @@ export async function openConversations(
   { workdir }: SessionDirectories,
 ): Promise<KeptThreads> {
   if (request.workdir === null) {
-    const { threadedConversations } = await import('../session/conversations.ts');
+    const { threadedConversations } = await import('@svc/session/loop/conversations.ts');
     return { conversations: threadedConversations(), close: () => {} };
   }
-  const { KeptConversations } = await import('../session/kept-conversations.ts');
+  const { KeptConversations } = await import('@svc/session/loop/kept-conversations.ts');
   const { name: capsule } = launch.loaded.manifest;
   const { root } = launch.source;
   const place = openConversationPlace(

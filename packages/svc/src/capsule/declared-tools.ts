@@ -4,10 +4,10 @@ import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts'
 import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { delegateTaskDeclaration } from '../delegation/delegate-task-tool.ts';
-import { fetchPeerFileDeclaration } from '../resources/fetch-peer-file-tool.ts';
-import { shareFileDeclaration } from '../resources/share-file-tool.ts';
-import { createSubmitPlanTool } from '../tools/plan/submit-plan-tool.ts';
+import { delegateTaskDeclaration } from '@svc/session/delegation/delegate-task-tool.ts';
+import { fetchPeerFileDeclaration } from '@svc/session/files/fetch-peer-file-tool.ts';
+import { shareFileDeclaration } from '@svc/session/files/share-file-tool.ts';
+import { createSubmitPlanTool } from '@svc/session/tools/plan/submit-plan-tool.ts';
 import type { ToolSetup } from './session-setup.ts';
 import { commandDeclarations } from './stage-parts.ts';
 

@@ -11,7 +11,7 @@ import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { decodeTraceparent } from '@svc/protocol/traceparent.ts';
-import type { Sender } from '../session/task.ts';
+import type { Sender } from '@svc/session/task/task.ts';
 
 const largestTask = 10 * 1024 * 1024;
 

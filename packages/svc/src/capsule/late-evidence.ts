@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
-import type { SessionActivity } from '../session/activity.ts';
+import type { SessionActivity } from '@svc/session/task/activity.ts';
 import type { ComponentTraffic, Evidence, GrantEvidence } from './grant-evidence.ts';
 
 /** The evidence of one session. What is told before it is loaded waits for that, in order. */

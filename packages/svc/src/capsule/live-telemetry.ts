@@ -3,7 +3,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
-import type { Activity } from '../session/activity.ts';
+import type { Activity } from '@svc/session/task/activity.ts';
 import { callContent, inferenceContent } from '../telemetry/content.ts';
 import { type DeliveredSignals, Exporter } from '../telemetry/exporter.ts';
 import { lossOf } from '../telemetry/losses.ts';

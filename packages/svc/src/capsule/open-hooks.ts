@@ -1,16 +1,16 @@
 /** Opens the hooks of a session. */
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import type { Hook } from '../hooks/hook.ts';
-import { callHook } from '../hooks/hook.ts';
-import { type Gate, hooksTimeOver } from '../session/gate.ts';
-import { EndBudget } from '../hooks/blocking-hooks.ts';
-import { gatedHookCalls } from '../session/gated.ts';
-import { hookCompletion } from '../hooks/hook-completion.ts';
-import { HookLogs, ManifestFiles } from '../hooks/hook-files.ts';
-import { HookSet } from '../hooks/hook-set.ts';
-import type { Driver } from '../inference/driver.ts';
-import type { SpendMeter } from '../inference/spend-meter.ts';
+import type { Hook } from '@svc/session/hooks/hook.ts';
+import { callHook } from '@svc/session/hooks/hook.ts';
+import { type Gate, hooksTimeOver } from '@svc/session/gate/gate.ts';
+import { EndBudget } from '@svc/session/hooks/blocking-hooks.ts';
+import { gatedHookCalls } from '@svc/session/gate/gated.ts';
+import { hookCompletion } from '@svc/session/hooks/hook-completion.ts';
+import { HookLogs, ManifestFiles } from '@svc/session/hooks/hook-files.ts';
+import { HookSet } from '@svc/session/hooks/hook-set.ts';
+import type { Driver } from '@svc/session/model/driver.ts';
+import type { SpendMeter } from '@svc/session/model/spend-meter.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';

@@ -3,7 +3,7 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import type { FailedTask } from '../session/task.ts';
+import type { FailedTask } from '@svc/session/task/task.ts';
 import type { Retained } from '@svc/record/sessions/journal-retention.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';

@@ -6,31 +6,30 @@ import { join } from 'node:path';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { hasLiveGroups } from '@svc/sandbox/child-group.ts';
 import { createLateComponentHost } from '@svc/components/late-component-host.ts';
-import { Diagnostic, diagnosticOf, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import { type CapsuleHooks, noHooks } from '../hooks/session-hooks.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { type CapsuleHooks, noHooks } from '@svc/session/hooks/session-hooks.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
-import { RefusedRequests } from '../resources/refused-requests.ts';
-import { noPlanes, resourceDoor, type ResourceDoor, type ResourcePlanesOptions } from '../resources/resource-routes.ts';
-import { backgroundEnds, residueOf } from '../session/background-ends.ts';
-import type { Conversations } from '../session/conversations.ts';
-import { EventStream } from '../session/event-stream.ts';
-import { gatedTool } from '../session/gated.ts';
-import { FrameStore } from '../session/frame-store.ts';
-import { Session } from '../session/session.ts';
-import { SpendMeter } from '../inference/spend-meter.ts';
-import { TaskBoard } from '../session/task-board.ts';
-import { taskFrames } from '../session/task-frames.ts';
-import { WorkdirSize } from '../session/workdir-size.ts';
-import { Inventory } from '../tools/inventory.ts';
+import { RefusedRequests } from '@svc/session/files/refused-requests.ts';
+import { backgroundEnds, residueOf } from '@svc/session/loop/background-ends.ts';
+import type { Conversations } from '@svc/session/loop/conversations.ts';
+import { EventStream } from '@svc/session/stream/event-stream.ts';
+import { gatedTool } from '@svc/session/gate/gated.ts';
+import { FrameStore } from '@svc/session/stream/frame-store.ts';
+import { Session } from '@svc/session/session.ts';
+import { SpendMeter } from '@svc/session/model/spend-meter.ts';
+import { TaskBoard } from '@svc/session/loop/task-board.ts';
+import { taskFrames } from '@svc/session/stream/task-frames.ts';
+import { WorkdirSize } from '@svc/session/workdir/workdir-size.ts';
+import { Inventory } from '@svc/session/tools/inventory.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { cardOf } from './capsule-card.ts';
 import { closeAll } from './close-all.ts';
 import type { DoorsAround } from './door-outside.ts';
+import { holdExportRoots, resourcesOf } from './exported-files.ts';
 import { LateEvidence } from './late-evidence.ts';
 import type { OpenSessionRequest } from './open-session-request.ts';
-import type { PreparedLaunch } from './prepare.ts';
 import type { KeptThreads } from './conversation-place.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import { initialSender } from './initial-task.ts';
@@ -146,15 +145,6 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
   }
 }
 
-/** Throws why the session is refused for what it exports. */
-async function holdExportRoots({ loaded }: PreparedLaunch, { workdir }: SessionDirectories): Promise<void> {
-  const { exports } = loaded.manifest;
-  if (exports.files === undefined && exports.peer_files === undefined) return;
-  const { checkExportRoots } = await import('../resources/export-root.ts');
-  const problems = checkExportRoots({ workdir, exports });
-  if (problems.length > 0) throw new DiagnosticList(problems);
-}
-
 const noPeerFiles: SessionPeerFiles = { tools: [], served: null, close: () => {} };
 
 async function peerFilesOf(open: OpenSessionRequest, { workdir }: SessionDirectories): Promise<SessionPeerFiles> {
@@ -251,7 +241,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       redact: recordRedaction(launch.redactor),
       delegation: { open: (id) => delegating?.delegations.open(id) ?? null },
       residue: () => [...residueOf(staged.background), ...(delegating?.residue() ?? [])],
-      resources: await resourcesOf(open, { ...parts, session, refusals, isOver: () => end !== null }),
+      resources: await resourcesOf(launch, { ...parts, session, refusals, isOver: () => end !== null }),
     },
     directories,
     driver: staged.driver.label,
@@ -269,37 +259,6 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     readyToEnd: () => evidence.ready(),
     writeEnd,
   };
-}
-
-interface ResourceParts extends Pick<StagedParts, 'directories' | 'recorded' | 'peerFiles'> {
-  readonly session: Session;
-  readonly refusals: RefusedRequests;
-  readonly isOver: () => boolean;
-}
-
-/** The file planes. When an accepted request cannot be recorded, the session ends, as it does for every trace line that is lost (D1 "Task states" 2). */
-async function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Promise<ResourceDoor> {
-  const { session, recorded } = parts;
-  const files = launch.loaded.manifest.exports.files ?? null;
-  const peerFiles = parts.peerFiles.served;
-  const options: ResourcePlanesOptions = {
-    workdir: parts.directories.workdir,
-    files,
-    peerFiles,
-    achieved: launch.scope.containment.achieved,
-    hides: launch.project?.hides,
-    generation: () => session.board.generation,
-    spoolDirectory: parts.directories.session,
-    onAccepted: (event) => {
-      const lost = diagnosticOf(() => recorded.record(event));
-      if (lost !== null) session.trap(lost);
-    },
-    refusals: parts.refusals,
-    isOver: parts.isOver,
-  };
-  const isExported = files !== null || peerFiles !== null;
-  const planes = isExported ? (await import('../resources/resource-planes.ts')).exportedPlanes(options) : noPlanes;
-  return resourceDoor(options, planes);
 }
 
 interface SessionParts extends Omit<StagedParts, 'onClose'> {

@@ -1,6 +1,6 @@
 /** Registers a session with the referee and ends its record. */
 
-import { SessionReferee, type Unanswered } from '../delegation/session-referee.ts';
+import { SessionReferee, type Unanswered } from '@svc/session/delegation/session-referee.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';

@@ -3,7 +3,7 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { isEndedByLauncher } from '../delegation/completions.ts';
+import { isEndedByLauncher } from '@svc/session/delegation/completions.ts';
 import {
   completionFile,
   encodeCompletion,
@@ -14,8 +14,8 @@ import {
 import type { SpawnerHandle } from '@svc/protocol/spawner-handle.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import type { SessionOutcome } from '../session/session.ts';
-import { writeWorkdirFile } from '../session/workdir-file.ts';
+import type { SessionOutcome } from '@svc/session/session.ts';
+import { writeWorkdirFile } from '@svc/session/workdir/workdir-file.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { ScopedLaunch } from './prepare.ts';
 import type { RunRequest } from './running-capsule.ts';
@@ -23,7 +23,7 @@ import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';
 import { encodeTaskOrigin } from '@svc/protocol/task-origin.ts';
 import { decodeTask } from '@svc/protocol/task-object.ts';
-import { callCapsule, type CapsuleAnswer } from '../delegation/capsule-call.ts';
+import { callCapsule, type CapsuleAnswer } from '@svc/session/delegation/capsule-call.ts';
 
 /** What a session leaves behind. */
 export interface EndedSession {

@@ -176,7 +176,7 @@ async function commandReads(
   const { transport, command } = manifest.inference;
   if (transport !== 'process') return {};
   const [{ driverWords }, { operatorFiles }] = await Promise.all([
-    import('../inference/process-driver.ts'),
+    import('@svc/session/model/process-driver.ts'),
     import('./operator-files.ts'),
   ]);
   const places = { manifestDirectory: directory, home, workdir: workdir ?? join(root, 'workdir') };

@@ -4,20 +4,20 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { Delegations } from '../delegation/delegations.ts';
+import { Delegations } from '@svc/session/delegation/delegations.ts';
 import type {
   ChildReading,
   DelegatedTelemetry,
   DelegationsDeps,
   RunningDelegation,
-} from '../delegation/delegations-deps.ts';
+} from '@svc/session/delegation/delegations-deps.ts';
 import { Diagnostic, DiagnosticList, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveKind } from '@svc/artifacts/manifest/artifact-manifest.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import type { Session } from '../session/session.ts';
-import type { Task } from '../session/task.ts';
-import { writeWorkdirFile } from '../session/workdir-file.ts';
+import type { Session } from '@svc/session/session.ts';
+import type { Task } from '@svc/session/task/task.ts';
+import { writeWorkdirFile } from '@svc/session/workdir/workdir-file.ts';
 import { manifestFile, readManifestText } from '@svc/artifacts/store/inspect-content.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { locate, type StorePlaces } from '@svc/artifacts/store/locate.ts';

@@ -5,10 +5,10 @@ import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import type { Capture } from '@svc/record/journal/journal-writer.ts';
 import { ownTurn, type Steps } from '@svc/kit/own-turn.ts';
-import { type Crossing, type Gate, openGate, RecordingGate } from '../session/gate.ts';
-import type { SessionStatus } from '../session/session.ts';
-import type { SessionActivity } from '../session/activity.ts';
-import type { Task } from '../session/task.ts';
+import { type Crossing, type Gate, openGate, RecordingGate } from '@svc/session/gate/gate.ts';
+import type { SessionStatus } from '@svc/session/session.ts';
+import type { SessionActivity } from '@svc/session/task/activity.ts';
+import type { Task } from '@svc/session/task/task.ts';
 import type { JournalKeeper, KeeperRequest, RetentionOfSession, SettledTask } from './journal-keeper.ts';
 
 /** Where the journal of a session comes from. */

@@ -3,11 +3,11 @@
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import { type ListedTools, KeptLists, createMcpTools } from '../tools/mcp/listed-tools.ts';
-import { ToolServer, type ToolServerSettings } from '../tools/mcp/tool-server.ts';
-import type { CutBefore } from '../tools/captured-output.ts';
+import { type ListedTools, KeptLists, createMcpTools } from '@svc/session/tools/mcp/listed-tools.ts';
+import { ToolServer, type ToolServerSettings } from '@svc/session/tools/mcp/tool-server.ts';
+import type { CutBefore } from '@svc/session/tools/captured-output.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
-import type { Tool } from '../tools/tool.ts';
+import type { Tool } from '@svc/session/tools/tool.ts';
 import { version } from '@svc/kit/version.ts';
 
 export interface SessionServersDeps {

@@ -2,8 +2,8 @@
 
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { type ImportMode, longestImportLog } from '@svc/components/import-log.ts';
-import type { Acceptance } from '../session/task-board.ts';
-import type { TaskRunnerDeps } from '../session/task-runner.ts';
+import type { Acceptance } from '@svc/session/loop/task-board.ts';
+import type { TaskRunnerDeps } from '@svc/session/loop/task-runner.ts';
 import type { PreparedLaunch } from './prepare.ts';
 
 interface SessionSettings {

@@ -2,7 +2,7 @@
 
 import type { ArtifactManifest, CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import type { Tool } from '../tools/tool.ts';
+import type { Tool } from '@svc/session/tools/tool.ts';
 
 /** Where the conversations of a session are kept. */
 export type KeptWhere = 'nowhere' | 'in the session' | 'between sessions';

@@ -6,9 +6,9 @@ import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Component, ExchangeSign } from '@svc/components/component.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { Driver } from '../inference/driver.ts';
-import { timedDriver } from '../inference/timed-driver.ts';
-import type { ProgramService } from '../inference/cli/cli-driver.ts';
+import type { Driver } from '@svc/session/model/driver.ts';
+import { timedDriver } from '@svc/session/model/timed-driver.ts';
+import type { ProgramService } from '@svc/session/model/programs/cli-driver.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { ProgramLogs } from './program-logs.ts';
 import { capsuleProcesses, grantsOf, type StageParts } from './stage-parts.ts';
@@ -24,7 +24,7 @@ export async function stageDriver(parts: StageParts): Promise<Driver> {
 
 async function processDriver(parts: StageParts): Promise<Driver> {
   const [{ createProcessDriver, driverWords }, { hiddenIn, operatorFiles }, kept] = await Promise.all([
-    import('../inference/process-driver.ts'),
+    import('@svc/session/model/process-driver.ts'),
     import('./operator-files.ts'),
     parts.programLogs(),
   ]);
@@ -82,7 +82,7 @@ function componentDriver(parts: StageParts): Driver {
   const placeholder = launch.loaded.apiKey === undefined ? null : `svc-key-${randomBytes(16).toString('hex')}`;
   const component = openComponent(parts, artifact, { placeholder, onExchange: (sign) => tell(sign) });
   return lateDriver(name, component, async () => {
-    const { createComponentDriver, DriverRequests } = await import('../inference/component-driver.ts');
+    const { createComponentDriver, DriverRequests } = await import('@svc/session/model/component-driver.ts');
     const requests = new DriverRequests();
     ({ tell } = requests);
     return createComponentDriver({

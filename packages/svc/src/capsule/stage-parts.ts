@@ -1,18 +1,18 @@
 /** What the tools, the hooks and the driver of a session are made of, and what their processes may do. */
 
-import type { Gate } from '../session/gate.ts';
+import type { Gate } from '@svc/session/gate/gate.ts';
 import type { ProgramLogs } from './program-logs.ts';
 import type { SessionProcesses } from './session-processes.ts';
 import { homeBelow } from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
-import type { Delegations } from '../delegation/delegations.ts';
+import type { Delegations } from '@svc/session/delegation/delegations.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { shellDeclaration } from '../tools/shell-command.ts';
-import type { BackgroundCommands, BackgroundSettings } from '../tools/background/background-commands.ts';
+import { shellDeclaration } from '@svc/session/tools/shell-command.ts';
+import type { BackgroundCommands, BackgroundSettings } from '@svc/session/tools/background/background-commands.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { SessionComponents } from './session-components.ts';
 import type { SessionServers } from './session-servers.ts';

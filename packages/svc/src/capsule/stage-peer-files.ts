@@ -3,12 +3,12 @@
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { wholeMs } from '@svc/kit/units.ts';
-import { ExportRoot, type Hides, normalizedRoot } from '../resources/export-root.ts';
+import { ExportRoot, type Hides, normalizedRoot } from '@svc/session/files/export-root.ts';
 import { audienceOf } from '@svc/protocol/audience.ts';
-import { PeerHandles } from '../resources/peer-handles.ts';
-import type { ResourcePlanesOptions } from '../resources/resource-routes.ts';
+import { PeerHandles } from '@svc/session/files/peer-handles.ts';
+import type { ResourcePlanesOptions } from '@svc/session/files/resource-routes.ts';
 import type { Clock } from '@svc/kit/clock.ts';
-import type { Tool } from '../tools/tool.ts';
+import type { Tool } from '@svc/session/tools/tool.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 
@@ -73,7 +73,7 @@ async function shareTool(
   handles: PeerHandles,
 ): Promise<Tool> {
   if (exported.max_ttl === undefined) throw new Error('the manifest was not settled: exports.peer_files.max_ttl');
-  const { createShareFileTool } = await import('../resources/share-file-tool.ts');
+  const { createShareFileTool } = await import('@svc/session/files/share-file-tool.ts');
   const { achieved } = launch.scope.containment;
   return createShareFileTool({
     root: new ExportRoot({ workdir, root: normalizedRoot(exported.root), achieved, hides }),
@@ -89,7 +89,7 @@ async function fetchTools({ launch, workdir, url }: PeerFilesRequest): Promise<r
   const { name } = launch.loaded.manifest;
   const audience = audienceOf({ name, url });
   if (audience === undefined) throw new Error(`this capsule cannot say who it is: ${name} at ${url}`);
-  const { createFetchPeerFileTool } = await import('../resources/fetch-peer-file-tool.ts');
+  const { createFetchPeerFileTool } = await import('@svc/session/files/fetch-peer-file-tool.ts');
   const maxBytes = Math.min(largestFetchBytes, resources.workdir_max_bytes);
   return [createFetchPeerFileTool({ workdir, audience, allow, maxBytes })];
 }

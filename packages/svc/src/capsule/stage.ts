@@ -3,17 +3,17 @@
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { ImportMode } from '@svc/components/import-log.ts';
-import type { Delegations } from '../delegation/delegations.ts';
+import type { Delegations } from '@svc/session/delegation/delegations.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { Hook } from '../hooks/hook.ts';
-import type { Driver } from '../inference/driver.ts';
-import { BackgroundCommands } from '../tools/background/background-commands.ts';
+import type { Hook } from '@svc/session/hooks/hook.ts';
+import type { Driver } from '@svc/session/model/driver.ts';
+import { BackgroundCommands } from '@svc/session/tools/background/background-commands.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
-import type { Tool } from '../tools/tool.ts';
+import type { Tool } from '@svc/session/tools/tool.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import type { Gate } from '../session/gate.ts';
-import { gatedCapsuleSteps, gatedDriver, gatedTool } from '../session/gated.ts';
+import type { Gate } from '@svc/session/gate/gate.ts';
+import { gatedCapsuleSteps, gatedDriver, gatedTool } from '@svc/session/gate/gated.ts';
 import type { LateEvidence } from './late-evidence.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
@@ -25,9 +25,9 @@ import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import type { CutBefore } from '../tools/captured-output.ts';
-import { createSkillTool } from '../tools/skill-tool.ts';
-import { createWasmTool } from '../tools/wasm-tool.ts';
+import type { CutBefore } from '@svc/session/tools/captured-output.ts';
+import { createSkillTool } from '@svc/session/tools/skill-tool.ts';
+import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
 
 interface StageRequest {
   readonly launch: PreparedLaunch;
@@ -202,7 +202,7 @@ async function wasmTool(artifact: InstalledArtifact, { launch, components }: Sta
   const component = components.open(artifact, grants);
   const tool = createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
   if (name !== editorName) return tool;
-  const { withFileChanges } = await import('../tools/file-changes.ts');
+  const { withFileChanges } = await import('@svc/session/tools/file-changes.ts');
   return withFileChanges(tool, components.preopensOf(component));
 }
 
@@ -210,7 +210,7 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   const { launch, directories, logs, processes, background } = parts;
   const { shellAllow, envAllow } = launch.grants;
   if (shellAllow.length === 0) return [];
-  const { createShellTools } = await import('../tools/shell-tool.ts');
+  const { createShellTools } = await import('@svc/session/tools/shell-tool.ts');
   return createShellTools(shellAllow, {
     launcher: processes.launcher({ ...capsuleProcesses(launch.grants), ...launch.project?.grant }),
     env: processes.environment(envAllow),
@@ -224,8 +224,8 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
 async function planTools({ launch, directories, delegations, gate }: StageParts): Promise<readonly Tool[]> {
   if (!launch.grants.planSubmit) return [];
   const [{ createSubmitPlanTool }, { capsuleStepsWithoutReferee }] = await Promise.all([
-    import('../tools/plan/submit-plan-tool.ts'),
-    import('../tools/plan/capsule-step.ts'),
+    import('@svc/session/tools/plan/submit-plan-tool.ts'),
+    import('@svc/session/tools/plan/capsule-step.ts'),
   ]);
   const tool = createSubmitPlanTool({
     sessionDirectory: directories.session,
@@ -243,7 +243,7 @@ async function planTools({ launch, directories, delegations, gate }: StageParts)
 async function delegationTools({ launch, delegations }: StageParts): Promise<readonly Tool[]> {
   const [first, ...more] = launch.grants.spawnAllow;
   if (delegations === null || first === undefined) return [];
-  const { createDelegateTaskTool } = await import('../delegation/delegate-task-tool.ts');
+  const { createDelegateTaskTool } = await import('@svc/session/delegation/delegate-task-tool.ts');
   return [createDelegateTaskTool([first, ...more], delegations)];
 }
 

@@ -16,7 +16,7 @@ import type { Environment } from '@svc/kit/environment.ts';
 import { effectiveFloor } from '@svc/sandbox/floor.ts';
 import { unheld } from '@svc/sandbox/limits/held-limits.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
-import type { Setup } from '../session/recorded-crossings.ts';
+import type { Setup } from '@svc/session/replay/recorded-crossings.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import { declaredTools, type ToolSources } from './declared-tools.ts';
 import { listenerTokenOf, sessionRedactor } from './session-secrets.ts';

@@ -7,7 +7,7 @@ import { Command } from 'commander';
 
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { buildArchive } from '@svc/artifacts/store/build-archive.ts';
-import { checkArtifact } from '../tools/argument-check.ts';
+import { checkArtifact } from '@svc/session/tools/argument-check.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';

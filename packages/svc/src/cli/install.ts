@@ -17,7 +17,7 @@ import {
 } from '@svc/artifacts/store/install.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { githubApiOf, ociAccessOf, type RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
-import { checkArtifact } from '../tools/argument-check.ts';
+import { checkArtifact } from '@svc/session/tools/argument-check.ts';
 import { packedComponent } from './artifacts/plain-component.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { DownloadView } from './transfer-view.ts';

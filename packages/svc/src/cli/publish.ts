@@ -33,7 +33,7 @@ import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
 import { plainComponent } from './artifacts/plain-component.ts';
-import { checkArtifact } from '../tools/argument-check.ts';
+import { checkArtifact } from '@svc/session/tools/argument-check.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { MadeSignature } from './signing/make-signature.ts';
 import { interruptible } from './stop-signals.ts';

@@ -1,9 +1,9 @@
 /** Says what a replay comes to: whether it met all that its recording and its trace hold, and where not. */
 
 import type { Replayed } from '../capsule/replay-session.ts';
-import { type Difference, differenceSince, type Parting } from '../session/asked-again.ts';
-import type { RecordedEnd } from '../session/recorded-crossings.ts';
-import type { ReplayEnd } from '../session/replay-gate.ts';
+import { type Difference, differenceSince, type Parting } from '@svc/session/replay/asked-again.ts';
+import type { RecordedEnd } from '@svc/session/replay/recorded-crossings.ts';
+import type { ReplayEnd } from '@svc/session/replay/replay-gate.ts';
 
 /** The end of a replay once the records are compared that nothing in a session waits for: how its tasks and it itself ended. */
 export function judgedEnd(replayed: Replayed): ReplayEnd {

@@ -8,7 +8,7 @@ import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { orRefused, type Replayed, type ReplayedComponents, replaySession } from '../capsule/replay-session.ts';
 import { damaged } from '@svc/record/journal/journal-reader.ts';
 import { LineFile, openOwn } from '@svc/record/journal/line-file.ts';
-import type { ReplayEnd } from '../session/replay-gate.ts';
+import type { ReplayEnd } from '@svc/session/replay/replay-gate.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { RunView } from './session-view/run-view.ts';

@@ -7,7 +7,7 @@ import type { Retained } from '@svc/record/sessions/journal-retention.ts';
 import type { RunChanges, RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
 import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
 import type * as SpawnedLaunchModule from '../capsule/spawned-launch.ts';
-import type { ActivityListener } from '../session/activity.ts';
+import type { ActivityListener } from '@svc/session/task/activity.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';

@@ -1,7 +1,7 @@
 /** Compares the trace of a session with that of its replay. */
 
 import { recordedJson } from '@svc/record/journal/recorded-json.ts';
-import { type Difference, differenceSince } from '../session/asked-again.ts';
+import { type Difference, differenceSince } from '@svc/session/replay/asked-again.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { typeOfLine } from '@svc/record/sessions/trace-events.ts';
 

@@ -20,7 +20,7 @@ import {
 } from '@svc/protocol/json-rpc.ts';
 import { eventsHeader, eventsVersion, methodsBeyond } from '@svc/protocol/asked-events.ts';
 import { parseMessage } from '@svc/protocol/message.ts';
-import { type ResourceDoor, resourceRoute } from '../resources/resource-routes.ts';
+import { type ResourceDoor, resourceRoute } from '@svc/session/files/resource-routes.ts';
 import type { DoorName } from '@svc/artifacts/manifest/door-names.ts';
 import { type Callers, onlyCaller } from './callers.ts';
 import { doorRoutes, Doors } from './doors/doors.ts';

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 
 import type { TaskId } from '@svc/protocol/ids.ts';
-import { FrameStore } from '../session/frame-store.ts';
-import { WrittenFrame } from '../session/replay-buffer.ts';
+import { FrameStore } from '@svc/session/stream/frame-store.ts';
+import { WrittenFrame } from '@svc/session/stream/replay-buffer.ts';
 import { EventConnection } from './event-connection.ts';
 
 const server = createServer();

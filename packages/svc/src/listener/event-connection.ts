@@ -4,8 +4,8 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { FrameBatch, FrameSink, SentFrame } from '../session/frame-batches.ts';
-import { type Replay, FrameRing } from '../session/replay-buffer.ts';
+import type { FrameBatch, FrameSink, SentFrame } from '@svc/session/stream/frame-batches.ts';
+import { type Replay, FrameRing } from '@svc/session/stream/replay-buffer.ts';
 import { encodeConnectionFrame, heartbeat, type ConnectionFrame } from '@svc/protocol/frames.ts';
 
 const heartbeatBytes = Buffer.from(heartbeat);

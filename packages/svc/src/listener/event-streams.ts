@@ -8,11 +8,11 @@ import type { AgentCard } from '@svc/protocol/agent-card.ts';
 import { type ConnectionFrame, parseLastEventId } from '@svc/protocol/frames.ts';
 import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { eventsHeader, eventsVersion, methodsBeyond } from '@svc/protocol/asked-events.ts';
-import type { SentFrame } from '../session/frame-batches.ts';
-import type { LiveEvents } from '../session/live-events.ts';
-import type { Session } from '../session/session.ts';
-import { isTerminal } from '../session/task.ts';
-import type { Submission } from '../session/task-board.ts';
+import type { SentFrame } from '@svc/session/stream/frame-batches.ts';
+import type { LiveEvents } from '@svc/session/live-events.ts';
+import type { Session } from '@svc/session/session.ts';
+import { isTerminal } from '@svc/session/task/task.ts';
+import type { Submission } from '@svc/session/loop/task-board.ts';
 import type { Callers } from './callers.ts';
 import { isOwn, type Principal } from './doors/principal.ts';
 import { EventConnection, type EventConnectionOptions, type OpenConnections } from './event-connection.ts';
@@ -75,7 +75,7 @@ export class EventStreams implements OpenConnections {
 
   /** The same with live events: a snapshot behind the acknowledgement, the others among what is live (docs/protocol.md "Events beyond the specification"). */
   async watchWithEvents({ lastEventId, principal }: StreamRequest): Promise<StreamReply> {
-    const { LiveEvents } = await import('../session/live-events.ts');
+    const { LiveEvents } = await import('@svc/session/live-events.ts');
     const { card, containment, redact } = this.#streamed;
     const about = { name: card.name, version: card.version, containment, methods: methodsBeyond, redact };
     const live = (this.#live ??= new LiveEvents(this.#session, about));

@@ -1,10 +1,10 @@
 /** The JSON-RPC methods of a capsule. */
 
 import { isLong } from '@svc/kit/own-turn.ts';
-import type { Session } from '../session/session.ts';
+import type { Session } from '@svc/session/session.ts';
 import type { PreparedText } from '@svc/record/trace/events.ts';
-import type { Submission } from '../session/task-board.ts';
-import { type Task, isTerminal, type TaskSource, type Trust } from '../session/task.ts';
+import type { Submission } from '@svc/session/loop/task-board.ts';
+import { type Task, isTerminal, type TaskSource, type Trust } from '@svc/session/task/task.ts';
 import { EncodedJson, JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { parseMessage, type InboundMessage, type ParsedMessage } from '@svc/protocol/message.ts';
 import { rejectedMessage } from '@svc/protocol/frames.ts';

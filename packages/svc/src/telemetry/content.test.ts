@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Message } from '../inference/driver.ts';
+import type { Message } from '@svc/session/model/driver.ts';
 import { callContent, inferenceContent, longestContent } from './content.ts';
 import type { Attribute } from './otlp-records.ts';
 

@@ -2,7 +2,7 @@
 
 import { toUSVString } from 'node:util';
 
-import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from '../inference/driver.ts';
+import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from '@svc/session/model/driver.ts';
 import { attributes as names } from './genai-names.ts';
 import { type Attribute, AttributeList } from './otlp-records.ts';
 

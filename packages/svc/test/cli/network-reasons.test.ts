@@ -5,7 +5,7 @@ import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { networkReasonContract } from '../../../../test/support/network-reason-contract.ts';
 import { doorOf } from '@svc/record/running/approach-capsule.ts';
 import { faultOf } from '@svc/record/running/capsule-faults.ts';
-import { callCapsule } from '../../src/delegation/capsule-call.ts';
+import { callCapsule } from '@svc/session/delegation/capsule-call.ts';
 
 const method = 'tasks/get';
 

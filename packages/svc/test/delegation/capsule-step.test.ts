@@ -6,8 +6,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 
-import type { DelegationsDeps } from '../../src/delegation/delegations-deps.ts';
-import type { StepOutcome } from '../../src/tools/plan/capsule-step.ts';
+import type { DelegationsDeps } from '@svc/session/delegation/delegations-deps.ts';
+import type { StepOutcome } from '@svc/session/tools/plan/capsule-step.ts';
 import { type ChildBehaviour, childSession, DelegationsFixture } from '../../../../test/support/delegations-fixture.ts';
 import { isGone } from '../../../../test/support/is-gone.ts';
 

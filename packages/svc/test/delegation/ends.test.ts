@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
-import type { DelegationsDeps } from '../../src/delegation/delegations-deps.ts';
+import type { DelegationsDeps } from '@svc/session/delegation/delegations-deps.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Arrivals } from '../../../../test/support/arrivals.ts';
 import { type ChildBehaviour, childSession, DelegationsFixture } from '../../../../test/support/delegations-fixture.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
-import type { DelegationsDeps, StartOutcome } from '../../src/delegation/delegations-deps.ts';
-import { SessionReferee } from '../../src/delegation/session-referee.ts';
+import type { DelegationsDeps, StartOutcome } from '@svc/session/delegation/delegations-deps.ts';
+import { SessionReferee } from '@svc/session/delegation/session-referee.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ChildBehaviour, childSession, DelegationsFixture } from '../../../../test/support/delegations-fixture.ts';
 import { isGone } from '../../../../test/support/is-gone.ts';

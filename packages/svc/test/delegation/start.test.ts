@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
-import type { DelegationsDeps } from '../../src/delegation/delegations-deps.ts';
+import type { DelegationsDeps } from '@svc/session/delegation/delegations-deps.ts';
 import { type ChildBehaviour, childSession, DelegationsFixture } from '../../../../test/support/delegations-fixture.ts';
 import { approvalOfTest } from '../../../../test/support/stand-in-referee.ts';
 

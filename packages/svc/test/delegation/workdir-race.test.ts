@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
 import { openScopeDirectory } from '@svc/record/sessions/session-directories.ts';
-import { readChildReport } from '../../src/delegation/completions.ts';
+import { readChildReport } from '@svc/session/delegation/completions.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { openAgentDirectory } from '@svc/kit/files/agent-directory.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import type { InferenceResponse } from '@svc/svc/inference/driver.ts';
+import type { InferenceResponse } from '@svc/session/model/driver.ts';
 import { says, type Turn } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
 import { A2aCapsule, userMessage, type EventReader, type Json } from './a2a-capsule.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { calls, hangs, says, type Turn } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
-import { TaskRecords } from '../../src/session/task-records.ts';
+import { TaskRecords } from '@svc/session/task-records.ts';
 import { type Json, reopenOnce } from './a2a-capsule.ts';
 import { assistant, eventsOf, saidIn, type SentEvent, textOf, useOpenAiCapsules, user } from './openai-calls.ts';
 import { Speaker } from './speaker.ts';

@@ -7,8 +7,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import type { LaunchedProcess, Launcher } from '@svc/sandbox/launcher.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { Driver, DriverOutcome, InferenceCall, InferenceRequest, Message } from '../../src/inference/driver.ts';
-import { createProcessDriver, type ProgramSettings } from '../../src/inference/process-driver.ts';
+import type { Driver, DriverOutcome, InferenceCall, InferenceRequest, Message } from '@svc/session/model/driver.ts';
+import { createProcessDriver, type ProgramSettings } from '@svc/session/model/process-driver.ts';
 import { doing, placeStandIn, type StandInName, type StandInStep } from '../../../../test/support/stand-in.ts';
 import { isRunning } from '../../../../test/support/is-gone.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { ComponentFault, type ComponentFaultKind } from '@svc/components/component.ts';
-import { createComponentDriver, DriverRequests } from '../../src/inference/component-driver.ts';
-import type { DriverOutcome, InferenceCall, InferenceRequest } from '../../src/inference/driver.ts';
+import { createComponentDriver, DriverRequests } from '@svc/session/model/component-driver.ts';
+import type { DriverOutcome, InferenceCall, InferenceRequest } from '@svc/session/model/driver.ts';
 import { fakeComponent, type Guest } from '../../../components/test/fake-component.ts';
 import { noToolCalls } from '../../../../test/support/quiet-calls.ts';
 

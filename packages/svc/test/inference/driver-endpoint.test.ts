@@ -1,4 +1,4 @@
-import { openGate } from '../../src/session/gate.ts';
+import { openGate } from '@svc/session/gate/gate.ts';
 import { afterEach, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';

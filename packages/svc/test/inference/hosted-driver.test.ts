@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { componentizeSource } from '../../../../scripts/componentize.mjs';
 import type { ComponentHost } from '@svc/components/component-host.ts';
-import { createComponentDriver, DriverRequests } from '../../src/inference/component-driver.ts';
-import type { Driver, DriverOutcome, InferenceRequest } from '../../src/inference/driver.ts';
+import { createComponentDriver, DriverRequests } from '@svc/session/model/component-driver.ts';
+import type { Driver, DriverOutcome, InferenceRequest } from '@svc/session/model/driver.ts';
 import { noGrants, temporaryFolder, testHost } from '../../../components/test/support/hosted-tool.ts';
 import { noToolCalls } from '../../../../test/support/quiet-calls.ts';
 

@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@mode
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { McpService, type OfferedCall, type OfferedTools } from '../../src/inference/cli/mcp-service.ts';
+import { McpService, type OfferedCall, type OfferedTools } from '@svc/session/model/programs/mcp-service.ts';
 import { exchange, parseResponse } from '../../../kit/test/http/raw-client.ts';
 
 const token = 'token-of-this-session';

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import type { LaunchedProcess, Launcher } from '@svc/sandbox/launcher.ts';
-import type { Driver, DriverOutcome, InferenceCall, InferenceRequest } from '../../src/inference/driver.ts';
+import type { Driver, DriverOutcome, InferenceCall, InferenceRequest } from '@svc/session/model/driver.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { createProcessDriver, type ProgramSettings } from '../../src/inference/process-driver.ts';
+import { createProcessDriver, type ProgramSettings } from '@svc/session/model/process-driver.ts';
 import { noToolCalls } from '../../../../test/support/quiet-calls.ts';
 import { isRunning } from '../../../../test/support/is-gone.ts';
 

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 
 import { describe, expect, it } from 'vitest';
 
-import { claudeDialect } from '../../src/inference/cli/claude.ts';
-import type { CliDecoder, CliEvent } from '../../src/inference/cli/cli-dialect.ts';
-import { codexDialect } from '../../src/inference/cli/codex.ts';
+import { claudeDialect } from '@svc/session/model/programs/claude.ts';
+import type { CliDecoder, CliEvent } from '@svc/session/model/programs/cli-dialect.ts';
+import { codexDialect } from '@svc/session/model/programs/codex.ts';
 
 /** What claude 2.1.197 and codex 0.169.0 wrote themselves, in front of servers that play their providers. */
 function played(decoder: CliDecoder, transcript: string): readonly CliEvent[] {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import type { Message } from '../../src/inference/driver.ts';
+import type { Message } from '@svc/session/model/driver.ts';
 import { cacheSteps } from '@svc/record/journal/cache-misses.ts';
 import { type Parting, partingOf } from '@svc/record/journal/compare-sessions.ts';
 import { firstDifference } from '@svc/record/journal/json-difference.ts';

@@ -12,7 +12,7 @@ import { filesOf } from '../../src/cli/trace/export.ts';
 import { partingOf } from '@svc/record/journal/compare-sessions.ts';
 import { JournalReader } from '@svc/record/journal/journal-reader.ts';
 import { encodeLine, firstChain } from '@svc/record/journal/record-line.ts';
-import { readRecording } from '../../src/session/recorded-crossings.ts';
+import { readRecording } from '@svc/session/replay/recorded-crossings.ts';
 import { mebibyte, RecordedSession, roomy, taskId } from './recorded-session.ts';
 
 let root = '';

@@ -6,10 +6,10 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 
 import { atOnce } from '@svc/kit/own-turn.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
-import type { Message } from '../../src/inference/driver.ts';
+import type { Message } from '@svc/session/model/driver.ts';
 import { openJournal } from '@svc/record/journal/journal-writer.ts';
-import type { Crossing } from '../../src/session/gate.ts';
-import { JournalLines } from '../../src/session/journal-lines.ts';
+import type { Crossing } from '@svc/session/gate/gate.ts';
+import { JournalLines } from '@svc/session/replay/journal-lines.ts';
 import { roomy, sessionId, taskId } from './recorded-session.ts';
 
 const kibibyte = 1024;

@@ -7,12 +7,12 @@ import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { atOnce } from '@svc/kit/own-turn.ts';
 import { calls, says } from '../../../../test/support/fake-driver.ts';
 import { SessionFixture } from '../../../../test/support/session-fixture.ts';
-import type { InferenceResponse } from '../../src/inference/driver.ts';
+import type { InferenceResponse } from '@svc/session/model/driver.ts';
 import { JournalReader } from '@svc/record/journal/journal-reader.ts';
 import { openJournal } from '@svc/record/journal/journal-writer.ts';
-import { type Crossing, RecordingGate } from '../../src/session/gate.ts';
-import { JournalLines } from '../../src/session/journal-lines.ts';
-import { readRecording } from '../../src/session/recorded-crossings.ts';
+import { type Crossing, RecordingGate } from '@svc/session/gate/gate.ts';
+import { JournalLines } from '@svc/session/replay/journal-lines.ts';
+import { readRecording } from '@svc/session/replay/recorded-crossings.ts';
 import { mebibyte, roomy, sessionId } from './recorded-session.ts';
 
 let folder = '';

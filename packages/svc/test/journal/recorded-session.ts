@@ -8,7 +8,7 @@ import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { atOnce } from '@svc/kit/own-turn.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
-import type { Message } from '../../src/inference/driver.ts';
+import type { Message } from '@svc/session/model/driver.ts';
 import { type Capture, type Journal, type JournalLimits, openJournal } from '@svc/record/journal/journal-writer.ts';
 
 export const mebibyte: number = 1024 * 1024;

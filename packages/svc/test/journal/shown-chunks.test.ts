@@ -7,8 +7,8 @@ import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { atOnce } from '@svc/kit/own-turn.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { openJournal } from '@svc/record/journal/journal-writer.ts';
-import { type Chunk, type ChunkKind, type Crossing, RecordingGate } from '../../src/session/gate.ts';
-import { JournalLines } from '../../src/session/journal-lines.ts';
+import { type Chunk, type ChunkKind, type Crossing, RecordingGate } from '@svc/session/gate/gate.ts';
+import { JournalLines } from '@svc/session/replay/journal-lines.ts';
 import { knows, mebibyte, roomy, sessionId } from './recorded-session.ts';
 
 let folder = '';

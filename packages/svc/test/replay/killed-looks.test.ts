@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { type Crossing, type Effect, type Gate, type Inside, RecordingGate } from '../../src/session/gate.ts';
-import { type ReplayEnd, ReplayGate } from '../../src/session/replay-gate.ts';
+import { type Crossing, type Effect, type Gate, type Inside, RecordingGate } from '@svc/session/gate/gate.ts';
+import { type ReplayEnd, ReplayGate } from '@svc/session/replay/replay-gate.ts';
 
 const inside: Inside = { chunk: () => {}, ask: () => Promise.resolve(null), note: () => true };
 const { signal } = new AbortController();

@@ -11,20 +11,20 @@ import { fakeTool, passed, SessionFixture } from '../../../../test/support/sessi
 import type { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
-import type { TaskSource } from '../../src/session/task.ts';
-import { callHook } from '../../src/hooks/hook.ts';
-import type { InferenceRequest, InferenceResponse } from '../../src/inference/driver.ts';
-import { type Crossing, type Gate, RecordingGate } from '../../src/session/gate.ts';
-import { gatedCapsuleSteps, gatedHookCalls } from '../../src/session/gated.ts';
+import type { TaskSource } from '@svc/session/task/task.ts';
+import { callHook } from '@svc/session/hooks/hook.ts';
+import type { InferenceRequest, InferenceResponse } from '@svc/session/model/driver.ts';
+import { type Crossing, type Gate, RecordingGate } from '@svc/session/gate/gate.ts';
+import { gatedCapsuleSteps, gatedHookCalls } from '@svc/session/gate/gated.ts';
 import { JournalReader } from '@svc/record/journal/journal-reader.ts';
 import { openJournal } from '@svc/record/journal/journal-writer.ts';
-import { JournalLines } from '../../src/session/journal-lines.ts';
-import { readRecording } from '../../src/session/recorded-crossings.ts';
-import { type ReplayEnd, ReplayGate } from '../../src/session/replay-gate.ts';
-import { replayInputs } from '../../src/session/replay-inputs.ts';
-import { nothingRan } from '../../src/tools/plan/capsule-step.ts';
-import { createSubmitPlanTool } from '../../src/tools/plan/submit-plan-tool.ts';
-import type { Tool } from '../../src/tools/tool.ts';
+import { JournalLines } from '@svc/session/replay/journal-lines.ts';
+import { readRecording } from '@svc/session/replay/recorded-crossings.ts';
+import { type ReplayEnd, ReplayGate } from '@svc/session/replay/replay-gate.ts';
+import { replayInputs } from '@svc/session/replay/replay-inputs.ts';
+import { nothingRan } from '@svc/session/tools/plan/capsule-step.ts';
+import { createSubmitPlanTool } from '@svc/session/tools/plan/submit-plan-tool.ts';
+import type { Tool } from '@svc/session/tools/tool.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 /** What a session left: its trace without what is never the same. */

@@ -2,8 +2,8 @@ import { inspect } from 'node:util';
 
 import { describe, expect, it } from 'vitest';
 
-import type { Chunk, Crossing, Gate } from '../../src/session/gate.ts';
-import { Places } from '../../src/session/places.ts';
+import type { Chunk, Crossing, Gate } from '@svc/session/gate/gate.ts';
+import { Places } from '@svc/session/gate/places.ts';
 import type { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { journalRandomSession, recordRandomSession, replaySession } from './random-session.ts';
 

@@ -2,11 +2,11 @@ import { expect, it } from 'vitest';
 
 import { type FakeHook, FakeHooks, hang, hookedTask } from '../../../../test/support/fake-hooks.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { EndBudget } from '../../src/hooks/blocking-hooks.ts';
-import { callHook } from '../../src/hooks/hook.ts';
-import { type Crossing, type Gate, hooksTimeOver, RecordingGate } from '../../src/session/gate.ts';
-import { gatedHookCalls } from '../../src/session/gated.ts';
-import { ReplayGate } from '../../src/session/replay-gate.ts';
+import { EndBudget } from '@svc/session/hooks/blocking-hooks.ts';
+import { callHook } from '@svc/session/hooks/hook.ts';
+import { type Crossing, type Gate, hooksTimeOver, RecordingGate } from '@svc/session/gate/gate.ts';
+import { gatedHookCalls } from '@svc/session/gate/gated.ts';
+import { ReplayGate } from '@svc/session/replay/replay-gate.ts';
 
 /** An async hook that never answers, and that has more to hear when the session ends. */
 const slow: FakeHook = {

@@ -2,7 +2,7 @@ import { describe } from 'vitest';
 
 import { destination } from '../../../sandbox/test/egress-fixture.ts';
 import { checkedAddressContract } from '../../../../test/support/checked-address-contract.ts';
-import { askPeer } from '../../src/resources/peer-client.ts';
+import { askPeer } from '@svc/session/files/peer-client.ts';
 
 describe('the addresses of a host', () => {
   checkedAddressContract('a request to a peer', {

@@ -1,16 +1,16 @@
-import { exportedPlanes } from '../../src/resources/resource-planes.ts';
+import { exportedPlanes } from '@svc/session/files/resource-planes.ts';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { HttpServer } from '@svc/kit/http/server.ts';
-import { RefusedRequests, type RefusalCount } from '../../src/resources/refused-requests.ts';
+import { RefusedRequests, type RefusalCount } from '@svc/session/files/refused-requests.ts';
 import {
   resourceDoor,
   resourceRoute,
   type ResourceEvent,
   type ResourcePlanesOptions,
-} from '../../src/resources/resource-routes.ts';
+} from '@svc/session/files/resource-routes.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { ask, type RawResponse } from '../../../kit/test/http/raw-client.ts';
 

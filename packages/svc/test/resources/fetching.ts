@@ -4,8 +4,8 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { createFetchPeerFileTool, type FetchPeerFileSettings } from '../../src/resources/fetch-peer-file-tool.ts';
-import type { Tool } from '../../src/tools/tool.ts';
+import { createFetchPeerFileTool, type FetchPeerFileSettings } from '@svc/session/files/fetch-peer-file-tool.ts';
+import type { Tool } from '@svc/session/tools/tool.ts';
 import { allowed, type CalledTool, callTool, FakePeer } from './peer-tool.ts';
 
 /** A workdir that files are fetched into, and a peer that answers as a test says; it serves `report` until told otherwise. */

@@ -1,7 +1,7 @@
 import { describe } from 'vitest';
 
 import { networkReasonContract } from '../../../../test/support/network-reason-contract.ts';
-import { askPeer } from '../../src/resources/peer-client.ts';
+import { askPeer } from '@svc/session/files/peer-client.ts';
 
 describe('why nothing came of a connection', () => {
   networkReasonContract('the client of peers', {

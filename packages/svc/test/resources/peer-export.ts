@@ -1,5 +1,5 @@
-import { PeerHandles } from '../../src/resources/peer-handles.ts';
-import type { ResourcePlanesOptions } from '../../src/resources/resource-routes.ts';
+import { PeerHandles } from '@svc/session/files/peer-handles.ts';
+import type { ResourcePlanesOptions } from '@svc/session/files/resource-routes.ts';
 import { ExportedWorkdir } from './exported-workdir.ts';
 import { ask, type RawResponse } from '../../../kit/test/http/raw-client.ts';
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { ExportRoot } from '../../src/resources/export-root.ts';
-import { createShareFileTool, type ShareFileSettings } from '../../src/resources/share-file-tool.ts';
+import { ExportRoot } from '@svc/session/files/export-root.ts';
+import { createShareFileTool, type ShareFileSettings } from '@svc/session/files/share-file-tool.ts';
 import { PeerExport, redeem } from './peer-export.ts';
 import { closedPort } from '../../../../test/support/closed-port.ts';
 import { allowed, callTool, FakePeer, type CalledTool } from './peer-tool.ts';

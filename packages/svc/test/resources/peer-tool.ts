@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from 'node:net';
 
 import { parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import type { Tool, ToolOutcome } from '../../src/tools/tool.ts';
+import type { Tool, ToolOutcome } from '@svc/session/tools/tool.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { aloneCall } from '../../../../test/support/quiet-calls.ts';
 

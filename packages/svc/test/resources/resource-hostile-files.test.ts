@@ -17,8 +17,8 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { PeerHandles } from '../../src/resources/peer-handles.ts';
-import type { ResourcePlanesOptions } from '../../src/resources/resource-routes.ts';
+import { PeerHandles } from '@svc/session/files/peer-handles.ts';
+import type { ResourcePlanesOptions } from '@svc/session/files/resource-routes.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { ExportedWorkdir, get, refusalOf } from './exported-workdir.ts';
 import { ask } from '../../../kit/test/http/raw-client.ts';

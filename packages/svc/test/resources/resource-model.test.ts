@@ -15,7 +15,7 @@ import {
 } from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { PeerHandles } from '../../src/resources/peer-handles.ts';
+import { PeerHandles } from '@svc/session/files/peer-handles.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { answerOf, makeTree, type TreeNode } from '../../../../test/support/tree-model.ts';
 import { ExportedWorkdir, refusalOf } from './exported-workdir.ts';

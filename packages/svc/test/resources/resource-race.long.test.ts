@@ -10,10 +10,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { Handler, RequestHead } from '@svc/kit/http/route.ts';
-import { PeerHandles } from '../../src/resources/peer-handles.ts';
-import { RefusedRequests } from '../../src/resources/refused-requests.ts';
-import { exportedPlanes } from '../../src/resources/resource-planes.ts';
-import { resourceDoor, type ResourcePlanesOptions } from '../../src/resources/resource-routes.ts';
+import { PeerHandles } from '@svc/session/files/peer-handles.ts';
+import { RefusedRequests } from '@svc/session/files/refused-requests.ts';
+import { exportedPlanes } from '@svc/session/files/resource-planes.ts';
+import { resourceDoor, type ResourcePlanesOptions } from '@svc/session/files/resource-routes.ts';
 import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { PeerHandles } from '../../src/resources/peer-handles.ts';
+import { PeerHandles } from '@svc/session/files/peer-handles.ts';
 import { ExportedWorkdir, get, refusalOf } from './exported-workdir.ts';
 import { ask } from '../../../kit/test/http/raw-client.ts';
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 
-import type { FrameSink } from '../../src/session/frame-batches.ts';
+import type { FrameSink } from '@svc/session/stream/frame-batches.ts';
 import type { SessionFixture } from '../../../../test/support/session-fixture.ts';
 
 /** What the event streams of a session hold: the readers subscribed and the timers set on its clock. */

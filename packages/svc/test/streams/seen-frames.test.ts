@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { SeenFrames } from '@svc/client/seen-frames.ts';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
-import { ReplayBuffer, WrittenFrame } from '../../src/session/replay-buffer.ts';
+import { ReplayBuffer, WrittenFrame } from '@svc/session/stream/replay-buffer.ts';
 
 /** What happens to a capsule and to the one who watches it. `many` is more than a capsule holds. */
 type Happening = 'task' | 'reopened' | 'status' | 'text' | 'cut' | 'connect' | 'many';

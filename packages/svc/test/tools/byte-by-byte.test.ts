@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { readLines } from '@svc/sandbox/launched-process.ts';
-import { createNativeTool } from '../../src/tools/native-tool.ts';
+import { createNativeTool } from '@svc/session/tools/native-tool.ts';
 import { recordingContext } from './tool-context.ts';
 
 setFlagsFromString('--expose-gc');

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
-import { ToolServer } from '../../src/tools/mcp/tool-server.ts';
+import { ToolServer } from '@svc/session/tools/mcp/tool-server.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
-import type { ToolOutcome } from '../../src/tools/tool.ts';
+import type { ToolOutcome } from '@svc/session/tools/tool.ts';
 
 const oddServer = fileURLToPath(new URL('../../../../test/support/odd-server.mjs', import.meta.url));
 

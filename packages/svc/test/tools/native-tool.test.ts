@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
-import { createNativeTool } from '../../src/tools/native-tool.ts';
-import type { ToolCallContext, ToolOutcome } from '../../src/tools/tool.ts';
+import { createNativeTool } from '@svc/session/tools/native-tool.ts';
+import type { ToolCallContext, ToolOutcome } from '@svc/session/tools/tool.ts';
 import { recordingContext } from './tool-context.ts';
 
 let folder: string;

@@ -1,11 +1,11 @@
 /** Tool servers over processes that play the server of an artifact. */
 
-import type { ToolOutcome } from '../../src/tools/tool.ts';
+import type { ToolOutcome } from '@svc/session/tools/tool.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import { type Handler, type LooseMessage } from '../../../../test/support/fake-launcher.ts';
-import type { ListedTools } from '../../src/tools/mcp/listed-tools.ts';
-import { ToolServer, type ServerCall, type ToolServerSettings } from '../../src/tools/mcp/tool-server.ts';
+import type { ListedTools } from '@svc/session/tools/mcp/listed-tools.ts';
+import { ToolServer, type ServerCall, type ToolServerSettings } from '@svc/session/tools/mcp/tool-server.ts';
 
 export const anything = { type: 'object' };
 export const echo = { name: 'echo', description: '', inputSchema: anything };

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
-import { BackgroundCommands } from '../../src/tools/background/background-commands.ts';
-import { createShellTools } from '../../src/tools/shell-tool.ts';
-import type { Tool, ToolOutcome } from '../../src/tools/tool.ts';
+import { BackgroundCommands } from '@svc/session/tools/background/background-commands.ts';
+import { createShellTools } from '@svc/session/tools/shell-tool.ts';
+import type { Tool, ToolOutcome } from '@svc/session/tools/tool.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { recordingContext } from './tool-context.ts';
-import { createSkillTool } from '../../src/tools/skill-tool.ts';
+import { createSkillTool } from '@svc/session/tools/skill-tool.ts';
 
 describe('a skill', () => {
   it('takes no arguments and answers with its text', async () => {

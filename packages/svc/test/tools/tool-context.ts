@@ -1,4 +1,4 @@
-import type { InputAnswer, ToolCallContext } from '../../src/tools/tool.ts';
+import type { InputAnswer, ToolCallContext } from '@svc/session/tools/tool.ts';
 import { aloneCall } from '../../../../test/support/quiet-calls.ts';
 
 export interface RecordedContext extends ToolCallContext {

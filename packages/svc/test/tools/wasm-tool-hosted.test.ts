@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { ComponentHost } from '@svc/components/component-host.ts';
-import { Inventory } from '../../src/tools/inventory.ts';
-import type { Tool } from '../../src/tools/tool.ts';
-import { createWasmTool } from '../../src/tools/wasm-tool.ts';
+import { Inventory } from '@svc/session/tools/inventory.ts';
+import type { Tool } from '@svc/session/tools/tool.ts';
+import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
 import { fixtureComponent } from '../../../components/test/support/fixture-component.ts';
 import { noGrants, temporaryFolder, testHost } from '../../../components/test/support/hosted-tool.ts';
 import { recordingContext } from './tool-context.ts';

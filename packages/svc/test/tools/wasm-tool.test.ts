@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { ComponentFault, type ComponentFaultKind } from '@svc/components/component.ts';
-import type { ToolOutcome } from '../../src/tools/tool.ts';
-import { createWasmTool } from '../../src/tools/wasm-tool.ts';
+import type { ToolOutcome } from '@svc/session/tools/tool.ts';
+import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
 import { fakeComponent, type Guest } from '../../../components/test/fake-component.ts';
 import { recordingContext } from './tool-context.ts';
 

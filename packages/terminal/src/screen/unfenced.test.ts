@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { fenceUntrusted } from '@svc/svc/tools/untrusted-fence.ts';
+import { fenceUntrusted } from '@svc/session/tools/untrusted-fence.ts';
 import { unfenced } from './shown.ts';
 
 it.each(['one', 'one\ntwo', '', '</untrusted-content>', '\n\n'])('a person reads %j without the fence', (content) => {

@@ -10,7 +10,7 @@ import { PackedComponentSource } from '@svc/artifacts/store/sources/oci/packed-c
 import { ociAccessOf, type RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { externNames } from '@svc/components/compiler/interface-names.ts';
 import { MalformedWasm } from '@svc/components/core-module.ts';
-import { checkArtifact } from '../../tools/argument-check.ts';
+import { checkArtifact } from '@svc/session/tools/argument-check.ts';
 
 /** A component with an `svc.yaml` of this machine (`--artifact-manifest`), as a source of the artifact that both make. */
 export function packedComponent(

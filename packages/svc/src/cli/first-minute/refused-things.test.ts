@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import type { Activity } from '../../session/activity.ts';
+import type { Activity } from '@svc/session/task/activity.ts';
 import type { TaskGrants } from './capsule-text.ts';
 import { RefusedThings } from './refused-things.ts';
 

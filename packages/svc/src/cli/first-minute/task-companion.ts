@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { FolderChanges } from '@svc/sandbox/folder-changes.ts';
 import type { RunningCapsule, Steering } from '../../capsule/running-capsule.ts';
-import type { Activity } from '../../session/activity.ts';
+import type { Activity } from '@svc/session/task/activity.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import type { RunView } from '../session-view/run-view.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';

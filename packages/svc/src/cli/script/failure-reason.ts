@@ -1,7 +1,7 @@
 /** Words why a run of a script failed: as a diagnostic for people, as an object for programs. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { FailedTask } from '../../session/task.ts';
+import type { FailedTask } from '@svc/session/task/task.ts';
 import { taskFailed } from '../task-failed.ts';
 import type { ResultReason } from './run-result.ts';
 

@@ -1,7 +1,7 @@
 /** What a person is shown of the activity of a session that runs in this process. */
 
-import type { Activity } from '../../session/activity.ts';
-import type { Task } from '../../session/task.ts';
+import type { Activity } from '@svc/session/task/activity.ts';
+import type { Task } from '@svc/session/task/task.ts';
 import type { SessionEvent } from './session-event.ts';
 
 /**

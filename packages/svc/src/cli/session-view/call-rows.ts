@@ -1,6 +1,6 @@
 /** Shows a tool call in one row, with its arguments and how it ended, and the result in a few rows more. */
 
-import { isShell } from '../../tools/shell-command.ts';
+import { isShell } from '@svc/session/tools/shell-command.ts';
 import type { ShownResult } from './session-event.ts';
 import { cutOf, type CutOutput, isNotice } from './cut-output.ts';
 import { exact } from '@svc/terminal/screen/shown.ts';

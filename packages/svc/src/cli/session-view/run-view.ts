@@ -4,8 +4,8 @@ import { createInterface, type Interface } from 'node:readline';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { RunningCapsule, RunOutcome, Steering } from '../../capsule/running-capsule.ts';
-import type { Activity } from '../../session/activity.ts';
-import { type OutputPiece, OutputTails } from '../../session/output-tails.ts';
+import type { Activity } from '@svc/session/task/activity.ts';
+import { type OutputPiece, OutputTails } from '@svc/session/stream/output-tails.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { isInForeground } from '@svc/terminal/keyboard/foreground.ts';
 import type { Key } from '@svc/terminal/keyboard/key.ts';

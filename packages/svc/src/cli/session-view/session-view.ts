@@ -2,7 +2,7 @@
 
 import pc from 'picocolors';
 
-import { backgroundEnd } from '../../session/background-ends.ts';
+import { backgroundEnd } from '@svc/session/loop/background-ends.ts';
 import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
 import type { LiveRows } from '@svc/terminal/screen/live-screen.ts';
 import type { Output } from '@svc/terminal/screen/output.ts';

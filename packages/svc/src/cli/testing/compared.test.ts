@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { InferenceRequest, Message } from '../../inference/driver.ts';
+import type { InferenceRequest, Message } from '@svc/session/model/driver.ts';
 import { inProcessorTime } from '../../../../../test/support/processor-time.ts';
 import { RequestComparison } from './compared.ts';
 

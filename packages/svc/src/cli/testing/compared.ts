@@ -3,7 +3,7 @@
 import { createHash, hash } from 'node:crypto';
 
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
-import type { InferenceRequest, Message } from '../../inference/driver.ts';
+import type { InferenceRequest, Message } from '@svc/session/model/driver.ts';
 import { valueDifference } from '@svc/record/journal/json-difference.ts';
 
 /** Two values that differ: where, and what is there; undefined where one has nothing at that place. */

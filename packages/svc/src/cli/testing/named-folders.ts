@@ -1,6 +1,6 @@
 /** Finds folders of this machine that a recording names, before somebody else gets to read it. */
 
-import type { Crossing } from '../../session/gate.ts';
+import type { Crossing } from '@svc/session/gate/gate.ts';
 import type { WholeRecording } from './recorded-test.ts';
 
 /** Where a recording names a folder. `step` counts from 1; 0 is before the first one. */

@@ -11,7 +11,7 @@ import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { orRefused } from '../../capsule/replay-session.ts';
 import { damaged, JournalReader } from '@svc/record/journal/journal-reader.ts';
 import type { JournalRecord } from '@svc/record/journal/records.ts';
-import { readRecording, type Recording, type Setup } from '../../session/recorded-crossings.ts';
+import { readRecording, type Recording, type Setup } from '@svc/session/replay/recorded-crossings.ts';
 import { unpackExport } from '@svc/record/sessions/unpack-export.ts';
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 

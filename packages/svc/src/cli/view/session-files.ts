@@ -6,7 +6,7 @@ import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { release } from '@svc/kit/files/read-up-to.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { ViewedFile, ViewedFiles } from '@svc/protocol/viewed-session.ts';
-import { ExportRoot, type OpenedFile } from '../../resources/export-root.ts';
+import { ExportRoot, type OpenedFile } from '@svc/session/files/export-root.ts';
 import { mostFiles } from './trace-look.ts';
 import type { SessionLooks, ViewedSession } from './viewed-session.ts';
 

@@ -1,7 +1,7 @@
 /** Waits until a task is over or asks something: until then a client that wants one answer has none. */
 
-import type { TaskRecord } from '../../session/task-record.ts';
-import type { TaskRecords } from '../../session/task-records.ts';
+import type { TaskRecord } from '@svc/session/task/task-record.ts';
+import type { TaskRecords } from '@svc/session/task-records.ts';
 
 /** It goes on by itself no further. */
 export function isAtRest(record: TaskRecord): boolean {

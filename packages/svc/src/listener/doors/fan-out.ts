@@ -1,6 +1,6 @@
 /** Sends the events of one task to every stream that follows it: each is encoded once. */
 
-import { OncePerTurn } from '../../session/once-per-turn.ts';
+import { OncePerTurn } from '@svc/session/stream/once-per-turn.ts';
 
 /** A stream that follows. What it writes around each event is its own. */
 export interface FanOutSink {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
-import { type Sender, Task } from '../../session/task.ts';
+import { type Sender, Task } from '@svc/session/task/task.ts';
 import { maySee, onlyPrincipal } from './principal.ts';
 
 function taskOf(sender: Sender | null): Task {

@@ -1,7 +1,7 @@
 /** Who asks, what they may, and which tasks are theirs. */
 
 import type { RequestHead } from '@svc/kit/http/route.ts';
-import type { Task } from '../../session/task.ts';
+import type { Task } from '@svc/session/task/task.ts';
 import { type Scope, scopes } from '../scopes.ts';
 
 /** One who has shown who they are, or is on this machine where nothing needs to be shown. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { DispatchedCall } from '../../../tools/tool.ts';
+import type { DispatchedCall } from '@svc/session/tools/tool.ts';
 import { callEnded, callStarted } from './call-updates.ts';
 
 const tools = { editorRoot: '/home/me/project', commands: new Set(['wc']) };

@@ -7,8 +7,8 @@ import { Diagnostic, diagnosticOf, raise } from '@svc/kit/diagnostics/diagnostic
 import { isLong } from '@svc/kit/own-turn.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import type { CapsuleDoor } from '../../../listener/capsule-listener.ts';
-import type { Activity } from '../../../session/activity.ts';
-import type { Task, TaskSource } from '../../../session/task.ts';
+import type { Activity } from '@svc/session/task/activity.ts';
+import type { Task, TaskSource } from '@svc/session/task/task.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Activity } from '../../../session/activity.ts';
-import { Task } from '../../../session/task.ts';
+import type { Activity } from '@svc/session/task/activity.ts';
+import { Task } from '@svc/session/task/task.ts';
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import { SessionUpdates } from './session-updates.ts';
 import type { AcpUpdate } from './updates.ts';

@@ -1,7 +1,7 @@
 /** Gives files that come with messages a place in the workdir, and says to the model where they are. */
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import type { KeptPart } from '../../../session/task-record.ts';
+import type { KeptPart } from '@svc/session/task/task-record.ts';
 
 /** A file that belongs into `in/` of the workdir. */
 export interface InputFile {

@@ -1,8 +1,8 @@
 /** Lists the tasks of a client in pages, the one that changed last first. */
 
 import { parseJson } from '@svc/protocol/json-object.ts';
-import type { TaskRecord } from '../../../session/task-record.ts';
-import type { TaskRecords } from '../../../session/task-records.ts';
+import type { TaskRecord } from '@svc/session/task/task-record.ts';
+import type { TaskRecords } from '@svc/session/task-records.ts';
 import { maySee, type Principal } from '../principal.ts';
 import { invalidField } from './errors.ts';
 import { stateName, taskObject } from './objects.ts';

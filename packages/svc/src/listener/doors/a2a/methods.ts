@@ -1,6 +1,6 @@
 /** The methods of A2A that answer once, whichever binding they are called through. */
 
-import type { TaskRecord } from '../../../session/task-record.ts';
+import type { TaskRecord } from '@svc/session/task/task-record.ts';
 import { isAtRest, untilAtRest } from '../at-rest.ts';
 import type { DoorCore } from '../door-core.ts';
 import type { Principal } from '../principal.ts';

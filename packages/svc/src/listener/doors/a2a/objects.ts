@@ -1,8 +1,8 @@
 /** Tasks, messages and events as A2A writes them. */
 
-import type { DispatchedCall } from '../../../tools/tool.ts';
-import type { KeptArtifact, KeptMessage, TaskRecord } from '../../../session/task-record.ts';
-import type { TaskState } from '../../../session/task.ts';
+import type { DispatchedCall } from '@svc/session/tools/tool.ts';
+import type { KeptArtifact, KeptMessage, TaskRecord } from '@svc/session/task/task-record.ts';
+import type { TaskState } from '@svc/session/task/task.ts';
 
 /** The extension under which a status tells of a call that has ended. */
 export const callExtension = 'urn:svc:a2a:calls:1';

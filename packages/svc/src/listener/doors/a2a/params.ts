@@ -1,7 +1,7 @@
 /** Reads what the methods of A2A are called with. */
 
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
-import type { KeptPart } from '../../../session/task-record.ts';
+import type { KeptPart } from '@svc/session/task/task-record.ts';
 import { holdsWholeText } from '../bad-input.ts';
 import { describeFile, type InputFile, inputFile } from './input-files.ts';
 import { A2aFault, faultOf, invalidField } from './errors.ts';

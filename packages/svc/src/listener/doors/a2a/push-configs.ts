@@ -3,7 +3,7 @@
 import { atMost } from '@svc/kit/clock.ts';
 import { systemResolver } from '@svc/kit/net/resolver.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
-import type { TaskNews, TaskRecord } from '../../../session/task-record.ts';
+import type { TaskNews, TaskRecord } from '@svc/session/task/task-record.ts';
 import type { DoorCore } from '../door-core.ts';
 import { demand } from '../../scopes.ts';
 import type { Principal } from '../principal.ts';

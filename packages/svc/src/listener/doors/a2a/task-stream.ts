@@ -1,9 +1,9 @@
 /** The events of one task as A2A has them, encoded once for all who follow it. */
 
-import type { TaskNews, TaskRecord } from '../../../session/task-record.ts';
-import type { TaskRecords } from '../../../session/task-records.ts';
+import type { TaskNews, TaskRecord } from '@svc/session/task/task-record.ts';
+import type { TaskRecords } from '@svc/session/task-records.ts';
 import { FanOut, type FanOutSink } from '../fan-out.ts';
-import { OncePerTurn } from '../../../session/once-per-turn.ts';
+import { OncePerTurn } from '@svc/session/stream/once-per-turn.ts';
 import {
   artifactUpdate,
   callMetadata,

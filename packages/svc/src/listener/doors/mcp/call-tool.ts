@@ -6,8 +6,8 @@ import { isLong } from '@svc/kit/own-turn.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import { may } from '../../scopes.ts';
 import { isAtRest } from '../at-rest.ts';
-import type { TaskNews, TaskRecord } from '../../../session/task-record.ts';
-import type { Submission } from '../../../session/task-board.ts';
+import type { TaskNews, TaskRecord } from '@svc/session/task/task-record.ts';
+import type { Submission } from '@svc/session/loop/task-board.ts';
 import { parseCallArguments, mistakenCall, rejectedResult, taskResult, type CallArguments } from './capsule-tool.ts';
 import {
   type AskedState,

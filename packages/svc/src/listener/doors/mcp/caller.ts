@@ -4,8 +4,8 @@ import type * as Sdk from '@modelcontextprotocol/server';
 
 import { decodeTraceparent } from '@svc/protocol/traceparent.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
-import type { TaskRecord } from '../../../session/task-record.ts';
-import type { Sender } from '../../../session/task.ts';
+import type { TaskRecord } from '@svc/session/task/task-record.ts';
+import type { Sender } from '@svc/session/task/task.ts';
 import { may } from '../../scopes.ts';
 import type { DoorCore } from '../door-core.ts';
 import { maySee, type Principal } from '../principal.ts';

@@ -1,7 +1,7 @@
 /** Cancels tasks for clients of the Model Context Protocol. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { TaskRecord } from '../../../session/task-record.ts';
+import type { TaskRecord } from '@svc/session/task/task-record.ts';
 import type { Caller } from './caller.ts';
 
 /** Resolves when the task is over, or after the time that an answer to a cancel is held back. Nothing happens to one that is over. */

@@ -5,8 +5,8 @@ import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
 import { rejectedMessage } from '@svc/protocol/frames.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { isJsonObject } from '@svc/protocol/json-object.ts';
-import type { TaskRecord } from '../../../session/task-record.ts';
-import type { Task } from '../../../session/task.ts';
+import type { TaskRecord } from '@svc/session/task/task-record.ts';
+import type { Task } from '@svc/session/task/task.ts';
 import { holdsWholeText } from '../bad-input.ts';
 
 /** What is known of a capsule before it runs. */

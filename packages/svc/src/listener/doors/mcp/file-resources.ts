@@ -12,7 +12,7 @@ import type { FewAtOnce } from '@svc/kit/few-at-once.ts';
 import { bodyLength, discard, readUpTo } from './reply-bytes.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { decodeListing, type ListedFile, resourcesPath } from '@svc/protocol/resource-files.ts';
-import type { TaskRecord } from '../../../session/task-record.ts';
+import type { TaskRecord } from '@svc/session/task/task-record.ts';
 import type { DoorCore } from '../door-core.ts';
 
 const scheme = 'svc-file:///';

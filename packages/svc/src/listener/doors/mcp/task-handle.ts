@@ -4,8 +4,8 @@ import type { CallToolResult, ElicitRequestFormParams } from '@modelcontextproto
 
 import { mintedMs } from '@svc/protocol/ids.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
-import type { TaskRecord } from '../../../session/task-record.ts';
-import type { Question } from '../../../session/task.ts';
+import type { TaskRecord } from '@svc/session/task/task-record.ts';
+import type { Question } from '@svc/session/task/task.ts';
 import { type Caller, type Context, senderOf, visibleTask } from './caller.ts';
 import { cancelTask, refusedTask } from './cancel-task.ts';
 import { taskResult } from './capsule-tool.ts';

@@ -2,8 +2,8 @@
 
 import { isLong } from '@svc/kit/own-turn.ts';
 import type { MessageTags } from '@svc/protocol/message-tags.ts';
-import type { TaskRecord } from '../../../session/task-record.ts';
-import type { TaskSource } from '../../../session/task.ts';
+import type { TaskRecord } from '@svc/session/task/task-record.ts';
+import type { TaskSource } from '@svc/session/task/task.ts';
 import { demand } from '../../scopes.ts';
 import type { DoorCore } from '../door-core.ts';
 import { maySee, type Principal } from '../principal.ts';

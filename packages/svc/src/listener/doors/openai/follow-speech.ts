@@ -1,8 +1,8 @@
 /** Follows what a capsule says in a task until it is over or asks something. */
 
-import { OncePerTurn } from '../../../session/once-per-turn.ts';
-import type { TaskNews, TaskRecord } from '../../../session/task-record.ts';
-import type { TaskRecords } from '../../../session/task-records.ts';
+import { OncePerTurn } from '@svc/session/stream/once-per-turn.ts';
+import type { TaskNews, TaskRecord } from '@svc/session/task/task-record.ts';
+import type { TaskRecords } from '@svc/session/task-records.ts';
 import { isAtRest } from '../at-rest.ts';
 import { answerOf } from './objects.ts';
 

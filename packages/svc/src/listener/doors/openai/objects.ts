@@ -1,7 +1,7 @@
 /** Tasks as the OpenAI API shows them. */
 
-import type { TaskRecord } from '../../../session/task-record.ts';
-import type { TaskState } from '../../../session/task.ts';
+import type { TaskRecord } from '@svc/session/task/task-record.ts';
+import type { TaskState } from '@svc/session/task/task.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -7,7 +7,7 @@ import { jsonReply, type Reply, type StreamReply } from '@svc/kit/http/reply.ts'
 import type { HttpRequest, RequestHead } from '@svc/kit/http/route.ts';
 import type { JsonText } from '@svc/protocol/json-text.ts';
 import { decodeMessageTags } from '@svc/protocol/message-tags.ts';
-import type { TaskRecord } from '../../../session/task-record.ts';
+import type { TaskRecord } from '@svc/session/task/task-record.ts';
 import { demand, openAiScopes } from '../../scopes.ts';
 import { untilAtRest } from '../at-rest.ts';
 import { deepest, nestsTooDeep } from '../bad-input.ts';

@@ -1,0 +1,108 @@
+/** What a session tells its hooks, and what they may answer. */
+
+import type { InferenceRequest, InferenceResponse, Message, Usage } from '../model/driver.ts';
+import type { CallVerdict, CheckedCall } from '../tools/inventory.ts';
+
+/** A task as its hooks are told of it. */
+export interface HookedTask {
+  readonly id: string;
+  readonly contextId: string;
+  readonly origin: 'user' | 'message' | 'peer' | 'completion';
+  readonly trusted: boolean;
+  /** 1 for the first run of the task, one more after each reopening. */
+  readonly attempt: number;
+  /** Aborted when the task is canceled: what waits for a hook then settles soon, and nobody reads what it settles to. */
+  readonly signal: AbortSignal;
+}
+
+/** A turn of the model that brought a response. */
+export interface FinishedTurn {
+  /** Counts from 1 within the attempt. */
+  readonly turn: number;
+  readonly model: string;
+  readonly response: InferenceResponse;
+  readonly usage: Usage;
+}
+
+export interface JudgedCall extends CheckedCall {
+  readonly turn: number;
+}
+
+/** A conversation that nears what its model can take. */
+export interface FullContext {
+  readonly messages: readonly Message[];
+  readonly estimatedTokens: number;
+  readonly maxTokens: number;
+}
+
+export type CompactionVerdict =
+  /** No hook is asked for compactions. */
+  | { readonly kind: 'nobody' }
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'replaced'; readonly hookName: string; readonly messages: readonly Message[] }
+  /** The hook failed, which fails the task (docs/hooks.md "When a hook fails"). */
+  | { readonly kind: 'failed'; readonly hookName: string; readonly error: string };
+
+export interface TaskEnd {
+  readonly state: 'completed' | 'failed' | 'canceled';
+  /** The reply of a completed task, what went wrong with a failed one. */
+  readonly text: string | null;
+}
+
+export type TaskEndVerdict =
+  | { readonly kind: 'accepted' }
+  /** The task is to run again; the model reads the feedback. */
+  | { readonly kind: 'reopen'; readonly feedback: string };
+
+/** What a hook has committed to be shown with the task's result. */
+export interface HookArtifact {
+  readonly hookName: string;
+  readonly content: string;
+}
+
+/**
+ * The hooks of a session, as its tasks meet them (docs/hooks.md "Events"). Each function resolves once every blocking hook has answered; an
+ * async one has only been told. A hook that fails has been written to the trace: nothing rejects but with the Diagnostic of a trace
+ * that cannot be written.
+ */
+export interface SessionHooks {
+  taskStarted(task: HookedTask, text: string): Promise<void>;
+  inferred(task: HookedTask, turn: FinishedTurn): Promise<void>;
+  /** Asked before a tool, command or skill runs. A hook that may deny and fails refuses the call. */
+  judgeCall(task: HookedTask, call: JudgedCall): Promise<CallVerdict>;
+  compact(task: HookedTask, context: FullContext): Promise<CompactionVerdict>;
+  taskEnded(task: HookedTask, end: TaskEnd): Promise<TaskEndVerdict>;
+  /** Whether any hook may answer `taskEnded` with a reopening. */
+  readonly mayReopen: boolean;
+  /** What hooks committed during the task, in the order of the hooks; handed out once. */
+  takeArtifacts(taskId: string): readonly HookArtifact[];
+  /** A hook wanted what it may not have just now: it is written to the trace like a failure. */
+  refused(event: 'on-compaction' | 'on-task-end', reason: string): void;
+  /** Whether the component of a hook has broken off, which the session's status tells of (docs/protocol.md "The end of a session"). */
+  readonly trapped: boolean;
+}
+
+/** The same, as the capsule that runs the session meets them. */
+export interface CapsuleHooks extends SessionHooks {
+  /** Before the session starts: hooks are told of its tools and may write files. */
+  stage(tools: InferenceRequest['tools']): Promise<void>;
+  sessionStarted(): Promise<void>;
+  /** Resolves once every hook has been told, async ones included, or their time is over. Nothing is told afterwards. */
+  sessionEnded(status: 'ok' | 'failed' | 'trapped'): Promise<void>;
+}
+
+/** A session without hooks. */
+export const noHooks: CapsuleHooks = {
+  stage: async () => {},
+  sessionStarted: async () => {},
+  sessionEnded: async () => {},
+  taskStarted: async () => {},
+  inferred: async () => {},
+  judgeCall: async () => ({ kind: 'proceed' }),
+  compact: async () => ({ kind: 'nobody' }),
+  taskEnded: async () => ({ kind: 'accepted' }),
+  mayReopen: false,
+  takeArtifacts: () => [],
+  refused: () => {},
+  trapped: false,
+};

@@ -1,0 +1,325 @@
+/** Tells those who asked for it what happens in a session beyond its frames, from its activity. */
+
+import { toUSVString } from 'node:util';
+
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
+import { mostFrameValues } from '@svc/protocol/decode-frame.ts';
+import { fittingLength } from '@svc/protocol/json-length.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
+import {
+  encodeLiveEvent,
+  type LiveEvent,
+  type LiveTask,
+  type RetryWaiting,
+  type TokenCount,
+} from '@svc/protocol/live-events.ts';
+import type { Usage } from './model/driver.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
+import type { Activity, SessionActivity } from './task/activity.ts';
+import type { EventStream } from './stream/event-stream.ts';
+import type { FrameSink, SentFrame } from './stream/frame-batches.ts';
+import { type OutputPiece, OutputTails } from './stream/output-tails.ts';
+import type { Task } from './task/task.ts';
+import type { TaskBoard } from './loop/task-board.ts';
+
+/** What the events are made from. */
+interface LiveSession {
+  readonly id: string;
+  readonly events: Pick<EventStream, 'tell' | 'subscribeWithEvents'>;
+  readonly board: Pick<TaskBoard, 'live' | 'before'>;
+  readonly activity: SessionActivity;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'after'>;
+  readonly model: string;
+  /** Tokens so far. */
+  readonly used: Usage;
+}
+
+/** What a snapshot says of the capsule, and what keeps secrets out of all events. */
+export interface LiveEventsOptions {
+  readonly name: string;
+  readonly version: string;
+  /** The class that was achieved. */
+  readonly containment: string;
+  readonly methods: readonly string[];
+  readonly redact: (text: string) => string;
+}
+
+/** Of a task's text, a question and the prompt of a snapshot, as JSON in UTF-8. */
+const longestText = 64 * 1024;
+/** Of the arguments of a call, as JSON; longer ones are cut. */
+const longestArguments = 16 * 1024;
+/** Of a reason. */
+const longestReason = 4096;
+/** Of a name and a principal. */
+const longestName = 1024;
+/** In characters: as readers take it of the frame of the same call. A part of a longer one would name another call. */
+const longestCallId = 1024;
+/** Characters of a task's text in a snapshot. */
+const longestStart = 200;
+const mostSnapshotTasks = 100;
+/** A client reads no deeper JSON, and the data of an event is around it. */
+const deepestArguments = 400;
+/** Longer than any secret or peer handle, however it is spelt: what is cut off before it is searched for them may begin with the rest of one. */
+const longestSecret = 512 * 1024;
+
+/**
+ * The live events of one session. It listens to the activity as long as anybody reads them, and what nobody reads is never encoded. A reader hears of
+ * each thing right behind the frames that were written of it.
+ */
+export class LiveEvents {
+  readonly #session: LiveSession;
+  readonly #options: LiveEventsOptions;
+  readonly #readers = new Set<FrameSink>();
+  /** How the texts of waiting tasks begin: each is searched for secrets once. */
+  readonly #starts = new WeakMap<Task, string>();
+  #leave: () => void = () => {};
+  /** A repetition was told of as its wait began, and has not come yet. */
+  #toldRetry = false;
+
+  constructor(session: LiveSession, options: LiveEventsOptions) {
+    this.#session = session;
+    this.#options = options;
+  }
+
+  /** Adds a reader of frames and events, which ends with `part`. In the turn of `snapshot`, so that nothing happens between the two. */
+  join(reader: FrameSink): void {
+    if (this.#readers.size === 0) {
+      this.#leave = this.#listen();
+    }
+    this.#readers.add(reader);
+    this.#session.events.subscribeWithEvents(reader);
+  }
+
+  #listen(): () => void {
+    const { activity, clock, events } = this.#session;
+    const leave = activity.subscribe((told) => this.#hear(told));
+    const { redact } = this.#options;
+    const tell = (piece: OutputPiece): void => events.tell(new UnnumberedFrame(encodeLiveEvent(this.#output(piece))));
+    const tails = new OutputTails({ clock, redact, tell });
+    const leaveOutput = activity.hearOutput(tails);
+    return () => {
+      leave();
+      leaveOutput();
+      tails.close();
+    };
+  }
+
+  /** Nothing for who is no reader. */
+  part(reader: FrameSink): void {
+    if (this.#readers.delete(reader) && this.#readers.size === 0) this.#leave();
+  }
+
+  /** Where the session stands. */
+  snapshot(): string {
+    const { id, model, used, board } = this.#session;
+    const { name, version, containment, methods } = this.#options;
+    const live = board.live();
+    return encodeLiveEvent({
+      event: 'snapshot',
+      sessionId: id,
+      name,
+      version,
+      model: this.#name(model),
+      containment,
+      methods,
+      usage: used,
+      tasks: live.slice(0, mostSnapshotTasks).map((task) => this.#liveTask(task)),
+      tasksLeftOut: Math.max(0, live.length - mostSnapshotTasks),
+    });
+  }
+
+  #liveTask(task: Task): LiveTask {
+    const { id: taskId, toldState: state, origin, inputWait } = task;
+    const start = this.#starts.get(task) ?? startOf(this.#shown(task.text, longestText).text);
+    this.#starts.set(task, start);
+    const prompt = inputWait === null ? '' : this.#shown(inputWait.prompt, longestText).text;
+    const question = inputWait === null ? null : { waitId: inputWait.id, prompt };
+    return { taskId, contextId: this.#contextOf(task), state, origin, text: start, question };
+  }
+
+  #hear(activity: Activity): void {
+    for (const event of this.#eventsOf(activity)) {
+      this.#session.events.tell(new UnnumberedFrame(encodeLiveEvent(event)));
+    }
+  }
+
+  #eventsOf(activity: Activity): readonly LiveEvent[] {
+    switch (activity.kind) {
+      case 'task-submitted':
+        return [this.#received(activity.task)];
+      case 'attempt-started':
+        return [{ event: 'task_started', taskId: activity.task.id, attempt: activity.attempt }];
+      case 'inference-started':
+        return [{ event: 'waiting_for_model', taskId: activity.task.id, turn: activity.turn }];
+      case 'retry-waits':
+        return [this.#retry(activity, activity.why.reason, { status: activity.why.status, ...activity.wait })];
+      case 'retried':
+        return this.#isRetryTold() ? [] : [this.#retry(activity, activity.reason, null)];
+      case 'inference-ended':
+        this.#toldRetry = false;
+        return this.#usage(activity);
+      case 'call-started':
+        return [this.#callStart(activity)];
+      case 'call-ended':
+        return this.#callEnd(activity);
+      case 'question': {
+        const { task, question } = activity;
+        const prompt = this.#shown(question.prompt, longestText).text;
+        return [{ event: 'question', taskId: task.id, waitId: question.id, prompt }];
+      }
+      case 'question-settled': {
+        const { task, question, end } = activity;
+        const answer = activity.answer === null ? null : this.#shown(activity.answer, longestText).text;
+        return [{ event: 'question_settled', taskId: task.id, waitId: question.id, end, answer }];
+      }
+      case 'task-settled':
+        return [this.#settled(activity.task)];
+      case 'call-judged':
+      case 'file-refused':
+      case 'state-changed':
+      case 'text':
+      case 'thinking':
+      case 'inference-left':
+      case 'whole-reply':
+      case 'hook-artifact':
+      case 'spend-refused':
+      case 'task-canceled':
+      case 'attempt-ended':
+      case 'task-reopened':
+      case 'noted':
+        return [];
+    }
+  }
+
+  #received(task: Task): LiveEvent {
+    const { id: taskId, origin, sender } = task;
+    const { text, isCut: textCut } = this.#shown(task.text, longestText);
+    const principal = sender === null ? null : this.#name(sender.principal);
+    const queued = this.#session.board.before(task);
+    const contextId = this.#contextOf(task);
+    return { event: 'task_received', taskId, contextId, origin, principal, text, textCut, queued };
+  }
+
+  #retry(
+    { task, turn }: { readonly task: Task; readonly turn: number },
+    why: string,
+    wait: RetryWaiting | null,
+  ): LiveEvent {
+    const reason = this.#shown(why, longestReason).text;
+    this.#toldRetry = wait !== null;
+    return { event: 'retry', taskId: task.id, turn, reason, wait };
+  }
+
+  /** Whether the one that comes now was told as its wait began. */
+  #isRetryTold(): boolean {
+    const isTold = this.#toldRetry;
+    this.#toldRetry = false;
+    return isTold;
+  }
+
+  #usage({ task, turn, request, outcome, durationMs }: Extract<Activity, { kind: 'inference-ended' }>): LiveEvent[] {
+    if (outcome.kind !== 'response') return [];
+    const { inputTokens, outputTokens } = outcome.usage;
+    const total: TokenCount = this.#session.used;
+    const model = this.#name(request.model);
+    return [{ event: 'usage', taskId: task.id, turn, model, inputTokens, outputTokens, durationMs, total }];
+  }
+
+  #callStart({ task, turn, call }: Extract<Activity, { kind: 'call-started' }>): LiveEvent {
+    const callId = this.#callId(call.id);
+    const given = this.#arguments(call.input);
+    return { event: 'call_start', taskId: task.id, turn, callId, toolName: this.#name(call.name), ...given };
+  }
+
+  #output({ call: { task, turn, callId }, commandName, text, leftOutBytes: leftOut }: OutputPiece): LiveEvent {
+    const id = this.#callId(callId ?? '');
+    return { event: 'output', taskId: task.id, turn, callId: id, toolName: this.#name(commandName), text, leftOut };
+  }
+
+  #callEnd({ task, turn, call, step }: Extract<Activity, { kind: 'call-ended' }>): LiveEvent[] {
+    const { exitCode, isError, denied, durationMs } = call;
+    const taskId = task.id;
+    const toolName = this.#name(call.toolName);
+    const callId = this.#callId(call.callId ?? '');
+    const ended = { taskId, turn, callId, toolName, exitCode, isError, denied, durationMs, step };
+    const reason = denied ? this.#shown(call.unfenced, longestReason).text : '';
+    const refusal = { event: 'refusal', taskId, what: toolName, reason } as const;
+    return [...(denied ? [refusal] : []), { event: 'call_end', ...ended }];
+  }
+
+  #settled(task: Task): LiveEvent {
+    const { id: taskId, state, failure, statusMessage, turns, usage, startedMs } = task;
+    const why = state === 'failed' ? (failure ?? statusMessage) : null;
+    const reason = why === null ? null : this.#shown(why, longestReason).text;
+    const durationMs = startedMs === null ? 0 : elapsedMs(this.#session.clock, startedMs);
+    return { event: 'task_settled', taskId, state, reason, turns, usage, durationMs };
+  }
+
+  /** As the trace has them, unless they are too long or nest too deep for every reader. */
+  #arguments(input: unknown): { readonly arguments: unknown; readonly argumentsText: string | null } {
+    // What is no JSON value is given as none.
+    const encoded = JSON.stringify(input) ?? 'null';
+    const isShort = Buffer.byteLength(encoded) <= longestArguments;
+    if (!isShort || parseJsonText(encoded, mostFrameValues, deepestArguments).kind !== 'json') {
+      return { arguments: null, argumentsText: this.#shown(encoded, longestArguments).text };
+    }
+    const { redact } = this.#options;
+    return { arguments: redact(encoded) === encoded ? input : redactedJson(input, redact), argumentsText: null };
+  }
+
+  #callId(id: string): string | null {
+    return id === '' || id.length > longestCallId ? null : toUSVString(this.#options.redact(id));
+  }
+
+  /** One that a client named is its own text. */
+  #contextOf({ contextId }: Task): string {
+    return /^ctx_[0-9a-f]{32}$/.test(contextId) ? contextId : this.#name(contextId);
+  }
+
+  #name(name: string): string {
+    return this.#shown(name, longestName).text;
+  }
+
+  /** The beginning of a text that takes at most `mostBytes` as JSON, without secrets. */
+  #shown(text: string, mostBytes: number): { readonly text: string; readonly isCut: boolean } {
+    const head = text.slice(0, mostBytes + longestSecret);
+    const redacted = toUSVString(this.#options.redact(head));
+    const certain = head.length === text.length ? redacted.length : Math.max(0, redacted.length - longestSecret);
+    const length = Math.min(certain, fittingLength(redacted, mostBytes));
+    if (length === redacted.length) return { text: redacted, isCut: head.length < text.length };
+    return { text: toUSVString(redacted.slice(0, length)), isCut: true };
+  }
+}
+
+function startOf(text: string): string {
+  const start = text.slice(0, longestStart);
+  return start.isWellFormed() ? start : start.slice(0, -1);
+}
+
+/** A frame of no task's counter. It is short, so it stays in memory as long as a reader has yet to get it. */
+class UnnumberedFrame implements SentFrame {
+  readonly id = null;
+  readonly taskId = null;
+  readonly final = false;
+  readonly isStored = false;
+  readonly storedLength = 0;
+  readonly text: string;
+  #bytes: Buffer | null = null;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get bytes(): Buffer {
+    this.#bytes ??= Buffer.from(this.text);
+    return this.#bytes;
+  }
+
+  read(): null {
+    return null;
+  }
+
+  hold(): void {}
+
+  letGo(): void {}
+}

@@ -1,0 +1,350 @@
+/** Asks the model, carries out its calls, and asks again until a task is done. */
+
+import type { HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
+import {
+  type Driver,
+  type DriverOutcome,
+  type InferenceRequest,
+  type Message,
+  type ToolAnswer,
+  judgeResponse,
+  type ToolCallBlock,
+} from '../model/driver.ts';
+import type { Inventory } from '../tools/inventory.ts';
+import { WayToModel } from './way-to-model.ts';
+import type { CountedOutcome, SessionActivity } from '../task/activity.ts';
+import type { Attempt } from './attempt.ts';
+import { CallLines } from './call-lines.ts';
+import type { Gate } from '../gate/gate.ts';
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
+import type { Compaction } from './compacted-context.ts';
+import { type ContextLimit, ContextWindow, conversationLength, longestConversation } from './context-window.ts';
+import { mostRetriesTraced } from '../gate/shown-chunks.ts';
+import type { SpendMeter } from '../model/spend-meter.ts';
+import type { TaskFailure } from '../task/task.ts';
+import type { InputAnswer } from '../tools/tool.ts';
+import type { WorkdirSize } from '../workdir/workdir-size.ts';
+
+interface InferenceSettings {
+  readonly model: string;
+  readonly system: string;
+  readonly maxTurns: number;
+  readonly maxTokens: number;
+  /** When the conversation is to be compacted. */
+  readonly context: ContextLimit;
+}
+
+export interface AgentLoopDeps {
+  readonly driver: Driver;
+  readonly inventory: Inventory;
+  readonly inference: InferenceSettings;
+  readonly spend: SpendMeter;
+  readonly activity: SessionActivity;
+  readonly gate: Gate;
+  readonly clock: Clock;
+  /** Throws the Diagnostic that ends the session when the workdir has outgrown its limit. */
+  readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'>;
+  readonly requestInput: (prompt: string) => Promise<InputAnswer>;
+  readonly hooks: SessionHooks;
+  /** The task at hand, as its hooks are told of it. */
+  readonly hooked: HookedTask;
+  /** Inference turns that earlier attempts of the task used: all share `inference.maxTurns`. */
+  readonly turnsUsed: number;
+}
+
+/** How often the workdir is measured while a call runs, at most. */
+const measureEveryMs = 1_000;
+
+/** How an attempt ended, before anything final is written. A cancel arrives as a rejection with `TaskCanceled`. */
+export type AttemptEnd =
+  | { readonly kind: 'completed'; readonly reply: string; readonly replyWasStreamed: boolean }
+  | TaskFailure;
+
+export interface AttemptResult {
+  readonly end: AttemptEnd;
+  /** The conversation with everything the attempt added. */
+  readonly messages: readonly Message[];
+}
+
+/** Inference turns and tool calls until the model stops, an end is forced, or the turns are used up (D1 "Task states"). */
+export async function runAttempt(
+  attempt: Attempt,
+  history: readonly Message[],
+  context: AgentLoopDeps,
+): Promise<AttemptResult> {
+  const loop = new AgentLoop(attempt, history, context);
+  const driverTask = context.driver.openTask();
+  try {
+    const end = await loop.run((request, call) => driverTask.infer(request, call));
+    return { end, messages: loop.messages };
+  } finally {
+    await driverTask.close();
+  }
+}
+
+type Infer = ReturnType<Driver['openTask']>['infer'];
+
+type TurnEnd = { readonly kind: 'next' } | AttemptEnd;
+
+const conversationTooLong: AttemptEnd = {
+  kind: 'failed',
+  error: `the conversation holds more than ${longestConversation} characters, which no model takes`,
+};
+
+class AgentLoop {
+  readonly messages: Message[];
+  readonly #attempt: Attempt;
+  readonly #deps: AgentLoopDeps;
+  readonly #window: ContextWindow;
+  /** Aborted when nobody wants an answer any more, of the model or a tool. */
+  readonly #signal: AbortSignal;
+  /** Of the turn at hand. */
+  #calls = 0;
+  #continuationId: string | undefined;
+
+  constructor(attempt: Attempt, history: readonly Message[], deps: AgentLoopDeps) {
+    this.messages = [...history];
+    this.#attempt = attempt;
+    this.#deps = deps;
+    this.#window = new ContextWindow(deps.inference.context);
+    this.#signal = AbortSignal.any([attempt.task.signal, deps.workdirSize.breached]);
+  }
+
+  async run(infer: Infer): Promise<AttemptEnd> {
+    const { inference, turnsUsed } = this.#deps;
+    // Commands in the background write between tasks too.
+    await this.#checkSize();
+    for (let turn = 1; turnsUsed + turn <= inference.maxTurns; turn += 1) {
+      const end = await this.#turn(turn, infer);
+      if (end.kind !== 'next') return end;
+    }
+    return { kind: 'turns-exhausted', maxTurns: inference.maxTurns };
+  }
+
+  async #turn(turn: number, infer: Infer): Promise<TurnEnd> {
+    this.#attempt.throwIfCanceled();
+    this.#attempt.announce({ kind: 'turn-started', turn });
+    this.#attempt.turns = turn;
+    this.#calls = 0;
+    const compaction = await this.#compact();
+    this.#attempt.throwIfCanceled();
+    if (compaction.kind === 'failed') return compaction;
+    if (conversationLength(this.messages) > longestConversation) return conversationTooLong;
+    const request = this.#request();
+    const refusal = this.#deps.spend.check(request);
+    if (refusal !== null) return { kind: 'spend-refused', refusal };
+    const { outcome, streamedText } = await this.#infer(turn, request, infer);
+    // A large workdir is measured while the model is asked; nothing is done with the answer before.
+    await this.#settleSize();
+    this.#attempt.throwIfCanceled();
+    if (outcome.kind !== 'response') return outcome;
+    const { model } = request;
+    await this.#deps.hooks.inferred(this.#deps.hooked, { turn, model, ...outcome });
+    this.#attempt.throwIfCanceled();
+    return await this.#act(turn, outcome, streamedText);
+  }
+
+  async #compact(): Promise<Compaction> {
+    const { task } = this.#attempt;
+    const request = this.#request();
+    const overflow = this.#window.overflow(request);
+    if (overflow === null) return { kind: 'none' };
+    const { compact } = await import('./compacted-context.ts');
+    const compaction = await compact(request.messages, overflow, {
+      ...this.#deps,
+      record: (event) => this.#deps.activity.emit({ kind: 'noted', task, event }),
+    });
+    if (compaction.kind === 'replaced') this.#continueFrom(compaction.messages);
+    return compaction;
+  }
+
+  /** What a provider keeps under its own id is the longer conversation. */
+  #continueFrom(messages: readonly Message[]): void {
+    this.messages.splice(0, this.messages.length, ...messages);
+    this.#continuationId = undefined;
+  }
+
+  #request(): InferenceRequest {
+    const { model, system, maxTokens } = this.#deps.inference;
+    return {
+      model,
+      system,
+      messages: [...this.messages],
+      tools: this.#deps.inventory.definitions,
+      maxTokens,
+      ...(this.#continuationId === undefined ? {} : { continuationId: this.#continuationId }),
+    };
+  }
+
+  async #infer(
+    turn: number,
+    request: InferenceRequest,
+    infer: Infer,
+  ): Promise<{ outcome: CountedOutcome; streamedText: boolean }> {
+    const { activity, clock, inventory } = this.#deps;
+    const attempt = this.#attempt;
+    const { task } = attempt;
+    const startMs = clock.now();
+    const startedMs = clock.monotonicMs();
+    const way = new WayToModel(() => elapsedMs(clock, startedMs));
+    activity.emit({ kind: 'inference-started', task, turn, request });
+    const retries: string[] = [];
+    const { outcome, streamedText } = await this.#counted(request, () => {
+      const answer = infer(request, {
+        place: `${attempt.place}/m${turn}`,
+        signal: this.#signal,
+        onText: (text) => {
+          way.came();
+          attempt.text(text);
+        },
+        onThinking: (text) => {
+          way.came();
+          attempt.thinking(text);
+        },
+        onRequest: (host) => way.asked(host),
+        onFirstBytes: () => way.came(),
+        callTool: async (block) => {
+          const answer = await this.#dispatch(turn, block);
+          this.#deps.workdirSize.begin();
+          return answer;
+        },
+        onRetryWait: (wait, why) => activity.emit({ kind: 'retry-waits', task, turn, wait, why }),
+        onRetry: (reason) => {
+          if (retries.length < mostRetriesTraced) retries.push(reason);
+          activity.emit({ kind: 'retried', task, turn, reason });
+        },
+      });
+      inventory.warm();
+      return answer;
+    });
+    const durationMs = elapsedMs(clock, startedMs);
+    const { host, firstMs } = way;
+    activity.emit({
+      kind: 'inference-ended',
+      task,
+      turn,
+      request,
+      outcome,
+      retries,
+      host,
+      firstMs,
+      startMs,
+      durationMs,
+    });
+    return { outcome, streamedText };
+  }
+
+  /** What the call may come to is set aside until it is counted: a hook may ask the model meanwhile. */
+  async #counted(
+    request: InferenceRequest,
+    call: () => Promise<DriverOutcome>,
+  ): Promise<{ outcome: CountedOutcome; streamedText: boolean }> {
+    const release = this.#deps.spend.hold(request);
+    try {
+      const { outcome, streamedText } = await this.#attempt.inference(call);
+      return { outcome: this.#count(request, outcome), streamedText };
+    } finally {
+      release();
+    }
+  }
+
+  #count(request: InferenceRequest, outcome: DriverOutcome): CountedOutcome {
+    if (outcome.kind !== 'response') return outcome;
+    const usage = this.#deps.spend.record(request, outcome.response);
+    this.#attempt.addUsage(usage);
+    return { ...outcome, usage };
+  }
+
+  async #act(
+    turn: number,
+    { response, usage }: Extract<CountedOutcome, { kind: 'response' }>,
+    replyWasStreamed: boolean,
+  ): Promise<TurnEnd> {
+    const verdict = judgeResponse(response);
+    this.#continuationId = response.continuationId;
+    if (verdict.kind === 'failed') return verdict;
+    this.messages.push({ role: 'assistant', content: response.content });
+    this.#window.measured(this.messages, usage);
+    if (verdict.kind === 'complete') return { kind: 'completed', reply: verdict.reply, replyWasStreamed };
+    for (const block of verdict.calls) {
+      if (conversationLength(this.messages) > longestConversation) return conversationTooLong;
+      const { content, isError } = await this.#dispatch(turn, block);
+      this.messages.push({ role: 'tool', toolCallId: block.id, isError, content: [{ type: 'text', text: content }] });
+    }
+    await this.#checkSize();
+    return { kind: 'next' };
+  }
+
+  async #dispatch(turn: number, block: ToolCallBlock): Promise<ToolAnswer> {
+    const { activity, gate, hooks, hooked, inventory, requestInput } = this.#deps;
+    const { task } = this.#attempt;
+    this.#attempt.throwIfCanceled();
+    activity.emit({ kind: 'call-started', task, turn, call: block });
+    const lines = new CallLines((event) => activity.emit({ kind: 'noted', task, event }));
+    this.#calls += 1;
+    const place = `${this.#attempt.place}/m${turn}/t${this.#calls}`;
+    const at = { task, turn, callId: block.id === '' ? null : block.id, place };
+    const stopMeasuring = this.#measureMeanwhile();
+    const dispatched = await inventory
+      .dispatch(block, {
+        taskId: task.id,
+        place,
+        settle: (look) => gate.settle(`${place}/look`, look),
+        signal: this.#signal,
+        judge: (call) => hooks.judgeCall(hooked, { ...call, turn }),
+        emitText: (text) => this.#attempt.text(text),
+        emitThinking: (text) => this.#attempt.thinking(text),
+        onOutput: (command, bytes) => activity.output?.wrote(at, command, bytes),
+        onJudged: (call) => activity.emit({ kind: 'call-judged', task, call }),
+        onRefusedFile: (file) => activity.emit({ kind: 'file-refused', task, file }),
+        onFileChanged: activity.files === null ? undefined : (change) => activity.files?.(task, change),
+        record: (event) => lines.record(event),
+        requestInput: async (prompt) => {
+          try {
+            return await requestInput(prompt);
+          } catch (error) {
+            lines.fail(error);
+            throw error;
+          }
+        },
+      })
+      .finally(() => {
+        stopMeasuring();
+        activity.output?.over(at);
+        if (this.#signal.aborted) lines.settle();
+      });
+    this.#attempt.throwIfCanceled();
+    // A tool takes any failure of what it asks for an answer: one of the runtime's own must not end there.
+    lines.throwIfFailed();
+    const step = gate.stepOf(place);
+    activity.emit({ kind: 'call-ended', task, turn, input: block.input, call: dispatched, step });
+    lines.settle();
+    lines.throwIfFailed();
+    return { content: dispatched.content, isError: dispatched.isError };
+  }
+
+  async #checkSize(): Promise<void> {
+    await this.#deps.gate.settle(`${this.#attempt.place}/size`, async () => {
+      await this.#deps.workdirSize.check();
+      return null;
+    });
+  }
+
+  async #settleSize(): Promise<void> {
+    await this.#deps.gate.settle(`${this.#attempt.place}/size`, async () => {
+      await this.#deps.workdirSize.settled(this.#signal);
+      return null;
+    });
+  }
+
+  /** A call that fills the workdir is ended before it has filled the disk. Gives what ends the measuring. */
+  #measureMeanwhile(): () => void {
+    const { clock, workdirSize } = this.#deps;
+    const again = (): void => {
+      workdirSize.begin();
+      takeBack = clock.after(measureEveryMs, again);
+    };
+    let takeBack = clock.after(measureEveryMs, again);
+    return () => takeBack();
+  }
+}

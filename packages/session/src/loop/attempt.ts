@@ -1,0 +1,66 @@
+/** What one attempt at a task has come to, and what it tells of itself. */
+
+import type { Usage } from '../model/driver.ts';
+import { addedUsage } from '../model/spend-meter.ts';
+import type { SessionActivity } from '../task/activity.ts';
+import { TaskCanceled, type Task, type TaskEvent } from '../task/task.ts';
+
+/** One attempt at a task. */
+export class Attempt {
+  readonly task: Task;
+  /** Where the attempt stands in its session: `<task>/<number>`. */
+  readonly place: string;
+  readonly #activity: SessionActivity;
+  #hasStreamedText = false;
+  /** Inference turns begun. */
+  turns = 0;
+  usage: Usage = { inputTokens: 0, outputTokens: 0 };
+
+  constructor(task: Task, number: number, activity: SessionActivity) {
+    this.task = task;
+    this.place = `${task.id}/${number}`;
+    this.#activity = activity;
+  }
+
+  /** Moves the task, and tells it where the table of states has something to tell. */
+  announce(event: TaskEvent): void {
+    const { task } = this;
+    const announcement = task.apply(event);
+    if (announcement !== null) this.#activity.emit({ kind: 'state-changed', task, event, announcement });
+  }
+
+  /** Chunks of a driver or a tool. Nothing is told once the task is canceled. */
+  text(text: string): void {
+    if (this.task.signal.aborted) return;
+    this.#hasStreamedText = true;
+    this.#activity.emit({ kind: 'text', task: this.task, text });
+  }
+
+  thinking(text: string): void {
+    if (this.task.signal.aborted) return;
+    this.#activity.emit({ kind: 'thinking', task: this.task, text });
+  }
+
+  /** One inference call and its chunks. `streamedText` tells whether the reply has already been shown. Rejects with `TaskCanceled`. */
+  async inference<T>(call: () => Promise<T>): Promise<{ outcome: T; streamedText: boolean }> {
+    this.#hasStreamedText = false;
+    let isCanceled = true;
+    try {
+      const outcome = await call();
+      this.throwIfCanceled();
+      isCanceled = false;
+      return { outcome, streamedText: this.#hasStreamedText };
+    } finally {
+      this.#activity.emit({ kind: 'inference-left', task: this.task, isCanceled });
+    }
+  }
+
+  addUsage(usage: Usage): void {
+    this.usage = addedUsage(this.usage, usage);
+    this.task.usage = addedUsage(this.task.usage, usage);
+  }
+
+  throwIfCanceled(): void {
+    if (this.task.signal.aborted) throw new TaskCanceled();
+  }
+}

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Message } from '../model/driver.ts';
+import { contextProblem } from './compacted-context.ts';
+
+const user: Message = { role: 'user', content: [{ type: 'text', text: 'Go on.' }] };
+const reply: Message = { role: 'assistant', content: [{ type: 'text', text: 'Yes.' }] };
+
+function calling(...ids: readonly string[]): Message {
+  return { role: 'assistant', content: ids.map((id) => ({ type: 'tool_call', id, name: 'count', input: {} })) };
+}
+
+function result(toolCallId: string): Message {
+  return { role: 'tool', toolCallId, isError: false, content: [{ type: 'text', text: '3' }] };
+}
+
+describe('a conversation that stands in for a longer one', () => {
+  it.each<[string, Message[]]>([
+    ['is one question', [user]],
+    ['is a question after a reply', [user, reply, user]],
+    ['ends with a result', [user, calling('a'), result('a')]],
+    ['has the results of one turn in another order', [user, calling('a', 'b'), result('b'), result('a')]],
+    ['has calls that share an id', [user, calling('', ''), result(''), result('')]],
+  ])('is taken when it %s', (_, messages) => {
+    expect(contextProblem(messages)).toBeNull();
+  });
+
+  it.each<[string, Message[], string]>([
+    ['is empty', [], 'the conversation is empty'],
+    ['begins with a reply', [reply, user], 'the conversation begins with a message of the assistant'],
+    ['begins with a result', [result('a'), user], 'the conversation begins with a message of the tool'],
+    ['ends with a reply', [user, reply], 'the conversation ends with a message of the assistant'],
+    ['ends with a call', [user, calling('a')], 'the conversation ends with a message of the assistant'],
+    ['has a result without its call', [user, result('a')], 'a result answers "a", which nothing called'],
+    ['has a call without its result', [user, calling('a'), user], 'the call "a" has lost its result'],
+    ['lacks one of two results', [user, calling('a', 'b'), result('a')], 'the call "b" has lost its result'],
+    [
+      'has one result twice',
+      [user, calling('a'), result('a'), result('a')],
+      'a result answers "a", which nothing called',
+    ],
+    [
+      'has a result that came too late',
+      [user, calling('a'), result('a'), user, result('a')],
+      'a result answers "a", which nothing called',
+    ],
+  ])('is refused when it %s', (_, messages, problem) => {
+    expect(contextProblem(messages)).toBe(problem);
+  });
+});

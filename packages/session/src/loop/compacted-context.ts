@@ -1,0 +1,93 @@
+/** Lets hooks shorten a conversation that nears what its model can take. */
+
+import type { CompactionVerdict, HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
+import type { ContentBlock, Message } from '../model/driver.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import type { Overflow } from './context-window.ts';
+import type { TaskFailure } from '../task/task.ts';
+
+interface CompactionDeps {
+  readonly hooks: SessionHooks;
+  readonly hooked: HookedTask;
+  readonly clock: Clock;
+  readonly record: (event: TraceEvent) => void;
+}
+
+export type Compaction =
+  /** The request goes out as it is. */
+  | { readonly kind: 'none' }
+  | { readonly kind: 'replaced'; readonly messages: readonly Message[] }
+  /** The task fails (D1 "Task states"). */
+  | Extract<TaskFailure, { kind: 'failed' }>;
+
+/** Asks the hooks for a shorter conversation. */
+export async function compact(
+  messages: readonly Message[],
+  overflow: Overflow,
+  { hooks, hooked, clock, record }: CompactionDeps,
+): Promise<Compaction> {
+  const startedMs = clock.monotonicMs();
+  const verdict = await hooks.compact(hooked, { messages, ...overflow });
+  if (verdict.kind === 'nobody' || hooked.signal.aborted) return { kind: 'none' };
+  const compaction = judged(verdict);
+  if (verdict.kind === 'replaced' && compaction.kind === 'failed') hooks.refused('on-compaction', compaction.error);
+  record({
+    event_type: 'compaction',
+    task_id: hooked.id,
+    outcome: verdict.kind === 'unchanged' ? 'unchanged' : compaction.kind === 'replaced' ? 'replaced' : 'failed',
+    ...(compaction.kind === 'failed' ? { error: compaction.error } : {}),
+    ...(verdict.kind === 'unchanged' ? {} : { hook_name: verdict.hookName }),
+    estimated_tokens: overflow.estimatedTokens,
+    max_tokens: overflow.maxTokens,
+    messages_before: messages.length,
+    messages_after: compaction.kind === 'replaced' ? compaction.messages.length : messages.length,
+    duration_ms: elapsedMs(clock, startedMs),
+  });
+  if (compaction.kind !== 'failed') return compaction;
+  return { kind: 'failed', error: `the conversation could not be compacted: ${compaction.error}` };
+}
+
+function judged(verdict: Exclude<CompactionVerdict, { kind: 'nobody' }>): Compaction {
+  if (verdict.kind === 'failed') return { kind: 'failed', error: verdict.error };
+  if (verdict.kind === 'unchanged') return { kind: 'none' };
+  const problem = contextProblem(verdict.messages);
+  return problem === null ? { kind: 'replaced', messages: verdict.messages } : { kind: 'failed', error: problem };
+}
+
+/**
+ * Why a conversation cannot stand in for the one it was made of; null when it can. The model's provider refuses a call without its
+ * result and a result without its call, so the two stay or go together.
+ */
+export function contextProblem(messages: readonly Message[]): string | null {
+  const [first] = messages;
+  if (first === undefined) return 'the conversation is empty';
+  if (first.role !== 'user') return `the conversation begins with a message of the ${first.role}`;
+  if (messages.at(-1)?.role === 'assistant') return 'the conversation ends with a message of the assistant';
+  let open: string[] = [];
+  for (const message of messages) {
+    if (message.role === 'tool') {
+      if (!open.includes(message.toolCallId))
+        return `a result answers ${quoted(message.toolCallId)}, which nothing called`;
+      open = without(open, message.toolCallId);
+      continue;
+    }
+    if (open.length > 0) return `the call ${quoted(open[0])} has lost its result`;
+    open = message.role === 'assistant' ? message.content.flatMap(callId) : [];
+  }
+  return open.length === 0 ? null : `the call ${quoted(open[0])} has lost its result`;
+}
+
+function callId(block: ContentBlock): string[] {
+  return block.type === 'tool_call' ? [block.id] : [];
+}
+
+/** Without the first of them: a provider may give several calls one id, or none. */
+function without(ids: readonly string[], id: string): string[] {
+  return ids.toSpliced(ids.indexOf(id), 1);
+}
+
+function quoted(id = ''): string {
+  return JSON.stringify(shortened(id, 60));
+}

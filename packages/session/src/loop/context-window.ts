@@ -1,0 +1,84 @@
+/** Knows how long a conversation is, and when it nears what its model can take. */
+
+import type { InferenceRequest, Message, Usage, ContentBlock } from '../model/driver.ts';
+import { addedTokens, estimateRequest, estimateTokens } from '../model/spend-meter.ts';
+
+export interface ContextLimit {
+  /** `inference.context.max_tokens`; null when the manifest names none, and then nothing is ever compacted. */
+  readonly maxTokens: number | null;
+  /** `inference.compaction.threshold`, the part of it that may be used. */
+  readonly threshold: number;
+}
+
+/** A request that takes more of its model's context than it may. */
+export interface Overflow {
+  readonly estimatedTokens: number;
+  readonly maxTokens: number;
+}
+
+interface Measured {
+  /** Messages that the count covers. */
+  readonly messages: number;
+  readonly tokens: number;
+}
+
+/** How much of a model's context a conversation takes: what the provider counted last, and an estimate of what came since. */
+export class ContextWindow {
+  readonly #limit: ContextLimit;
+  #measured: Measured | null = null;
+
+  constructor(limit: ContextLimit) {
+    this.#limit = limit;
+  }
+
+  /** Takes the provider's count of a call; `messages` is the conversation with the response. */
+  measured(messages: readonly Message[], { inputTokens, outputTokens }: Usage): void {
+    this.#measured = { messages: messages.length, tokens: addedTokens(inputTokens, outputTokens) };
+  }
+
+  /** Why the conversation is to be compacted before this request; null while there is room (docs/manifest.md "Keys"). */
+  overflow(request: InferenceRequest): Overflow | null {
+    const { maxTokens, threshold } = this.#limit;
+    if (maxTokens === null) return null;
+    const estimatedTokens = this.#estimate(request);
+    return estimatedTokens > maxTokens * threshold ? { estimatedTokens, maxTokens } : null;
+  }
+
+  #estimate(request: InferenceRequest): number {
+    const byLength = estimateRequest(request);
+    if (this.#measured === null) return byLength;
+    const added = request.messages.slice(this.#measured.messages);
+    // A provider that counts nothing, or a cached part of it, must not hide how long the text is.
+    return Math.max(addedTokens(this.#measured.tokens, estimateTokens(added)), byLength);
+  }
+}
+
+/** How many characters the conversation of a running task may have. Each turn encodes all of it; a task that goes beyond this fails. */
+export const longestConversation: number = 32 * 1024 * 1024;
+
+const lengths = new WeakMap<Message, number>();
+
+/** Characters of all that a conversation holds. Each message is measured once: a turn asks for all of them again. */
+export function conversationLength(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + messageLength(message), 0);
+}
+
+function messageLength(message: Message): number {
+  const known = lengths.get(message);
+  if (known !== undefined) return known;
+  const ofCall = message.role === 'tool' ? message.toolCallId.length : 0;
+  const length = message.content.reduce((sum, block) => sum + blockLength(block), ofCall);
+  lengths.set(message, length);
+  return length;
+}
+
+function blockLength(block: ContentBlock): number {
+  switch (block.type) {
+    case 'text':
+      return block.text.length;
+    case 'thinking':
+      return block.text.length + (block.signature?.length ?? 0);
+    case 'tool_call':
+      return block.id.length + block.name.length + JSON.stringify(block.input ?? null).length;
+  }
+}

@@ -1,0 +1,89 @@
+/** Waits for the answer to a question that a tool asks. */
+
+import type { InputAnswer } from '../tools/tool.ts';
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
+import type { SessionActivity } from '../task/activity.ts';
+import type { Gate } from '../gate/gate.ts';
+import { TaskCanceled, type Task, type Announcement, type TaskEvent } from '../task/task.ts';
+
+export interface InputWaitDeps {
+  readonly activity: SessionActivity;
+  readonly gate: Gate;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Null waits for as long as it takes. */
+  readonly timeoutMs: number | null;
+}
+
+/**
+ * Asks the sender of the task and waits: `input-required`, then `resumed` or `input-timeout` (D1 "Task states"). A task asks one question at a
+ * time: another call waits until those before it are settled. Rejects with `TaskCanceled` when the task is canceled meanwhile, and with the
+ * Diagnostic of a record that cannot be written.
+ */
+export async function waitForInput(task: Task, prompt: string, deps: InputWaitDeps): Promise<InputAnswer> {
+  while (task.inputWait !== null) await task.inputWait.settled.catch(() => {});
+  if (task.signal.aborted) throw new TaskCanceled();
+  return await untilSettled(task, prompt, deps);
+}
+
+type Settlement = InputAnswer | { readonly kind: 'canceled' };
+
+function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<InputAnswer> {
+  const { activity, clock, gate, timeoutMs } = deps;
+  const startedMs = clock.monotonicMs();
+  task.questions += 1;
+  const question = { id: `q${task.questions}`, prompt };
+  let resolve: (answer: InputAnswer) => void = () => {};
+  let reject: (error: unknown) => void = () => {};
+  const settled = new Promise<InputAnswer>((...settles) => {
+    [resolve, reject] = settles;
+  });
+  const takeBack =
+    timeoutMs === null
+      ? () => {}
+      : gate.timer(`${task.id}/${question.id}`, timeoutMs, () => settle({ kind: 'timed-out' }));
+  const onAbort = (): void => settle({ kind: 'canceled' });
+  task.signal.addEventListener('abort', onAbort, { once: true });
+  task.inputWait = { ...question, settled, answer: (text) => settle({ kind: 'answered', text }) };
+  orReject(() => {
+    announced(task, { kind: 'input-requested', prompt });
+    activity.emit({ kind: 'question', task, question });
+  });
+  return settled;
+
+  /** Emits the state change before the caller gets its response, so that the caller sees `working`. */
+  function settle(answer: Settlement): void {
+    forget();
+    orReject(() => {
+      const end = answer.kind;
+      const announcement = end === 'canceled' ? null : announced(task, stepAfter[end]);
+      const durationMs = elapsedMs(clock, startedMs);
+      const text = answer.kind === 'answered' ? answer.text : null;
+      activity.emit({ kind: 'question-settled', task, question, end, answer: text, announcement, durationMs });
+      if (answer.kind === 'canceled') reject(new TaskCanceled());
+      else resolve(answer);
+    });
+  }
+
+  function orReject(tell: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      forget();
+      reject(error);
+    }
+  }
+
+  function forget(): void {
+    takeBack();
+    task.signal.removeEventListener('abort', onAbort);
+    task.inputWait = null;
+  }
+}
+
+const stepAfter = { answered: { kind: 'input-answered' }, 'timed-out': { kind: 'input-timed-out' } } as const;
+
+function announced(task: Task, event: TaskEvent): Announcement {
+  const announcement = task.apply(event);
+  if (announcement === null) throw new Error('every step of a question is announced');
+  return announcement;
+}

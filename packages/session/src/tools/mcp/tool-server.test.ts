@@ -1,0 +1,262 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+import { describe, expect, it } from 'vitest';
+
+import {
+  FakeLauncher,
+  FakeProcess,
+  type Handler,
+  type LooseMessage,
+} from '../../../../../test/support/fake-launcher.ts';
+import {
+  echo,
+  kept,
+  wellMeant,
+  unlike,
+  serverOver,
+  call,
+  passed,
+  failed,
+} from '../../../../svc/test/tools/played-server.ts';
+
+describe('the server of an artifact', () => {
+  it('is started with the first call when its list is kept, and serves every call', async () => {
+    const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
+    const server = serverOver(launcher);
+    expect(await server.offered()).toEqual({ kind: 'answered', value: kept });
+    expect(launcher.requests).toEqual([]);
+    expect(await server.call(call('echo'))).toEqual(passed('call 1'));
+    expect(await server.call(call('echo'))).toEqual(passed('call 2'));
+    expect(launcher.requests).toEqual([{ command: '/opt/server', args: ['--all'], env: { LANG: 'C' }, stdin: 'pipe' }]);
+    await server.close();
+  });
+
+  it('is sent who asks, that nothing is offered to it, and the arguments of a call', async () => {
+    const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
+    const server = serverOver(launcher);
+    await server.call(call('echo'));
+    const [initialize] = launcher.processes[0]?.received ?? [];
+    expect(initialize).toMatchObject({
+      method: 'initialize',
+      params: { clientInfo: { name: 'svc', version: '1.2.3' }, capabilities: {} },
+    });
+    expect(launcher.processes[0]?.received.at(-1)).toMatchObject({
+      method: 'tools/call',
+      params: { name: 'echo', arguments: { text: 'hi' } },
+    });
+    await server.close();
+  });
+
+  it('is asked for its tools when no list is kept, and goes on running', async () => {
+    const launcher = new FakeLauncher(() => new FakeProcess(wellMeant([echo])));
+    const server = serverOver(launcher, { kept: null });
+    expect(await server.offered()).toEqual({ kind: 'answered', value: { tools: [echo], leftOut: [] } });
+    expect(await server.call(call('echo'))).toEqual(passed('call 1'));
+    expect(launcher.requests).toHaveLength(1);
+    await server.close();
+  });
+
+  it('is started once for calls that come together', async () => {
+    const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
+    const server = serverOver(launcher);
+    const answers = await Promise.all([server.call(call('echo')), server.call(call('echo'))]);
+    expect(answers).toEqual([passed('call 1'), passed('call 2')]);
+    expect(launcher.requests).toHaveLength(1);
+    await server.close();
+  });
+
+  it('that cannot be launched never ran, and is tried again', async () => {
+    const launcher = new FakeLauncher((count) =>
+      count === 1 ? { kind: 'refused', reason: 'permission denied' } : new FakeProcess(wellMeant()),
+    );
+    const server = serverOver(launcher);
+    expect(await server.call(call('echo'))).toEqual({
+      ...failed('the server of notes could not be started: permission denied'),
+      reached: false,
+    });
+    expect(await server.call(call('echo'))).toEqual(passed('call 1'));
+    await server.close();
+  });
+
+  it('that ends in a call fails it with its last words, and the next call has another', async () => {
+    const dies = unlike((_, process) => {
+      process.stderr.write('out of luck\n');
+      process.exit({ kind: 'exited', exitCode: 3 });
+    });
+    const launcher = new FakeLauncher((count) => new FakeProcess(count === 1 ? dies : wellMeant()));
+    const server = serverOver(launcher);
+    expect(await server.call(call('echo'))).toEqual(
+      failed('the server of notes exited with status 3\nits last words on stderr:\nout of luck'),
+    );
+    expect(await server.call(call('echo'))).toEqual(passed('call 1'));
+    expect(launcher.requests).toHaveLength(2);
+    await server.close();
+  });
+
+  it('that lets the deadline pass is told so and ended, and the next call has another', async () => {
+    const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
+    const server = serverOver(launcher, { deadlineMs: 50 });
+    expect(await server.call(call('slow'))).toEqual(failed('the server of notes did not answer within 0.05 s'));
+    const [first] = launcher.processes;
+    await first?.ended;
+    expect(first?.asked).toEqual(['tools/call', 'notifications/cancelled']);
+    expect(await server.call(call('echo'))).toEqual(passed('call 1'));
+    expect(launcher.requests).toHaveLength(2);
+    await server.close();
+  });
+
+  it('is told of a cancel, is not waited for, and serves the next call', async () => {
+    const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
+    const server = serverOver(launcher);
+    await server.call(call('echo'));
+    const [process] = launcher.processes;
+    const cancel = new AbortController();
+    const reason = new Error('task canceled');
+    const canceled = server.call(call('slow', cancel.signal));
+    process?.stdin.once('data', () => cancel.abort(reason));
+    await expect(canceled).rejects.toBe(reason);
+    expect(await server.call(call('echo'))).toEqual(passed('call 2'));
+    const [asked, told] = process?.received.slice(-3) ?? [];
+    expect(told).toMatchObject({ method: 'notifications/cancelled', params: { requestId: asked?.['id'] } });
+    expect(launcher.requests).toHaveLength(1);
+    await server.close();
+  });
+
+  it('need not be up for a cancel, and goes on starting for the next call', async () => {
+    const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
+    const server = serverOver(launcher);
+    const reason = new Error('task canceled');
+    await expect(server.call(call('echo', AbortSignal.abort(reason)))).rejects.toBe(reason);
+    expect(await server.call(call('echo'))).toEqual(passed('call 1'));
+    expect(launcher.requests).toHaveLength(1);
+    await server.close();
+  });
+
+  it('is not waited for while it starts once the call is canceled', async () => {
+    const server = serverOver(new FakeLauncher(() => new FakeProcess(() => {})));
+    const cancel = new AbortController();
+    const reason = new Error('task canceled');
+    const canceled = server.call(call('echo', cancel.signal));
+    cancel.abort(reason);
+    await expect(canceled).rejects.toBe(reason);
+    await server.close();
+  });
+
+  it('is ended by the end of its input when it heeds that', async () => {
+    const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
+    const server = serverOver(launcher);
+    await server.call(call('echo'));
+    await server.close();
+    expect(launcher.processes[0]?.events).toEqual(['end of input']);
+  });
+
+  it('is ended by force when it heeds nothing', async () => {
+    const launcher = new FakeLauncher(() => new FakeProcess(wellMeant(), ['end of input', 'SIGTERM']));
+    const server = serverOver(launcher);
+    await server.call(call('echo'));
+    await server.close();
+    expect(launcher.processes[0]?.events).toEqual(['end of input', 'SIGTERM', 'SIGKILL']);
+  });
+
+  it('is ended while it is being started, and never again started', async () => {
+    const launcher = new FakeLauncher(() => new FakeProcess(() => {}));
+    const server = serverOver(launcher);
+    const waiting = server.call(call('echo'));
+    await server.close();
+    expect((await waiting).status).toBe('failed');
+    await launcher.processes[0]?.ended;
+    expect(await server.call(call('echo'))).toEqual({
+      ...failed('the server of notes could not be started: the session is over'),
+      reached: false,
+    });
+    expect(launcher.requests).toHaveLength(1);
+  });
+
+  it('is ended when the session ends while it is being launched', async () => {
+    let launch: (process: FakeProcess) => void = () => {};
+    const launched = new Promise<FakeProcess>((resolve) => {
+      launch = resolve;
+    });
+    const launcher = { launch: async () => ({ kind: 'started' as const, process: await launched }) };
+    const server = serverOver(launcher);
+    const waiting = server.call(call('echo'));
+    const closing = server.close();
+    const process = new FakeProcess(wellMeant());
+    launch(process);
+    await closing;
+    expect(process.events).toEqual(['end of input']);
+    expect((await waiting).status).toBe('failed');
+  });
+
+  it('answers no notification to the model, and its own requests are refused', async () => {
+    const replies: LooseMessage[] = [];
+    const asks: Handler = unlike(({ id }, process) => {
+      process.write({ method: 'notifications/message', params: { level: 'error', data: 'x' } });
+      process.write({ id: 'own', method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } });
+      process.write({ id, result: { content: [{ type: 'text', text: 'done' }] } });
+    });
+    const launcher = new FakeLauncher(
+      () =>
+        new FakeProcess((message, process) => {
+          if (message['id'] === 'own') replies.push(message);
+          else asks(message, process);
+        }),
+    );
+    const server = serverOver(launcher);
+    expect(await server.call(call('echo'))).toEqual(passed('done'));
+    await server.close();
+    expect(replies).toMatchObject([{ id: 'own', error: { code: -32601 } }]);
+  });
+});
+
+describe('a server that takes its time', () => {
+  it('is held to one limit for all that is asked at its start, however often memory is collected', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const collecting = setInterval(collect, 50);
+    let page = 0;
+    const launcher = new FakeLauncher(
+      () =>
+        new FakeProcess((message, process) => {
+          const { id, method } = message;
+          if (method !== 'tools/list') return wellMeant()(message, process);
+          page += 1;
+          setTimeout(() => process.write({ id, result: { tools: [], nextCursor: String(page) } }), 100);
+        }),
+    );
+    const server = serverOver(launcher, { kept: null, deadlineMs: 500 });
+    expect(await server.offered()).toMatchObject({ kind: 'failed', reason: 'did not answer within 0.5 s' });
+    clearInterval(collecting);
+    await server.close();
+  });
+
+  it('is ended when it writes empty lines without end', async () => {
+    const lines = '\n'.repeat(20_000);
+    const launcher = new FakeLauncher(() => new FakeProcess(unlike((_message, { stdout }) => stdout.write(lines))));
+    const server = serverOver(launcher);
+    expect(await server.call(call('echo'))).toEqual(
+      failed('the server of notes sent more than 10000 messages that nobody asked for'),
+    );
+    await server.close();
+  });
+
+  it.each([
+    ['as its content', '"content":[{}', ']}'],
+    ['as structured content', '"structuredContent":[{}', ']}'],
+  ])('is ended when it answers with millions of values %s', async (_where, start, end) => {
+    const launcher = new FakeLauncher(
+      () =>
+        new FakeProcess(
+          unlike(({ id }, { stdout }) => {
+            stdout.write(`{"jsonrpc":"2.0","id":${String(id)},"result":{${start}${',{}'.repeat(300_000)}${end}}\n`);
+          }),
+        ),
+    );
+    const server = serverOver(launcher);
+    expect(await server.call(call('echo'))).toEqual(
+      failed('the server of notes wrote a message of more than 262144 values'),
+    );
+    await server.close();
+  });
+});
