@@ -129,10 +129,10 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'session/loop/way-to-model.ts': { duration: 'durations' },
   'session/workdir/workdir-size.ts': { duration: 'effect', timer: 'effect', race: 'effect' },
   // What is sent to collectors, which a session never waits for and a replay has nothing of.
-  'svc/telemetry/batch-queue.ts': { duration: 'around', chance: 'around', timer: 'around' },
-  'svc/telemetry/exporter.ts': { clock: 'around', timer: 'around' },
-  'svc/telemetry/post-batch.ts': { clock: 'around', timer: 'around' },
-  'svc/telemetry/request-spans.ts': { clock: 'around', chance: 'unseen' },
+  'telemetry/batch-queue.ts': { duration: 'around', chance: 'around', timer: 'around' },
+  'telemetry/exporter.ts': { clock: 'around', timer: 'around' },
+  'telemetry/post-batch.ts': { clock: 'around', timer: 'around' },
+  'telemetry/request-spans.ts': { clock: 'around', chance: 'unseen' },
   'session/tools/background/background-commands.ts': { duration: 'durations', timer: 'effect' },
   'session/tools/inventory.ts': { clock: 'ids and times', duration: 'durations' },
   'session/tools/mcp/launched-transport.ts': { timer: 'effect' },
@@ -171,7 +171,7 @@ describe('what a session reads of the world', () => {
 
 /** Commands around a session are left out: they start it, and show what it has recorded. */
 function found(): Record<string, string[]> {
-  const files = ['artifacts', 'components', 'kit', 'record', 'sandbox', 'session', 'svc'].flatMap((name) =>
+  const files = ['artifacts', 'components', 'kit', 'record', 'sandbox', 'session', 'svc', 'telemetry'].flatMap((name) =>
     sourcesOf(name),
   );
   return Object.fromEntries(

@@ -1,10 +1,10 @@
 /** Makes spans of lines of a trace and writes them as a request, in the batches in which they are sent. */
 
-import { encodeSpansProtobuf } from '../../packages/svc/src/telemetry/encode-protobuf.ts';
-import { MetricTotals } from '../../packages/svc/src/telemetry/metric-totals.ts';
-import type { Origin, SpanRecord } from '../../packages/svc/src/telemetry/otlp-records.ts';
-import { keepAll } from '../../packages/svc/src/telemetry/task-trace.ts';
-import { TraceSpans } from '../../packages/svc/src/telemetry/trace-spans.ts';
+import { encodeSpansProtobuf } from '@svc/telemetry/encode-protobuf.ts';
+import { MetricTotals } from '@svc/telemetry/metric-totals.ts';
+import type { Origin, SpanRecord } from '@svc/telemetry/otlp-records.ts';
+import { keepAll } from '@svc/telemetry/task-trace.ts';
+import { TraceSpans } from '@svc/telemetry/trace-spans.ts';
 import { Redactor } from '../../packages/kit/src/diagnostics/redactor.ts';
 import { Secret } from '../../packages/kit/src/diagnostics/secret.ts';
 import type { TraceLine } from '@svc/record/trace/events.ts';

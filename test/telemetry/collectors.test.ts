@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { type DeliveredSignals, Exporter } from '@svc/svc/telemetry/exporter.ts';
-import { readSettings } from '@svc/svc/telemetry/telemetry-settings.ts';
+import { type DeliveredSignals, Exporter } from '@svc/telemetry/exporter.ts';
+import { readSettings } from '@svc/telemetry/telemetry-settings.ts';
 import type { TraceLine } from '@svc/record/trace/events.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { OtlpReceiver } from '../support/otlp-receiver.ts';

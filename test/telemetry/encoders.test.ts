@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
 
-import { encodeLogsJson, encodeMetricsJson, encodeSpansJson } from '@svc/svc/telemetry/encode-json.ts';
-import { encodeLogsProtobuf, encodeMetricsProtobuf, encodeSpansProtobuf } from '@svc/svc/telemetry/encode-protobuf.ts';
-import { MetricTotals } from '@svc/svc/telemetry/metric-totals.ts';
-import type { Attribute, LogRecord, MetricsSnapshot, Origin, SpanRecord } from '@svc/svc/telemetry/otlp-records.ts';
-import { RequestSpans } from '@svc/svc/telemetry/request-spans.ts';
-import { keepAll } from '@svc/svc/telemetry/task-trace.ts';
-import { TraceSpans } from '@svc/svc/telemetry/trace-spans.ts';
+import { encodeLogsJson, encodeMetricsJson, encodeSpansJson } from '@svc/telemetry/encode-json.ts';
+import { encodeLogsProtobuf, encodeMetricsProtobuf, encodeSpansProtobuf } from '@svc/telemetry/encode-protobuf.ts';
+import { MetricTotals } from '@svc/telemetry/metric-totals.ts';
+import type { Attribute, LogRecord, MetricsSnapshot, Origin, SpanRecord } from '@svc/telemetry/otlp-records.ts';
+import { RequestSpans } from '@svc/telemetry/request-spans.ts';
+import { keepAll } from '@svc/telemetry/task-trace.ts';
+import { TraceSpans } from '@svc/telemetry/trace-spans.ts';
 import type { TraceLine } from '@svc/record/trace/events.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { generatedTrace } from '../support/generated-traces.ts';

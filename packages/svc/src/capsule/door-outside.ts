@@ -7,7 +7,7 @@ import type { DoorOutside } from '../listener/doors/door-core.ts';
 import { changedFiles } from '@svc/session/files/changed-files.ts';
 import { ExportRoot, type Hides, normalizedRoot } from '@svc/session/files/export-root.ts';
 import { writeWorkdirFile } from '@svc/session/workdir/workdir-file.ts';
-import type { RequestSpans } from '../telemetry/request-spans.ts';
+import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { SessionTelemetry } from './session-telemetry.ts';
 

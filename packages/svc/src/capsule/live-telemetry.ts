@@ -4,12 +4,12 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
-import { callContent, inferenceContent } from '../telemetry/content.ts';
-import { type DeliveredSignals, Exporter } from '../telemetry/exporter.ts';
-import { lossOf } from '../telemetry/losses.ts';
-import type { Attribute } from '../telemetry/otlp-records.ts';
-import type { RequestSpans } from '../telemetry/request-spans.ts';
-import { readSettings, type TelemetrySettings } from '../telemetry/telemetry-settings.ts';
+import { callContent, inferenceContent } from '@svc/telemetry/content.ts';
+import { type DeliveredSignals, Exporter } from '@svc/telemetry/exporter.ts';
+import { lossOf } from '@svc/telemetry/losses.ts';
+import type { Attribute } from '@svc/telemetry/otlp-records.ts';
+import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
+import { readSettings, type TelemetrySettings } from '@svc/telemetry/telemetry-settings.ts';
 import type { TraceLine } from '@svc/record/trace/events.ts';
 import type { OpenSessionRequest } from './open-session-request.ts';
 

@@ -22,8 +22,8 @@ import { manifestFile, readManifestText } from '@svc/artifacts/store/inspect-con
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { locate, type StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { openStored } from '@svc/artifacts/store/open-stored.ts';
-import { delegationTraceparent, taskTrace } from '../telemetry/task-trace.ts';
-import { readSettings } from '../telemetry/telemetry-settings.ts';
+import { delegationTraceparent, taskTrace } from '@svc/telemetry/task-trace.ts';
+import { readSettings } from '@svc/telemetry/telemetry-settings.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';

@@ -7,7 +7,7 @@ import type { SessionId, TraceEventId } from '@svc/protocol/ids.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { SessionActivity } from '@svc/session/task/activity.ts';
 import type { SessionStatus } from '@svc/session/session.ts';
-import type { DeliveredSignals } from '../telemetry/exporter.ts';
+import type { DeliveredSignals } from '@svc/telemetry/exporter.ts';
 import { traceLines } from '@svc/session/replay/trace-lines.ts';
 import type { PreparedText, Trace, TraceEvent } from '@svc/record/trace/events.ts';
 import { openFileTrace } from '@svc/record/trace/file-trace.ts';

@@ -1,8 +1,8 @@
 /** Holds what happens in a session until its telemetry is loaded, which it is once the listener is up. */
 
 import type { Activity } from '@svc/session/task/activity.ts';
-import type { DeliveredSignals } from '../telemetry/exporter.ts';
-import type { RequestSpans } from '../telemetry/request-spans.ts';
+import type { DeliveredSignals } from '@svc/telemetry/exporter.ts';
+import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
 import type { TraceLine } from '@svc/record/trace/events.ts';
 import type { LiveTelemetry } from './live-telemetry.ts';
 import type { OpenSessionRequest } from './open-session-request.ts';

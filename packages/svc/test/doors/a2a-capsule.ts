@@ -15,7 +15,7 @@ import type { TokenCallers } from '../../src/listener/callers.ts';
 import { capsuleRoutes } from '../../src/listener/capsule-listener.ts';
 import type { DoorFacts, DoorOutside } from '../../src/listener/doors/door-core.ts';
 import { shareOf } from '../../src/listener/doors/principal.ts';
-import type { RequestSpans } from '../../src/telemetry/request-spans.ts';
+import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { SessionFixture, type FixtureOptions } from '../../../../test/support/session-fixture.ts';
 

@@ -11,7 +11,7 @@ import type { CapsuleDoor } from '../../listener/capsule-listener.ts';
 import type { DoorCore } from '../../listener/doors/door-core.ts';
 import type { ServedCapsule } from '../../listener/doors/mcp/capsule-server.ts';
 import type { IntroducedCapsule } from '../../listener/doors/mcp/capsule-tool.ts';
-import type { RequestSpans } from '../../telemetry/request-spans.ts';
+import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine } from '@svc/terminal/screen/shown.ts';
 import { answerFirst, type Beginning } from './first-answer.ts';

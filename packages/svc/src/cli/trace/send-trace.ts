@@ -3,11 +3,11 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { LineFile, openOwn } from '@svc/record/journal/line-file.ts';
-import { callContent } from '../../telemetry/content.ts';
-import { Exporter } from '../../telemetry/exporter.ts';
-import { lossOf } from '../../telemetry/losses.ts';
-import type { Attribute } from '../../telemetry/otlp-records.ts';
-import { readSettings, type TelemetrySettings } from '../../telemetry/telemetry-settings.ts';
+import { callContent } from '@svc/telemetry/content.ts';
+import { Exporter } from '@svc/telemetry/exporter.ts';
+import { lossOf } from '@svc/telemetry/losses.ts';
+import type { Attribute } from '@svc/telemetry/otlp-records.ts';
+import { readSettings, type TelemetrySettings } from '@svc/telemetry/telemetry-settings.ts';
 import { traceEventSchemas, type TraceLine, traceLine } from '@svc/record/trace/events.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';

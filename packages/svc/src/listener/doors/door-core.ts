@@ -13,7 +13,7 @@ import { TaskRecords } from '@svc/session/task-records.ts';
 import type { Callers } from '../callers.ts';
 import { Heartbeats } from '../event-streams.ts';
 import { DoorStream, type DoorStreamOptions } from './door-stream.ts';
-import type { RequestSpans } from '../../telemetry/request-spans.ts';
+import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { CardKey } from './a2a/card-signature.ts';
 import type { PushHost } from './push/push-rule.ts';

@@ -1,7 +1,7 @@
 import type * as Sdk from '@modelcontextprotocol/server';
 import { expect, it } from 'vitest';
 
-import type { DoorRequest, RequestSpans } from '../../../telemetry/request-spans.ts';
+import type { DoorRequest, RequestSpans } from '@svc/telemetry/request-spans.ts';
 import { traceRequests } from './traced-requests.ts';
 
 it('a long id is cut in a span between two characters', () => {

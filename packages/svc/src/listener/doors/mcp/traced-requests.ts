@@ -4,9 +4,9 @@ import type * as Sdk from '@modelcontextprotocol/server';
 
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
-import { attributes as names, operations, otherError } from '../../../telemetry/genai-names.ts';
-import { AttributeList } from '../../../telemetry/otlp-records.ts';
-import type { RequestSpan, RequestSpans } from '../../../telemetry/request-spans.ts';
+import { attributes as names, operations, otherError } from '@svc/telemetry/genai-names.ts';
+import { AttributeList } from '@svc/telemetry/otlp-records.ts';
+import type { RequestSpan, RequestSpans } from '@svc/telemetry/request-spans.ts';
 
 /** How a client came, and to what. */
 export interface TracedConnection {

@@ -3,9 +3,9 @@
 import type { Reply, StreamReply } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import { singleHeader } from '@svc/kit/http/hygiene.ts';
-import { attributes as names, otherError } from '../../../telemetry/genai-names.ts';
-import { AttributeList } from '../../../telemetry/otlp-records.ts';
-import type { RequestSpan, RequestSpans } from '../../../telemetry/request-spans.ts';
+import { attributes as names, otherError } from '@svc/telemetry/genai-names.ts';
+import { AttributeList } from '@svc/telemetry/otlp-records.ts';
+import type { RequestSpan, RequestSpans } from '@svc/telemetry/request-spans.ts';
 
 type Answer = Reply | Promise<Reply>;
 

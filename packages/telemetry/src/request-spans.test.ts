@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { FakeClock } from '../../../../test/support/fake-clock.ts';
+import { FakeClock } from '../../../test/support/fake-clock.ts';
 import type { SpanRecord } from './otlp-records.ts';
 import { RequestSpans, type RequestSpan } from './request-spans.ts';
 import { keepAll, type Sampler } from './task-trace.ts';

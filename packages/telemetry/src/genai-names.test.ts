@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 
 import { attributes, conventions, metrics } from './genai-names.ts';
 
-const packages = fileURLToPath(new URL('../../../', import.meta.url));
-const home = 'svc/src/telemetry/genai-names.ts';
+const packages = fileURLToPath(new URL('../../', import.meta.url));
+const home = 'telemetry/src/genai-names.ts';
 /** A name of the conventions, or one of svc's own attributes, as a text of the code. */
 const written =
   /['"`](?:(?:gen_ai|mcp|jsonrpc|rpc\.response|network\.(?:transport|protocol)|http\.(?:re|route)|url)\.?[a-z]|svc\.(?:task|session|turn|inference|plan|delegation|spend|telemetry|hook)\b)/;
