@@ -108,7 +108,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'svc/listener/doors/push/post-notification.ts': { timer: 'around' },
   'svc/listener/doors/push/push-queue.ts': { clock: 'around', chance: 'unseen', timer: 'around' },
   'svc/listener/event-connection.ts': { timer: 'around' },
-  'svc/listener/event-streams.ts': { duration: 'around', timer: 'around' },
+  'svc/listener/heartbeats.ts': { duration: 'around', timer: 'around' },
   'svc/listener/tokens/door-token.ts': { chance: 'unseen' },
   'svc/listener/tokens/known-tokens.ts': { clock: 'around', duration: 'around', timer: 'around' },
   'session/files/listings.ts': { race: 'around' },

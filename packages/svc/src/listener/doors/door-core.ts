@@ -11,7 +11,7 @@ import type { Session } from '@svc/session/session.ts';
 import type { KeptFile } from '@svc/session/task/task-record.ts';
 import { TaskRecords } from '@svc/session/task-records.ts';
 import type { Callers } from '../callers.ts';
-import { Heartbeats } from '../event-streams.ts';
+import { Heartbeats } from '../heartbeats.ts';
 import { DoorStream, type DoorStreamOptions } from './door-stream.ts';
 import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';

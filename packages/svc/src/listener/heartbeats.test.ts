@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
-import { Heartbeats, type Beating } from './event-streams.ts';
+import { Heartbeats, type Beating } from './heartbeats.ts';
 
 /** Counts the timers that are set, and calls none back while the thread is busy. */
 class BusyClock extends FakeClock {
