@@ -98,19 +98,19 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'session/model/process-driver.ts': { timer: 'effect' },
   'session/model/timed-driver.ts': { duration: 'effect', timer: 'effect' },
   'record/journal/journal-writer.ts': { clock: 'ids and times' },
-  'svc/listener/callers.ts': { timer: 'around' },
-  'svc/listener/doors/a2a/methods.ts': { clock: 'around' },
-  'svc/listener/doors/a2a/push-configs.ts': { chance: 'unseen' },
-  'svc/listener/doors/mcp/client-sessions.ts': { duration: 'around', chance: 'around' },
-  'svc/listener/doors/mcp/mcp-door.ts': { chance: 'around' },
-  'svc/listener/doors/openai/openai-door.ts': { clock: 'around' },
-  'svc/listener/doors/door-stream.ts': { timer: 'around' },
-  'svc/listener/doors/push/post-notification.ts': { timer: 'around' },
-  'svc/listener/doors/push/push-queue.ts': { clock: 'around', chance: 'unseen', timer: 'around' },
-  'svc/listener/event-connection.ts': { timer: 'around' },
-  'svc/listener/heartbeats.ts': { duration: 'around', timer: 'around' },
-  'svc/listener/tokens/door-token.ts': { chance: 'unseen' },
-  'svc/listener/tokens/known-tokens.ts': { clock: 'around', duration: 'around', timer: 'around' },
+  'doors/callers/callers.ts': { timer: 'around' },
+  'doors/a2a/methods.ts': { clock: 'around' },
+  'doors/a2a/push-configs.ts': { chance: 'unseen' },
+  'doors/mcp/client-sessions.ts': { duration: 'around', chance: 'around' },
+  'doors/mcp/mcp-door.ts': { chance: 'around' },
+  'doors/openai/openai-door.ts': { clock: 'around' },
+  'doors/core/door-stream.ts': { timer: 'around' },
+  'doors/push/post-notification.ts': { timer: 'around' },
+  'doors/push/push-queue.ts': { clock: 'around', chance: 'unseen', timer: 'around' },
+  'doors/own/event-connection.ts': { timer: 'around' },
+  'doors/core/heartbeats.ts': { duration: 'around', timer: 'around' },
+  'doors/callers/door-token.ts': { chance: 'unseen' },
+  'doors/callers/known-tokens.ts': { clock: 'around', duration: 'around', timer: 'around' },
   'session/files/listings.ts': { race: 'around' },
   'session/files/peer-handles.ts': { chance: 'effect' },
   // The size of a workdir is looked at meanwhile; what came of it is asked of the gate.
@@ -171,8 +171,8 @@ describe('what a session reads of the world', () => {
 
 /** Commands around a session are left out: they start it, and show what it has recorded. */
 function found(): Record<string, string[]> {
-  const files = ['artifacts', 'components', 'kit', 'record', 'sandbox', 'session', 'svc', 'telemetry'].flatMap((name) =>
-    sourcesOf(name),
+  const files = ['artifacts', 'components', 'doors', 'kit', 'record', 'sandbox', 'session', 'svc', 'telemetry'].flatMap(
+    (name) => sourcesOf(name),
   );
   return Object.fromEntries(
     files.map(([file, source]) => [file, kindsIn(source)] as const).filter(([, kinds]) => kinds.length > 0),

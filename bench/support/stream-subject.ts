@@ -6,7 +6,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { capsuleRoutes } from '@svc/svc/listener/capsule-listener.ts';
+import { capsuleRoutes } from '@svc/doors/capsule-listener.ts';
 import { emptyReply } from '@svc/kit/http/reply.ts';
 import { answerBudget } from '@svc/kit/http/byte-budget.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';

@@ -7,7 +7,7 @@ import { ClientFactory } from '@a2a-js/sdk/client';
 import { flattenedVerify, importJWK, type JWK } from 'jose';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { signedText } from '@svc/svc/listener/doors/a2a/card-signature.ts';
+import { signedText } from '@svc/doors/core/card-signature.ts';
 import { runProgram } from './run-program.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { says, script } from '../support/scripted-turns.ts';

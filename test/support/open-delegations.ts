@@ -1,6 +1,6 @@
 /** Stands in for the delegations of a session. */
 
-import type { DelegationDoor, OpenDelegation } from '@svc/svc/listener/methods.ts';
+import type { DelegationDoor, OpenDelegation } from '@svc/doors/own/methods.ts';
 import type { Trust } from '@svc/session/task/task.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 

@@ -10,7 +10,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
 import { parseJsonObject } from '@svc/protocol/json-object.ts';
-import type { CardKey } from '../listener/doors/a2a/card-signature.ts';
+import type { CardKey } from '@svc/doors/core/card-signature.ts';
 
 /** A key, and what those need who verify what it signs. */
 export interface KeptCardKey extends CardKey {

@@ -2,12 +2,12 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import type { TokenCallers } from '../listener/callers.ts';
+import type { TokenCallers } from '@svc/doors/callers/callers.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
-import type { DoorFacts } from '../listener/doors/door-core.ts';
-import type { CardKey } from '../listener/doors/a2a/card-signature.ts';
-import type { PushHost } from '../listener/doors/push/push-rule.ts';
+import type { DoorFacts } from '@svc/doors/core/door-core.ts';
+import type { CardKey } from '@svc/doors/core/card-signature.ts';
+import type { PushHost } from '@svc/doors/push/push-rule.ts';
 import { readCardKey } from './card-key.ts';
 import type { BoundListener } from './bind-listener.ts';
 import { type DoorsAround, DoorsOutside } from './door-outside.ts';

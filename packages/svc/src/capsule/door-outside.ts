@@ -3,7 +3,7 @@
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import type { DoorOutside } from '../listener/doors/door-core.ts';
+import type { DoorOutside } from '@svc/doors/core/door-core.ts';
 import { changedFiles } from '@svc/session/files/changed-files.ts';
 import { ExportRoot, type Hides, normalizedRoot } from '@svc/session/files/export-root.ts';
 import { writeWorkdirFile } from '@svc/session/workdir/workdir-file.ts';

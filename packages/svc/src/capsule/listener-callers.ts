@@ -5,8 +5,8 @@ import { lstatSync } from 'node:fs';
 import { isLoopbackAddress, isLoopbackHost } from '@svc/kit/http/hygiene.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { TokenCallers } from '../listener/callers.ts';
-import { type TokenPlace, tokenPlace } from '../listener/tokens/token-place.ts';
+import { TokenCallers } from '@svc/doors/callers/callers.ts';
+import { type TokenPlace, tokenPlace } from '@svc/doors/callers/token-place.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RunObserver, RunRequest } from './running-capsule.ts';
 
@@ -40,7 +40,7 @@ async function hasTokens(place: TokenPlace): Promise<boolean> {
   // What cannot even be looked at is for the reading to refuse.
   const found = unlessRefused(() => lstatSync(place.path, { throwIfNoEntry: false }), null);
   if (found === undefined) return false;
-  const { readTokens } = await import('../listener/tokens/token-file.ts');
+  const { readTokens } = await import('@svc/doors/callers/token-file.ts');
   readTokens(place);
   return true;
 }

@@ -8,7 +8,7 @@ import { hasLiveGroups } from '@svc/sandbox/child-group.ts';
 import { createLateComponentHost } from '@svc/components/late-component-host.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type CapsuleHooks, noHooks } from '@svc/session/hooks/session-hooks.ts';
-import type { CapsuleDoor } from '../listener/capsule-listener.ts';
+import type { CapsuleDoor } from '@svc/doors/capsule-listener.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { RefusedRequests } from '@svc/session/files/refused-requests.ts';
 import { backgroundEnds, residueOf } from '@svc/session/loop/background-ends.ts';

@@ -11,10 +11,10 @@ import { Diagnostic, diagnosticOf, raise } from '@svc/kit/diagnostics/diagnostic
 import type { CapsuleHooks } from '@svc/session/hooks/session-hooks.ts';
 import { answerBudget } from '@svc/kit/http/byte-budget.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
-import type { TokenCallers } from '../listener/callers.ts';
-import type { DoorFacts } from '../listener/doors/door-core.ts';
-import { shareOf } from '../listener/doors/principal.ts';
-import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
+import type { TokenCallers } from '@svc/doors/callers/callers.ts';
+import type { DoorFacts } from '@svc/doors/core/door-core.ts';
+import { shareOf } from '@svc/doors/callers/principal.ts';
+import { capsuleRoutes, type CapsuleDoor } from '@svc/doors/capsule-listener.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import type { SessionOutcome } from '@svc/session/session.ts';
 import type { Sender } from '@svc/session/task/task.ts';

@@ -3,7 +3,7 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
-import type { CapsuleDoor } from '../listener/capsule-listener.ts';
+import type { CapsuleDoor } from '@svc/doors/capsule-listener.ts';
 import type { ActivityListener, OutputListener } from '@svc/session/task/activity.ts';
 import type { InitialTask } from './initial-task.ts';
 import type { Retained } from '@svc/record/sessions/journal-retention.ts';

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Client } from '@modelcontextprotocol/client';
 import { calls, hangs, says } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
-import type { Scope } from '../../src/listener/scopes.ts';
+import type { Scope } from '@svc/doors/callers/scopes.ts';
 import { type A2aCapsule, type A2aOptions, type Json, useA2aCapsules } from './a2a-capsule.ts';
 import { connectMcp, type ClientChoice, revisions } from './mcp-client.ts';
 import { TokenHome } from './token-home.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import { calls, says, type Turn } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
-import type { Scope } from '../../src/listener/scopes.ts';
+import type { Scope } from '@svc/doors/callers/scopes.ts';
 import { type A2aCapsule, type Json, useA2aCapsules } from './a2a-capsule.ts';
 import { TokenHome } from './token-home.ts';
 

@@ -6,11 +6,11 @@ import { onTestFinished } from 'vitest';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { TokenCallers } from '../../src/listener/callers.ts';
-import type { Scope } from '../../src/listener/scopes.ts';
-import { addToken, removeToken } from '../../src/listener/tokens/change-tokens.ts';
-import { hashOfToken, mintToken } from '../../src/listener/tokens/door-token.ts';
-import { type TokenPlace, tokenPlace } from '../../src/listener/tokens/token-place.ts';
+import { TokenCallers } from '@svc/doors/callers/callers.ts';
+import type { Scope } from '@svc/doors/callers/scopes.ts';
+import { addToken, removeToken } from '@svc/doors/callers/change-tokens.ts';
+import { hashOfToken, mintToken } from '@svc/doors/callers/door-token.ts';
+import { type TokenPlace, tokenPlace } from '@svc/doors/callers/token-place.ts';
 
 interface Given {
   readonly scopes?: readonly Scope[];

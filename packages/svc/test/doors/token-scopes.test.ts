@@ -7,11 +7,11 @@ import { servableMethods } from '@svc/protocol/agent-card.ts';
 import { methodsBeyond } from '@svc/protocol/asked-events.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { says } from '../../../../test/support/fake-driver.ts';
-import { capsuleRoutes } from '../../src/listener/capsule-listener.ts';
-import { a2aMethods } from '../../src/listener/doors/a2a/calls.ts';
-import { createClientServer } from '../../src/listener/doors/mcp/capsule-server.ts';
-import { servedCapsule } from '../../src/listener/doors/mcp/mcp-door.ts';
-import { a2aScopes, mcpScopes, methodScopes, scopes, type Scope } from '../../src/listener/scopes.ts';
+import { capsuleRoutes } from '@svc/doors/capsule-listener.ts';
+import { a2aMethods } from '@svc/doors/a2a/calls.ts';
+import { createClientServer } from '@svc/doors/mcp/capsule-server.ts';
+import { servedCapsule } from '@svc/doors/mcp/mcp-door.ts';
+import { a2aScopes, mcpScopes, methodScopes, scopes, type Scope } from '@svc/doors/callers/scopes.ts';
 import { type A2aCapsule, type A2aOptions, type Json, useA2aCapsules, userMessage } from './a2a-capsule.ts';
 import { TokenHome } from './token-home.ts';
 

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 import { hangs, says } from '../../../../test/support/fake-driver.ts';
-import { tokenPrefix } from '../../src/listener/tokens/door-token.ts';
+import { tokenPrefix } from '@svc/doors/callers/door-token.ts';
 import { type A2aCapsule, useA2aCapsules, userMessage } from './a2a-capsule.ts';
 import { TokenHome } from './token-home.ts';
 

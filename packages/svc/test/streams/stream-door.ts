@@ -2,7 +2,7 @@ import { afterEach } from 'vitest';
 
 import { emptyReply } from '@svc/kit/http/reply.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
-import { capsuleRoutes } from '../../src/listener/capsule-listener.ts';
+import { capsuleRoutes } from '@svc/doors/capsule-listener.ts';
 import { agentCard } from '@svc/protocol/agent-card.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';

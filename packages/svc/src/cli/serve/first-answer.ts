@@ -4,8 +4,8 @@ import { PassThrough, type Readable } from 'node:stream';
 
 import { asJsonObject, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
-import { holdsWholeText } from '../../listener/doors/bad-input.ts';
-import { type IntroducedCapsule, servedCapabilities } from '../../listener/doors/mcp/capsule-tool.ts';
+import { holdsWholeText } from '@svc/doors/core/bad-input.ts';
+import { type IntroducedCapsule, servedCapabilities } from '@svc/doors/mcp/capsule-tool.ts';
 
 /** A request that is longer is none of these. */
 const longestFirst = 64 * 1024;

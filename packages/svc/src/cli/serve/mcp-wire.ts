@@ -12,7 +12,7 @@ import {
 } from '@modelcontextprotocol/server';
 
 import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
-import { readMessage } from '../../listener/doors/mcp/read-message.ts';
+import { readMessage } from '@svc/doors/mcp/read-message.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { Output } from '@svc/terminal/screen/output.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';

@@ -3,7 +3,7 @@
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { runCapsule } from '../../capsule/run-capsule.ts';
-import type { CapsuleDoor } from '../../listener/capsule-listener.ts';
+import type { CapsuleDoor } from '@svc/doors/capsule-listener.ts';
 import type { ActivityListener } from '@svc/session/task/activity.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';

@@ -6,11 +6,11 @@ import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import { answerBudget } from '@svc/kit/http/byte-budget.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { onlyCaller } from '../../listener/callers.ts';
-import type { CapsuleDoor } from '../../listener/capsule-listener.ts';
-import type { DoorCore } from '../../listener/doors/door-core.ts';
-import type { ServedCapsule } from '../../listener/doors/mcp/capsule-server.ts';
-import type { IntroducedCapsule } from '../../listener/doors/mcp/capsule-tool.ts';
+import { onlyCaller } from '@svc/doors/callers/callers.ts';
+import type { CapsuleDoor } from '@svc/doors/capsule-listener.ts';
+import type { DoorCore } from '@svc/doors/core/door-core.ts';
+import type { ServedCapsule } from '@svc/doors/mcp/capsule-server.ts';
+import type { IntroducedCapsule } from '@svc/doors/mcp/capsule-tool.ts';
 import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine } from '@svc/terminal/screen/shown.ts';
@@ -78,8 +78,8 @@ class Connection {
       import('@modelcontextprotocol/server'),
       import('@modelcontextprotocol/server/stdio'),
       import('./mcp-wire.ts'),
-      import('../../listener/doors/mcp/capsule-server.ts'),
-      import('../../listener/doors/mcp/mcp-door.ts'),
+      import('@svc/doors/mcp/capsule-server.ts'),
+      import('@svc/doors/mcp/mcp-door.ts'),
     ]);
     // While the library waits for a server it takes in all that comes, without end: nothing is read before there can be one.
     const capsule = servedCapsule(sdk, { ...reaching, about: await about }, systemClock);
@@ -112,6 +112,6 @@ class Connection {
 async function opened(door: CapsuleDoor): Promise<DoorCore> {
   if (door.facts === undefined) throw new Error('a session says what it is');
   const { facts, callers = onlyCaller(door.principal) } = door;
-  const { DoorCore } = await import('../../listener/doors/door-core.ts');
+  const { DoorCore } = await import('@svc/doors/core/door-core.ts');
   return new DoorCore({ ...door, facts, callers, answers: answerBudget() }, await facts());
 }

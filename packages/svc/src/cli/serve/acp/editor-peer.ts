@@ -1,6 +1,6 @@
 /** Speaks JSON-RPC with an editor, a message a line, in both directions. */
 
-import { holdsWholeText, nestsTooDeep } from '../../../listener/doors/bad-input.ts';
+import { holdsWholeText, nestsTooDeep } from '@svc/doors/core/bad-input.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { parsedJson } from '@svc/protocol/json-text.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';

@@ -6,7 +6,7 @@ import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { Diagnostic, diagnosticOf, raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isLong } from '@svc/kit/own-turn.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
-import type { CapsuleDoor } from '../../../listener/capsule-listener.ts';
+import type { CapsuleDoor } from '@svc/doors/capsule-listener.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import type { Task, TaskSource } from '@svc/session/task/task.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';

@@ -1,0 +1,107 @@
+/** The events of one task as A2A has them, encoded once for all who follow it. */
+
+import type { TaskNews, TaskRecord } from '@svc/session/task/task-record.ts';
+import type { TaskRecords } from '@svc/session/task-records.ts';
+import { FanOut, type FanOutSink } from '../core/fan-out.ts';
+import { OncePerTurn } from '@svc/session/stream/once-per-turn.ts';
+import {
+  artifactUpdate,
+  callMetadata,
+  inputTimeoutExtension,
+  responseId,
+  statusUpdate,
+  taskObject,
+} from './objects.ts';
+
+/** The streams of one task. It follows the task as long as there is one. */
+export class TaskStream {
+  readonly #record: TaskRecord;
+  readonly #records: Pick<TaskRecords, 'follow'>;
+  readonly #fanOut = new FanOut();
+  readonly #turn = new OncePerTurn(() => this.#pushText());
+  /** Chunks of this turn of the event loop, which become one event. */
+  #text = '';
+  #append = true;
+  #unfollow: () => void = () => {};
+
+  constructor(record: TaskRecord, records: Pick<TaskRecords, 'follow'>) {
+    this.#record = record;
+    this.#records = records;
+  }
+
+  /** The task as it stands: what a stream begins with. Everything that follows reaches a sink that joins in this turn. */
+  snapshot(): string {
+    return JSON.stringify({ task: taskObject(this.#record, { historyLength: null, artifacts: true }) });
+  }
+
+  join(sink: FanOutSink): void {
+    this.#turn.flush();
+    if (this.#fanOut.size === 0) {
+      this.#unfollow = this.#records.follow(this.#record, (news) => this.#hear(news));
+    }
+    this.#fanOut.join(sink);
+  }
+
+  leave(sink: FanOutSink): void {
+    this.#fanOut.leave(sink);
+    if (this.#fanOut.size === 0) this.#stop();
+  }
+
+  /** Ends every stream, whatever the task comes to. */
+  end(): void {
+    this.#turn.flush();
+    this.#stop();
+    this.#fanOut.end();
+  }
+
+  #stop(): void {
+    this.#unfollow();
+    this.#turn.end();
+    this.#text = '';
+    this.#append = true;
+  }
+
+  #hear(news: TaskNews): void {
+    const record = this.#record;
+    if (news.kind === 'text') return this.#addText(news);
+    this.#turn.flush();
+    switch (news.kind) {
+      case 'response': {
+        const response = { id: responseId, name: responseId, text: record.response ?? '' };
+        return this.#push(artifactUpdate(record, response, { append: false, lastChunk: true }));
+      }
+      case 'artifact':
+        return this.#push(artifactUpdate(record, news.artifact, { append: false, lastChunk: true }));
+      case 'call-ended':
+        return this.#push(statusUpdate(record, callMetadata(news.call)));
+      case 'state': {
+        const metadata = news.isInputTimeout ? { [inputTimeoutExtension]: true } : undefined;
+        this.#push(statusUpdate(record, metadata));
+        if (record.isSettled) this.end();
+      }
+    }
+  }
+
+  #addText({ text, isFirst }: Extract<TaskNews, { kind: 'text' }>): void {
+    if (isFirst) {
+      this.#turn.flush();
+      this.#append = false;
+    }
+    this.#text += text;
+    this.#turn.schedule();
+  }
+
+  #pushText(): void {
+    const text = this.#text;
+    if (text === '') return;
+    this.#text = '';
+    const chunk = { id: responseId, name: responseId, text };
+    this.#push(artifactUpdate(this.#record, chunk, { append: this.#append, lastChunk: false }));
+    this.#append = true;
+    this.#fanOut.flush();
+  }
+
+  #push(event: Readonly<Record<string, unknown>>): void {
+    this.#fanOut.push(JSON.stringify(event));
+  }
+}

@@ -1,0 +1,42 @@
+/** Who asks, what they may, and which tasks are theirs. */
+
+import type { RequestHead } from '@svc/kit/http/route.ts';
+import type { Task } from '@svc/session/task/task.ts';
+import { type Scope, scopes } from './scopes.ts';
+
+/** One who has shown who they are, or is on this machine where nothing needs to be shown. */
+export interface Principal {
+  /** `operator` showed the listener token, `token:<name>` a door token, `local` reached a listener that asks for none. */
+  readonly name: string;
+  /** At doors it may see the tasks of all others too. */
+  readonly seesAll: boolean;
+  readonly scopes: readonly Scope[];
+}
+
+export type PrincipalOf = (request: Pick<RequestHead, 'headers'>) => Principal;
+
+/** Who runs the capsule: `operator` or `local`. */
+export function ownPrincipal(name: string): Principal {
+  return { name, seesAll: true, scopes };
+}
+
+/** Everybody whom the server lets in is the one whom the listener knows. */
+export function onlyPrincipal(name: string): PrincipalOf {
+  const principal = ownPrincipal(name);
+  return () => principal;
+}
+
+/** As whom it has a share of what all clients together may hold; null for who runs the capsule, and has what there is. */
+export function shareOf(principal: Principal): string | null {
+  return principal.seesAll ? null : principal.name;
+}
+
+/** Whether the principal gave the task. */
+export function isOwn(principal: Principal, { sender }: Pick<Task, 'sender'>): boolean {
+  return sender?.principal === principal.name;
+}
+
+/** A task of another is not there, as far as a principal is told. */
+export function maySee(principal: Principal, task: Task): boolean {
+  return principal.seesAll || isOwn(principal, task);
+}

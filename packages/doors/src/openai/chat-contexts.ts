@@ -1,0 +1,59 @@
+/** Finds which conversation a chat request continues. Clients send the whole history and no id, so its hash is the key. */
+
+import { createHash, type Hash } from 'node:crypto';
+
+import type { TaskId } from '@svc/protocol/ids.ts';
+import type { Principal } from '../callers/principal.ts';
+import type { Asked, Turn } from './params.ts';
+
+/** Shared by all clients; least recently used entries are evicted. */
+const mostKept = 1000;
+
+type Client = Pick<Principal, 'name'>;
+type Said = Pick<Asked, 'before' | 'text'>;
+
+/** One conversation of a client, up to what it says now. It holds none of the texts. */
+export interface ChatConversation {
+  /** The task that said the last word before; null where this door did not give it to this client, or has forgotten. */
+  readonly before: TaskId | null;
+  /** Takes note that the task has said this in answer. */
+  answered(text: string, task: TaskId): void;
+}
+
+/** Which task said the last word of which conversation. */
+export class ChatContexts {
+  readonly #tasks = new Map<string, TaskId>();
+
+  conversation(client: Client, { before, text }: Said): ChatConversation {
+    const said = createHash('sha256').update(client.name);
+    for (const turn of before) add(said, turn);
+    const last = before.at(-1)?.role === 'assistant' ? this.#use(said.copy().digest('base64')) : null;
+    add(said, { role: 'user', text });
+    return { before: last, answered: (answer, task) => this.#put(withAnswer(said, answer), task) };
+  }
+
+  #use(key: string): TaskId | null {
+    const task = this.#tasks.get(key) ?? null;
+    if (task !== null) this.#put(key, task);
+    return task;
+  }
+
+  #put(key: string, task: TaskId): void {
+    this.#tasks.delete(key);
+    this.#tasks.set(key, task);
+    const [oldest] = this.#tasks.keys();
+    if (this.#tasks.size > mostKept && oldest !== undefined) this.#tasks.delete(oldest);
+  }
+}
+
+/** White space around a text counts for nothing: some clients take it off. */
+function add(said: Hash, { role, text }: Turn): void {
+  const trimmed = text.trim();
+  said.update(`\n${role} ${trimmed.length} `).update(trimmed);
+}
+
+function withAnswer(said: Hash, text: string): string {
+  const whole = said.copy();
+  add(whole, { role: 'assistant', text });
+  return whole.digest('base64');
+}
