@@ -14,8 +14,8 @@ const ofBuild = [
   'test/**/*.test.ts',
   'packages/components/test/**/*.test.ts',
   'packages/**/*.built.test.ts',
-  'packages/svc/**/{argument-check,listed-tools,check-plan,step-attempt,submit-plan-tool,network-reasons}.test.ts',
-  'packages/svc/**/{store-commands,driver-endpoint,hosted-driver,capsule-process,schema-thread,wasm-tool-hosted}.test.ts',
+  'packages/**/{argument-check,listed-tools,check-plan,step-attempt,submit-plan-tool,network-reasons}.test.ts',
+  'packages/**/{store-commands,driver-endpoint,hosted-driver,capsule-process,schema-thread,wasm-tool-hosted}.test.ts',
 ];
 const inPackages = ['packages/**/*.test.ts', 'artifacts/**/*.test.ts'];
 
