@@ -1,5 +1,6 @@
 /** Finds capsules in the local store, for the referee to judge by. */
 
+import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import { type BigIntStats, statSync } from 'node:fs';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -52,7 +53,7 @@ interface Kept {
 class ArtifactRegistry implements CapsuleRegistry {
   readonly #options: ArtifactRegistryOptions;
   /** The kept capsules by `name@version`, the one used last at the end. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new BoundedMap<string, Kept>(maxKept);
 
   constructor(options: ArtifactRegistryOptions) {
     this.#options = options;
@@ -93,8 +94,6 @@ class ArtifactRegistry implements CapsuleRegistry {
 
   async #keep(key: string, entry: Kept): Promise<ResolvedCapsule> {
     this.#kept.set(key, entry);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > maxKept && oldest !== undefined) this.#kept.delete(oldest);
     const isLasting = await entry.capsule.then(() => true, isRefusalOfContent);
     if (!isLasting && this.#kept.get(key) === entry) this.#kept.delete(key);
     return await entry.capsule;

@@ -1,5 +1,6 @@
 /** Finds which conversation a chat request continues. Clients send the whole history and no id, so its hash is the key. */
 
+import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import { createHash, type Hash } from 'node:crypto';
 
 import type { TaskId } from '@svc/protocol/ids.ts';
@@ -22,27 +23,20 @@ export interface ChatConversation {
 
 /** Which task said the last word of which conversation. */
 export class ChatContexts {
-  readonly #tasks = new Map<string, TaskId>();
+  readonly #tasks = new BoundedMap<string, TaskId>(mostKept);
 
   conversation(client: Client, { before, text }: Said): ChatConversation {
     const said = createHash('sha256').update(client.name);
     for (const turn of before) add(said, turn);
     const last = before.at(-1)?.role === 'assistant' ? this.#use(said.copy().digest('base64')) : null;
     add(said, { role: 'user', text });
-    return { before: last, answered: (answer, task) => this.#put(withAnswer(said, answer), task) };
+    return { before: last, answered: (answer, task) => void this.#tasks.set(withAnswer(said, answer), task) };
   }
 
   #use(key: string): TaskId | null {
     const task = this.#tasks.get(key) ?? null;
-    if (task !== null) this.#put(key, task);
+    if (task !== null) this.#tasks.set(key, task);
     return task;
-  }
-
-  #put(key: string, task: TaskId): void {
-    this.#tasks.delete(key);
-    this.#tasks.set(key, task);
-    const [oldest] = this.#tasks.keys();
-    if (this.#tasks.size > mostKept && oldest !== undefined) this.#tasks.delete(oldest);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Reads the tasks of a session from its trace. */
 
+import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import { basename, dirname } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -85,12 +86,10 @@ export function messagesOfRunning(record: RunningRecord, sessionsFolder: string)
 }
 
 function messagesIn(directory: HeldDirectory): ReadonlyMap<string, GivenMessage> {
-  const messages = new Map<string, GivenMessage>();
+  const messages = new BoundedMap<string, GivenMessage>(mostMessages);
   eachEventIn(directory, new Set(['task_received']), (_, { task_id: id, origin, text }) => {
     if (typeof id !== 'string' || typeof text !== 'string') return;
     messages.set(id, { origin: textOr(origin) ?? '', text: shortened(text, longestText) });
-    const [oldest] = messages.keys();
-    if (messages.size > mostMessages && oldest !== undefined) messages.delete(oldest);
   });
   return messages;
 }

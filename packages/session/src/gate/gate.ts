@@ -1,5 +1,6 @@
 /** Lets what comes from outside into a session, one delivery for each turn of the event loop, so that a record of the order can be run again. */
 
+import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import type { CallImports, ImportLog } from '@svc/components/import-log.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';
@@ -169,15 +170,12 @@ const mostSteps = 64;
 
 /** Counts effects as a journal counts its steps. */
 class StepNumbers {
-  readonly #latest = new Map<string, number>();
+  readonly #latest = new BoundedMap<string, number>(mostSteps);
   #count = 0;
 
   add(place: string): void {
     this.#count += 1;
-    this.#latest.delete(place);
     this.#latest.set(place, this.#count);
-    const [oldest] = this.#latest.keys();
-    if (this.#latest.size > mostSteps && oldest !== undefined) this.#latest.delete(oldest);
   }
 
   of(place: string): number | null {

@@ -1,5 +1,6 @@
 /** Maps idempotency keys to tasks, so that a retry starts no second task. */
 
+import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 
@@ -19,7 +20,7 @@ export interface KeyedMessage {
 
 /** The messages of a session that came with a key (docs/protocol.md "Sending again"). */
 export class SentMessages {
-  readonly #sent = new Map<string, { readonly digest: string; readonly taskId: TaskId }>();
+  readonly #sent = new BoundedMap<string, { readonly digest: string; readonly taskId: TaskId }>(mostKeys);
 
   /** Returns the task of this key; `'other'` if the key belongs to a different message; null if it is new. */
   find(message: KeyedMessage): { readonly taskId: TaskId } | 'other' | null {
@@ -30,8 +31,6 @@ export class SentMessages {
 
   add(message: KeyedMessage, taskId: TaskId): void {
     this.#sent.set(nameOf(message), { digest: digestOf(message), taskId });
-    const [oldest] = this.#sent.keys();
-    if (this.#sent.size > mostKeys && oldest !== undefined) this.#sent.delete(oldest);
   }
 }
 

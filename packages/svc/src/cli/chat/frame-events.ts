@@ -1,5 +1,6 @@
 /** What a person is shown of the frames and events of a capsule that runs in another process. */
 
+import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import type { DecodedArtifact, DecodedChunk, DecodedStatus } from '@svc/protocol/decode-frame.ts';
 import type { LiveEvent, LiveTask, OpenQuestion, Snapshot } from '@svc/protocol/live-events.ts';
 import type { SessionEvent, ShownResult } from '../session-view/session-event.ts';
@@ -28,9 +29,9 @@ interface NamedCall {
  * connection come without events, and are shown by themselves.
  */
 export class FrameEvents {
-  readonly #started = new Latest<StartedCall>();
-  readonly #results = new Latest<DecodedArtifact>();
-  readonly #refused = new Latest<string>();
+  readonly #started = new BoundedMap<string, StartedCall>(mostCalls);
+  readonly #results = new BoundedMap<string, DecodedArtifact>(mostCalls);
+  readonly #refused = new BoundedMap<string, string>(mostCalls);
   /** Tasks whose events come. */
   readonly #followed = new Set<string>();
   /** The question that was told of and waits. */
@@ -130,7 +131,7 @@ export class FrameEvents {
 
   /** A call that a cancel cut off has no `call_end`. */
   #forget(taskId: string): void {
-    for (const [key, call] of this.#started.entries) {
+    for (const [key, call] of this.#started) {
       if (call.taskId !== taskId) continue;
       this.#started.delete(key);
       this.#results.delete(key);
@@ -144,7 +145,7 @@ export class FrameEvents {
 
   #artifact(frame: DecodedArtifact): readonly SessionEvent[] {
     const key = keyOf(frame.toolCallId, frame);
-    const held = this.#results.entries.reduce((sum, [, { content }]) => sum + content.length, frame.content.length);
+    const held = [...this.#results].reduce((sum, [, { content }]) => sum + content.length, frame.content.length);
     if (this.#started.get(key) !== undefined && held <= mostHeld) {
       this.#results.set(key, frame);
       return [];
@@ -162,13 +163,13 @@ export class FrameEvents {
   #callEnded(event: Extract<LiveEvent, { event: 'call_end' }>): readonly SessionEvent[] {
     const { callId, toolName: name, exitCode, isError, denied: isRefused, durationMs, step } = event;
     const key = keyOf(callId, event);
-    const frame = this.#results.delete(key);
-    const started = this.#started.delete(key);
+    const frame = this.#results.take(key);
+    const started = this.#started.take(key);
     const input = started?.input;
     if (frame !== undefined) return [{ kind: 'result', result: { ...resultOf(frame, step), input } }];
     // The frame of a call whose beginning nobody told of has been shown by itself.
     if (started === undefined && !isRefused) return [];
-    const content = this.#refused.delete(keyOf(null, event)) ?? '';
+    const content = this.#refused.take(keyOf(null, event)) ?? '';
     const ended = { callId, name, input, content, exitCode, isCut: false, isError, isRefused, durationMs, step };
     return [{ kind: 'result', result: ended }];
   }
@@ -193,31 +194,4 @@ function resultOf(frame: DecodedArtifact, step: number | null): ShownResult {
 /** A provider need not name its calls: those of one tool come one after the other then. */
 function keyOf(callId: string | null, { taskId, toolName }: NamedCall): string {
   return callId === null ? `of ${taskId} ${toolName}` : `id ${callId}`;
-}
-
-/** Values by keys that others chose, the last ones. */
-class Latest<Value> {
-  readonly #values = new Map<string, Value>();
-
-  get entries(): readonly (readonly [string, Value])[] {
-    return [...this.#values];
-  }
-
-  get(key: string): Value | undefined {
-    return this.#values.get(key);
-  }
-
-  set(key: string, value: Value): void {
-    this.#values.delete(key);
-    this.#values.set(key, value);
-    const [oldest] = this.#values.keys();
-    if (this.#values.size > mostCalls && oldest !== undefined) this.#values.delete(oldest);
-  }
-
-  /** What was there. */
-  delete(key: string): Value | undefined {
-    const value = this.#values.get(key);
-    this.#values.delete(key);
-    return value;
-  }
 }

@@ -1,5 +1,6 @@
 /** Looks up what a page asks of the sessions that are shown: a line of the trace with its texts, what a task came to, and what is found in all lines. */
 
+import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import { busy } from '@svc/kit/http/refusal.ts';
 import type { ShownText } from '@svc/protocol/shown-text.ts';
 import type { FileChanges, StepDetail } from '@svc/protocol/viewed-rows.ts';
@@ -25,7 +26,7 @@ interface Known {
 }
 
 export class SessionTexts {
-  readonly #known = new Map<string, Known>();
+  readonly #known = new BoundedMap<string, Known>(mostKnown);
 
   /** Of a line of the trace, by its number from 0; null for one that is not there. */
   async ofRow(session: ViewedSession, row: number): Promise<StepDetail | null> {
@@ -100,11 +101,7 @@ export class SessionTexts {
 
   #of({ id }: ViewedSession): Known {
     const known = this.#known.get(id) ?? { trace: new TraceIndex(), journal: new JournalPlaces(), scans: new Map() };
-    // The newest is the last.
-    this.#known.delete(id);
     this.#known.set(id, known);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > mostKnown && oldest !== undefined) this.#known.delete(oldest);
     return known;
   }
 }

@@ -1,5 +1,6 @@
 /** One session that is shown: where its files are, whether it lives, and what is wrong with its record. */
 
+import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import { readlinkSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
@@ -72,7 +73,7 @@ interface Looks {
 
 /** Looks through the traces and journals of sessions, each once. */
 export class SessionLooks {
-  readonly #known = new Map<string, Looks>();
+  readonly #known = new BoundedMap<string, Looks>(mostLooks);
 
   /** Returns null where the session has no trace. */
   async at(session: ViewedSession): Promise<TraceLook | null> {
@@ -101,11 +102,7 @@ export class SessionLooks {
 
   #of({ id }: ViewedSession): Looks {
     const looks = this.#known.get(id) ?? { trace: new TraceLooks(), journal: null };
-    // The newest is the last.
-    this.#known.delete(id);
     this.#known.set(id, looks);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > mostLooks && oldest !== undefined) this.#known.delete(oldest);
     return looks;
   }
 }
