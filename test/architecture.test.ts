@@ -21,7 +21,7 @@ const floors: Readonly<Record<string, readonly (readonly string[])[] | undefined
 const closedToReferee = ['svc/', 'sandbox/', 'sandbox-check/', 'components/', 'node:child_process'];
 
 /** Where time, chance and the process may be read: the program, what runs a capsule, terminals, and the files that exist to be their adapter. */
-const ambientPlaces = ['svc/cli/', 'svc/capsule/', 'terminal/'];
+const ambientPlaces = ['svc/', 'capsule/', 'terminal/'];
 const ambientAdapters: ReadonlySet<string> = new Set([
   // That of the page, in browsers.
   'viewer/src/text/page-clock.ts',
@@ -221,7 +221,7 @@ const cleaners: ReadonlySet<string> = new Set([
 ]);
 
 /** What prints. */
-const printers = ['svc/cli/', 'terminal/'];
+const printers = ['svc/', 'terminal/'];
 
 /** Ways past the one writer of the commands. */
 function printingPast(sources: Sources): string[] {
@@ -350,7 +350,7 @@ describe('the architecture', () => {
       'svc/src/cli/a.ts has a comment between its imports',
     ],
     ['artifacts/src/store/index.ts', '', 'artifacts/src/store/index.ts is a barrel'],
-    ['svc/src/misc/a.ts', '', 'svc/src/misc/a.ts is in no known folder'],
+    ['session/src/misc/a.ts', '', 'session/src/misc/a.ts is in no known folder'],
     ['misc/src/a.ts', '', 'misc/src/a.ts is in no known folder'],
     ['viewer/src/a.ts', `import { b } from '${scope}svc/cli/b.ts';`, 'viewer/src/a.ts imports svc/src/cli/b.ts'],
     [

@@ -78,7 +78,7 @@ describe('a grant that is a list', () => {
       '`artifacts/grants/list-grants.ts`',
       '`sandbox/launch/compose-plan.ts`',
       '`sandbox/launch/process-grants.ts`',
-      '`svc/capsule/stage-parts.ts`',
+      '`capsule/stage/stage-parts.ts`',
       '`cli/not-stopped.ts`',
       '`cli/view/recorded-grants.ts`',
     ]);

@@ -9,7 +9,7 @@ import type { ArtifactEntry } from '../../src/manifest/schema.ts';
 import type { ArtifactSource, InstalledArtifact } from '../../src/store/installed-artifact.ts';
 import type { StorePlaces } from '../../src/store/locate.ts';
 import { resolveArtifacts } from '../../src/store/resolve.ts';
-import { stageNative } from '@svc/svc/capsule/stage-programs.ts';
+import { stageNative } from '@svc/capsule/stage/stage-programs.ts';
 import { bundledRoot, storeRoot } from '../../src/store/store-layout.ts';
 import { putArchive } from '../../src/store/store-put.ts';
 import { replacementContract } from '../../../../test/support/replacement-contract.ts';

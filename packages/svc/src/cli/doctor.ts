@@ -2,7 +2,7 @@
 
 import { accessSync, constants } from 'node:fs';
 import { Command } from 'commander';
-import { hostFacts } from '../capsule/launch-surroundings.ts';
+import { hostFacts } from '@svc/capsule/launch/launch-surroundings.ts';
 import { parseCeiling } from '@svc/sandbox/floor.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';

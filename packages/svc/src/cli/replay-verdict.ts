@@ -1,6 +1,6 @@
 /** Says what a replay comes to: whether it met all that its recording and its trace hold, and where not. */
 
-import type { Replayed } from '../capsule/replay-session.ts';
+import type { Replayed } from '@svc/capsule/replay/replay-session.ts';
 import { type Difference, differenceSince, type Parting } from '@svc/session/replay/asked-again.ts';
 import type { RecordedEnd } from '@svc/session/replay/recorded-crossings.ts';
 import type { ReplayEnd } from '@svc/session/replay/replay-gate.ts';

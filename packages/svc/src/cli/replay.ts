@@ -5,7 +5,12 @@ import { resolve } from 'node:path';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
-import { orRefused, type Replayed, type ReplayedComponents, replaySession } from '../capsule/replay-session.ts';
+import {
+  orRefused,
+  type Replayed,
+  type ReplayedComponents,
+  replaySession,
+} from '@svc/capsule/replay/replay-session.ts';
 import { damaged } from '@svc/record/journal/journal-reader.ts';
 import { LineFile, openOwn } from '@svc/record/journal/line-file.ts';
 import type { ReplayEnd } from '@svc/session/replay/replay-gate.ts';
@@ -94,7 +99,7 @@ async function openComponents(
   { manifest }: ReplayOptions,
   { cwd, home, env }: CommandContext,
 ): Promise<ReplayedComponents> {
-  const { openReplayedComponents } = await import('../capsule/replay-components.ts');
+  const { openReplayedComponents } = await import('@svc/capsule/replay/replay-components.ts');
   return await openReplayedComponents({ manifestFile: resolve(cwd, manifest), home, env });
 }
 

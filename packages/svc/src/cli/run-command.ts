@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { captureLevels } from '@svc/artifacts/manifest/capture-levels.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
-import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
+import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';

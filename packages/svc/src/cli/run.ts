@@ -2,11 +2,11 @@
 
 import { resolve } from 'node:path';
 
-import { runCapsule } from '../capsule/run-capsule.ts';
+import { runCapsule } from '@svc/capsule/run/run-capsule.ts';
 import type { Retained } from '@svc/record/sessions/journal-retention.ts';
-import type { RunChanges, RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
-import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
-import type * as SpawnedLaunchModule from '../capsule/spawned-launch.ts';
+import type { RunChanges, RunningCapsule, RunObserver, RunOutcome } from '@svc/capsule/launch/running-capsule.ts';
+import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
+import type * as SpawnedLaunchModule from '@svc/capsule/launch/spawned-launch.ts';
 import type { ActivityListener } from '@svc/session/task/activity.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
@@ -85,7 +85,7 @@ export async function run(
   try {
     if (usage !== null) script = await openScript(options, { context, stop, usage, companion: own?.companion ?? null });
     if (options.spawnedBy !== undefined) {
-      const { watchParent } = await import('../capsule/spawned-launch.ts');
+      const { watchParent } = await import('@svc/capsule/launch/spawned-launch.ts');
       parent = watchParent(options.spawnedBy, () => stop.request());
     }
     const spawned = options.spawnApprovalStdin === true ? await toldByParent() : null;
@@ -157,7 +157,7 @@ async function resultPlace(): Promise<ResultPlace> {
 }
 
 async function toldByParent(): ReturnType<typeof SpawnedLaunchModule.readSpawnApproval> {
-  const { readSpawnApproval } = await import('../capsule/spawned-launch.ts');
+  const { readSpawnApproval } = await import('@svc/capsule/launch/spawned-launch.ts');
   return await readSpawnApproval(process.stdin);
 }
 

@@ -14,11 +14,11 @@ import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { redactedTexts } from '@svc/record/trace/file-trace.ts';
-import { type LaunchScope, scopeOfLaunch, type ScopeRequest } from '../capsule/scope-of-launch.ts';
+import { type LaunchScope, scopeOfLaunch, type ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
 import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
-import { type CommandQuestion, searchPath } from '../capsule/launch-warnings.ts';
+import { type CommandQuestion, searchPath } from '@svc/capsule/launch/launch-warnings.ts';
 
 /** A field and its value, a line for each text. */
 type Field = readonly [name: string, lines: readonly string[]];
@@ -189,7 +189,7 @@ async function withNamedWorkdir(
 ): Promise<Pick<LaunchScope, 'scope' | 'refusals'>> {
   const { scope, refusals } = launch;
   if (request.workdir === null || !existsSync(request.workdir)) return { scope, refusals };
-  const { openNamedWorkdir, refuseClosedFolder } = await import('../capsule/named-workdir.ts');
+  const { openNamedWorkdir, refuseClosedFolder } = await import('@svc/capsule/stage/named-workdir.ts');
   let found: Pick<ScopeObject, 'project_folder'> = {};
   const refusal = diagnosticOf(() => {
     const workdir = realPath(request.workdir ?? '');

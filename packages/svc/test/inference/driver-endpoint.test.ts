@@ -2,10 +2,10 @@ import { openGate } from '@svc/session/gate/gate.ts';
 import { afterEach, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { LateEvidence } from '../../src/capsule/late-evidence.ts';
-import { prepareLaunch, scopeLaunch } from '../../src/capsule/prepare.ts';
+import { LateEvidence } from '@svc/capsule/stage/late-evidence.ts';
+import { prepareLaunch, scopeLaunch } from '@svc/capsule/launch/prepare.ts';
 import { makeSessionDirectories } from '@svc/record/sessions/session-directories.ts';
-import { stageSession } from '../../src/capsule/stage.ts';
+import { stageSession } from '@svc/capsule/stage/stage.ts';
 import type { ComponentGrants } from '@svc/components/component.ts';
 import { type ComponentHost, createComponentHost } from '@svc/components/component-host.ts';
 import { mintSessionId } from '@svc/protocol/ids.ts';

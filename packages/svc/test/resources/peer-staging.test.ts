@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { type SessionPeerFiles, stagePeerFiles } from '../../src/capsule/stage-peer-files.ts';
+import { type SessionPeerFiles, stagePeerFiles } from '@svc/capsule/stage/stage-peer-files.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { mintSessionId } from '@svc/protocol/ids.ts';

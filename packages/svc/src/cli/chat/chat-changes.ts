@@ -1,6 +1,6 @@
 /** What a chat asks of the session that it starts. */
 
-import type { RunChanges } from '../../capsule/running-capsule.ts';
+import type { RunChanges } from '@svc/capsule/launch/running-capsule.ts';
 
 /** Who types on while a task runs shall not be turned away; a manifest may allow more. */
 const mostWaiting = 16;

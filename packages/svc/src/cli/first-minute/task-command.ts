@@ -12,9 +12,9 @@ import type { RunOptions } from '../run-options.ts';
 import type { ScriptCompanion } from '../script/script-run.ts';
 import { exactLine, type Shown } from '@svc/terminal/screen/shown.ts';
 import { version } from '@svc/kit/version.ts';
-import { reachOf } from '../../capsule/capsule-reach.ts';
-import type { RunningCapsule } from '../../capsule/running-capsule.ts';
-import type { ScopeRequest } from '../../capsule/scope-of-launch.ts';
+import { reachOf } from '@svc/capsule/launch/capsule-reach.ts';
+import type { RunningCapsule } from '@svc/capsule/launch/running-capsule.ts';
+import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { openTask } from './open-task.ts';
 import type { CompanionRequest } from './task-companion.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { FolderChanges } from '@svc/sandbox/folder-changes.ts';
-import type { RunningCapsule, Steering } from '../../capsule/running-capsule.ts';
+import type { RunningCapsule, Steering } from '@svc/capsule/launch/running-capsule.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import type { RunView } from '../session-view/run-view.ts';

@@ -3,7 +3,7 @@
 import { join, relative } from 'node:path';
 
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
-import type { RunningCapsule } from '../../capsule/running-capsule.ts';
+import type { RunningCapsule } from '@svc/capsule/launch/running-capsule.ts';
 import { exactLine, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** The place of `out/result.txt`, once a task of the session has written it. */

@@ -9,7 +9,13 @@ import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { durationShape, longestTimerMs, secondsOf, wholeMs } from '@svc/kit/units.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
-import type { RunChanges, RunningCapsule, Steering, RunObserver, RunOutcome } from '../../capsule/running-capsule.ts';
+import type {
+  RunChanges,
+  RunningCapsule,
+  Steering,
+  RunObserver,
+  RunOutcome,
+} from '@svc/capsule/launch/running-capsule.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import type { FailedTask, Task } from '@svc/session/task/task.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';

@@ -4,7 +4,7 @@ import { fstatSync } from 'node:fs';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { type InitialTask, looksLikePath } from '../../capsule/initial-task.ts';
+import { type InitialTask, looksLikePath } from '@svc/capsule/launch/initial-task.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { readInput, readTaskInput } from '../task-input.ts';

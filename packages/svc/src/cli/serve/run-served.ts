@@ -2,7 +2,7 @@
 
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import { runCapsule } from '../../capsule/run-capsule.ts';
+import { runCapsule } from '@svc/capsule/run/run-capsule.ts';
 import type { CapsuleDoor } from '@svc/doors/capsule-listener.ts';
 import type { ActivityListener } from '@svc/session/task/activity.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';

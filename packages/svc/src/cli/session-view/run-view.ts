@@ -3,7 +3,7 @@
 import { createInterface, type Interface } from 'node:readline';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import type { RunningCapsule, RunOutcome, Steering } from '../../capsule/running-capsule.ts';
+import type { RunningCapsule, RunOutcome, Steering } from '@svc/capsule/launch/running-capsule.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import { type OutputPiece, OutputTails } from '@svc/session/stream/output-tails.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';

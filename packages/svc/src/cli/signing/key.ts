@@ -13,7 +13,7 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { keyPassword } from './make-signature.ts';
-import { makeCardKey } from '../../capsule/card-key.ts';
+import { makeCardKey } from '@svc/capsule/run/card-key.ts';
 
 interface NewOptions {
   readonly out: string;

@@ -8,7 +8,7 @@ import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
-import { orRefused } from '../../capsule/replay-session.ts';
+import { orRefused } from '@svc/capsule/replay/replay-session.ts';
 import { damaged, JournalReader } from '@svc/record/journal/journal-reader.ts';
 import type { JournalRecord } from '@svc/record/journal/records.ts';
 import { readRecording, type Recording, type Setup } from '@svc/session/replay/recorded-crossings.ts';

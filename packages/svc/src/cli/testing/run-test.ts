@@ -1,7 +1,7 @@
 /** Runs one recorded test and says what it came to. */
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { TodaysProject } from '../../capsule/todays-setup.ts';
+import type { TodaysProject } from '@svc/capsule/replay/todays-setup.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import { compareSession, type Comparison, type TestDifference } from './compare-session.ts';
 import type { Expectation } from './expectation.ts';

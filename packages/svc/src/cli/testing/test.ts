@@ -11,7 +11,7 @@ import { removeLeftovers } from '@svc/kit/files/scratch-folder.ts';
 import { temporaryPrefix } from '@svc/kit/files/temporary-name.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { readProject, type TodaysProject } from '../../capsule/todays-setup.ts';
+import { readProject, type TodaysProject } from '@svc/capsule/replay/todays-setup.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { lineDiff } from '../line-diff.ts';
 import { placesOf } from '../project.ts';

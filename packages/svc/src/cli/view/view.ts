@@ -5,8 +5,8 @@ import { setFlagsFromString } from 'node:v8';
 import { Command, InvalidArgumentError } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { listenerTokenOf, sessionRedactor } from '../../capsule/session-secrets.ts';
-import { headerSecrets } from '../../capsule/telemetry-secrets.ts';
+import { listenerTokenOf, sessionRedactor } from '@svc/capsule/launch/session-secrets.ts';
+import { headerSecrets } from '@svc/capsule/launch/telemetry-secrets.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { interruptible } from '../stop-signals.ts';

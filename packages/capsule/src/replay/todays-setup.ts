@@ -1,0 +1,114 @@
+/** Works out what a session of a project would begin with today, starting nothing and asking no host. */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { lower } from '@svc/artifacts/grants/effective-grants.ts';
+import { encodeScope, type ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import { loadWorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
+import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
+import type { KeyPath } from '@svc/artifacts/manifest/key-path.ts';
+import { loadCapsuleManifest, type LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
+import { resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+import { effectiveFloor } from '@svc/sandbox/floor.ts';
+import { unheld } from '@svc/sandbox/limits/held-limits.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
+import type { Setup } from '@svc/session/replay/recorded-crossings.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
+import { declaredTools, type ToolSources } from '../stage/declared-tools.ts';
+import { listenerTokenOf, sessionRedactor } from '../launch/session-secrets.ts';
+import { headerSecrets } from '../launch/telemetry-secrets.ts';
+import { hookSetups, type KeptWhere, type SettingsSetup, type ToolSetup, toolSetup } from '../stage/session-setup.ts';
+
+interface ProjectRequest {
+  /** The path of the manifest, as messages are to name it. */
+  readonly file: string;
+  readonly env: Environment;
+  readonly places: StorePlaces;
+}
+
+/** A project as it is now. */
+export interface TodaysProject extends ToolSources {
+  /** Without anything that the host decides. */
+  readonly scope: ScopeObject;
+  readonly warnings: readonly Diagnostic[];
+  /** Takes the secrets of today out of a text, as a session of today would. */
+  readonly redact: (text: string) => string;
+}
+
+/**
+ * Reads manifest, system prompt, configuration, lock and artifacts. Throws what `svc run` would refuse of them with, but for a missing key of the
+ * provider and variables that only a model is reached with. Writes nothing: a missing `svc.lock` stays missing.
+ */
+export async function readProject({ file, env, places }: ProjectRequest): Promise<TodaysProject> {
+  const loaded = loadCapsuleManifest({ file, env, purpose: 'replay', needs: decidesReplay });
+  const workspace = loadWorkspaceConfig({ directory: loaded.directory, env });
+  const { grants, warnings } = lower(loaded);
+  const artifacts = await resolveArtifacts({
+    ...places,
+    entries: declaredArtifacts(loaded.manifest),
+    manifestFile: file,
+    lock: existsSync(join(places.manifestDir, 'svc.lock')) ? 'hold' : 'ignore',
+  });
+  const declared = effectiveFloor({
+    manifest: grants.containmentFloor ?? undefined,
+    workspace: workspace.containment,
+    flag: undefined,
+  });
+  const host = { declared, achieved: declared, floorMet: true, mechanism: '', usernsGrant: '' } as const;
+  const listenerToken = listenerTokenOf(env);
+  const redact = recordRedaction(
+    await sessionRedactor({
+      apiKey: loaded.apiKey ?? null,
+      listenerToken,
+      grants,
+      references: loaded.references,
+      env,
+      headers: headerSecrets(env),
+    }),
+  );
+  return {
+    loaded,
+    grants,
+    artifacts,
+    redact,
+    scope: redactedJson(encodeScope(grants, host, unheld(grants.resources).limits), redact) as ScopeObject,
+    warnings: [...loaded.warnings, ...workspace.warnings, ...warnings],
+  };
+}
+
+/** What of `inference` only reaches the provider: no request says it, and nothing is asked of a provider. */
+const ofProvider: ReadonlySet<string> = new Set(['endpoint', 'api_key', 'driver']);
+
+function decidesReplay([block, key]: KeyPath): boolean {
+  return block !== 'inference' || !ofProvider.has(String(key));
+}
+
+/**
+ * What a session that began with `recorded` would begin with in this project, as its journal would have it: without secrets. The tools of MCP servers are those that were listed then, and a
+ * conversation goes on where it did.
+ */
+export function setupToday(project: TodaysProject, recorded: Setup): Setup {
+  const { loaded, artifacts, scope, redact } = project;
+  const { inference, lifecycle } = loaded.manifest;
+  const before = JSON.parse(recorded.tools) as readonly ToolSetup[];
+  const tools = declaredTools(project, (name) => before.filter(({ artifact }) => artifact === name));
+  const settings: SettingsSetup = { inference, lifecycle, conversations: keptWhere(loaded, recorded) };
+  return {
+    manifest: redact(loaded.text),
+    system: redact(loaded.systemPrompt),
+    tools: JSON.stringify(redactedJson(tools.map(toolSetup), redact)),
+    grants: JSON.stringify(scope),
+    hooks: JSON.stringify(redactedJson(hookSetups(artifacts), redact)),
+    settings: JSON.stringify(redactedJson(settings, redact)),
+  };
+}
+
+function keptWhere({ manifest }: LoadedManifest, recorded: Setup): KeptWhere {
+  if (manifest.lifecycle.conversation === 'stateless') return 'nowhere';
+  const { conversations } = JSON.parse(recorded.settings) as SettingsSetup;
+  return conversations === 'nowhere' ? 'in the session' : conversations;
+}

@@ -1,0 +1,241 @@
+/** Connects the delegations of a session to its tasks, its files and the referee. */
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { Delegations } from '@svc/session/delegation/delegations.ts';
+import type {
+  ChildReading,
+  DelegatedTelemetry,
+  DelegationsDeps,
+  RunningDelegation,
+} from '@svc/session/delegation/delegations-deps.ts';
+import { Diagnostic, DiagnosticList, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { archiveKind } from '@svc/artifacts/manifest/artifact-manifest.ts';
+import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+import type { Session } from '@svc/session/session.ts';
+import type { Task } from '@svc/session/task/task.ts';
+import { writeWorkdirFile } from '@svc/session/workdir/workdir-file.ts';
+import { manifestFile, readManifestText } from '@svc/artifacts/store/inspect-content.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { locate, type StorePlaces } from '@svc/artifacts/store/locate.ts';
+import { openStored } from '@svc/artifacts/store/open-stored.ts';
+import { delegationTraceparent, taskTrace } from '@svc/telemetry/task-trace.ts';
+import { readSettings } from '@svc/telemetry/telemetry-settings.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
+import type { DelegationId, SessionId } from '@svc/protocol/ids.ts';
+import type { PreparedLaunch } from '../launch/prepare.ts';
+import type { RefereeMembership } from '../launch/referee-membership.ts';
+import { makePrivateDirectory, type SessionDirectories } from '@svc/record/sessions/session-directories.ts';
+import { asksForTelemetry, isTelemetryVariable } from '../launch/telemetry-variables.ts';
+import { longestTimerMs } from '@svc/kit/units.ts';
+
+interface SessionDelegationsRequest {
+  readonly launch: PreparedLaunch;
+  readonly membership: RefereeMembership;
+  readonly sessionId: SessionId;
+  readonly directories: SessionDirectories;
+  /** `host:port` of this capsule. */
+  readonly url: string;
+  /** The process environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** From which telemetry learns where it goes. */
+  readonly telemetryEnv: Environment;
+  /** What a stop of this session may take. */
+  readonly stopWithinMs: number;
+  readonly onWarning: (warning: Diagnostic) => void;
+}
+
+/** What delegations need of the session, which is there only once its tools are. */
+interface DelegatingSession {
+  readonly session: Session;
+  /** Throws the Diagnostic of a line that cannot be written. */
+  readonly record: (event: TraceEvent) => void;
+}
+
+/** The children of a session that may delegate. */
+export interface SessionDelegations {
+  readonly delegations: Delegations;
+  /** Before its first task. */
+  serve(session: DelegatingSession): void;
+  /** Children that go on when the tasks are stopped. */
+  residue(): readonly DelegationResidue[];
+}
+
+export function openDelegations(request: SessionDelegationsRequest): SessionDelegations {
+  const { launch, membership, sessionId, directories, url, env, telemetryEnv, stopWithinMs, onWarning } = request;
+  let serving: DelegatingSession | null = null;
+  function served(): DelegatingSession {
+    if (serving === null) throw new Error('the session has not begun');
+    return serving;
+  }
+  const redact = (text: string): string => launch.redactor.redact(text);
+  const delegations = new Delegations({
+    ...membership,
+    ...placesOf(directories),
+    sessionId,
+    // A child that looked the name up could find another program on the machine's other loopback address.
+    url: `http://${url.replace(/^localhost:/, '127.0.0.1:')}`,
+    env,
+    redact,
+    program: programOf(env['SVC_BINARY']),
+    pid: process.pid,
+    capture: launch.capture,
+    childGraceMs: Math.floor(stopWithinMs * partOfStop),
+    envAllow: launch.grants.envAllow,
+    spawnAllow: launch.grants.spawnAllow,
+    readChild: (child) => readChild(child, launch),
+    deadlineMs: deadlineMs(launch.env['SVC_DELEGATION_TIMEOUT_SECS'], launch),
+    taskFacts: (taskId) => {
+      const task = served().session.board.find(taskId);
+      if (task === undefined) return null;
+      const { contextId, conversation, trust } = task;
+      return { contextId, conversation, trust };
+    },
+    deliver: ({ text, contextId, conversation, trust }) => {
+      // What this runtime itself has to tell is not lost to a full queue.
+      const { kind } = served().session.board.deliver({
+        text,
+        contextId,
+        conversation,
+        trust,
+        origin: 'completion',
+      });
+      return kind === 'accepted' ? null : refusals[kind];
+    },
+    record: (event) => {
+      const { record, session } = served();
+      const lost = diagnosticOf(() => record(event));
+      if (lost !== null) session.trap(lost);
+      return lost === null;
+    },
+    warn: (line) => onWarning(new Diagnostic('W-RUN-008', redact(line))),
+    clock: systemClock,
+    telemetry: delegatedTelemetry(telemetryEnv, (taskId) => served().session.board.find(taskId)),
+  });
+  return {
+    delegations,
+    serve: (session) => {
+      serving = session;
+    },
+    residue: () => delegations.running.map(residueOf),
+  };
+}
+
+/** Returns null where this session sends no telemetry. */
+function delegatedTelemetry(
+  env: Environment,
+  find: (taskId: string) => Pick<Task, 'id' | 'sender'> | undefined,
+): DelegatedTelemetry | null {
+  if (!asksForTelemetry(env)) return null;
+  const { sampler } = readSettings(env).settings;
+  return {
+    variables: JSON.stringify(handedOnVariables(env)),
+    traceparent: (taskId, delegationId) => {
+      const task = find(taskId);
+      if (task === undefined) return null;
+      return delegationTraceparent(taskTrace(task.id, task.sender?.tags.traceparent, sampler), delegationId);
+    },
+  };
+}
+
+/** A child is a service of its own, and has its own name. */
+function handedOnVariables(env: Environment): Environment {
+  const names = Object.keys(env).filter((name) => isTelemetryVariable(name) || name === 'SVC_TELEMETRY_CONTENT');
+  return Object.fromEntries(names.filter((name) => name !== 'OTEL_SERVICE_NAME').map((name) => [name, env[name]]));
+}
+
+/** Each level has ended its own before its parent stops waiting: nothing of a formation is left behind. */
+const partOfStop = 4 / 9;
+
+const refusals = {
+  rejected: 'this session takes no further task (lifecycle.task_acceptance)',
+  closed: 'this session takes no more tasks',
+} as const;
+
+type Places = Pick<DelegationsDeps, 'workdir' | 'makeChildDirectory' | 'makeChildRoot' | 'writeChildFile'>;
+
+function placesOf({ workdir, session }: SessionDirectories): Places {
+  return {
+    workdir,
+    makeChildDirectory: (directory) => {
+      const below = join('.svc', 'children', directory);
+      makePrivateDirectory(workdir, below);
+      return join(workdir, below);
+    },
+    makeChildRoot: (directory) => {
+      const root = join(session, 'children', directory);
+      try {
+        mkdirSync(root, { recursive: true, mode: 0o700 });
+      } catch (error) {
+        throw ioFault(error, `the directory ${root} cannot be made`);
+      }
+      return root;
+    },
+    writeChildFile: (childDirectory, name, text) =>
+      writeWorkdirFile({ workdir: childDirectory, directory: null, name, content: text }),
+  };
+}
+
+/** `SVC_BINARY`, else the very program that runs here (D2 "Environment variables"). */
+function programOf(binary: string | undefined): DelegationsDeps['program'] {
+  if (binary !== undefined && binary.trim() !== '') return { command: binary, args: [] };
+  const [, script = ''] = process.argv;
+  return { command: process.execPath, args: [...process.execArgv, script] };
+}
+
+/** `SVC_DELEGATION_TIMEOUT_SECS` where it is a positive whole number, else the manifest's (docs/delegation.md "What the model sees"). */
+function deadlineMs(variable: string | undefined, { loaded }: Pick<PreparedLaunch, 'loaded'>): number {
+  const isValid = variable !== undefined && /^\d+$/.test(variable) && Number(variable) > 0;
+  const secs = isValid ? Number(variable) : loaded.manifest.lifecycle.delegation_deadline_secs;
+  return Math.min(secs * 1000, longestTimerMs);
+}
+
+/** What `session/stop` says of a child that goes on (docs/protocol.md "session/stop"). */
+interface DelegationResidue {
+  readonly kind: 'delegation';
+  readonly id: DelegationId;
+  /** The child's. */
+  readonly session_id: SessionId;
+  readonly capsule: string;
+  readonly version: string;
+  readonly child_workdir: string;
+}
+
+function residueOf(running: RunningDelegation): DelegationResidue {
+  const { delegationId: id, sessionId: session_id, capsule, version, childWorkdir: child_workdir } = running;
+  return { kind: 'delegation', id, session_id, capsule, version, child_workdir };
+}
+
+type Child = Parameters<DelegationsDeps['readChild']>[0];
+
+/** The artifact where the child's `svc run` will find it, which has to be the one that the referee compared. */
+async function readChild({ name, version, sha256 }: Child, { places, env }: PreparedLaunch): Promise<ChildReading> {
+  const local: StorePlaces = { ...places, manifestDir: places.packageRoot, sources: () => [] };
+  try {
+    const { root } = await locate({ name, version }, local);
+    const { stored, archive } = await openStored(root, { name, version }, places.platform);
+    try {
+      if (stored.sha256 !== sha256) return notRead(`the artifact in ${root} is not the one that the referee approved`);
+      return readingOf(await readManifestText(archive), env);
+    } finally {
+      await archive.file.close();
+    }
+  } catch (error) {
+    if (error instanceof Diagnostic) return notRead(error.message);
+    if (error instanceof DiagnosticList) return notRead(error.diagnostics.map(({ message }) => message).join('; '));
+    throw error;
+  }
+}
+
+function readingOf(text: string, env: Environment): ChildReading {
+  if (archiveKind(text, manifestFile) !== 'capsule') return notRead('it is not a capsule');
+  const { manifest } = loadCapsuleManifest({ file: manifestFile, text, env, purpose: 'inspect' });
+  return { kind: 'read', envAllow: manifest.capabilities.env?.allow ?? [] };
+}
+
+function notRead(reason: string): ChildReading {
+  return { kind: 'not-read', reason };
+}

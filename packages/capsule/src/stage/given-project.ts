@@ -1,0 +1,179 @@
+/** Gives a session a folder of the host, as its project or as its workdir: to its programs, and to its components. */
+
+import { lstatSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import type { Preopen } from '@svc/components/component.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { isMaskedInWorkdir, stateName } from '@svc/kit/files/masked-names.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
+import { projectName } from '@svc/sandbox/launch/project-steps.ts';
+import type { PutAside } from '@svc/sandbox/made-repositories.ts';
+import type { OpenedFolder } from '@svc/sandbox/project-folder.ts';
+import type { GivenProject, ScopeGrant } from '../launch/running-capsule.ts';
+import { makePrivateDirectory, openScopeDirectory } from '@svc/record/sessions/session-directories.ts';
+
+/** The folder as a session takes it, in the class that holds its programs. */
+export class GivenFolder implements GivenProject {
+  readonly #folder: OpenedFolder;
+  readonly #achieved: ContainmentClass;
+  readonly #mayDelegate: boolean;
+
+  constructor(folder: OpenedFolder, achieved: ContainmentClass, mayDelegate = false) {
+    this.#folder = folder;
+    this.#achieved = achieved;
+    this.#mayDelegate = mayDelegate;
+  }
+
+  readonly hides = (path: string): boolean => {
+    const { isWorkdir, masked } = this.#folder;
+    return isWorkdir && (isMaskedInWorkdir(path) || masked.some((each) => isBeneath(each.path, path)));
+  };
+
+  get grant(): Pick<ProcessGrants, 'project'> {
+    return { project: this.#folder };
+  }
+
+  get scope(): Pick<ScopeObject, 'project_folder'> {
+    const { path, isWorkdir, writable, masked, keepsGit } = this.#folder;
+    const places = masked.map((each) => each.path);
+    return {
+      project_folder: {
+        path,
+        writable,
+        masked: places,
+        ...(isWorkdir ? { is_workdir: true, keeps_git: keepsGit } : {}),
+      },
+    };
+  }
+
+  prepare(workdir: string): void {
+    const place = join(workdir, projectName);
+    if (!this.#folder.isWorkdir) {
+      if (this.#achieved === 'sealed') makePrivateDirectory(workdir, projectName);
+      else if (lstatSync(place, { throwIfNoEntry: false }) === undefined) link(this.#folder.path, place);
+    }
+    this.#folder.look();
+  }
+
+  end(tell: (warning: Diagnostic) => void): void {
+    const found = this.#folder.putAside();
+    if (found !== null) for (const warning of asideWarnings(found)) tell(warning);
+  }
+
+  preopens({ scope, writable }: ScopeGrant, held: HeldDirectory[]): readonly Preopen[] {
+    const { path, isWorkdir } = this.#folder;
+    if (isWorkdir) return scope === '.' ? this.#statePreopens(writable, held) : [];
+    const directory = opened(path);
+    held.push(directory);
+    const isWritable = writable && this.#folder.writable;
+    const place = { guestPath: `/${projectName}`, hostPath: directory.path, writable: isWritable };
+    return [{ ...place, ...this.#mask(isWritable) }];
+  }
+
+  mask({ scope, writable }: ScopeGrant): Partial<Preopen> {
+    const { isWorkdir, keepsGit } = this.#folder;
+    if (!isWorkdir) return {};
+    const inMasked = scope === stateName || this.hides(scope);
+    if (inMasked || (writable && keepsGit && scope.split('/').some((name) => name.toLowerCase() === '.git'))) {
+      throw new Diagnostic(
+        'E-CAP-002',
+        `the filesystem scope ${scope} is ${inMasked ? 'masked' : 'kept'} in a workdir that --workdir names`,
+        {
+          hint: inMasked
+            ? 'name another scope, or run without --workdir'
+            : '--write-git opens what git runs, or name another scope',
+        },
+      );
+    }
+    return this.#mask(writable);
+  }
+
+  /** Masked files may have other names, where a link is one of theirs. */
+  #mask(writable: boolean): Partial<Preopen> {
+    const { path, masked, kept, keepsGit } = this.#folder;
+    const objectsOf = (places: readonly { readonly path: string }[]): readonly string[] =>
+      places.flatMap((each) => objectAt(join(path, each.path)));
+    return {
+      // What svc is loaded from, and what git obeys, is nothing that a component has to see.
+      masked: objectsOf([...masked, ...kept.filter((each) => !each.writable)]),
+      fixed: objectsOf(kept),
+      ...(writable && keepsGit ? { maskedNames: ['.git'] } : {}),
+    };
+  }
+
+  /** What components are shown of `.svc`, which is masked by its name: as of programs, their home and the workdirs of children. These come later than the components. */
+  #statePreopens(writable: boolean, held: HeldDirectory[]): readonly Preopen[] {
+    return ['.svc/home', '.svc/children'].flatMap((below) => {
+      const comes = this.#mayDelegate && below === '.svc/children';
+      if (!comes && lstatSync(join(this.#folder.path, below), { throwIfNoEntry: false }) === undefined) return [];
+      const directory = openScopeDirectory(this.#folder.path, below);
+      held.push(directory);
+      return [{ guestPath: `/${below}`, hostPath: directory.path, writable }];
+    });
+  }
+}
+
+const mostNames = 5;
+
+function asideWarnings({ moved, left, unseen }: PutAside): readonly Diagnostic[] {
+  const notMoved = [
+    ...(left.length === 0 ? [] : [`${listed(left)} cannot be renamed`]),
+    ...(unseen === null ? [] : [unseen]),
+  ];
+  return [
+    ...(moved.length === 0
+      ? []
+      : [
+          new Diagnostic(
+            'W-RUN-183',
+            `the task made repositories in which git would obey it, so they were renamed: ${listed(moved.map(({ from, to }) => `${from} to ${to}`))}`,
+            {
+              hint: 'look at config and hooks in each; rename it back, and HEAD.made-by-task in it to HEAD, to use it',
+            },
+          ),
+        ]),
+    ...(notMoved.length === 0
+      ? []
+      : [
+          new Diagnostic(
+            'W-RUN-183',
+            `there may be repositories of the task that git obeys: ${notMoved.join(', and ')}`,
+            {
+              hint: 'find . -name .git names them: look at config and hooks in each before your next git command',
+            },
+          ),
+        ]),
+  ];
+}
+
+function listed(names: readonly string[]): string {
+  const rest = names.length - mostNames;
+  return `${names.slice(0, mostNames).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
+function link(path: string, place: string): void {
+  try {
+    symlinkSync(path, place);
+  } catch (error) {
+    throw ioFault(error, `cannot make ${place}`);
+  }
+}
+
+function opened(path: string): HeldDirectory {
+  try {
+    return HeldDirectory.open(path);
+  } catch (error) {
+    throw ioFault(error, `the folder ${path} cannot be opened`);
+  }
+}
+
+function objectAt(path: string): readonly string[] {
+  const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? [] : [`${found.dev}:${found.ino}`];
+}

@@ -1,0 +1,115 @@
+/** Starts the processes of a session, contained by its grants. */
+
+import { realpathSync } from 'node:fs';
+import { relative } from 'node:path';
+import type { Containment, SessionContainment } from '@svc/sandbox/containment.ts';
+import { containedEnvironment, containedTemporary, serviceAddress } from '@svc/sandbox/contained-environment.ts';
+import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
+import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
+import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
+import type { LateEvidence } from './late-evidence.ts';
+import type { GivenProject } from '../launch/running-capsule.ts';
+import { isTelemetryVariable } from '../launch/telemetry-variables.ts';
+import {
+  makePrivateDirectory,
+  openScopeDirectory,
+  openStateStore,
+  type SessionDirectories,
+} from '@svc/record/sessions/session-directories.ts';
+
+interface SessionProcessesDeps {
+  readonly sessionId: SessionId;
+  readonly containment: Containment;
+  /** What holds processes to the limits of the session. */
+  readonly hold: LimitHold;
+  readonly directories: SessionDirectories;
+  /** The bytes that all logs of the session may still take. */
+  readonly logs: LogBudget;
+  /** What commands see as `project/`, or the workdir that was named; null where there is none. */
+  readonly project: GivenProject | null;
+  /** The user's, with the state stores below it. */
+  readonly home: string;
+  /** The variables that `svc run` holds. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Sees what they do with their grants. */
+  readonly evidence: Pick<LateEvidence, 'onDecision' | 'onConnection'>;
+}
+
+/** Where the processes of one session start: shell commands, native tools, servers of tools, process drivers. */
+export class SessionProcesses {
+  readonly #deps: SessionProcessesDeps;
+  readonly #contained: SessionContainment;
+
+  constructor(deps: SessionProcessesDeps) {
+    const { workdir, session: privateDirectory } = deps.directories;
+    this.#deps = deps;
+    makeHome(deps.directories);
+    const { onDecision, onConnection } = deps.evidence;
+    const { logs, hold } = deps;
+    this.#contained = deps.containment.open({ workdir, privateDirectory, logs, hold, onDecision, onConnection });
+  }
+
+  /** The user's. */
+  get home(): string {
+    return this.#deps.home;
+  }
+
+  /** The door for processes with these grants; their scope is made when it is not there. */
+  launcher(grants: ProcessGrants): Launcher {
+    const { directories, project } = this.#deps;
+    openScopeDirectory(directories.workdir, grants.scope).close();
+    // Whoever sees the workdir sees what is masked of it as such; `project/` is for those that are granted it.
+    const workdir = project?.grant.project?.isWorkdir === true ? project.grant : {};
+    const contained = this.#contained.launcher({ ...grants, ...workdir });
+    return {
+      ...contained,
+      launch: async (request) => {
+        // A command may have removed it, with everything else that git does not know.
+        const lost = diagnosticOf(() => {
+          makeHome(directories);
+          if (grants.project !== undefined || workdir.project !== undefined) project?.prepare(directories.workdir);
+          this.openStores(grants.stores.map(({ name }) => name));
+        });
+        return lost === null ? await contained.launch(request) : { kind: 'refused', reason: lost.message };
+      },
+    };
+  }
+
+  /** The state stores of these names, made where they are missing; `E-CAP-017` for a link or a file in the place of one. */
+  openStores(names: readonly string[]): readonly StoreDirectory[] {
+    return names.map((name) => {
+      const directory = openStateStore(this.#deps.home, name);
+      try {
+        return { name, path: realpathSync(directory.path) };
+      } finally {
+        directory.close();
+      }
+    });
+  }
+
+  /** The environment of a program: the allowed variables of the runtime, and where its state stores are. */
+  environment(allowed: readonly string[], stores: readonly StoreDirectory[] = []): Readonly<Record<string, string>> {
+    const allow = allowed.filter((name) => !isTelemetryVariable(name));
+    const { sessionId, containment, directories, env: held } = this.#deps;
+    const { workdir: accessibleWorkdir } = directories;
+    const { achieved } = containment;
+    return containedEnvironment({ accessibleWorkdir, sessionId, achieved, held, allow, stores });
+  }
+
+  /** `host:port` at which a program finds a port of ours that its grants name. */
+  addressOf(servicePort: number): string {
+    return serviceAddress(servicePort, this.#deps.containment.achieved);
+  }
+
+  async close(): Promise<void> {
+    await this.#contained.close();
+  }
+}
+
+/** The home of contained programs, with its place for temporary files. */
+function makeHome({ workdir }: SessionDirectories): void {
+  makePrivateDirectory(workdir, relative(workdir, containedTemporary(workdir)));
+}

@@ -1,0 +1,103 @@
+/** What the tools, the hooks and the driver of a session are made of, and what their processes may do. */
+
+import type { Gate } from '@svc/session/gate/gate.ts';
+import type { ProgramLogs } from './program-logs.ts';
+import type { SessionProcesses } from './session-processes.ts';
+import { homeBelow } from '@svc/sandbox/contained-environment.ts';
+import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
+import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
+import type { Delegations } from '@svc/session/delegation/delegations.ts';
+import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
+import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { shellDeclaration } from '@svc/session/tools/shell-command.ts';
+import type { BackgroundCommands, BackgroundSettings } from '@svc/session/tools/background/background-commands.ts';
+import type { PreparedLaunch } from '../launch/prepare.ts';
+import type { SessionComponents } from './session-components.ts';
+import type { SessionServers } from './session-servers.ts';
+import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
+import { flagsOf } from '@svc/artifacts/grants/flag-grants.ts';
+
+/** What tools, hooks and the driver of a session are made of. */
+export interface StageParts {
+  readonly gate: Gate;
+  readonly launch: PreparedLaunch;
+  readonly directories: SessionDirectories;
+  /** The bytes that all logs of the session may still take. */
+  readonly logs: LogBudget;
+  readonly components: SessionComponents;
+  readonly processes: SessionProcesses;
+  /** Made when the first MCP server is met. */
+  readonly servers: () => Promise<SessionServers>;
+  /** Made when the first program is met whose standard error is kept. */
+  readonly programLogs: () => Promise<ProgramLogs>;
+  readonly background: BackgroundCommands;
+  /** Null for a session that may not delegate. */
+  readonly delegations: Delegations | null;
+}
+
+/** The grants of an artifact that is a tool, a driver or a hook. */
+export function grantsOf({ grants }: PreparedLaunch, name: string): ArtifactGrants {
+  const own = grants.artifacts.find((each) => each.name === name);
+  if (own === undefined) throw new Error(`${name} was not lowered`);
+  return own;
+}
+
+/** What becomes of commands that outlast their calls, by `lifecycle`. */
+export function backgroundSettings({
+  shell_grace_secs: declared,
+  task_acceptance: acceptance,
+  after_task: afterTask,
+}: CapsuleManifest['lifecycle']): BackgroundSettings {
+  const takesTasks = acceptance === 'queue';
+  const graceSecs = declared ?? (takesTasks && afterTask === 'sleep' ? graceWhereTold : graceOfItsTask);
+  return { clock: systemClock, graceMs: graceSecs * 1000, endIsTold: takesTasks };
+}
+
+/** `lifecycle.shell_grace_secs` where the manifest names none (docs/manifest.md "Keys"). */
+const graceWhereTold = 10;
+/** A session that ends with its task would not hear of the end: a build or a test may take its time there. */
+const graceOfItsTask = 600;
+
+/** How a model is told of the commands that its capsule may run. */
+export function commandDeclarations(
+  { shellAllow }: EffectiveGrants,
+  lifecycle: CapsuleManifest['lifecycle'],
+): readonly ReturnType<typeof shellDeclaration>[] {
+  const background = backgroundSettings(lifecycle);
+  return [...new Set(shellAllow)].map((name) => shellDeclaration(name, background));
+}
+
+/** What the commands of a capsule may do, and its driver when that is a program. State stores belong to artifacts: they have none. */
+export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {
+  return {
+    commands: grants.shellAllow,
+    scope: grants.filesystemScope ?? '.',
+    writable: !grants.readOnly,
+    ...flagsOf(grants),
+    stores: [],
+    networkAllow: grants.networkAllow,
+    limits: grants.resources,
+  };
+}
+
+/**
+ * What a native tool may do: its own grants, and of the commands those of its capsule. One that is left nothing of the workdir has the
+ * home that every process has.
+ */
+export function toolProcesses(
+  own: ArtifactGrants,
+  capsule: EffectiveGrants,
+  stores: readonly StoreDirectory[],
+): ProcessGrants {
+  return {
+    commands: capsule.shellAllow,
+    scope: own.preopen?.scope ?? homeBelow,
+    writable: own.preopen?.writable ?? false,
+    ...flagsOf(own),
+    stores,
+    networkAllow: own.networkAllow,
+    limits: capsule.resources,
+  };
+}

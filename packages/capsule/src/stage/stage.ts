@@ -1,0 +1,253 @@
+/** Makes the tools, the hooks and the driver of a session. */
+
+import { systemClock } from '@svc/kit/system-clock.ts';
+import type { ComponentHost } from '@svc/components/component-host.ts';
+import type { ImportMode } from '@svc/components/import-log.ts';
+import type { Delegations } from '@svc/session/delegation/delegations.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Hook } from '@svc/session/hooks/hook.ts';
+import type { Driver } from '@svc/session/model/driver.ts';
+import { BackgroundCommands } from '@svc/session/tools/background/background-commands.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
+import type { Tool } from '@svc/session/tools/tool.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
+import type { Gate } from '@svc/session/gate/gate.ts';
+import { gatedCapsuleSteps, gatedDriver, gatedTool } from '@svc/session/gate/gated.ts';
+import type { LateEvidence } from './late-evidence.ts';
+import type { PreparedLaunch } from '../launch/prepare.ts';
+import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
+import { SessionComponents } from './session-components.ts';
+import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
+import { SessionProcesses } from './session-processes.ts';
+import { backgroundSettings, grantsOf, type StageParts, capsuleProcesses } from './stage-parts.ts';
+import type { SessionServers, SessionServersDeps } from './session-servers.ts';
+import { stageDriver } from './stage-driver.ts';
+import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { CutBefore } from '@svc/session/tools/captured-output.ts';
+import { createSkillTool } from '@svc/session/tools/skill-tool.ts';
+import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
+
+interface StageRequest {
+  readonly launch: PreparedLaunch;
+  readonly sessionId: SessionId;
+  readonly directories: SessionDirectories;
+  /** The bytes that all logs of the session may still take. */
+  readonly logs: LogBudget;
+  readonly host: ComponentHost;
+  readonly home: string;
+  /** `~/.svc/cache`. */
+  readonly cacheDir: string;
+  /** Null for a session that may not delegate. */
+  readonly delegations: Delegations | null;
+  /** Aborted when the session was asked to stop. */
+  readonly stop: AbortSignal;
+  readonly gate: Gate;
+  readonly onWarning: (warning: Diagnostic) => void;
+  /** Whether what components are answered is recorded. */
+  readonly imports: ImportMode;
+  /** Sees what tools and driver do with their grants. */
+  readonly evidence: LateEvidence;
+}
+
+/** What a session runs with. */
+export interface StagedSession {
+  readonly tools: readonly Tool[];
+  readonly driver: Driver;
+  readonly background: BackgroundCommands;
+  readonly hooks: readonly Hook[];
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * What the agent loop calls, from the artifacts, the shell grants and the driver of a capsule. Compiles nothing, and starts nothing but MCP
+ * servers that have never been asked for their tools. What fails leaves nothing open.
+ */
+export async function stageSession(request: StageRequest): Promise<StagedSession> {
+  const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, gate, onWarning } = request;
+  const { imports, evidence } = request;
+  const { containment, hold, env, project } = launch;
+  const components = new SessionComponents({
+    host,
+    workdir: directories.workdir,
+    home,
+    env,
+    imports,
+    project,
+    evidence,
+  });
+  const processes = new SessionProcesses({
+    sessionId,
+    containment,
+    hold,
+    directories,
+    logs,
+    home,
+    env,
+    project,
+    evidence,
+  });
+  let opened: Promise<SessionServers> | null = null;
+  const servers = async (): Promise<SessionServers> =>
+    await (opened ??= openServers({
+      cacheDir,
+      sessionDirectory: directories.session,
+      logs,
+      cutBefore: cutBeforeOf(launch),
+      stop,
+      onWarning,
+    }));
+  let kept: Promise<ProgramLogs> | null = null;
+  const programLogs = async (): Promise<ProgramLogs> =>
+    await (kept ??= openProgramLogs({
+      sessionDirectory: directories.session,
+      redactor: launch.redactor,
+      budget: logs,
+    }));
+  const background = new BackgroundCommands(backgroundSettings(launch.loaded.manifest.lifecycle));
+  const parts = {
+    launch,
+    directories,
+    logs,
+    components,
+    processes,
+    servers,
+    programLogs,
+    background,
+    delegations,
+    gate,
+  };
+  const close = async (): Promise<void> => {
+    await (await opened)?.close();
+    await components.close();
+    await processes.close();
+    (await kept)?.close();
+  };
+  try {
+    const tools = await stageTools(parts);
+    const driver = gatedDriver(await stageDriver(parts), gate);
+    return {
+      tools: tools.map((tool) => gatedTool(tool, gate)),
+      driver,
+      background,
+      hooks: stageHooks(parts),
+      close: async () => {
+        await driver.close();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function openProgramLogs(settings: ProgramLogsSettings): Promise<ProgramLogs> {
+  const { ProgramLogs } = await import('./program-logs.ts');
+  return new ProgramLogs(settings);
+}
+
+function cutBeforeOf({ redactor }: PreparedLaunch): CutBefore {
+  return (text) => redactor.cutBefore(text);
+}
+
+async function openServers(deps: SessionServersDeps): Promise<SessionServers> {
+  const { SessionServers } = await import('./session-servers.ts');
+  return new SessionServers(deps);
+}
+
+/** The hooks of a session, in the order of the manifest (docs/adr/sessions.md "What hooks may do"). Compiles and starts nothing. */
+function stageHooks({ launch, components }: StageParts): readonly Hook[] {
+  const artifacts = launch.artifacts.filter(({ entry }) => entry.runtime === 'hook');
+  return artifacts.map((artifact) => {
+    const { name } = artifact.entry;
+    const grants = grantsOf(launch, name);
+    return {
+      name,
+      declaration: hookDeclaration(artifact.manifest),
+      component: components.open(artifact, grants),
+      deadlineMs: grants.deadlineSecs * 1000,
+    };
+  });
+}
+
+/** What the model of a session can call: artifacts of role `tool` and `skill`, the commands of the shell grant, and what `svc` itself offers. */
+async function stageTools(parts: StageParts): Promise<readonly Tool[]> {
+  const tools: Tool[] = [];
+  for (const artifact of parts.launch.artifacts) tools.push(...(await toolsOf(artifact, parts)));
+  return [...tools, ...(await shellTools(parts)), ...(await planTools(parts)), ...(await delegationTools(parts))];
+}
+
+async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
+  const { runtime } = artifact.entry;
+  if (runtime === 'skill') {
+    const { name, description } = artifact.manifest;
+    return [createSkillTool({ name, description, text: artifact.skillText ?? '' })];
+  }
+  if (runtime !== 'tool') return [];
+  switch (artifact.manifest.implementation) {
+    case 'wasm':
+      return [await wasmTool(artifact, parts)];
+    case 'native':
+      return [await (await import('./stage-programs.ts')).nativeTool(artifact, parts)];
+    case 'mcp':
+      return await (await import('./stage-programs.ts')).mcpTools(artifact, parts);
+  }
+}
+
+async function wasmTool(artifact: InstalledArtifact, { launch, components }: StageParts): Promise<Tool> {
+  const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
+  const grants = grantsOf(launch, name);
+  const component = components.open(artifact, grants);
+  const tool = createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
+  if (name !== editorName) return tool;
+  const { withFileChanges } = await import('@svc/session/tools/file-changes.ts');
+  return withFileChanges(tool, components.preopensOf(component));
+}
+
+async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
+  const { launch, directories, logs, processes, background } = parts;
+  const { shellAllow, envAllow } = launch.grants;
+  if (shellAllow.length === 0) return [];
+  const { createShellTools } = await import('@svc/session/tools/shell-tool.ts');
+  return createShellTools(shellAllow, {
+    launcher: processes.launcher({ ...capsuleProcesses(launch.grants), ...launch.project?.grant }),
+    env: processes.environment(envAllow),
+    sessionDirectory: directories.session,
+    logs,
+    cutBefore: cutBeforeOf(launch),
+    background,
+  });
+}
+
+async function planTools({ launch, directories, delegations, gate }: StageParts): Promise<readonly Tool[]> {
+  if (!launch.grants.planSubmit) return [];
+  const [{ createSubmitPlanTool }, { capsuleStepsWithoutReferee }] = await Promise.all([
+    import('@svc/session/tools/plan/submit-plan-tool.ts'),
+    import('@svc/session/tools/plan/capsule-step.ts'),
+  ]);
+  const tool = createSubmitPlanTool({
+    sessionDirectory: directories.session,
+    redact: recordRedaction(launch.redactor),
+    runCapsuleStep: gatedCapsuleSteps(
+      delegations?.runStep ?? capsuleStepsWithoutReferee(launch.env['SVC_REFEREE_URL']),
+      gate,
+    ),
+    clock: systemClock,
+  });
+  return [tool];
+}
+
+/** Only where there is a capsule to delegate to (D2 "`delegate-task` tool"). */
+async function delegationTools({ launch, delegations }: StageParts): Promise<readonly Tool[]> {
+  const [first, ...more] = launch.grants.spawnAllow;
+  if (delegations === null || first === undefined) return [];
+  const { createDelegateTaskTool } = await import('@svc/session/delegation/delegate-task-tool.ts');
+  return [createDelegateTaskTool([first, ...more], delegations)];
+}
+
+const anyObject = { type: 'object' } as const;
+
+/** The bundled tool whose arguments name the one file that a call changes. */
+const editorName = 'svc-tool-editor';
