@@ -423,7 +423,7 @@ describe('without a registry that lists versions', () => {
 });
 
 it('a name of a registry that is nearly that of a source is asked about', async () => {
-  mkdirSync(join(workspace.home, '.svc'));
+  mkdirSync(join(workspace.home, '.svc'), { recursive: true });
   const config = `registry: { sources: [{ name: team, type: registry, url: ${registry.url} }] }\n`;
   writeFileSync(join(workspace.home, '.svc', 'config.yaml'), config);
   expect((await run('info', 'style', '--registry', 'team')).code).toBe(0);

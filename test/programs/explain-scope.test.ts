@@ -157,6 +157,7 @@ describe('a scope report', () => {
       manifest: `${manifest}network: { internal_port: ${port} }\n`,
       files: { ...taskFile, 'svc.lock': 'not a lock file\n' },
     });
+    rmSync(join(workspace.home, '.svc'), { recursive: true });
     // What the host was found to do is kept for the user, and is all that is.
     await svc(workspace, report);
     const kept = ['.svc', '.svc/cache', '.svc/cache/containment.json'];

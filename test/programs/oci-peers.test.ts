@@ -50,7 +50,7 @@ inference: { model: m, driver: { artifact: svc-driver-script, config: { script: 
   }
 
   it('keeps an artifact, its signature and its variants, and gives back what svc.lock records', async () => {
-    mkdirSync(join(workspace.home, '.svc'));
+    mkdirSync(join(workspace.home, '.svc'), { recursive: true });
     writeFileSync(join(workspace.home, '.svc', 'acme.pub'), acme.publicPem);
     const rule = '{ names: ["style"], signed_by: { key: acme } }';
     const config = `trust: { keys: { acme: ./acme.pub }, rules: [${rule}] }\n`;

@@ -97,7 +97,7 @@ inference: { model: m, driver: { artifact: svc-driver-script, config: { script: 
   it('keeps the signatures of what is published, and gives them to who wants one', async () => {
     await start();
     workspace.write('acme.key', acme.privatePem);
-    mkdirSync(join(workspace.home, '.svc'));
+    mkdirSync(join(workspace.home, '.svc'), { recursive: true });
     writeFileSync(join(workspace.home, '.svc', 'acme.pub'), acme.publicPem);
     const rule = '{ names: ["*"], signed_by: { key: acme } }';
     const config = `trust: { keys: { acme: ./acme.pub }, rules: [${rule}] }\n`;
@@ -190,7 +190,7 @@ inference: { model: m, driver: { artifact: svc-driver-script, config: { script: 
   it('has a mirror that is asked first, and not believed', async () => {
     await start();
     await done(['publish', 'style', '--registry', `oci://${host}/acme`]);
-    mkdirSync(join(workspace.home, '.svc'));
+    mkdirSync(join(workspace.home, '.svc'), { recursive: true });
     const source = `{ name: hub, type: oci, url: "oci://${host}/acme", mirror: "oci://${host}/copies" }`;
     const config = `registry: { default: hub, sources: [${source}] }\n`;
     writeFileSync(join(workspace.home, '.svc', 'config.yaml'), config);

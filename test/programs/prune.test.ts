@@ -248,6 +248,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
       utimesSync(at(workspace, path), longAgo, longAgo);
     }
     workspace.write('workdir/mine/file', '1234');
+    rmSync(join(workspace.home, '.svc/cache'), { recursive: true });
     mkdirSync(join(workspace.home, '.svc/cache/components'), { recursive: true });
     writeFileSync(join(workspace.home, '.svc/cache/components/c'), '12345');
     const takeBack = writeRunningRecord(workspace.home, liveRecord({ name: 'used', version: '1.0.0' }));

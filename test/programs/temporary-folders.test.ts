@@ -20,7 +20,7 @@ beforeEach(async () => {
   workspace = capsule({ files: taskFile });
   workspace.write('style/svc.yaml', 'name: style\nversion: 1.0.0\nruntime: skill\n');
   workspace.write('style/skill.md', 'Be brief.');
-  mkdirSync(join(workspace.home, '.svc'));
+  mkdirSync(join(workspace.home, '.svc'), { recursive: true });
   writeFileSync(join(workspace.home, '.svc', 'acme.pub'), acme.publicPem);
   const rule = '{ names: ["tone"], signed_by: { key: acme }, mode: warn }';
   writeFileSync(

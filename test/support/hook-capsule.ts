@@ -1,10 +1,9 @@
 /** Makes capsules with hooks that do as they are told. */
 
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
-import { fixtureCache } from '../../packages/components/test/support/hosted-tool.ts';
 import { scriptCapsule, type ScriptCapsule } from './script-capsule.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -51,18 +50,10 @@ ${[...entries, ...artifacts].map((entry) => `  - ${entry}\n`).join('')}capabilit
 ${capabilities}${manifest}`,
   });
   workspace.write('.env', `HOOK_ORDERS='${orders}'\n`);
-  keepCompiled(workspace);
   const { wasm } = await fixtureComponent('told-hook');
   if (!(wasm instanceof Uint8Array)) throw new Error('a fixture is its bytes');
   for (const [name, declared] of Object.entries(hooks)) addHook(workspace, name, { declared, wasm });
   return workspace;
-}
-
-/** What is compiled once is compiled for every capsule of the tests. */
-function keepCompiled({ home }: Workspace): void {
-  mkdirSync(fixtureCache, { recursive: true });
-  mkdirSync(join(home, '.svc'));
-  symlinkSync(fixtureCache, join(home, '.svc', 'cache'));
 }
 
 function addHook(

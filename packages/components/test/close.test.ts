@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { componentProcesses } from '../../../test/support/component-processes.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
-import { compileTimeoutMs, faultOf, fixtureCache, noGrants, order, testHost } from './support/hosted-tool.ts';
+import { compileTimeoutMs, faultOf, noGrants, order, testHost } from './support/hosted-tool.ts';
+import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 /** The engine's side of a process or of a pipe to it. */
 interface Handle {

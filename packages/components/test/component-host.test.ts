@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Component } from '../src/component.ts';
 import type { ComponentHost } from '../src/component-host.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
-import { compileTimeoutMs, faultOf, fixtureCache, noGrants, order, testHost } from './support/hosted-tool.ts';
+import { compileTimeoutMs, faultOf, noGrants, order, testHost } from './support/hosted-tool.ts';
+import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 let host: ComponentHost;
 let tool: Component;

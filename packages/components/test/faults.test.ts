@@ -11,13 +11,13 @@ import { fixtureComponent } from './support/fixture-component.ts';
 import {
   compileTimeoutMs,
   faultOf,
-  fixtureCache,
   noGrants,
   order,
   temporaryFolder,
   testHost,
   toolCall,
 } from './support/hosted-tool.ts';
+import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 const workdir = temporaryFolder();
 let host: ComponentHost;

@@ -2,7 +2,8 @@ import { afterAll, describe, expect, it, vi } from 'vitest';
 
 import type { Component, ComponentGrants } from '../src/component.ts';
 import { answering, componentText, exporting } from './support/component-text.ts';
-import { compileTimeoutMs, faultOf, fixtureCache, noGrants, testHost, toolCall } from './support/hosted-tool.ts';
+import { compileTimeoutMs, faultOf, noGrants, testHost, toolCall } from './support/hosted-tool.ts';
+import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 vi.setConfig({ testTimeout: compileTimeoutMs });
 

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 
 import { fixtureComponent } from './support/fixture-component.ts';
-import { compileTimeoutMs, fixtureCache, noGrants, order, testHost } from './support/hosted-tool.ts';
+import { compileTimeoutMs, noGrants, order, testHost } from './support/hosted-tool.ts';
+import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 interface Clocks {
   readonly wall: number;

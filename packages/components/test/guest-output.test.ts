@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { ComponentHost } from '../src/component-host.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
-import { compileTimeoutMs, fixtureCache, noGrants, testHost, toolCall } from './support/hosted-tool.ts';
+import { compileTimeoutMs, noGrants, testHost, toolCall } from './support/hosted-tool.ts';
+import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 const session = { sessionId: 'ses_1', capsule: 'c', version: '1.0.0' };
 let host: ComponentHost;

@@ -5,15 +5,8 @@ import { afterAll, describe, expect, it, vi } from 'vitest';
 
 import type { Component, ComponentCall, ComponentGrants } from '../src/component.ts';
 import { answering, componentText, exporting, quoted } from './support/component-text.ts';
-import {
-  compileTimeoutMs,
-  faultOf,
-  fixtureCache,
-  noGrants,
-  temporaryFolder,
-  testHost,
-  toolCall,
-} from './support/hosted-tool.ts';
+import { compileTimeoutMs, faultOf, noGrants, temporaryFolder, testHost, toolCall } from './support/hosted-tool.ts';
+import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 vi.setConfig({ testTimeout: compileTimeoutMs });
 

@@ -9,15 +9,8 @@ import { type ComponentHost, createComponentHost } from '../src/component-host.t
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { closedPort } from '../../../test/support/closed-port.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
-import {
-  compileTimeoutMs,
-  faultOf,
-  fixtureCache,
-  noGrants,
-  order,
-  packageRoot,
-  testHost,
-} from './support/hosted-tool.ts';
+import { compileTimeoutMs, faultOf, noGrants, order, packageRoot, testHost } from './support/hosted-tool.ts';
+import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 interface Seen {
   readonly method: string | undefined;

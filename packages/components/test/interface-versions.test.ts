@@ -9,15 +9,8 @@ import { interfacePackages, offeredInterface, refusedInterfaces } from '../src/i
 import { encodeUnsigned, MalformedWasm } from '../src/core-module.ts';
 import { componentText, toolRunning } from './support/component-text.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
-import {
-  compileTimeoutMs,
-  faultOf,
-  fixtureCache,
-  noGrants,
-  packageRoot,
-  testHost,
-  toolCall,
-} from './support/hosted-tool.ts';
+import { compileTimeoutMs, faultOf, noGrants, packageRoot, testHost, toolCall } from './support/hosted-tool.ts';
+import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 vi.setConfig({ testTimeout: compileTimeoutMs });
 

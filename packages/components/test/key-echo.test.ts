@@ -9,7 +9,8 @@ import type { Component } from '../src/component.ts';
 import type { ComponentHost } from '../src/component-host.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
-import { compileTimeoutMs, fixtureCache, noGrants, order, testHost } from './support/hosted-tool.ts';
+import { compileTimeoutMs, noGrants, order, testHost } from './support/hosted-tool.ts';
+import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 const key = 'sk-live-0123456789abcdefghij';
 const stars = '*'.repeat(key.length);

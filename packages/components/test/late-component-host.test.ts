@@ -3,15 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ComponentHost } from '../src/component-host.ts';
 import { createLateComponentHost } from '../src/late-component-host.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
-import {
-  compileTimeoutMs,
-  faultOf,
-  fixtureCache,
-  noGrants,
-  order,
-  packageRoot,
-  toolCall,
-} from './support/hosted-tool.ts';
+import { compileTimeoutMs, faultOf, noGrants, order, packageRoot, toolCall } from './support/hosted-tool.ts';
+import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 let host: ComponentHost;
 beforeEach(() => {

@@ -6,15 +6,8 @@ import type { Component } from '../src/component.ts';
 import type { ComponentHost } from '../src/component-host.ts';
 import { componentProcesses } from '../../../test/support/component-processes.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
-import {
-  compileTimeoutMs,
-  faultOf,
-  fixtureCache,
-  noGrants,
-  order,
-  temporaryFolder,
-  testHost,
-} from './support/hosted-tool.ts';
+import { compileTimeoutMs, faultOf, noGrants, order, temporaryFolder, testHost } from './support/hosted-tool.ts';
+import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 const granted = 32 * 1024 * 1024;
 /** Of the process: the engine, the script that links a component and its code, and what is granted. */

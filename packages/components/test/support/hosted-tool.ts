@@ -24,9 +24,6 @@ export function temporaryFolder(): { readonly path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** Where fixtures stay compiled from one run of the tests to the next. */
-export const fixtureCache: string = join(packageRoot, 'test', '.tmp', 'compiled');
-
 /** A host that keeps what it compiled in the given folder. */
 export function testHost(cacheDir: string): ComponentHost {
   return createComponentHost({ cacheDir, packageRoot });

@@ -11,7 +11,8 @@ import { type ComponentHost, createComponentHost } from '@svc/components/compone
 import { mintSessionId } from '@svc/protocol/ids.ts';
 import { makeWorkspace } from '../../../../test/support/workspace.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
-import { fixtureCache, packageRoot } from '../../../components/test/support/hosted-tool.ts';
+import { packageRoot } from '../../../components/test/support/hosted-tool.ts';
+import { fixtureCache } from '../../../../test/support/warm-home.ts';
 
 const closing: (() => Promise<void> | void)[] = [];
 
