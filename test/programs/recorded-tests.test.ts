@@ -14,16 +14,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deflateRawSync } from 'node:zlib';
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 
 import { packArchive, type PackedFile } from '@svc/artifacts/store/archive-writer.ts';
 import { compileTimeoutMs } from '../../packages/components/test/support/hosted-tool.ts';
 import { snapshot } from '../support/folder-snapshot.ts';
 import { forgedJournal } from '../support/forged-journal.ts';
+import { fewMegabytes, megabyteTests } from '../support/megabyte-tests.ts';
 import { hookCapsule } from '../support/hook-capsule.ts';
 import { calls, runs, says, script } from '../support/scripted-turns.ts';
 import { startCapsule, svc, type SvcEnd } from '../support/svc-process.ts';
-import { makeWorkspace, type Workspace } from '../support/workspace.ts';
+import { copyWorkspace, makeWorkspace, type Workspace } from '../support/workspace.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 
@@ -67,12 +68,27 @@ function write(workspace: Workspace, project: Project = {}): void {
 
 const turns = script(calls([['s_1', 'style', {}]]), runs('echo fine'), says('All is fine.'));
 
-/** A project with a test of one session, which calls the skill and a command. */
-async function tested(project: Project = {}, name = 'fine'): Promise<Workspace> {
-  const workspace = makeWorkspace({ 'script.yaml': turns });
+/** A project with a test `fine` of one session, which calls the skill and a command. */
+async function tested(project: Project = {}): Promise<Workspace> {
+  const key = JSON.stringify(project);
+  const recorded = recordings.get(key) ?? recordedOnce(project);
+  recordings.set(key, recorded);
+  const workspace = copyWorkspace(await recorded);
   workspaces.push(workspace);
+  return workspace;
+}
+
+/** By their projects, for as long as this file is run: each test has a copy. */
+const recordings = new Map<string, Promise<Workspace>>();
+
+afterAll(async () => {
+  for (const recorded of recordings.values()) (await recorded).remove();
+});
+
+async function recordedOnce(project: Project): Promise<Workspace> {
+  const workspace = makeWorkspace({ 'script.yaml': turns });
   write(workspace, project);
-  await record(workspace, name);
+  await record(workspace, 'fine');
   return workspace;
 }
 
@@ -771,18 +787,11 @@ describe('svc test reaches nothing', () => {
     expect(existsSync(join(workspace.folder, 'workdir'))).toBe(false);
   });
 
-  it('runs 200 tests of a megabyte each in the memory of a few', async () => {
-    const workspace = makeWorkspace({ 'script.yaml': script(runs('echo fine'), says('x'.repeat(1_000_000))) });
+  it('runs 40 tests of a megabyte each in the memory of a few', async () => {
+    const workspace = await megabyteTests(40);
     workspaces.push(workspace);
-    write(workspace);
-    await record(workspace, 'test-0');
-    for (let index = 1; index < 200; index += 1) {
-      cpSync(join(workspace.folder, 'tests/test-0'), join(workspace.folder, `tests/test-${index}`), {
-        recursive: true,
-      });
-    }
-    const ended = await svc(workspace, ['test'], { env: { NODE_OPTIONS: '--max-old-space-size=64' } });
-    expect(ended.stdout.split('\n').at(-2)).toBe('200 tests: 200 passed');
+    const ended = await svc(workspace, ['test'], { env: fewMegabytes });
+    expect(ended.stdout.split('\n').at(-2)).toBe('40 tests: 40 passed');
     expect(ended).toMatchObject({ code: 0, stderr: '' });
-  }, 240_000);
+  }, 120_000);
 });
