@@ -145,7 +145,7 @@ describe('a hook that hangs when the session is to stop', { timeout: compileTime
     async (event) => {
       const workspace = await hookCapsule({
         hooks: { slow: `binding: ${event}` },
-        orders: `[[${event} hang]]`,
+        orders: `[[${event} wait]]`,
         deadlineSecs: 300,
         manifest: staysUp,
         capabilities: '  limits: { deadline: 300 }\n',
@@ -170,7 +170,7 @@ describe('a hook that hangs at the end of a task', { timeout: compileTimeoutMs }
   it('keeps the next task waiting for ten seconds after a cancel, and is told of in the trace', async () => {
     const workspace = await hookCapsule({
       hooks: { slow: 'binding: on-task-end' },
-      orders: '[[on-task-end hang]]',
+      orders: '[[on-task-end wait]]',
       deadlineSecs: 300,
       manifest: staysUp,
       capabilities: '  limits: { deadline: 300 }\n',
@@ -193,7 +193,7 @@ describe('a hook that hangs while a session is staged', { timeout: compileTimeou
   it('keeps a signal waiting no longer than its part of the time', async () => {
     const workspace = await hookCapsule({
       hooks: { slow: 'binding: on-stage' },
-      orders: '[[on-stage hang]]',
+      orders: '[[on-stage wait]]',
       deadlineSecs: 300,
       manifest: staysUp,
     });
@@ -212,5 +212,5 @@ describe('a hook that hangs while a session is staged', { timeout: compileTimeou
 });
 
 async function waitFor(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 20));
 }
