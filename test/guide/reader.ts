@@ -27,6 +27,11 @@ export interface Ended {
   readonly output: string;
 }
 
+export interface ReaderOptions {
+  readonly holds?: 'nothing' | 'as the host can';
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 type Commands = Extract<Listing, { kind: 'commands' }>;
 
 /**
@@ -43,7 +48,7 @@ export class Reader {
   #other: OtherTerminal | null = null;
 
   /** `holds: 'as the host can'` leaves programs as contained as this machine has them; otherwise no page depends on what that is. */
-  constructor({ holds = 'nothing' }: { readonly holds?: 'nothing' | 'as the host can' } = {}) {
+  constructor({ holds = 'nothing', env = {} }: ReaderOptions = {}) {
     const bin = join(this.#root, 'bin');
     for (const folder of [this.folder, bin, join(this.#root, 'home')]) mkdirSync(folder);
     for (const name of ['svc', 'svc-referee']) {
@@ -55,6 +60,7 @@ export class Reader {
       HOME: join(this.#root, 'home'),
       NPM_CONFIG_UPDATE_NOTIFIER: 'false',
       ...(holds === 'nothing' ? { SVC_CONTAINMENT_CEILING: 'advisory' } : {}),
+      ...env,
     };
   }
 
