@@ -135,11 +135,6 @@ describe('the page of recorded sessions', () => {
     ]);
     expect(await view.json(`/s/${id}/changes`)).toEqual([]);
     expect(await view.json(`/s/${id}/result/${String(events[1]?.['task_id'])}`)).toEqual(text);
-    expect(((await view.json(`/s/${id}/steps`)) as { name: string }[]).map(({ name }) => name)).toEqual([
-      'scripted',
-      'sh',
-      'scripted',
-    ]);
     expect(await view.json(`/s/${id}/files`)).toEqual({
       files: [
         { path: 'out/deep/colour.txt', bytes: 5 },

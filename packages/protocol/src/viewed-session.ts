@@ -72,19 +72,6 @@ export interface StepTexts {
 /** What an exported page holds beside rows and lines: what its server would answer at a path of the session, `changes` or `result/tsk_1`. */
 export type HeldAnswer = readonly [path: string, answer: ShownText | readonly FileChanges[]];
 
-/** A step as it is set beside that of another session. */
-export interface JournalStep {
-  /** From 1. */
-  readonly number: number;
-  /** The same for steps of two sessions that stand at the same place. */
-  readonly key: string;
-  readonly port: string;
-  readonly name: string;
-  readonly turn: number | null;
-  readonly ms: number | null;
-  readonly failed: boolean;
-}
-
 /** Where two sessions part: of what `svc trace diff --json` writes that which a page shows. */
 export interface ViewedComparison {
   /** Where it is and what it is, in words; null where they are the same but for ids and times, as far as the notes leave that certain. */

@@ -2,7 +2,7 @@
 
 import type { ShownText } from '@svc/protocol/shown-text.ts';
 import type { Block, FileChanges, StepDetail } from '@svc/protocol/viewed-rows.ts';
-import type { JournalStep, LiveNow } from '@svc/protocol/viewed-session.ts';
+import type { LiveNow } from '@svc/protocol/viewed-session.ts';
 
 export type FromWorker =
   | { readonly kind: 'rows'; readonly block: Block }
@@ -47,5 +47,4 @@ export interface Questions {
   /** Of a task, by its id. */
   readonly result: { readonly about: string; readonly answer: ShownText };
   readonly changes: { readonly about: null; readonly answer: readonly FileChanges[] };
-  readonly steps: { readonly about: null; readonly answer: readonly JournalStep[] };
 }

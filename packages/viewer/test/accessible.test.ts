@@ -73,7 +73,7 @@ describe.skipIf(chromiumPath === null)('what axe finds (skipped without Chromium
     await look_('files');
     await page.keyboard.press('5');
     await page.locator('select').selectOption(other.id);
-    await page.locator('.step.parts').waitFor();
+    await page.locator('.parting').waitFor();
     await look_('compare');
     await page.getByRole('button', { name: 'All sessions' }).click();
     await page.locator('.session-row').first().waitFor();

@@ -300,20 +300,13 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     expect([faults, foreign]).toEqual([[], []]);
   });
 
-  it('compares with another session, the point where they part in sight', async () => {
+  it('compares with another session, and says where they part', async () => {
     const { page } = await opened('&tab=compare');
     await page.locator('select').selectOption(other.id);
     await page.getByRole('heading', { name: 'They part at step 58, turn 12' }).waitFor();
-    await page.locator('.step.parts').waitFor();
-    expect(await page.locator('.step.parts .name').first().textContent()).toContain('#58');
-    expect(await page.locator('.compare-sums tbody tr').first().locator('td').allTextContents()).toEqual([
-      '20 min 43 s',
-      '400',
-      '123',
-      '1.3 M',
-      '46.6 k',
-      '13',
-    ]);
+    expect(await page.locator('.parting').innerText()).toContain(
+      'The model was asked the same and answered something else',
+    );
   });
 
   it('says of what was not compared that it was not', async () => {

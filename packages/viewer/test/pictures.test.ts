@@ -45,13 +45,6 @@ const tabs: readonly (readonly [tab: string, prepare: (page: Page) => Promise<vo
   ['conversation', async (page) => await page.locator('.rule.end').waitFor()],
   ['grants', async (page) => await page.getByText('svc.yaml, line 13').first().waitFor()],
   ['files', async (page) => await page.locator('.leaf', { hasText: 'header.ts' }).click()],
-  [
-    'compare',
-    async (page) => {
-      await page.locator('select').selectOption(other.id);
-      await page.locator('.step.parts').waitFor();
-    },
-  ],
 ];
 const looks = (['light', 'dark'] as const).flatMap((scheme) => [
   { scheme, width: 1440, height: 900 },

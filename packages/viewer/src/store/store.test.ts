@@ -1,9 +1,8 @@
-import type { Granted, JournalStep } from '@svc/protocol/viewed-session.ts';
+import type { Granted } from '@svc/protocol/viewed-session.ts';
 import { describe, expect, it } from 'vitest';
 
 import { blockOf } from '../../test/support/block-of.ts';
 import type { Block } from '@svc/protocol/viewed-rows.ts';
-import { align, partingRow } from './alignment.ts';
 import { busyLanes } from './busy-lanes.ts';
 import { Columns } from './columns.ts';
 import { conversationOf } from './conversation.ts';
@@ -289,45 +288,6 @@ describe('the lanes of the timeline', () => {
     long.put(blockOf([event('task_received', 0), ...rows]).rows);
     const { busy, bars } = busyLanes(long, 20_001, { ...window, to: 1e9, pixels: 1000, barPixels: 3 });
     expect([bars.length, Math.round(busy[2500] ?? 0)]).toEqual([2000, 18_000]);
-  });
-});
-
-describe('two sessions side by side', () => {
-  const step = (number: number, key: string): JournalStep => ({
-    number,
-    key,
-    port: 'model',
-    name: 'm',
-    turn: 1,
-    ms: 1,
-    failed: false,
-  });
-
-  it('have the same places in one row', () => {
-    const a = [step(1, 'x'), step(2, 'y'), step(3, 'only a'), step(4, 'z')];
-    const b = [step(1, 'x'), step(2, 'only b'), step(3, 'y'), step(4, 'z'), step(5, 'end')];
-    const rows = align(a, b);
-    expect(rows.map((row) => [row.a?.number ?? null, row.b?.number ?? null])).toEqual([
-      [1, 1],
-      [null, 2],
-      [2, 3],
-      [3, null],
-      [4, 4],
-      [null, 5],
-    ]);
-    expect([
-      partingRow(rows, { a: 2, b: 3 }),
-      partingRow(rows, { a: null, b: 2 }),
-      partingRow(rows, { a: null, b: null }),
-    ]).toEqual([2, 1, -1]);
-  });
-
-  it('show each step once where their orders differ', () => {
-    const rows = align([step(1, 'x'), step(2, 'y')], [step(1, 'y'), step(2, 'x')]);
-    expect(rows.map((row) => [row.a?.number ?? null, row.b?.number ?? null])).toEqual([
-      [1, 2],
-      [2, 1],
-    ]);
   });
 });
 

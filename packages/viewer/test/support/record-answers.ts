@@ -48,8 +48,6 @@ export class RecordedAnswers {
         return await this.#texts.search(session, about);
       case 'changes':
         return await this.#texts.changes(session);
-      case 'steps':
-        return await this.#texts.steps(session);
       default:
         return undefined;
     }

@@ -181,8 +181,7 @@ async function serveSession(
     case 'result':
     case 'find':
     case 'search':
-    case 'changes':
-    case 'steps': {
+    case 'changes': {
       const answer = await answersOf(session).at(`${what}/${rest}`);
       if (answer === undefined) refuse(response, 404, 'There is no such line.');
       else json(response, answer);

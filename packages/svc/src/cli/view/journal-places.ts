@@ -3,18 +3,15 @@
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
-import type { JournalStep } from '@svc/protocol/viewed-session.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { journalVersion } from '@svc/record/journal/records.ts';
 import { parseLineObject } from '@svc/record/sessions/trace-events.ts';
 import { eachLine } from './each-line.ts';
-import { countOrNull, keptText, textIn } from './rows/checked.ts';
+import { keptText, textIn } from './rows/checked.ts';
 
 /** A journal may have any number of steps, tasks and answers: what comes behind so many has no texts in a page. */
-const [mostSteps, mostTasks, mostListed] = [500_000, 100_000, 100_000];
-const [longestPlace, longestId, longestKey] = [1024, 128, 160];
-/** Characters of all steps that are listed: even where each is escaped they are no more than one answer may have. */
-const mostSaid = 8 * 1024 * 1024;
+const [mostSteps, mostTasks] = [500_000, 100_000];
+const [longestPlace, longestId] = [1024, 128];
 /** Records that lead nowhere, by how `svc` writes them: they are not parsed. */
 const passed = /^\{"n":\d{1,15},"k":"(?:body|index|ask|io|look)"/;
 
@@ -127,58 +124,6 @@ export class JournalPlaces {
     if (known === undefined) this.#answers.set(id, [hash]);
     else known.push(hash);
   }
-}
-
-/** The first steps of a journal in their order: 100,000 of them, or fewer where they say more than 8 Mi characters together. */
-export async function stepsOf(file: LineFile): Promise<readonly JournalStep[]> {
-  const steps: { -readonly [Key in keyof JournalStep]: JournalStep[Key] }[] = [];
-  const placed = new Map<number, (typeof steps)[number]>();
-  const tasks = new Map<string, number>();
-  let isKnown = false;
-  let said = 0;
-  for (const read of readRecords(file, 0)) {
-    if (read === null) {
-      await ownTurn();
-      continue;
-    }
-    const { record } = read;
-    if (record?.['k'] === 'open') isKnown = record['version'] === journalVersion;
-    if (record === null || !isKnown) continue;
-    const place = textIn(record['e'], longestPlace);
-    if (record['k'] === 'task' && tasks.size < mostTasks) tasks.set(textIn(record['id'], longestId), tasks.size);
-    else if (record['k'] === 'start') {
-      const [, asked] = /\/m(\d{1,9})(?:\/|$)/.exec(place) ?? [];
-      const step = {
-        number: steps.length + 1,
-        key: keyOf(place, tasks),
-        port: textIn(record['port'], 20),
-        name: textIn(record['name'], 100),
-        turn: asked === undefined ? null : Number(asked),
-        ms: null,
-        failed: false,
-      };
-      said += step.key.length + step.port.length + step.name.length;
-      if (steps.length === mostListed || said > mostSaid) break;
-      steps.push(step);
-      // What ends is the first of two that say one place.
-      const number = numberOf(place);
-      if (!placed.has(number)) placed.set(number, step);
-    } else if (record['k'] === 'end') {
-      const step = placed.get(numberOf(place));
-      if (step === undefined) continue;
-      step.ms = countOrNull(record['ms']);
-      step.failed = record['error'] === true;
-    }
-  }
-  return steps;
-}
-
-/** A place with the number of its task for its id, which is another in each session; of a long one the beginning and a number of all of it. */
-function keyOf(place: string, tasks: ReadonlyMap<string, number>): string {
-  const end = place.indexOf('/');
-  const task = tasks.get(place.slice(0, end));
-  const key = task === undefined ? place : `${task}${place.slice(end)}`;
-  return key.length > longestKey ? `${keptText(key, longestKey)}…${numberOf(key)}` : key;
 }
 
 interface ReadRecord {

@@ -260,7 +260,6 @@ describe('the texts of a session', () => {
     expect(await rowsOf(later, [3])).toEqual([
       nothing('The journal was written by a later version of svc, and is not read.'),
     ]);
-    expect(await new SessionTexts().steps(later)).toEqual([]);
   });
 });
 
@@ -366,16 +365,5 @@ describe('the lines of a session', () => {
       ...output('a.ts\n', 2),
     });
     expect(await new SessionTexts().ofRow(viewed, 7)).toBe(null);
-  });
-});
-
-describe('the steps of a session', () => {
-  it('are named by their places, the same in each session', async () => {
-    const { viewed } = session([], [...journal, '{"k":"start"', 'null']);
-    expect(await new SessionTexts().steps(viewed)).toEqual([
-      { number: 1, key: '0/1/m1', port: 'model', name: 'm', turn: 1, ms: 5, failed: false },
-      { number: 2, key: '0/1/m1/t1', port: 'shell', name: 'ls', turn: 1, ms: 5, failed: false },
-      { number: 3, key: '0/1/m1/t2', port: 'tool', name: 'svc-tool-editor', turn: 1, ms: 5, failed: true },
-    ]);
   });
 });

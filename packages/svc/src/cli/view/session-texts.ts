@@ -4,9 +4,8 @@ import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import { busy } from '@svc/kit/http/refusal.ts';
 import type { ShownText } from '@svc/protocol/shown-text.ts';
 import type { FileChanges, StepDetail } from '@svc/protocol/viewed-rows.ts';
-import type { JournalStep } from '@svc/protocol/viewed-session.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
-import { JournalPlaces, stepsOf } from './journal-places.ts';
+import { JournalPlaces } from './journal-places.ts';
 import { type OpenJournal, resultOf, textIn, textsOf } from './row-texts.ts';
 import { detailOf } from './rows/line-detail.ts';
 import { TraceIndex } from './trace-index.ts';
@@ -60,18 +59,6 @@ export class SessionTexts {
   /** What a task came to, by its id. */
   async ofTask(session: ViewedSession, task: string): Promise<ShownText> {
     return await this.#withJournal(session, (journal) => resultOf(task, journal));
-  }
-
-  /** Of a session without a journal, none. */
-  async steps(session: ViewedSession): Promise<readonly JournalStep[]> {
-    return await this.#scan(session, 'steps', async () => {
-      const file = session.openJournal();
-      try {
-        return file === null ? [] : await stepsOf(file);
-      } finally {
-        file?.close();
-      }
-    });
   }
 
   /** What is being scanned for already is not scanned for once more: all who ask for it have the answer of one scan. */

@@ -152,8 +152,6 @@ class SessionAnswers {
       }
       case 'files':
         return jsonReply(await filesOf(session, this.#looks));
-      case 'steps':
-        return this.#bounded(JSON.stringify(await this.#found.steps(session)));
       case 'rows':
         return this.#follow(session.openTrace(), { session, query, follow: followRows });
       case 'changes':
