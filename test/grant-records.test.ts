@@ -31,8 +31,8 @@ const named = [
   'artifacts/src/grants/flag-grants.ts',
   'artifacts/src/manifest/capabilities.ts',
   'artifacts/src/manifest/json-schema.ts',
-  'svc/src/cli/not-stopped.ts',
-  'svc/src/cli/view/recorded-grants.ts',
+  'view-server/src/not-stopped.ts',
+  'view-server/src/recorded-grants.ts',
 ];
 
 describe('a grant that is given or not', () => {
@@ -52,7 +52,7 @@ describe('a grant that is given or not', () => {
 
 /** What shows, narrows, compares or reads all lists. What is done with one of them is another place for each. */
 const forAllLists =
-  /^(?:artifacts\/src\/grants|viewer\/src)\/|^svc\/src\/cli\/(?:scope-report|view\/recorded-(?:scope|grants))\.ts/;
+  /^(?:artifacts\/src\/grants|viewer\/src)\/|^svc\/src\/cli\/scope-report\.ts|^view-server\/src\/recorded-(?:scope|grants)\.ts/;
 
 describe('a grant that is a list', () => {
   // Of hosts and commands more is told in these places than that they are granted.
@@ -63,7 +63,7 @@ describe('a grant that is a list', () => {
       const isReported = (listKeys as readonly string[]).includes(field);
       expect(filesWith(new RegExp(`\\b(?:${list}|${field})\\b`)).filter((path) => forAllLists.test(path))).toEqual([
         'artifacts/src/grants/list-grants.ts',
-        ...(isReported ? ['svc/src/cli/view/recorded-grants.ts'] : []),
+        ...(isReported ? ['view-server/src/recorded-grants.ts'] : []),
       ]);
     },
   );
@@ -79,8 +79,8 @@ describe('a grant that is a list', () => {
       '`sandbox/launch/compose-plan.ts`',
       '`sandbox/launch/process-grants.ts`',
       '`capsule/stage/stage-parts.ts`',
-      '`cli/not-stopped.ts`',
-      '`cli/view/recorded-grants.ts`',
+      '`view-server/not-stopped.ts`',
+      '`view-server/recorded-grants.ts`',
     ]);
   });
 });

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { LineFile } from '../journal/line-file.ts';
-import { TraceLooks } from '@svc/svc/cli/view/trace-look.ts';
-import { JournalPlaces } from '@svc/svc/cli/view/journal-places.ts';
+import { TraceLooks } from '@svc/view-server/trace-look.ts';
+import { JournalPlaces } from '@svc/view-server/journal-places.ts';
 import { readFactsOfTrace, type SessionFacts } from './session-facts.ts';
 
 function fileOf(text: string): LineFile {

@@ -4,7 +4,7 @@ import { arch, platform } from 'node:process';
 import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute } from 'node:path';
 
-import { notStopped } from './not-stopped.ts';
+import { notStopped } from '@svc/view-server/not-stopped.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { flagKeys } from '@svc/artifacts/grants/flag-grants.ts';

@@ -1,6 +1,6 @@
 import * as kinds from '@svc/protocol/row-kinds.ts';
-import { eventTypes } from '@svc/svc/cli/view/rows/event-kinds.ts';
-import { lineDiff } from '@svc/svc/cli/line-diff.ts';
+import { eventTypes } from '@svc/view-server/rows/event-kinds.ts';
+import { lineDiff } from '@svc/view-server/rows/line-diff.ts';
 import { describe, expect, it } from 'vitest';
 
 import { folded } from './folded-lines.ts';

@@ -1,7 +1,7 @@
 /** Reads lines of a trace as the server does, at one go. */
 
 import type { Block } from '@svc/protocol/viewed-rows.ts';
-import { RowBlocks } from '@svc/svc/cli/view/rows/row-blocks.ts';
+import { RowBlocks } from '@svc/view-server/rows/row-blocks.ts';
 
 export function blockOf(texts: readonly string[]): Block {
   const blocks = new RowBlocks();

@@ -5,16 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import type { HeldAnswer } from '@svc/protocol/viewed-session.ts';
-import { eachLine } from '@svc/svc/cli/view/each-line.ts';
-import { rowsOf } from '@svc/svc/cli/view/follow-rows.ts';
-import { JournalPlaces } from '@svc/svc/cli/view/journal-places.ts';
-import { type OpenJournal, resultOf, textsOf } from '@svc/svc/cli/view/row-texts.ts';
-import { detailOf } from '@svc/svc/cli/view/rows/line-detail.ts';
-import { SessionTexts } from '@svc/svc/cli/view/session-texts.ts';
-import { StepPlaces } from '@svc/svc/cli/view/step-places.ts';
-import { placedEvent } from '@svc/svc/cli/view/trace-index.ts';
-import { changesIn } from '@svc/svc/cli/view/trace-lookups.ts';
-import type { ViewedSession } from '@svc/svc/cli/view/viewed-session.ts';
+import { eachLine } from '@svc/view-server/each-line.ts';
+import { rowsOf } from '@svc/view-server/follow-rows.ts';
+import { JournalPlaces } from '@svc/view-server/journal-places.ts';
+import { type OpenJournal, resultOf, textsOf } from '@svc/view-server/row-texts.ts';
+import { detailOf } from '@svc/view-server/rows/line-detail.ts';
+import { SessionTexts } from '@svc/view-server/session-texts.ts';
+import { StepPlaces } from '@svc/view-server/step-places.ts';
+import { placedEvent } from '@svc/view-server/trace-index.ts';
+import { changesIn } from '@svc/view-server/trace-lookups.ts';
+import type { ViewedSession } from '@svc/view-server/viewed-session.ts';
 import type { BodyReading, JournalReader } from '@svc/record/journal/journal-reader.ts';
 import { LineFile } from '@svc/record/journal/line-file.ts';
 

@@ -7,10 +7,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 
 import { OpenBody } from '@svc/kit/http/open-body.ts';
-import { followRows } from '@svc/svc/cli/view/follow-rows.ts';
-import { grantedIn } from '@svc/svc/cli/view/recorded-grants.ts';
+import { followRows } from '@svc/view-server/follow-rows.ts';
+import { grantedIn } from '@svc/view-server/recorded-grants.ts';
 import { LineFile } from '@svc/record/journal/line-file.ts';
-import { RowBlocks } from '@svc/svc/cli/view/rows/row-blocks.ts';
+import { RowBlocks } from '@svc/view-server/rows/row-blocks.ts';
 import type { ViewedComparison, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import { manifest } from './made-session.ts';
 import { documentOf } from './page-document.ts';

@@ -13,7 +13,7 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { readProject, type TodaysProject } from '@svc/capsule/replay/todays-setup.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { lineDiff } from '../line-diff.ts';
+import { lineDiff } from '@svc/view-server/rows/line-diff.ts';
 import { placesOf } from '../project.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { pageOf } from '@svc/terminal/screen/page.ts';

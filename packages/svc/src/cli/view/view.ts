@@ -14,8 +14,8 @@ import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { locateSession, sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { manifestFlag, manifestHelp } from '../trace/session-arguments.ts';
 import { shownBytes } from '@svc/kit/shown-values.ts';
-import type { Added } from './export-page.ts';
-import type { ViewedSessions } from './viewed-sessions.ts';
+import type { Added } from '@svc/view-server/export-page.ts';
+import type { ViewedSessions } from '@svc/view-server/viewed-sessions.ts';
 
 interface ViewOptions extends WorkspaceOption {
   readonly port: number;
@@ -70,7 +70,7 @@ interface Run {
 
 async function view(wanted: string | undefined, options: ViewOptions, run: Run): Promise<void> {
   const { context, signal } = run;
-  const { openViewed } = await import('./viewed-sessions.ts');
+  const { openViewed } = await import('@svc/view-server/viewed-sessions.ts');
   const { export: output } = options;
   const named = output === undefined ? wanted : (wanted ?? locateSession(sessionsFolder(context, options), undefined));
   const sessions = await openViewed(context, named, options);
@@ -85,14 +85,14 @@ async function view(wanted: string | undefined, options: ViewOptions, run: Run):
 }
 
 async function serve(sessions: ViewedSessions, options: ViewOptions, { context, signal }: Run): Promise<void> {
-  const { readPage } = await import('./page-document.ts');
-  const { serveView } = await import('./view-server.ts');
+  const { readPage } = await import('@svc/view-server/page-document.ts');
+  const { serveView } = await import('@svc/view-server/view-server.ts');
   const { port, readOnly = false, open = false } = options;
   // What streams by is garbage at once: the engine would add room for it bit by bit, and save nothing (docs/adr/terminal-and-viewer.md "A page for one
   // browser or a file").
   setFlagsFromString('--semi-space-growth-factor=1');
   const page = readPage();
-  const server = await serveView({ context, sessions, page, readOnly, resumeMs, port, opens: open });
+  const server = await serveView({ user: context, sessions, page, readOnly, resumeMs, port, opens: open });
   signal.addEventListener('abort', () => void server.close(), { once: true });
   // It may have come while the server was being made.
   if (signal.aborted) await server.close();
@@ -125,8 +125,8 @@ async function exportTo(
   sessions: ViewedSessions,
   { options, context, signal }: Run & { readonly options: ViewOptions },
 ): Promise<void> {
-  const { readPage } = await import('./page-document.ts');
-  const { exportPage } = await import('./export-page.ts');
+  const { readPage } = await import('@svc/view-server/page-document.ts');
+  const { exportPage } = await import('@svc/view-server/export-page.ts');
   const session = sessions.find(sessions.first ?? '');
   if (session === null) throw new Diagnostic('E-RUN-070', 'the session is not there any more');
   const { bodies = false, files = false } = options;

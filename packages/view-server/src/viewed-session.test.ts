@@ -19,12 +19,12 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { FakeClock } from '../../../../../test/support/fake-clock.ts';
+import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { openJournal } from '@svc/record/journal/journal-writer.ts';
-import { roomy } from '../../../test/journal/recorded-session.ts';
+import { roomy } from '../../svc/test/journal/recorded-session.ts';
 import { FolderSession, SessionLooks, viewedFacts } from './viewed-session.ts';
 
-const swapWriter = fileURLToPath(new URL('../../../../../test/support/swap-writer.mjs', import.meta.url));
+const swapWriter = fileURLToPath(new URL('../../../test/support/swap-writer.mjs', import.meta.url));
 const id = 'ses_0123456789ab7000800000000000c001';
 const rounds = 20_000;
 const mostRounds = 400_000;

@@ -7,7 +7,7 @@ import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { parseLineObject, typeOfLine } from '@svc/record/sessions/trace-events.ts';
 import { eachLine } from './each-line.ts';
 import { changeOf } from './rows/file-edit.ts';
-import { changedLines, lineDiff, mostCells } from '../line-diff.ts';
+import { changedLines, lineDiff, mostCells } from './rows/line-diff.ts';
 
 const [mostFound, mostFiles, mostRows] = [100_000, 10_000, 1000];
 /** Comparisons of two lines that are made before others have their turn. */

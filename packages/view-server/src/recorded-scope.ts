@@ -5,7 +5,7 @@ import { listKeys } from '@svc/artifacts/grants/list-grants.ts';
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { type Guard, isFlag, isListOf, isObjectOf, isOneOf, isText, orNothing, orNull } from '@svc/kit/guards.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
-import { notStopped } from '../not-stopped.ts';
+import { notStopped } from './not-stopped.ts';
 
 const mostNames = 1000;
 const longestName = 4096;

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import type { FileEdit } from '@svc/protocol/viewed-rows.ts';
-import { changedLines, lineDiff } from '../../line-diff.ts';
+import { changedLines, lineDiff } from './line-diff.ts';
 import { keptText, objectIn } from './checked.ts';
 
 /** What one call did to one file. */

@@ -3,6 +3,7 @@
 import { HttpDoor } from '@svc/client/http-door.ts';
 import { ClientError } from '@svc/client/client-error.ts';
 import { askingForEvents } from '@svc/client/event-stream.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
@@ -15,7 +16,6 @@ import {
   locateCapsule,
   tokenChoice,
 } from '@svc/record/running/approach-capsule.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { ViewedSession } from './viewed-session.ts';
 
 /** All that a page can have a capsule do. */
@@ -28,25 +28,31 @@ export function notLive(): HttpRefusal {
   return new HttpRefusal(410, 'not_live', 'The session does not run.');
 }
 
+/** Whose sessions are shown: their home lists what runs, and their environment may hold the token of a listener. */
+export interface ViewingUser {
+  readonly home: string;
+  readonly env: Environment;
+}
+
 /**
  * Where the capsule of a session listens, once it has shown by its card that it is this session. Of a page that may only read, no token is
  * taken from the environment. Returns null where the session does not run; refusals as of `svc watch`.
  */
 export async function approach(
-  context: CommandContext,
+  user: ViewingUser,
   session: ViewedSession,
   { method, readOnly }: { readonly method: string; readonly readOnly: boolean },
 ): Promise<ApproachedCapsule | null> {
   if (session.record() === null) return null;
-  const located = locateCapsule(context.home, session.id);
+  const located = locateCapsule(user.home, session.id);
   const asked = { method, timeoutMs: callMs };
-  const choice = readOnly ? { ...asked, token: undefined, isSentAnywhere: false } : tokenChoice(context, asked);
+  const choice = readOnly ? { ...asked, token: undefined, isSentAnywhere: false } : tokenChoice(user, asked);
   return await approachCapsule(located, choice);
 }
 
 /** A call of one of three methods, passed on as a client that knows live events makes it; its answer as the capsule gives it. */
 export async function passCall(
-  context: CommandContext,
+  user: ViewingUser,
   session: ViewedSession,
   { headers, body }: HttpRequest,
 ): Promise<Reply> {
@@ -56,7 +62,7 @@ export async function passCall(
   if (!methods.has(method)) return json(encodeJsonRpcFault(id, new JsonRpcFault('method-not-found')));
   // Only what the card lists can be looked for there.
   const listed = method === 'tasks/answer' ? 'stream/watch' : method;
-  const capsule = await approach(context, session, { method: listed, readOnly: false });
+  const capsule = await approach(user, session, { method: listed, readOnly: false });
   if (capsule === null) throw notLive();
   const door = new HttpDoor(doorOf({ ...capsule, timeoutMs: callMs }));
   const key = singleHeader(headers['idempotency-key']);

@@ -12,7 +12,6 @@ import { ownTurn } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { childrenOf } from '@svc/record/sessions/live-sessions.ts';
 import {
   folderOfSession,
@@ -21,6 +20,7 @@ import {
   sessionsFolder,
   startOfSession,
   type WorkspaceOption,
+  type SessionPlaces,
 } from '@svc/record/sessions/recorded-sessions.ts';
 import type { SessionFacts } from '@svc/record/sessions/session-facts.ts';
 import { unpackExport } from '@svc/record/sessions/unpack-export.ts';
@@ -40,20 +40,20 @@ export interface ViewedSessions {
 
 /** Opens what is named: an id or the end of one, the path of a session folder, of a trace, or of an export; without a name the sessions of the workspace. */
 export async function openViewed(
-  context: CommandContext,
+  places: SessionPlaces,
   wanted: string | undefined,
   options: WorkspaceOption,
 ): Promise<ViewedSessions> {
-  const path = wanted === undefined ? null : pathOf(context, wanted);
-  if (path !== null) return await openPath(path, context.home);
-  if (wanted === undefined) return new WorkspaceSessions(sessionsFolder(context, options), context.home, null);
-  const folder = folderOfSession(context, options, wanted);
+  const path = wanted === undefined ? null : pathOf(places, wanted);
+  if (path !== null) return await openPath(path, places.home);
+  if (wanted === undefined) return new WorkspaceSessions(sessionsFolder(places, options), places.home, null);
+  const folder = folderOfSession(places, options, wanted);
   try {
-    return new WorkspaceSessions(folder, context.home, locateSession(folder, wanted));
+    return new WorkspaceSessions(folder, places.home, locateSession(folder, wanted));
   } catch (error) {
-    const running = runningElsewhere(context.home, wanted);
+    const running = runningElsewhere(places.home, wanted);
     if (running === null || !(error instanceof Diagnostic) || error.code !== 'E-RUN-070') throw error;
-    return new WorkspaceSessions(dirname(running), context.home, basename(running));
+    return new WorkspaceSessions(dirname(running), places.home, basename(running));
   }
 }
 
@@ -67,7 +67,7 @@ function runningElsewhere(home: string, wanted: string): string | null {
 }
 
 /** The path that is meant; null for what is the end of an id. */
-function pathOf({ cwd }: CommandContext, wanted: string): string | null {
+function pathOf({ cwd }: SessionPlaces, wanted: string): string | null {
   if (!wanted.includes('/') && !/\.(?:zip|jsonl)$/.test(wanted) && !/^\.{1,2}$/.test(wanted)) return null;
   const path = resolve(cwd, wanted);
   if (existsSync(path)) return path;

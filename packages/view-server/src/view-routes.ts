@@ -13,9 +13,8 @@ import { sha256Shape } from '@svc/kit/sha256.ts';
 import { parseResourcePath } from '@svc/protocol/resource-path.ts';
 import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { guarded, notThere, openAnswer, refusalOf } from './answers.ts';
-import { passCall } from './capsule-relay.ts';
+import { passCall, type ViewingUser } from './capsule-relay.ts';
 import { Comparisons } from './comparisons.ts';
 import { EventRelay } from './event-relay.ts';
 import { type Followed, followJournal, followTrace } from './follow.ts';
@@ -34,7 +33,7 @@ const textsBytes = 64 * 1024 * 1024;
 const mostStreams = 48;
 
 export interface RoutesOptions {
-  readonly context: CommandContext;
+  readonly user: ViewingUser;
   readonly sessions: ViewedSessions;
   readonly page: BuiltPage;
   readonly readOnly: boolean;
@@ -179,12 +178,12 @@ class SessionAnswers {
   async call(request: HttpRequest): Promise<Reply> {
     const { session, what, rest } = this.#asked(request.path);
     if (what !== 'rpc' || rest !== null) throw notThere('Nothing is served at this path.');
-    const { readOnly, context } = this.#options;
+    const { readOnly, user } = this.#options;
     if (readOnly) throw new HttpRefusal(403, 'read_only', 'This page may only look: svc view runs with --read-only.');
     if (!isJsonMediaType(request.headers['content-type'])) {
       throw new HttpRefusal(415, 'not_json', 'A call is sent as application/json.');
     }
-    return await passCall(context, session, request);
+    return await passCall(user, session, request);
   }
 
   async compare({ query }: RequestHead): Promise<Reply> {
@@ -223,8 +222,8 @@ class SessionAnswers {
   }
 
   async #relay(session: ViewedSession, lastEventId: string | undefined): Promise<EventRelay> {
-    const { context, readOnly, resumeMs } = this.#options;
-    return await EventRelay.open({ context, session, readOnly, resumeMs }, lastEventId);
+    const { user, readOnly, resumeMs } = this.#options;
+    return await EventRelay.open({ user, session, readOnly, resumeMs }, lastEventId);
   }
 
   /** `end` is called once, however it ends. */

@@ -1,7 +1,5 @@
 /** Serves the viewer's page on a loopback port until it is ended. */
 
-import { randomBytes } from 'node:crypto';
-
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { tokenCheck } from '@svc/kit/http/hygiene.ts';
@@ -92,7 +90,7 @@ export async function serveView({ port, opens, ...options }: ServedOptions): Pro
 
 /** 256 bits, as 43 characters. */
 function newKey(): Secret {
-  return new Secret(randomBytes(32).toString('base64url'));
+  return new Secret(Buffer.from(systemClock.randomBytes(32)).toString('base64url'));
 }
 
 function deferred(): {

@@ -13,8 +13,7 @@ import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { encodeConnectionFrame, parseLastEventId } from '@svc/protocol/frames.ts';
 import { encodeJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
 import { doorOf } from '@svc/record/running/approach-capsule.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { approach, notLive } from './capsule-relay.ts';
+import { approach, notLive, type ViewingUser } from './capsule-relay.ts';
 import type { ViewedSession } from './viewed-session.ts';
 import { framesIn, type WholeFrame, WholeFrames } from './whole-frames.ts';
 
@@ -32,7 +31,7 @@ export const capsuleGone = 'capsule-gone';
 const waiting = `event: ${capsuleGone}\ndata: {}\n\n`;
 
 interface RelayOptions {
-  readonly context: CommandContext;
+  readonly user: ViewingUser;
   readonly session: ViewedSession;
   readonly readOnly: boolean;
   /** How long a capsule that is gone is waited for. */
@@ -173,12 +172,12 @@ interface OpenConnection {
 
 /** Returns null where the session does not run. */
 async function connect(
-  { context, session, readOnly }: RelayOptions,
+  { user, session, readOnly }: RelayOptions,
   lastEventId: string,
   signal: AbortSignal,
 ): Promise<OpenConnection | null> {
   const method = 'stream/watch';
-  const capsule = await approach(context, session, { method, readOnly });
+  const capsule = await approach(user, session, { method, readOnly });
   if (capsule === null) return null;
   const door = new HttpDoor(doorOf({ ...capsule, timeoutMs: callMs }));
   const { answer, close } = await door.open({
