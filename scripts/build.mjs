@@ -107,7 +107,7 @@ const ownVersion = {
 };
 const programs = {
   name: 'svc',
-  entry: 'packages/svc/src/cli/main.ts',
+  entry: 'packages/svc/src/program/main.ts',
   options: { ...options, plugins: [lateChildProcess, ownVersion] },
   sharedPackages: ['commander', 'picocolors'],
   packagesOnDemand,

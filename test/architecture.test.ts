@@ -176,7 +176,7 @@ function folderOf(path: string): string {
   return floors[name] !== undefined && rest.length > 0 ? folder : '.';
 }
 
-/** Places are like `svc/cli/` for `svc/src/cli/`. */
+/** Places are like `svc/run/` for `svc/src/run/`. */
 function isIn(file: string, places: readonly string[]): boolean {
   return places.some((place) => file.replace('/src/', '/').startsWith(place));
 }
@@ -196,28 +196,28 @@ function readSources(): Sources {
 /** A command prints through an `Output`, and only what is known to be clean is made so by hand. */
 const streamWriter = 'terminal/src/screen/output.ts';
 const cleaners: ReadonlySet<string> = new Set([
-  'svc/src/cli/script/script-output.ts',
+  'svc/src/run/script/script-output.ts',
   'terminal/src/screen/shown.ts',
   'terminal/src/screen/page.ts',
   // Writes down what `svc` says of itself.
-  'svc/src/cli/completion/completion.ts',
-  'svc/src/cli/help/help.ts',
+  'svc/src/program/completion/completion.ts',
+  'svc/src/program/help/help.ts',
   // Renderers that clean each text that they are given, and views that lay out what `InertText` has cleaned.
-  'svc/src/cli/follow-stream.ts',
+  'svc/src/shown/follow-stream.ts',
   // Modes of the terminal, and no text.
   'terminal/src/keyboard/raw-terminal.ts',
-  'svc/src/cli/session-view/session-view.ts',
+  'svc/src/shown/session-view.ts',
   'terminal/src/screen/live-screen.ts',
   'terminal/src/screen/screen.ts',
-  'svc/src/cli/logs/log-printer.ts',
-  'svc/src/cli/transfer-view.ts',
+  'svc/src/sessions/logs/log-printer.ts',
+  'svc/src/shown/transfer-view.ts',
   'terminal/src/screen/render-failure.ts',
-  'svc/src/cli/run-command.ts',
+  'svc/src/run/run-command.ts',
   'terminal/src/screen/table.ts',
-  'svc/src/cli/testing/test-report.ts',
-  'svc/src/cli/trace/diff.ts',
+  'svc/src/look-back/test/test-report.ts',
+  'svc/src/look-back/trace/diff.ts',
   'terminal/src/screen/pager.ts',
-  'svc/src/cli/watch-view.ts',
+  'svc/src/shown/watch-view.ts',
 ]);
 
 /** What prints. */
@@ -231,7 +231,7 @@ function printingPast(sources: Sources): string[] {
     if (!isIn(file, printers) || file.endsWith('.test.ts')) continue;
     const code = withoutComments(source);
     if (file !== streamWriter && ownStream.test(code)) found.push(`${file} writes to a stream`);
-    if (file !== 'svc/src/cli/standard-streams.ts' && /\bprocess\.std(?:out|err)\b|\bconsole\./.test(code)) {
+    if (file !== 'svc/src/command/standard-streams.ts' && /\bprocess\.std(?:out|err)\b|\bconsole\./.test(code)) {
       found.push(`${file} opens a stream`);
     }
     if (!cleaners.has(file) && /\bShown\.cleaned\(/.test(code)) found.push(`${file} calls a text clean`);
@@ -245,13 +245,13 @@ describe('what a command prints', () => {
   });
 
   it.each([
-    ["process.stdout.write('x');", ['svc/src/cli/a.ts opens a stream']],
-    ["console.log('x');", ['svc/src/cli/a.ts opens a stream']],
-    ['socket.write(text);', ['svc/src/cli/a.ts writes to a stream']],
-    ['context.stdout.write(Shown.cleaned(text));', ['svc/src/cli/a.ts calls a text clean']],
+    ["process.stdout.write('x');", ['svc/src/run/a.ts opens a stream']],
+    ["console.log('x');", ['svc/src/run/a.ts opens a stream']],
+    ['socket.write(text);', ['svc/src/run/a.ts writes to a stream']],
+    ['context.stdout.write(Shown.cleaned(text));', ['svc/src/run/a.ts calls a text clean']],
     ['context.stdout.write(say`x`);', []],
   ])('does not with %s', (source, found) => {
-    expect(printingPast(new Map([['svc/src/cli/a.ts', source]]))).toEqual(found);
+    expect(printingPast(new Map([['svc/src/run/a.ts', source]]))).toEqual(found);
   });
 });
 
@@ -312,16 +312,16 @@ describe('the architecture', () => {
     ['client/src/a.ts', `import { b } from '${scope}kit/files/b.ts';`, 'client/src/a.ts imports kit/src/files/b.ts'],
     ['sandbox/src/a.ts', `export * from '${scope}components/b.ts';`, 'sandbox/src/a.ts imports components/src/b.ts'],
     [
-      'svc/src/cli/a.ts',
+      'svc/src/run/a.ts',
       `const b = await import('${scope}referee/b.ts');`,
-      'svc/src/cli/a.ts imports referee/src/b.ts',
+      'svc/src/run/a.ts imports referee/src/b.ts',
     ],
-    ['registry/src/a.ts', `import { b } from '${scope}svc/cli/b.ts';`, 'registry/src/a.ts imports svc/src/cli/b.ts'],
+    ['registry/src/a.ts', `import { b } from '${scope}svc/run/b.ts';`, 'registry/src/a.ts imports svc/src/run/b.ts'],
     ['registry/src/a.ts', `export * from '${scope}referee/b.ts';`, 'registry/src/a.ts imports referee/src/b.ts'],
     [
-      'svc/src/cli/a.ts',
+      'svc/src/run/a.ts',
       "import '../../../kit/src/files/b.ts';",
-      'svc/src/cli/a.ts imports another package by its place',
+      'svc/src/run/a.ts imports another package by its place',
     ],
     ['protocol/src/a.ts', "import '../../../bench/b.ts';", 'protocol/src/a.ts imports ../bench/b.ts'],
     ['referee/src/a.ts', "import { spawn } from 'node:child_process';", 'the referee reaches node:child_process'],
@@ -340,19 +340,19 @@ describe('the architecture', () => {
       "import { env } from 'node:process';",
       "artifacts/src/grants/a.ts reads 'node:process'",
     ],
-    ['svc/src/cli/a.ts', "import { request } from 'node:http';", 'svc/src/cli/a.ts opens connections itself'],
+    ['svc/src/run/a.ts', "import { request } from 'node:http';", 'svc/src/run/a.ts opens connections itself'],
     ['registry/src/a.ts', "import * as https from 'node:https';", 'registry/src/a.ts opens connections itself'],
-    ['svc/src/cli/a.ts', 'const answer = await fetch(url);', 'svc/src/cli/a.ts opens connections itself'],
+    ['svc/src/run/a.ts', 'const answer = await fetch(url);', 'svc/src/run/a.ts opens connections itself'],
     ['kit/src/files/a.ts', 'const a = 1;', 'kit/src/files/a.ts does not say what it is for'],
     [
-      'svc/src/cli/a.ts',
+      'svc/src/run/a.ts',
       "/** Runs. */\n\nimport { b } from './b.ts';\n\n/** Was run. */\n\nimport { c } from './c.ts';",
-      'svc/src/cli/a.ts has a comment between its imports',
+      'svc/src/run/a.ts has a comment between its imports',
     ],
     ['artifacts/src/store/index.ts', '', 'artifacts/src/store/index.ts is a barrel'],
     ['session/src/misc/a.ts', '', 'session/src/misc/a.ts is in no known folder'],
     ['misc/src/a.ts', '', 'misc/src/a.ts is in no known folder'],
-    ['viewer/src/a.ts', `import { b } from '${scope}svc/cli/b.ts';`, 'viewer/src/a.ts imports svc/src/cli/b.ts'],
+    ['viewer/src/a.ts', `import { b } from '${scope}svc/run/b.ts';`, 'viewer/src/a.ts imports svc/src/run/b.ts'],
     [
       'viewer/src/text/a.tsx',
       "import { b } from '../page/b.tsx';",

@@ -52,7 +52,7 @@ describe('a grant that is given or not', () => {
 
 /** What shows, narrows, compares or reads all lists. What is done with one of them is another place for each. */
 const forAllLists =
-  /^(?:artifacts\/src\/grants|viewer\/src)\/|^svc\/src\/cli\/scope-report\.ts|^view-server\/src\/recorded-(?:scope|grants)\.ts/;
+  /^(?:artifacts\/src\/grants|viewer\/src)\/|^svc\/src\/run\/scope-report\.ts|^view-server\/src\/recorded-(?:scope|grants)\.ts/;
 
 describe('a grant that is a list', () => {
   // Of hosts and commands more is told in these places than that they are granted.

@@ -1,6 +1,6 @@
 /** Streams lines to standard output: as the view of a session shows them, or plainly. */
 
-import { SessionView } from '../../packages/svc/src/cli/session-view/session-view.ts';
+import { SessionView } from '@svc/svc/shown/session-view.ts';
 import { Output } from '@svc/terminal/screen/output.ts';
 import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
 

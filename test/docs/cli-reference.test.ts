@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 
 import { describe, expect, it } from 'vitest';
 
-import { commands } from '@svc/svc/cli/commands.ts';
+import { commands } from '@svc/svc/program/commands.ts';
 import { Output } from '@svc/terminal/screen/output.ts';
 
 const reference = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');

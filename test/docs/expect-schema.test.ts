@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
-import { expectationSchema } from '@svc/svc/cli/testing/expectation.ts';
+import { expectationSchema } from '@svc/svc/look-back/test/expectation.ts';
 
 const schemaFile = new URL('../../docs/expect.schema.json', import.meta.url);
 const page = readFileSync(new URL('../../docs/testing.md', import.meta.url), 'utf8');

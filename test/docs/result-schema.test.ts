@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { scriptLineSchemas } from '@svc/svc/cli/script/run-result.ts';
+import { scriptLineSchemas } from '@svc/svc/run/script/run-result.ts';
 
 it('publishes the schemas of what svc -p prints with the documentation', async () => {
   const lines = Object.entries(scriptLineSchemas).map(([type, schema]) => schema.meta({ title: type }));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { scriptLineSchemas } from '@svc/svc/cli/script/run-result.ts';
+import { scriptLineSchemas } from '@svc/svc/run/script/run-result.ts';
 import { startFakeOllama } from '@svc/testing/fake-ollama.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
 import { calls, says } from '@svc/testing/fake-reply.ts';

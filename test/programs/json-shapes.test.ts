@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { commandTree } from '@svc/svc/cli/command-tree.ts';
-import { helpOf } from '@svc/svc/cli/help/man-page.ts';
-import { commandsBelow } from '@svc/svc/cli/placed-commands.ts';
+import { commandTree } from '@svc/svc/program/command-tree.ts';
+import { helpOf } from '@svc/svc/program/help/man-page.ts';
+import { commandsBelow } from '@svc/svc/program/placed-commands.ts';
 import { Output } from '@svc/terminal/screen/output.ts';
 import { MetadataMirror } from '../../packages/artifacts/test/trust/metadata-mirror.ts';
 import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';

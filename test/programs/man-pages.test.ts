@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { commands } from '@svc/svc/cli/commands.ts';
+import { commands } from '@svc/svc/program/commands.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { whyMissing } from '../support/debian-program.ts';
 import { svc } from '../support/svc-process.ts';

@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { writtenText } from '../support/written-text.ts';
-import { publishCommand } from '@svc/svc/cli/publish.ts';
+import { publishCommand } from '@svc/svc/artifacts/publish.ts';
 import { Output } from '@svc/terminal/screen/output.ts';
 import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
 import { key, RegistryKit } from '../../packages/registry/test/registry-kit.ts';

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it } from 'vitest';
 
-import { scriptLineSchemas, type RunResult } from '@svc/svc/cli/script/run-result.ts';
+import { scriptLineSchemas, type RunResult } from '@svc/svc/run/script/run-result.ts';
 import { onlySession, taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { isGone } from '../support/is-gone.ts';
 import { pipedSvc } from '../support/piped-run.ts';

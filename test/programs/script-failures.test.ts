@@ -10,7 +10,7 @@ import type { FakeProvider } from '@svc/testing/fake-provider.ts';
 import { closedPort } from '../support/closed-port.ts';
 import { type FakeReply, says } from '@svc/testing/fake-reply.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
-import { scriptLineSchemas, type RunResult } from '@svc/svc/cli/script/run-result.ts';
+import { scriptLineSchemas, type RunResult } from '@svc/svc/run/script/run-result.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { type PipedEnd, type PipedOptions, pipedSvc } from '../support/piped-run.ts';
 import { runsCommand } from '../support/script-capsule.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { HttpClient } from '@svc/kit/net/http-client.ts';
-import { lazySources } from '../../src/cli/project.ts';
+import { lazySources } from '../../src/command/project.ts';
 import { temporaryDirectory } from '../../../artifacts/test/store/artifacts.ts';
 
 const place = 'oci://registry.example.com/acme/echo';

@@ -9,12 +9,12 @@ import type { Command } from 'commander';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { writtenText } from '../../../../test/support/written-text.ts';
-import { buildCommand } from '../../src/cli/build.ts';
+import { buildCommand } from '../../src/artifacts/build.ts';
 import { Output } from '@svc/terminal/screen/output.ts';
 import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { installCommand } from '../../src/cli/install.ts';
-import { listCommand } from '../../src/cli/list.ts';
+import { installCommand } from '../../src/artifacts/install.ts';
+import { listCommand } from '../../src/artifacts/list.ts';
 import { readLock } from '@svc/artifacts/store/lockfile.ts';
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
 import { putArchive } from '@svc/artifacts/store/store-put.ts';

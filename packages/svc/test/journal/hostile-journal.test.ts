@@ -8,7 +8,7 @@ import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { atOnce } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import { filesOf } from '../../src/cli/trace/export.ts';
+import { filesOf } from '../../src/look-back/trace/export.ts';
 import { partingOf } from '@svc/record/journal/compare-sessions.ts';
 import { JournalReader } from '@svc/record/journal/journal-reader.ts';
 import { encodeLine, firstChain } from '@svc/record/journal/record-line.ts';

@@ -1,0 +1,316 @@
+/** The command `svc add`: takes an artifact into a project. */
+
+import { Command } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import type { ArtifactEdit, ArtifactRow } from '@svc/artifacts/manifest/edit-artifacts.ts';
+import { isArtifactName, isExactVersion, isReservedVersion } from '@svc/artifacts/manifest/names.ts';
+import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
+import { ociPrefix, type OciReference, parseOciReference } from '@svc/artifacts/manifest/oci-reference.ts';
+import { isVersionRange } from '@svc/artifacts/manifest/version-range.ts';
+import { type ArtifactRef, parseInstallTarget, type ReleaseRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
+import {
+  type Candidate,
+  type Candidates,
+  chooseVersion,
+  heldToList,
+  listedBy,
+  listsNoVersions,
+  noVersion,
+  storedHere,
+} from '@svc/artifacts/store/choose-version.ts';
+import { readLock } from '@svc/artifacts/store/lockfile.ts';
+import { archivesOfRelease } from '@svc/artifacts/store/sources/github-source.ts';
+import { githubApiOf, sourceAt } from '@svc/artifacts/store/sources/registry-in-use.ts';
+import { copiesFromPlace, copiesOfCandidate } from '@svc/artifacts/store/taken-copies.ts';
+import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
+import { judgeState, strictRules } from '@svc/artifacts/store/version-state-rules.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { interruptible } from '../command/stop-signals.ts';
+import { refuseOtherRuntime } from './listed-entry.ts';
+import { packedComponent } from './plain-component.ts';
+import {
+  carryOut,
+  type ChangeOptions,
+  openForChange,
+  type OpenedProject,
+  type PlannedChange,
+} from './project-change.ts';
+
+interface AddOptions extends ChangeOptions {
+  readonly exact?: boolean;
+  readonly artifactManifest?: string;
+}
+
+/** What the argument asks for. */
+type Wish =
+  | { readonly kind: 'registry'; readonly name: string; readonly wanted: string | null }
+  | { readonly kind: 'release'; readonly release: ReleaseRef; readonly from: string }
+  | { readonly kind: 'oci'; readonly ref: ArtifactRef; readonly from: string }
+  /** A component alone, and the path of the `svc.yaml` that it is packed with. */
+  | { readonly kind: 'component'; readonly reference: OciReference; readonly manifest: string };
+
+/** `svc add <what>`: chooses a version, brings it, and writes it into `svc.lock` and `svc.yaml` (docs/cli.md "svc add"). */
+export function addCommand(context: CommandContext): Command {
+  return new Command('add')
+    .description('Add an artifact to svc.yaml and svc.lock, or move one to another version.')
+    .argument(
+      '<what>',
+      '<name>, <name>@<version>, <name>@<range>, github:<owner>/<repo>@<tag>, or oci://<host>/<path>/<name>:<version>',
+    )
+    .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
+    .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
+    .option('--exact', 'write no range: svc update leaves the version as it is')
+    .option('--artifact-manifest <svc.yaml>', 'what a WebAssembly component alone in an OCI registry is packed with')
+    .option('--allow-yanked', 'take a version that was yanked')
+    .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
+    .option('--dry-run', 'say what would change, and change nothing')
+    .option('--json', 'write one JSON object for each artifact')
+    .action(async (what: string, options: AddOptions, command: Command) => {
+      if (options.artifactManifest !== undefined && !what.startsWith(ociPrefix)) {
+        command.error('error: --artifact-manifest is for a component that oci://… names');
+      }
+      const wish = parseWish(what, options);
+      await interruptible(context, async (signal) => {
+        const opened = openForChange(context, options, signal);
+        await carryOut(await planOf(wish, options, opened), opened);
+      });
+    });
+}
+
+async function planOf(wish: Wish, options: AddOptions, opened: OpenedProject): Promise<readonly PlannedChange[]> {
+  switch (wish.kind) {
+    case 'registry':
+      return [await planOne(wish, options, opened)];
+    case 'release':
+      return await planRelease(wish, opened);
+    case 'oci':
+      return [planPlace(wish.ref, wish.from, opened)];
+    case 'component':
+      return [planComponent(wish, opened)];
+  }
+}
+
+/** `E-ART-008` for what names nothing, `E-REG-004` for a reserved version. */
+function parseWish(what: string, { artifactManifest: manifest }: AddOptions): Wish {
+  if (what.startsWith(ociPrefix)) {
+    return manifest === undefined
+      ? parseOciWish(what)
+      : { kind: 'component', reference: parseOciReference(what), manifest };
+  }
+  if (what.startsWith('github:')) {
+    const target = parseInstallTarget(what);
+    if (target.kind === 'github') return { kind: 'release', release: target.release, from: what };
+  }
+  const at = what.indexOf('@');
+  const name = at === -1 ? what : what.slice(0, at);
+  const wanted = at === -1 ? null : what.slice(at + 1);
+  if (wanted !== null && isReservedVersion(wanted)) {
+    throw new Diagnostic('E-REG-004', `the reserved artifact version ${wanted} is not allowed`, {
+      hint: `svc add ${isArtifactName(name) ? name : '<name>'} takes the highest version`,
+    });
+  }
+  if (isArtifactName(name) && (wanted === null || isVersionRange(wanted))) return { kind: 'registry', name, wanted };
+  throw new Diagnostic('E-ART-008', `${JSON.stringify(what)} does not name an artifact`, {
+    hint: 'write <name>, <name>@<version>, <name>@<range> such as echo@^1.2.0, or github:<owner>/<repo>@<tag>',
+  });
+}
+
+/** The last part of the repository is the name, and the tag the version, as `svc publish` writes them: what is fetched has to be that. */
+function parseOciWish(what: string): Wish {
+  const { host, repository, tag, digest } = parseOciReference(what);
+  const name = repository.slice(repository.lastIndexOf('/') + 1);
+  const version = tag?.replaceAll('_', '+');
+  if (digest === null && isArtifactName(name) && isExactVersion(version)) {
+    return { kind: 'oci', ref: { name, version }, from: `${ociPrefix}${host}/${repository}` };
+  }
+  throw new Diagnostic('E-ART-008', `${quoted(what)} does not name an artifact by its name and version`, {
+    hint: 'write oci://<host>/<path>/<name>:<version>; svc.lock keeps the hash, so that no digest is needed',
+  });
+}
+
+async function planOne(
+  { name, wanted }: Extract<Wish, { kind: 'registry' }>,
+  options: AddOptions,
+  opened: OpenedProject,
+): Promise<PlannedChange> {
+  const present = presentEntry(name, opened);
+  const { candidate, isExact, source } = await chosen(name, wanted, opened);
+  const { version } = candidate;
+  const range = isExact || options.exact === true ? null : (wanted ?? compatibleRange(version));
+  const edit = (runtime: ArtifactEntry['runtime'] | null): ArtifactEdit =>
+    editTo({ name, version, range, from: null }, runtime, present);
+  return {
+    name,
+    before: present?.version ?? null,
+    after: version,
+    range,
+    candidate,
+    wanted: { name, version },
+    ...(source === undefined ? {} : { source }),
+    ...(opened.registry().kind === 'local' ? {} : { mayTake: copiesOfCandidate(candidate, opened.request.platform) }),
+    expectedEdit: edit(candidate.listed?.artifact_runtime ?? present?.runtime ?? 'tool'),
+    edit,
+  };
+}
+
+/** The entry that is there already. `E-REG-029` for one that is taken from a folder of this machine. */
+function presentEntry(name: string, { listed, options }: OpenedProject): ArtifactEntry | undefined {
+  const present = listed.find((entry) => entry.name === name);
+  if (present?.source === undefined) return present;
+  throw new Diagnostic('E-REG-029', `${options.manifest} takes ${name} from a path of this machine (source)`, {
+    hint: 'take source out of its entry of artifacts first',
+  });
+}
+
+interface Written {
+  readonly name: string;
+  readonly version: string;
+  readonly range: string | null;
+  readonly from: string | null;
+}
+
+/** `E-ART-005` for an artifact of another runtime under a name that is there. */
+function editTo(
+  { name, version, range, from }: Written,
+  runtime: ArtifactEntry['runtime'] | null,
+  present: ArtifactEntry | undefined,
+): ArtifactEdit {
+  if (present !== undefined) {
+    refuseOtherRuntime({ name, version }, runtime, present);
+    return { kind: 'change', name, version, range, from };
+  }
+  const row: ArtifactRow = {
+    name,
+    version,
+    ...(runtime === null || runtime === 'tool' ? {} : { runtime }),
+    ...(range === null ? {} : { range }),
+    ...(from === null ? {} : { from }),
+  };
+  return { kind: 'add', row };
+}
+
+interface Chosen {
+  readonly candidate: Candidate;
+  readonly isExact: boolean;
+  readonly source?: ReturnType<typeof heldToList>;
+}
+
+async function chosen(name: string, wanted: string | null, opened: OpenedProject): Promise<Chosen> {
+  const registry = opened.registry();
+  const { platform } = opened.request;
+  switch (registry.kind) {
+    case 'registry': {
+      const listed = await listedBy(registry.client, name);
+      const found = choose(name, wanted, { candidates: listed, where: registry.client.name, platform });
+      judgeChosen(name, found.candidate, opened, registry.client.name);
+      return { ...found, source: heldToList(registry.client, found.candidate) };
+    }
+    case 'local':
+      return choose(name, wanted, { candidates: storedHere(opened.request, name), where: 'this machine', platform });
+    case 'github':
+    case 'oci':
+      if (wanted !== null && isWhole(wanted)) return { candidate: { version: wanted, listed: null }, isExact: true };
+      throw listsNoVersions(registry.source, name);
+  }
+}
+
+interface Choosing {
+  /** Null where the registry has no such list. */
+  readonly candidates: Candidates | null;
+  readonly where: string;
+  readonly platform: string;
+}
+
+/** A version that is there is meant by itself, whatever else its text could be a range of. */
+function choose(name: string, wanted: string | null, { candidates, where, platform }: Choosing): Chosen {
+  const named = candidates?.all.find(({ version }) => version === wanted);
+  if (named !== undefined) return { candidate: named, isExact: true };
+  // A registry without lists can still have the version.
+  if (candidates === null && wanted !== null && isWhole(wanted)) {
+    return { candidate: { version: wanted, listed: null }, isExact: true };
+  }
+  const among = candidates ?? { where, all: [] };
+  const range = wanted ?? '*';
+  const candidate = chooseVersion(among, range, platform);
+  if (candidate !== null) return { candidate, isExact: false };
+  throw noVersion(name, range, among, platform);
+}
+
+/** Whether a wish can only mean one version. */
+function isWhole(wanted: string): boolean {
+  return isExactVersion(wanted) && (compatibleRange(wanted) !== null || !/^[\dxX.]+$/.test(wanted));
+}
+
+/** The same is judged, and told, when it is fetched; a plan that nothing is fetched for has to tell it too. */
+function judgeChosen(
+  name: string,
+  { version, listed }: Candidate,
+  { request, options }: OpenedProject,
+  by: string,
+): void {
+  if (listed === null) return;
+  const rules = request.fetching?.states ?? strictRules;
+  const warning = judgeState({ name, version }, listed, { by, isLocked: false }, rules);
+  if (warning !== null && options.dryRun === true) request.onWarning(warning);
+}
+
+/** Every archive of the release, by the names of its files: what is fetched again later is found by them. */
+async function planRelease(
+  { release, from }: Extract<Wish, { kind: 'release' }>,
+  opened: OpenedProject,
+): Promise<readonly PlannedChange[]> {
+  const { choice, request } = opened;
+  const api = githubApiOf(`${release.owner}/${release.repo}`, choice);
+  const { archives, faults } = await archivesOfRelease(api, release, request.platform);
+  const [fault] = faults;
+  if (fault !== undefined) throw fault;
+  return archives.map(({ asset, platform }) => planPlace(refOfFile(asset.name, platform), from, opened));
+}
+
+/** What comes from a place of its own; which runtime it has is known once it is fetched. */
+function planPlace({ name, version }: ArtifactRef, from: string, opened: OpenedProject): PlannedChange {
+  const present = presentEntry(name, opened);
+  const written = { name, version, range: null, from };
+  const edit = (runtime: ArtifactEntry['runtime'] | null): ArtifactEdit => editTo(written, runtime, present);
+  return {
+    name,
+    before: present?.version ?? null,
+    after: version,
+    range: null,
+    candidate: null,
+    wanted: { name, version, from },
+    source: sourceAt(from, opened.choice),
+    mayTake: copiesFromPlace(from, readLock(opened.request.manifestDir)),
+    expectedEdit: edit(present?.runtime ?? 'tool'),
+    edit,
+  };
+}
+
+/** What its `svc.yaml` says that it is, whatever repository and tag are called. */
+function planComponent(
+  { reference, manifest }: Extract<Wish, { kind: 'component' }>,
+  opened: OpenedProject,
+): PlannedChange {
+  const { choice, context } = opened;
+  const source = packedComponent(reference, manifest, { choice, cwd: context.cwd });
+  const { host, repository } = reference;
+  // The svc.yaml that it is packed with may be another one by now.
+  return { ...planPlace(source.ref, `${ociPrefix}${host}/${repository}`, opened), source, mayTake: () => false };
+}
+
+/** `E-ART-008` for a file that is not named `<name>-<version>.zip`. */
+function refOfFile(file: string, platform: string | null): { readonly name: string; readonly version: string } {
+  const stem = file.slice(0, file.length - '.zip'.length - (platform === null ? 0 : platform.length + 1));
+  // A version begins with a digit here, and a name has no dot.
+  const [, name, version] = /^([a-z0-9-]+?)-v?(\d[0-9A-Za-z.+-]*)$/.exec(stem) ?? [];
+  if (isArtifactName(name) && isExactVersion(version) && stem === `${name}-${version}`) return { name, version };
+  throw new Diagnostic(
+    'E-ART-008',
+    `${JSON.stringify(file)} in the release does not name an artifact and its version`,
+    {
+      hint: `svc add takes releases whose files are named as svc build names them, such as ${spell({ name: 'echo', version: '1.0.0' }).replace('@', '-')}.zip`,
+    },
+  );
+}

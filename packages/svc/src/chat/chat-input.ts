@@ -1,0 +1,311 @@
+/** Turns what a person types into a chat into what the chat does. */
+
+import { createInterface, type Interface } from 'node:readline';
+
+import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import type { History } from '@svc/terminal/keyboard/history.ts';
+import type { Key, Press } from '@svc/terminal/keyboard/key.ts';
+import { LinePrompt } from '@svc/terminal/keyboard/line-prompt.ts';
+import { RawTerminal } from '@svc/terminal/keyboard/raw-terminal.ts';
+import { render, renderFailure } from '@svc/terminal/screen/render-failure.ts';
+import { inputRows } from '../shown/input-rows.ts';
+import type { SessionView } from '../shown/session-view.ts';
+import type { LiveRows } from '@svc/terminal/screen/live-screen.ts';
+import { cutToWidth } from '@svc/terminal/screen/terminal-kind.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { say } from '@svc/terminal/screen/shown.ts';
+import { completeLine } from './complete-line.ts';
+import { ChatPrompts, type Question } from './chat-prompts.ts';
+import type { ChatEnd, ChatSession, SentMessage } from './chat-session.ts';
+import { type CommandScope, runSlashCommand } from './slash-commands.ts';
+
+const mostInputRows = 5;
+const longestCommand = 400;
+/** Ctrl+C twice, or Esc twice, within this time. */
+const twiceMs = 1000;
+/** A connection whose answers take longer gets fewer frames. */
+const farMs = 80;
+const farFrameMs = 100;
+
+interface InputParts {
+  readonly context: CommandContext;
+  readonly chat: ChatSession;
+  readonly view: SessionView;
+  readonly record: RunningRecord | null;
+  readonly history: History;
+  /** Whether the capsule was started for this chat. */
+  readonly isOwn: boolean;
+  /** Ends the capsule. */
+  readonly stop: () => Promise<void>;
+}
+
+/** The keyboard of a chat; whole lines where nothing is drawn twice. `ended` says how it is left, `close` gives the terminal back. */
+export class ChatInput {
+  readonly #parts: InputParts;
+  readonly #prompts: ChatPrompts;
+  readonly #scope: CommandScope;
+  #keyboard: RawTerminal | null = null;
+  #lines: Interface | null = null;
+  /** Whether it is asked what becomes of the capsule. */
+  #isLeaving = false;
+  #lastInterruptMs = -twiceMs;
+  #lastEscapeMs = -twiceMs;
+  /** The last message that waited when Esc was pressed first: the cancel may have had its turn come. */
+  #lastWaiting: SentMessage | null = null;
+  #askedPositionMs = 0;
+  /** What was begun and is waited for before the chat ends. */
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(parts: InputParts) {
+    this.#parts = parts;
+    const { context, chat, view, record } = parts;
+    const complete = async (text: string, cursor: number) => await completeLine(text, cursor, record?.workdir ?? null);
+    const prompt = (): LinePrompt => new LinePrompt({ history: parts.history, complete });
+    this.#prompts = new ChatPrompts(prompt(), prompt());
+    this.#scope = {
+      chat,
+      context,
+      record,
+      quote: (text) => view.quote(text),
+      clear: () => view.screen.append(Array.from({ length: rowsOf(context) }, () => '')),
+      leave: () => this.#leave(),
+      stop: async () => await this.#stop(),
+    };
+  }
+
+  /** Begins to read what is typed. */
+  open(): void {
+    const { context, view } = this.#parts;
+    const { stdin } = process;
+    if (view.screen.isLive) {
+      this.#keyboard = RawTerminal.open({
+        stdin,
+        output: context.stdout,
+        onKeys: (keys) => this.#press(keys),
+        onSuspend: () => view.screen.suspend(),
+        onResume: () => view.screen.resume(),
+        onEnd: () => this.#onSignal(),
+      });
+      view.input = () => this.#rows();
+      this.#askedPositionMs = performance.now();
+      if (this.#keyboard !== null) view.screen.askPosition();
+    } else {
+      this.#lines = createInterface({ input: stdin, terminal: false });
+      this.#lines.on('line', (line) => this.#submit(line, view.question));
+      this.#lines.on('close', () => this.#leave());
+    }
+    for (const signal of endings) process.on(signal, this.#onSignal);
+  }
+
+  /** What is left to say and to wait for once the session is followed no more; the exit code. */
+  async ended(end: ChatEnd): Promise<number> {
+    const { chat, record } = this.#parts;
+    await this.#work;
+    if (end === 'closed') chat.say(say`- the capsule has ended\n`);
+    if (end === 'left' && record === null) chat.say(say`- the capsule keeps running\n`);
+    else if (end === 'left') {
+      const session = record?.session_id.slice(-4) ?? '';
+      chat.say(say`- it keeps running: svc chat ${session} joins it, svc stop ${session} ends it\n`);
+    }
+    return end === 'lost' ? 1 : 0;
+  }
+
+  async close(): Promise<void> {
+    for (const signal of endings) process.off(signal, this.#onSignal);
+    this.#lines?.removeAllListeners('close');
+    this.#lines?.close();
+    await this.#keyboard?.close();
+  }
+
+  /** A terminal that is closed, or a signal, ends a capsule that was started for the chat: nobody would know of it. */
+  readonly #onSignal = (): void => {
+    if (this.#parts.isOwn) this.#stopUnasked();
+    else this.#parts.chat.end('left');
+  };
+
+  /** Where the capsule does not end, nobody is there to choose what else to do. */
+  #stopUnasked(): void {
+    this.#do(async () => await this.#stop());
+    this.#do(async () => this.#parts.chat.end('left'));
+  }
+
+  #press(keys: readonly Key[]): void {
+    for (const key of keys) {
+      if (key.kind === 'cursor-position') this.#heardPosition();
+      else if (this.#isLeaving) this.#decide(key);
+      else this.#edit(key);
+    }
+    this.#parts.view.draw();
+  }
+
+  #heardPosition(): void {
+    if (performance.now() - this.#askedPositionMs > farMs) this.#parts.view.screen.frameMs = farFrameMs;
+  }
+
+  /** The line that is typed into now. */
+  get #prompt(): LinePrompt {
+    this.#prompts.turnTo(this.#parts.view.question);
+    return this.#prompts.current;
+  }
+
+  #edit(key: Key): void {
+    const { chat, view } = this.#parts;
+    const edit = this.#prompt.press(key);
+    if (typeof edit !== 'string') return void edit.candidates.then((candidates) => view.note(candidates), raise);
+    switch (edit) {
+      case 'submit':
+        view.note([]);
+        return this.#submitLine();
+      case 'full':
+        return chat.say(say`! the line is full: what was typed last is left out\n`);
+      case 'unknown':
+        if (key.kind === 'press') this.#command(key);
+        return;
+      case 'changed':
+        return view.note([]);
+      case 'nothing':
+        return;
+    }
+  }
+
+  #submitLine(): void {
+    const prompt = this.#prompt;
+    const { text } = prompt;
+    const { asked } = this.#prompts;
+    const { context, chat, view, history } = this.#parts;
+    const isText = text.trim() !== '' && !isCommand(text);
+    if (isText && asked !== null && view.question?.questionId !== asked.questionId)
+      return chat.say(say`that question does not wait any more; Ctrl+C clears the line\n`);
+    if (isText && asked !== null) this.#prompts.answered(asked);
+    else prompt.set('');
+    // A question may ask for a secret, and the history is a file.
+    const warning = asked === null || isCommand(text) ? history.add(text) : null;
+    if (warning !== null) chat.say(render([warning], context));
+    this.#submit(text, asked);
+  }
+
+  #command(key: Press): void {
+    const { view } = this.#parts;
+    if (key.name === 'escape') return this.#escape();
+    if (!key.ctrl) return;
+    if (key.name === 'c') this.#interrupt();
+    else if (key.name === 'd') this.#leave();
+    else if (key.name === 'l') view.screen.redraw();
+  }
+
+  /** Cancels the task that runs; the second one takes the last message that waited at the first back into the line. */
+  #escape(): void {
+    const { chat, view } = this.#parts;
+    const nowMs = performance.now();
+    const isSecond = nowMs - this.#lastEscapeMs < twiceMs;
+    this.#lastEscapeMs = isSecond ? -twiceMs : nowMs;
+    const waited = this.#lastWaiting;
+    this.#lastWaiting = isSecond ? null : (chat.waiting.at(-1) ?? null);
+    if (isSecond && waited !== null) {
+      this.#do(async () => {
+        await chat.cancel(waited.taskId);
+        this.#giveBack(waited.text, null);
+      });
+    } else if (view.runningTask !== null) this.#do(async () => await chat.cancel());
+  }
+
+  #giveBack(text: string, question: Question | null): void {
+    this.#prompts.giveBack(text, question);
+    this.#parts.view.draw();
+  }
+
+  #interrupt(): void {
+    const nowMs = performance.now();
+    const isSecond = nowMs - this.#lastInterruptMs < twiceMs;
+    this.#lastInterruptMs = nowMs;
+    if (!this.#prompt.isEmpty) this.#prompt.set('');
+    else if (isSecond) this.#leave();
+    else if (this.#parts.view.runningTask !== null) this.#escape();
+    else this.#parts.chat.say(say`Ctrl+C once more, or Ctrl+D, leaves the chat\n`);
+  }
+
+  #submit(typed: string, question: Question | null): void {
+    const { chat, view } = this.#parts;
+    if (this.#isLeaving) return this.#decideWord(typed.trim());
+    if (typed.trim() === '') return;
+    if (isCommand(typed)) {
+      // What it says would stand without its question; whole lines have been echoed by the terminal.
+      if (view.screen.isLive) chat.say(say`${inertLine(typed, longestCommand)}\n`);
+      return this.#do(async () => await runSlashCommand(typed, this.#scope));
+    }
+    const text = typed.startsWith('//') ? typed.slice(1) : typed;
+    this.#do(async () => {
+      if (!(await chat.send(text, question)) && view.screen.isLive) this.#giveBack(typed, question);
+    });
+  }
+
+  /** Leaves a session that was joined at once; asks what becomes of one that was started. */
+  #leave(): void {
+    const { chat, isOwn } = this.#parts;
+    if (!isOwn) return chat.end('left');
+    this.#isLeaving = true;
+    chat.say(say`? stop the capsule, or keep it running?\n`);
+    // At the end of the input nobody can say.
+    if (this.#lines !== null && process.stdin.readableEnded) this.#stopUnasked();
+    else if (this.#lines !== null) chat.say(say`  type stop, keep or back\n`);
+  }
+
+  #decide(key: Key): void {
+    if (key.kind === 'text') return this.#decideWord(key.text);
+    if (key.kind !== 'press') return;
+    if (key.name === 'escape') this.#isLeaving = false;
+    // Who presses it again wants to be gone.
+    else if (key.ctrl && (key.name === 'c' || key.name === 'd')) this.#do(async () => await this.#stop());
+  }
+
+  #decideWord(word: string): void {
+    if (/^s/i.test(word)) this.#do(async () => await this.#stop());
+    else if (/^k/i.test(word)) this.#parts.chat.end('left');
+    else if (/^b/i.test(word)) this.#isLeaving = false;
+  }
+
+  async #stop(): Promise<void> {
+    await this.#parts.stop();
+    this.#parts.chat.end('stopped');
+  }
+
+  /** One after the other, in the order in which it was asked for. What it failed of is said, and the chat goes on; a bug ends the process. */
+  #do(work: () => Promise<void>): void {
+    this.#work = this.#work.then(work).catch((error: unknown) => {
+      const failure = renderFailure(error, this.#parts.context);
+      if (failure === null) raise(error);
+      else this.#parts.chat.say(failure);
+    });
+  }
+
+  #rows(): LiveRows {
+    const { view } = this.#parts;
+    const { liveColumns: columns, mostLiveRows } = view.screen;
+    if (this.#isLeaving) return { rows: ['  s stop   k keep it running   Esc back'], cursor: { row: 0, column: 0 } };
+    const prompt = this.#prompt;
+    const { asked, isSetAside } = this.#prompts;
+    const label = prompt.isSearching ? '' : asked === null ? '> ' : 'answer> ';
+    const above = isSetAside && !view.screen.isSmall ? [cutToWidth(setAside, columns)] : [];
+    const most = Math.min(mostInputRows, Math.max(1, mostLiveRows - 1 - above.length));
+    const { rows, cursor } = inputRows(label, prompt.layout(columns - label.length - 1, most));
+    if (cursor === null) return { rows: [...above, ...rows], cursor };
+    return { rows: [...above, ...rows], cursor: { ...cursor, row: cursor.row + above.length } };
+  }
+}
+
+/** Where the message that was being typed has gone. */
+const setAside = '  the message that was begun comes back after the answer';
+
+/** A text that begins with two slashes is one that begins with a slash. */
+function isCommand(typed: string): boolean {
+  return /^\/(?!\/)/.test(typed);
+}
+
+const endings = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+const usualRows = 24;
+
+function rowsOf({ stdout }: CommandContext): number {
+  return (stdout.stream as { readonly rows?: number }).rows ?? usualRows;
+}

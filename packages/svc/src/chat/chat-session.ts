@@ -1,0 +1,330 @@
+/** One chat: what is typed goes to the capsule, what happens there is shown. */
+
+import { randomUUID } from 'node:crypto';
+
+import { ClientError } from '@svc/client/client-error.ts';
+import type { WatchEvent } from '@svc/client/watch-capsule.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Snapshot } from '@svc/protocol/live-events.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { renderFailure } from '@svc/terminal/screen/render-failure.ts';
+import type { SessionEvent, ShownResult } from '../shown/session-event.ts';
+import type { SessionView } from '../shown/session-view.ts';
+import type { OpenCapsule } from '../sessions/tasks/open-capsule.ts';
+import type { GivenMessage } from '@svc/record/running/session-tasks.ts';
+import { isLive } from '../sessions/tasks/open-capsule.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { FrameEvents, speakerOf } from './frame-events.ts';
+
+/** How a chat ended. */
+export type ChatEnd = 'left' | 'stopped' | 'closed' | 'lost';
+
+/** The last results, which `/show` prints whole. */
+const mostResults = 100;
+const mostHeld = 16 * 1024 * 1024;
+/** Tasks of which it is known that their message has been shown. */
+const mostSaid = 1024;
+
+/** A message that was sent from here and may wait. */
+export interface SentMessage {
+  readonly taskId: string;
+  readonly text: string;
+}
+
+/** The answer to a task, as it streamed: all of it, or its beginning. */
+export interface KeptAnswer {
+  readonly text: string;
+  readonly isCut: boolean;
+}
+
+const noAnswer: KeptAnswer = { text: '', isCut: false };
+
+/** A result, and the number under which it is shown again. */
+export interface KeptResult {
+  readonly number: number;
+  readonly result: ShownResult;
+}
+
+/** Who is talked to. */
+type ChatCapsule = Pick<OpenCapsule, 'client' | 'ask'>;
+
+export interface ChatParts {
+  readonly context: CommandContext;
+  readonly capsule: ChatCapsule;
+  readonly view: SessionView;
+  /** What tasks of before were given to do, as far as that is known here: read once, when a frame of one comes. */
+  readonly readPast: () => ReadonlyMap<string, GivenMessage>;
+}
+
+/**
+ * Follows a capsule and acts on it for the person who chats. `follow` shows what happens until the capsule ends or `end` is called; every other method
+ * says in the transcript what went wrong, and does not throw.
+ */
+export class ChatSession {
+  readonly #context: CommandContext;
+  readonly #capsule: ChatCapsule;
+  readonly #view: SessionView;
+  readonly #events = new FrameEvents();
+  readonly #stop = new AbortController();
+  readonly #contextId: string;
+  readonly #readPast: ChatParts['readPast'];
+  readonly #said = new Set<string>();
+  /** Answers from here that are not shown yet, by their questions. */
+  readonly #answers = new Map<string, string>();
+  #past: ReadonlyMap<string, GivenMessage> | null = null;
+  #isMissingTold = false;
+  #end: ChatEnd | null = null;
+  #snapshot: Snapshot | null = null;
+  #tokens = 0;
+  #resultCount = 0;
+  #results: KeptResult[] = [];
+  #sent: SentMessage[] = [];
+  #answer: KeptAnswer = noAnswer;
+  #streamed: KeptAnswer = noAnswer;
+
+  constructor({ context, capsule, view, readPast }: ChatParts, contextId: string) {
+    this.#context = context;
+    this.#capsule = capsule;
+    this.#view = view;
+    this.#readPast = readPast;
+    this.#contextId = contextId;
+  }
+
+  get snapshot(): Snapshot | null {
+    return this.#snapshot;
+  }
+
+  get tokens(): number {
+    return this.#tokens;
+  }
+
+  /** The number of the last result. */
+  get resultCount(): number {
+    return this.#resultCount;
+  }
+
+  get results(): readonly KeptResult[] {
+    return this.#results;
+  }
+
+  /** Messages from here that wait, in the order in which they will run. */
+  get waiting(): readonly SentMessage[] {
+    return this.#sent.filter(({ taskId }) => taskId !== this.#view.runningTask);
+  }
+
+  /** To the last task that completed. */
+  get answer(): KeptAnswer {
+    return this.#answer;
+  }
+
+  get capsule(): ChatCapsule {
+    return this.#capsule;
+  }
+
+  /** Shows the capsule's frames until it closes its stream, the connection is lost for good, or the chat is ended. */
+  async follow(): Promise<ChatEnd> {
+    try {
+      for await (const event of this.#capsule.client.watch({ signal: this.#stop.signal, events: true }))
+        this.#take(event);
+      this.#end ??= 'closed';
+      return this.#end;
+    } catch (error) {
+      if (this.#end !== null) return this.#end;
+      if (!(error instanceof ClientError)) throw error;
+      this.say(say`! the connection to the capsule is lost: ${inertLine(error.message, 400)}\n`);
+      return 'lost';
+    }
+  }
+
+  /** Ends the chat; the first word counts. */
+  end(how: ChatEnd): void {
+    this.#end ??= how;
+    this.#stop.abort();
+  }
+
+  /** The process of the capsule has ended. Nothing is said of one that closed its stream. */
+  gone(): void {
+    if (this.#end !== null) return;
+    this.say(say`! the capsule is gone: its process has ended; svc trace steps shows how far it came\n`);
+    this.end('lost');
+  }
+
+  say(rows: Shown): void {
+    this.#view.say(rows);
+  }
+
+  /**
+   * Answers the question that waited when the text was written, and no other that has come meanwhile; without one starts a task. False where the capsule
+   * has not taken it.
+   */
+  async send(text: string, question: SessionView['question']): Promise<boolean> {
+    if (question === null) return await this.message(text);
+    this.#view.answering(question);
+    this.#answers.set(keyOf(question), text);
+    const isSent = await this.#try(async () => {
+      await this.#answerQuestion(question.taskId, question.questionId, text);
+      this.#sayAnswer(question);
+    });
+    this.#answers.delete(keyOf(question));
+    return isSent;
+  }
+
+  /** Once: when the session tells of it, so that it stands before what comes of it, or when the capsule says that it has taken it. */
+  #sayAnswer(question: QuestionOfTask): void {
+    const text = this.#answers.get(keyOf(question));
+    if (this.#answers.delete(keyOf(question))) this.say(say`answer> ${text ?? ''}\n`);
+  }
+
+  /** A capsule of before knows an answer by the message that it is. */
+  async #answerQuestion(taskId: string, questionId: string, text: string): Promise<void> {
+    const { client } = this.#capsule;
+    try {
+      await client.answer(taskId, questionId, text);
+    } catch (error) {
+      if (!(error instanceof ClientError) || error.code !== 'not-served') throw error;
+      await client.send(text, { contextId: this.#contextId });
+    }
+  }
+
+  /** Starts a task, also while a question waits; false where the capsule has not taken it. */
+  async message(text: string): Promise<boolean> {
+    if (this.#snapshot === null && this.#view.question !== null) {
+      this.say(say`! this capsule would take the message for the answer: answer its question first\n`);
+      return false;
+    }
+    let isTaken = true;
+    const isSent = await this.#try(async () => {
+      const options = { contextId: this.#contextId, idempotencyKey: randomUUID(), isTask: true };
+      const task = await this.#capsule.client.send(text, options);
+      if (task.state === 'rejected') {
+        isTaken = false;
+        this.say(say`! the capsule takes no message now: ${inertLine(task.message ?? 'it does not say why', 400)}\n`);
+      } else if (isLive(task.state)) this.#sent = [...this.#sent, { taskId: task.id, text }];
+    });
+    return isSent && isTaken;
+  }
+
+  /** Cancels a task; the running one without an id. */
+  async cancel(taskId: string | null = this.#view.runningTask): Promise<void> {
+    if (taskId === null) return this.say(say`no task runs\n`);
+    await this.#try(async () => {
+      await this.#capsule.client.cancel(taskId);
+      this.#sent = this.#sent.filter((sent) => sent.taskId !== taskId);
+    });
+  }
+
+  /** Runs what may fail at the other side, and says what it failed of; whether it did not. */
+  async #try(action: () => Promise<void>): Promise<boolean> {
+    try {
+      await this.#capsule.ask(action);
+      return true;
+    } catch (error) {
+      if (!(error instanceof Diagnostic || error instanceof DiagnosticList)) throw error;
+      const shown = renderFailure(error, this.#context);
+      if (shown !== null) this.say(shown);
+      return false;
+    }
+  }
+
+  #take(event: WatchEvent): void {
+    switch (event.kind) {
+      case 'connected':
+        if (event.isAgain) this.say(say`- the connection stands again\n`);
+        return;
+      case 'gap':
+        return this.say(
+          say`! some of what happened is not shown: it came before the connection, or was too fast for it\n`,
+        );
+      case 'frame':
+        this.#sayPast(event.frame.taskId);
+        return this.#show(this.#events.ofFrame(event.frame));
+      case 'event':
+        if (event.event.event === 'snapshot') this.#snapshot = event.event;
+        if (event.event.event === 'usage')
+          this.#tokens = event.event.total.inputTokens + event.event.total.outputTokens;
+        return this.#show(this.#events.ofEvent(event.event));
+      case 'closed':
+        return;
+    }
+  }
+
+  /** The frames of a task from before the connection come without what was said. A capsule of before tells it of no task. */
+  #sayPast(taskId: string): void {
+    if (this.#snapshot === null || this.#said.has(taskId)) return;
+    this.#noteSaid(taskId);
+    this.#past ??= this.#readPast();
+    const given = this.#past.get(taskId);
+    if (given !== undefined) {
+      const { origin, text } = given;
+      this.#view.show({ kind: 'said', taskId, text, by: speakerOf(origin), waiting: 0 });
+    } else if (!this.#isMissingTold) {
+      this.#isMissingTold = true;
+      this.say(say`- earlier messages are not shown: svc trace steps ${inertLine(this.#snapshot.sessionId, 100)}\n`);
+    }
+  }
+
+  #noteSaid(taskId: string): void {
+    this.#said.add(taskId);
+    const [oldest] = this.#said;
+    if (this.#said.size > mostSaid && oldest !== undefined) this.#said.delete(oldest);
+  }
+
+  #show(events: readonly SessionEvent[]): void {
+    for (const event of events) {
+      this.#note(event);
+      this.#view.show(event);
+    }
+  }
+
+  #note(event: SessionEvent): void {
+    switch (event.kind) {
+      case 'said':
+        return this.#noteSaid(event.taskId);
+      case 'task-started':
+      case 'turn':
+        this.#noteSaid(event.taskId);
+        this.#streamed = noAnswer;
+        return;
+      case 'text': {
+        const { text, isCut } = this.#streamed;
+        const isRoom = text.length + event.text.length <= mostHeld;
+        this.#streamed = isRoom && !isCut ? { text: text + event.text, isCut } : { text, isCut: true };
+        return;
+      }
+      case 'result':
+        this.#resultCount += 1;
+        this.#results = lastOf([...this.#results, { number: this.#resultCount, result: event.result }]);
+        return;
+      case 'question-settled':
+        // Else it is of somebody who was faster.
+        if (event.end === 'answered' && event.answer === this.#answers.get(keyOf(event))) this.#sayAnswer(event);
+        return;
+      case 'task-ended':
+        this.#sent = this.#sent.filter(({ taskId }) => taskId !== event.taskId);
+        if (event.state === 'completed' && this.#streamed.text !== '') this.#answer = this.#streamed;
+        return;
+      default:
+        return;
+    }
+  }
+}
+
+interface QuestionOfTask {
+  readonly taskId: string;
+  readonly questionId: string;
+}
+
+function keyOf({ taskId, questionId }: QuestionOfTask): string {
+  return `${taskId} ${questionId}`;
+}
+
+/** As many as are kept; the newest one whatever its length. */
+function lastOf(results: readonly KeptResult[]): KeptResult[] {
+  let held = 0;
+  const tooMuch = results.findLastIndex(({ result }, index) => {
+    held += result.content.length;
+    return results.length - index > mostResults || (held > mostHeld && index < results.length - 1);
+  });
+  return results.slice(tooMuch + 1);
+}

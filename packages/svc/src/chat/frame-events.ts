@@ -1,0 +1,197 @@
+/** What a person is shown of the frames and events of a capsule that runs in another process. */
+
+import { BoundedMap } from '@svc/kit/bounded-map.ts';
+import type { DecodedArtifact, DecodedChunk, DecodedStatus } from '@svc/protocol/decode-frame.ts';
+import type { LiveEvent, LiveTask, OpenQuestion, Snapshot } from '@svc/protocol/live-events.ts';
+import type { SessionEvent, ShownResult } from '../shown/session-event.ts';
+import { unfenced } from '@svc/terminal/screen/shown.ts';
+
+/** A capsule has no more calls at once; of one that says so, the oldest are forgotten. */
+const mostCalls = 64;
+/** Tasks whose ends may come twice. */
+const mostFollowed = 256;
+/** In characters, of results that wait for their `call_end`: a longer one is shown by itself. */
+const mostHeld = 16 * 1024 * 1024;
+const finalStates: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);
+
+interface StartedCall {
+  readonly taskId: string;
+  readonly input: unknown;
+}
+
+interface NamedCall {
+  readonly taskId: string;
+  readonly toolName: string;
+}
+
+/**
+ * Puts the frames of the specification and the events beyond it together: a result is shown once both have told of it. Frames of a time before this
+ * connection come without events, and are shown by themselves.
+ */
+export class FrameEvents {
+  readonly #started = new BoundedMap<string, StartedCall>(mostCalls);
+  readonly #results = new BoundedMap<string, DecodedArtifact>(mostCalls);
+  readonly #refused = new BoundedMap<string, string>(mostCalls);
+  /** Tasks whose events come. */
+  readonly #followed = new Set<string>();
+  /** The question that was told of and waits. */
+  #asked: { readonly taskId: string; readonly questionId: string } | null = null;
+
+  /** Where the session stands as the connection opens: what waits, and what it waits for. */
+  begin({ tasks }: Snapshot): readonly SessionEvent[] {
+    const live = new Set(tasks.map(({ taskId }) => taskId));
+    // What ended while there was no connection is told by its last frame.
+    for (const taskId of this.#followed) if (!live.has(taskId)) this.#followed.delete(taskId);
+    const isOpen = (task: LiveTask): boolean =>
+      task.taskId === this.#asked?.taskId && task.question?.waitId === this.#asked.questionId;
+    // How it ended meanwhile is not known.
+    const over: readonly SessionEvent[] =
+      this.#asked === null || tasks.some(isOpen)
+        ? []
+        : [{ kind: 'question-settled', ...this.#asked, end: 'canceled', answer: null }];
+    if (over.length > 0) this.#asked = null;
+    return [...over, ...tasks.flatMap((task) => [...this.#begun(task), ...(isOpen(task) ? [] : this.#waiting(task))])];
+  }
+
+  /** Nothing of a task that was told of before. */
+  #begun({ taskId, state, origin, text }: LiveTask): readonly SessionEvent[] {
+    if (this.#followed.has(taskId)) return [];
+    this.#follow(taskId);
+    const waiting = state === 'submitted' ? 1 : 0;
+    const said: SessionEvent = { kind: 'said', taskId, text, by: speakerOf(origin), waiting };
+    return state === 'submitted' ? [said] : [said, { kind: 'task-started', taskId }];
+  }
+
+  #waiting({ taskId, state, question }: LiveTask): readonly SessionEvent[] {
+    if (state === 'submitted' || question === null) return [];
+    return [this.#question(taskId, question)];
+  }
+
+  #question(taskId: string, { waitId: questionId, prompt }: OpenQuestion): SessionEvent {
+    this.#asked = { taskId, questionId };
+    return { kind: 'question', taskId, questionId, prompt };
+  }
+
+  ofFrame(frame: DecodedStatus | DecodedArtifact | DecodedChunk): readonly SessionEvent[] {
+    switch (frame.event) {
+      case 'text':
+      case 'thinking':
+        return this.#chunk(frame);
+      case 'artifact':
+        return this.#artifact(frame);
+      case 'status':
+        return this.#status(frame);
+    }
+  }
+
+  ofEvent(event: LiveEvent): readonly SessionEvent[] {
+    if (event.event === 'snapshot') return this.begin(event);
+    const { taskId } = event;
+    this.#follow(taskId);
+    switch (event.event) {
+      case 'task_received': {
+        const { origin, text, queued: waiting } = event;
+        return [{ kind: 'said', taskId, text, by: speakerOf(origin), waiting }];
+      }
+      case 'task_started':
+        return [{ kind: 'task-started', taskId }];
+      case 'waiting_for_model':
+        return [{ kind: 'turn', taskId, turn: event.turn }];
+      case 'retry':
+        return [{ kind: 'retry', reason: event.reason, wait: event.wait }];
+      case 'usage':
+        return [{ kind: 'usage', tokens: event.inputTokens + event.outputTokens }];
+      case 'call_start':
+        return this.#callStarted(event);
+      case 'output':
+        return [{ kind: 'output', callId: event.callId, text: event.text, leftOutBytes: event.leftOut }];
+      case 'call_end':
+        return this.#callEnded(event);
+      case 'refusal':
+        this.#refused.set(keyOf(null, { taskId, toolName: event.what }), event.reason);
+        return [];
+      case 'question':
+        return [this.#question(taskId, event)];
+      case 'question_settled': {
+        this.#asked = null;
+        const end = event.end === 'answered' || event.end === 'timed-out' ? event.end : 'canceled';
+        return [{ kind: 'question-settled', taskId, questionId: event.waitId, end, answer: event.answer }];
+      }
+      case 'task_settled':
+        this.#followed.delete(taskId);
+        this.#forget(taskId);
+        if (this.#asked?.taskId === taskId) this.#asked = null;
+        return [{ kind: 'task-ended', taskId, state: event.state, reason: event.reason }];
+    }
+  }
+
+  #follow(taskId: string): void {
+    if (this.#followed.size < mostFollowed) this.#followed.add(taskId);
+  }
+
+  /** A call that a cancel cut off has no `call_end`. */
+  #forget(taskId: string): void {
+    for (const [key, call] of this.#started) {
+      if (call.taskId !== taskId) continue;
+      this.#started.delete(key);
+      this.#results.delete(key);
+    }
+  }
+
+  #chunk({ event: kind, taskId, text, final }: DecodedChunk): readonly SessionEvent[] {
+    const shown: SessionEvent = { kind, taskId, text };
+    return final ? [shown, { kind: 'text-ended' }] : [shown];
+  }
+
+  #artifact(frame: DecodedArtifact): readonly SessionEvent[] {
+    const key = keyOf(frame.toolCallId, frame);
+    const held = [...this.#results].reduce((sum, [, { content }]) => sum + content.length, frame.content.length);
+    if (this.#started.get(key) !== undefined && held <= mostHeld) {
+      this.#results.set(key, frame);
+      return [];
+    }
+    return [{ kind: 'result', result: resultOf(frame, null) }];
+  }
+
+  #callStarted(event: Extract<LiveEvent, { event: 'call_start' }>): readonly SessionEvent[] {
+    const { taskId, callId, toolName: name, arguments: given, argumentsText } = event;
+    const input = argumentsText ?? given;
+    this.#started.set(keyOf(callId, event), { taskId, input });
+    return [{ kind: 'call', callId, name, input }];
+  }
+
+  #callEnded(event: Extract<LiveEvent, { event: 'call_end' }>): readonly SessionEvent[] {
+    const { callId, toolName: name, exitCode, isError, denied: isRefused, durationMs, step } = event;
+    const key = keyOf(callId, event);
+    const frame = this.#results.take(key);
+    const started = this.#started.take(key);
+    const input = started?.input;
+    if (frame !== undefined) return [{ kind: 'result', result: { ...resultOf(frame, step), input } }];
+    // The frame of a call whose beginning nobody told of has been shown by itself.
+    if (started === undefined && !isRefused) return [];
+    const content = this.#refused.take(keyOf(null, event)) ?? '';
+    const ended = { callId, name, input, content, exitCode, isCut: false, isError, isRefused, durationMs, step };
+    return [{ kind: 'result', result: ended }];
+  }
+
+  #status({ taskId, state, message, final }: DecodedStatus): readonly SessionEvent[] {
+    if (this.#followed.has(taskId) || !final || !finalStates.has(state)) return [];
+    return [{ kind: 'task-ended', taskId, state, reason: state === 'completed' ? null : message }];
+  }
+}
+
+/** Who said what a task of that origin was given. */
+export function speakerOf(origin: string): Extract<SessionEvent, { readonly kind: 'said' }>['by'] {
+  return origin === 'peer' || origin === 'completion' ? origin : 'user';
+}
+
+function resultOf(frame: DecodedArtifact, step: number | null): ShownResult {
+  const { toolName: name, toolCallId: callId, exitCode, truncated: isCut, isError, durationMs } = frame;
+  const content = unfenced(frame.content, frame.fenceSource);
+  return { callId, name, input: undefined, content, exitCode, isCut, isError, isRefused: false, durationMs, step };
+}
+
+/** A provider need not name its calls: those of one tool come one after the other then. */
+function keyOf(callId: string | null, { taskId, toolName }: NamedCall): string {
+  return callId === null ? `of ${taskId} ${toolName}` : `id ${callId}`;
+}

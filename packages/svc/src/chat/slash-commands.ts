@@ -1,0 +1,227 @@
+/** The commands that a person types into a chat. */
+
+import { resolve } from 'node:path';
+
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
+import { shownCall } from '../shown/call-rows.ts';
+import { cutOf, logsCommandOf } from '../shown/cut-output.ts';
+import { grantsOfRunning, tasksOfRunning } from '@svc/record/running/session-tasks.ts';
+import { say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
+import type { ChatSession, KeptResult } from './chat-session.ts';
+import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
+import { renderFailure } from '@svc/terminal/screen/render-failure.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+
+/** What commands act on. */
+export interface CommandScope {
+  readonly chat: ChatSession;
+  readonly context: CommandContext;
+  /** Null for a capsule that is no session of this user. */
+  readonly record: RunningRecord | null;
+  /** A text of others, behind the gutter. */
+  readonly quote: (text: string) => void;
+  /** Moves all that is shown out of the way. */
+  readonly clear: () => void;
+  readonly leave: () => void;
+  readonly stop: () => Promise<void>;
+}
+
+interface SlashCommand {
+  readonly usage: string;
+  readonly help: string;
+  readonly run: (rest: string, scope: CommandScope) => Promise<void> | void;
+}
+
+const longestWord = 200;
+const previewCharacters = 60;
+
+const commands: Readonly<Record<string, SlashCommand>> = {
+  help: { usage: '/help', help: 'this list', run: (_rest, { chat }) => chat.say(helpRows()) },
+  tasks: { usage: '/tasks', help: 'tasks of the session, and what each waits for', run: listTasks },
+  cancel: {
+    usage: '/cancel [task]',
+    help: 'cancel the task that runs, or the one named by the end of its id',
+    run: cancelTask,
+  },
+  say: {
+    usage: '/say <text>',
+    help: 'a message of its own, also while a question waits',
+    run: async (rest, { chat }) => {
+      if (rest === '') chat.say(say`say what: /say <text>\n`);
+      else await chat.message(rest);
+    },
+  },
+  queue: { usage: '/queue', help: 'messages from here that wait', run: listWaiting },
+  drop: { usage: '/drop <n>', help: 'take back a message that waits', run: dropWaiting },
+  show: { usage: '/show [n]', help: 'what a call gave: the last one, or number n', run: showResult },
+  diff: { usage: '/diff [n]', help: 'the whole change that a call made to a file', run: showChange },
+  files: { usage: '/files', help: 'the files that the capsule shares, and where its folder is', run: listFiles },
+  grants: { usage: '/grants', help: 'what the capsule may touch', run: listGrants },
+  tokens: {
+    usage: '/tokens',
+    help: 'tokens of the session so far',
+    run: (_rest, { chat }) => chat.say(say`${shownCount(chat.tokens)} tokens so far\n`),
+  },
+  model: {
+    usage: '/model',
+    help: 'the model that answers',
+    run: (_rest, { chat }) => chat.say(say`${chat.snapshot?.model ?? 'the capsule does not say'}\n`),
+  },
+  save: { usage: '/save <file>', help: 'write the last answer into a new file', run: saveAnswer },
+  clear: {
+    usage: '/clear',
+    help: 'an empty screen; what was shown stays above it',
+    run: (_rest, { clear }) => clear(),
+  },
+  stop: { usage: '/stop', help: 'end the capsule, and the chat with it', run: async (_rest, { stop }) => await stop() },
+  quit: { usage: '/quit', help: 'leave the chat', run: (_rest, { leave }) => leave() },
+};
+
+/** The names of all of them, for completion. */
+export const slashCommands: readonly string[] = Object.keys(commands).map((name) => `/${name}`);
+
+/** Runs the command of a line that begins with a slash. One that does not exist is told, with those whose names are like it. */
+export async function runSlashCommand(line: string, scope: CommandScope): Promise<void> {
+  const [, name = '', rest = ''] = /^\/(\S*)\s*([^]*)$/.exec(line) ?? [];
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command === undefined) {
+    const like = slashCommands.filter((each) => name !== '' && each.startsWith(`/${name.slice(0, 2)}`));
+    const hint = like.length === 0 ? '/help lists them' : `did you mean ${like.join(' or ')}?`;
+    return scope.chat.say(say`there is no command /${inertLine(name, longestWord)}; ${hint}\n`);
+  }
+  await command.run(rest.trim(), scope);
+}
+
+function helpRows(): Shown {
+  const rows = Object.values(commands).map(({ usage, help }) => `  ${usage.padEnd(16)}${help}`);
+  const keys = [
+    'Enter sends; Alt+Enter or \\ and Enter begin a new line; Tab completes /commands and @paths.',
+    'Esc cancels the task that runs; Esc twice takes the last waiting message back; Ctrl+D leaves.',
+    'A text that begins with // is sent with one slash.',
+  ];
+  return sayLines(`${[...rows, ...keys].join('\n')}\n`);
+}
+
+function listTasks(_rest: string, { chat, context, record }: CommandScope): void {
+  if (record === null) return chat.say(say`the tasks of a capsule that is not of this user are not known\n`);
+  const { tasks, unreadLines } = tasksOfRunning(record, resolve(context.cwd, '.svc', 'sessions'));
+  if (unreadLines > 0)
+    chat.say(say`the trace has lines that cannot be read, which are left out here: ${unreadLines}\n`);
+  if (tasks.length === 0) return chat.say(say`the session has had no task\n`);
+  for (const { task, state, text } of tasks)
+    chat.say(say`  ${task.slice(-8)}  ${state.padEnd(14)}  ${inertLine(text ?? '', previewCharacters)}\n`);
+}
+
+function listGrants(_rest: string, { chat, context, record }: CommandScope): void {
+  const grants = record === null ? null : grantsOfRunning(record, resolve(context.cwd, '.svc', 'sessions'));
+  if (grants === null) return chat.say(say`what that capsule was granted is not known here\n`);
+  for (const [name, value] of Object.entries(grants)) chat.say(say`  ${name}: ${shownGrant(value)}\n`);
+}
+
+function shownGrant(value: unknown): string {
+  if (!Array.isArray(value)) return typeof value === 'string' ? value : JSON.stringify(value);
+  return value.length === 0
+    ? 'none'
+    : value.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join(', ');
+}
+
+async function cancelTask(rest: string, { chat, context, record }: CommandScope): Promise<void> {
+  if (rest === '') return await chat.cancel();
+  const known = record === null ? [] : tasksOfRunning(record, resolve(context.cwd, '.svc', 'sessions')).tasks;
+  const [id, another] = known.map(({ task }) => task).filter((task) => task.endsWith(rest.replace(/^…/, '')));
+  if (id === undefined || another !== undefined)
+    return chat.say(
+      say`${id === undefined ? 'no task' : 'more than one task'} ends with ${inertLine(rest, longestWord)}: /tasks lists them\n`,
+    );
+  await chat.cancel(id);
+}
+
+function listWaiting(_rest: string, { chat }: CommandScope): void {
+  const { waiting } = chat;
+  if (waiting.length === 0) return chat.say(say`no message waits\n`);
+  for (const [index, { text }] of waiting.entries())
+    chat.say(say`  ${index + 1}  ${inertLine(text, previewCharacters)}\n`);
+}
+
+async function dropWaiting(rest: string, { chat }: CommandScope): Promise<void> {
+  const message = /^\d{1,4}$/.test(rest) ? chat.waiting[Number(rest) - 1] : undefined;
+  if (message === undefined) return chat.say(say`name a message that waits: /queue lists them\n`);
+  await chat.cancel(message.taskId);
+}
+
+function resultNamed(
+  rest: string,
+  { chat }: CommandScope,
+  { fits, none }: { readonly fits: (kept: KeptResult) => boolean; readonly none: string },
+): KeptResult | null {
+  const kept = chat.results.filter(fits);
+  const found = rest === '' ? kept.at(-1) : kept.find(({ number }) => String(number) === rest);
+  if (found !== undefined) return found;
+  const first = kept[0]?.number;
+  chat.say(
+    kept.length === 0
+      ? say`${none}\n`
+      : say`there is no ${inertLine(rest, longestWord)}: name one from ${first ?? 0} to ${kept.at(-1)?.number ?? 0}\n`,
+  );
+  return null;
+}
+
+/** The content as the model got it, and where the rest of it is. */
+function showResult(rest: string, scope: CommandScope): void {
+  const kept = resultNamed(rest, scope, { fits: () => true, none: 'no call has ended yet' });
+  if (kept === null) return;
+  const { result } = kept;
+  scope.chat.say(say`${shownCall(result.name, result.input).about}\n`);
+  scope.quote(result.content === '' ? '(empty)' : result.content);
+  const cut = cutOf(result);
+  if (cut === null) return;
+  const { record } = scope;
+  if (cut === 'not-kept') scope.chat.say(say`- the rest of the output is not kept\n`);
+  else if (record === null) scope.chat.say(say`- the rest of the output is in the logs of the capsule\n`);
+  else scope.chat.say(say`- the rest of the output: ${logsCommandOf(record.session_id.slice(-4), result)}\n`);
+}
+
+function showChange(rest: string, scope: CommandScope): void {
+  const changesOf = ({ result }: KeptResult): readonly string[] =>
+    shownCall(result.name, result.input).changes?.lines ?? [];
+  const kept = resultNamed(rest, scope, {
+    fits: (each) => changesOf(each).length > 0,
+    none: 'no call has changed a file with the editor yet',
+  });
+  if (kept !== null) scope.quote(changesOf(kept).join('\n'));
+}
+
+async function listFiles(_rest: string, { chat, record, context }: CommandScope): Promise<void> {
+  if (record !== null) chat.say(say`the folder of the capsule is ${record.workdir}\n`);
+  try {
+    const { files } = await chat.capsule.ask((client) => client.files());
+    for (const { path, size_bytes: bytes } of files) chat.say(say`  ${path}  ${shownBytes(bytes)}\n`);
+    if (files.length === 0) chat.say(say`it shares no file\n`);
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    const shown = renderFailure(error, context);
+    if (record === null && shown !== null) chat.say(shown);
+  }
+}
+
+function saveAnswer(rest: string, { chat, context, record }: CommandScope): void {
+  if (rest === '') return chat.say(say`name a file: /save answer.md\n`);
+  if (chat.answer.text === '') return chat.say(say`there is no answer yet\n`);
+  const path = resolve(context.cwd, rest);
+  const { text, isCut } = chat.answer;
+  try {
+    writeNewFileSync(path, Buffer.from(text.endsWith('\n') ? text : `${text}\n`));
+    if (!isCut) return chat.say(say`wrote ${path}\n`);
+    const place = record === null ? 'of the capsule' : `in ${record.workdir}`;
+    chat.say(say`! wrote ${path}, with the beginning of the answer alone: out/result.txt ${place} has all of it\n`);
+  } catch (error) {
+    const fault = ioFault(error, `${path} cannot be written`);
+    const shown = renderFailure(fault, context);
+    if (shown === null) throw fault;
+    chat.say(shown);
+  }
+}

@@ -1,0 +1,102 @@
+/** The command `svc trace list`: lists the recorded sessions of a workspace. */
+
+import { Command } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { capsuleCell, suffixOf } from '@svc/record/sessions/session-names.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import {
+  holdSession,
+  sessionIds,
+  sessionsFolder,
+  type WorkspaceOption,
+} from '@svc/record/sessions/recorded-sessions.ts';
+import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
+import { factsOf, type SessionFacts } from '@svc/record/sessions/session-facts.ts';
+import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
+import { linesLeftOut } from '@svc/record/sessions/trace-events.ts';
+
+const columns: readonly Column[] = [
+  { title: 'SESSION' },
+  { title: 'CAPSULE', keeps: 8 },
+  { title: 'STARTED', keeps: 16 },
+  { title: 'STATUS' },
+  { title: 'TASKS' },
+  { title: 'STEPS' },
+  { title: 'TOKENS' },
+  { title: 'JOURNAL', keeps: 7 },
+];
+
+/** `svc trace list`: newest first; one without a journal has `-` in its place. */
+export function listCommand(context: CommandContext): Command {
+  return new Command('list')
+    .description('List the recorded sessions of this workspace.')
+    .option(manifestFlag, manifestHelp, './svc.yaml')
+    .option('--json', 'write one JSON object per line')
+    .action((options: WorkspaceOption & { readonly json?: boolean }) => {
+      const folder = sessionsFolder(context, options);
+      const running = new Set<string>(readRunningRecords(context.home).map(({ session_id: id }) => id));
+      const facts = sessionIds(folder).flatMap((id) => factsIn(folder, id, { isRunning: running.has(id), context }));
+      const newestFirst = facts.toSorted(
+        (a, b) => (b.started_at_ms ?? 0) - (a.started_at_ms ?? 0) || (a.session_id < b.session_id ? 1 : -1),
+      );
+      if (options.json === true) {
+        for (const each of newestFirst) context.stdout.write(jsonLine(each));
+      } else if (newestFirst.length === 0) {
+        context.stderr.write(say`no session is recorded in ${folder}\n`);
+      } else {
+        const ids = newestFirst.map(({ session_id: id }) => id);
+        context.stdout.write(
+          renderTable(
+            columns,
+            newestFirst.map((each) => rowOf(each, ids)),
+            context.stdout,
+          ),
+        );
+      }
+    });
+}
+
+/** Reports an unreadable session and lists the others. */
+function factsIn(
+  folder: string,
+  id: string,
+  { isRunning, context }: { readonly isRunning: boolean; readonly context: CommandContext },
+): SessionFacts[] {
+  try {
+    const directory = holdSession(folder, id);
+    try {
+      const facts = factsOf(id, directory, isRunning);
+      if (facts.unread_lines > 0) context.stderr.write(render([linesLeftOut(id, facts.unread_lines)], context));
+      return [facts];
+    } finally {
+      directory.close();
+    }
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    context.stderr.write(render([error], context));
+    return [];
+  }
+}
+
+function rowOf(facts: SessionFacts, ids: readonly string[]): readonly string[] {
+  const { journal, steps } = facts;
+  return [
+    `…${suffixOf(facts.session_id, ids)}`,
+    capsuleCell(facts),
+    facts.started_at_ms === null ? '-' : shownMinute(facts.started_at_ms),
+    facts.status,
+    String(facts.tasks),
+    steps === null ? '-' : String(steps),
+    String(facts.tokens),
+    journal === null
+      ? facts.journal_removed_at_ms === null
+        ? '-'
+        : 'removed'
+      : `${journal.capture} ${shownBytes(journal.bytes)}`,
+  ];
+}

@@ -1,0 +1,132 @@
+/** The command `svc trace show`: shows one step of a session, or what the session began with. */
+
+import { closeSync } from 'node:fs';
+
+import { Command } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { BodyReading, JournalReader, Step } from '@svc/record/journal/journal-reader.ts';
+import { openOwn } from '@svc/record/journal/line-file.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { pageOf } from '@svc/terminal/screen/page.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { writePaged } from '@svc/terminal/screen/pager.ts';
+import { type OpenJournal, traceFile, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
+import { manifestFlag, manifestHelp, sessionHelp, withJournal } from '../../command/session-arguments.ts';
+import { shownMinute } from '@svc/kit/shown-values.ts';
+import { addressOf } from './step-address.ts';
+import { parsed } from '@svc/record/journal/recorded-json.ts';
+import { StepView } from './step-view.ts';
+import { stepFacts } from './steps.ts';
+
+interface ShowOptions extends WorkspaceOption {
+  readonly json?: boolean;
+}
+
+/** How many steps are looked through for the request that one extends. */
+const furthestBase = 1000;
+
+/** `svc trace show [session] [step]`: request, answer, result; without a step what the session was given. */
+export function showCommand(context: CommandContext): Command {
+  return new Command('show')
+    .description('Show a step of a session, or without one what the session began with.')
+    .argument('[session]', `${sessionHelp}; <session>#<step> names both`)
+    .argument('[step]', 'the number of a step, as svc trace steps has it')
+    .option(manifestFlag, manifestHelp, './svc.yaml')
+    .option('--json', 'write one JSON object, texts included')
+    .action(async (first: string | undefined, second: string | undefined, options: ShowOptions) => {
+      const { session, step } = addressOf(first, second);
+      await withJournal(context, session, options, (journal) => {
+        if (step === null) showSession(journal, options, context);
+        else showStep(journal, stepOf(journal, step), { options, context });
+      });
+    });
+}
+
+/** `E-RUN-075` when there is none of that number. */
+function stepOf({ reader, session }: OpenJournal, wanted: string): Step {
+  const step = /^\d{1,15}$/.test(wanted) ? reader.step(Number(wanted)) : null;
+  if (step !== null) return step;
+  const last = reader.lastStep();
+  const hint = last === 0 ? 'it has none yet' : `it has those from 1 to ${last}: svc trace steps lists them`;
+  throw new Diagnostic('E-RUN-075', `the session ${session} has no step ${wanted}`, { hint });
+}
+
+function showStep(
+  { reader, setup }: OpenJournal,
+  step: Step,
+  { options, context }: { readonly options: ShowOptions; readonly context: CommandContext },
+): void {
+  if (options.json === true) {
+    context.stdout.write(jsonLine(stepWithTexts(reader, step)));
+    return;
+  }
+  const view = new StepView(pageOf(context.stdout), reader);
+  const grants =
+    setup === null || step.start.port === 'model' ? '' : view.text(say`grants of the session:`, setup.grants);
+  writePaged(view.step(step, baseOf(reader, step)) + grants, context);
+}
+
+/** The step whose request this one extends, which is nearly always among the last few; null for none. */
+function baseOf(reader: JournalReader, { number, start }: Step): number | null {
+  if (start.port !== 'model' || start.base === null) return null;
+  for (let at = number - 1; at >= Math.max(1, number - furthestBase); at -= 1) {
+    if (reader.step(at)?.start.e === start.base) return at;
+  }
+  return null;
+}
+
+function stepWithTexts(reader: JournalReader, step: Step): Record<string, unknown> {
+  const { start, end } = step;
+  const text = (sha256: string): unknown => valueOf(reader.body(sha256));
+  const asked =
+    start.port === 'model'
+      ? { fixed: text(start.fixed), base: baseOf(reader, step), add: start.add.map(text) }
+      : { input: text(start.in) };
+  const value = end === null || end.value === null ? null : text(end.value);
+  return { ...stepFacts(step), ...asked, value };
+}
+
+/** A text that is JSON as its value, any other as text; what is not there as an object that says why. */
+function valueOf(body: BodyReading): unknown {
+  return body.kind === 'text' ? (parsed(body.text) ?? body.text) : { missing: body };
+}
+
+/** The journal records neither, and an export holds nothing else. */
+const noTrace = say`trace: not there; connections and refusals are told by a trace alone\n`;
+
+function hasTrace({ directory }: OpenJournal): boolean {
+  const fd = openOwn(directory, traceFile, thisUser());
+  if (fd !== null) closeSync(fd);
+  return fd !== null;
+}
+
+function showSession(journal: OpenJournal, options: ShowOptions, context: CommandContext): void {
+  const { reader, open, setup } = journal;
+  const close = reader.closing();
+  const steps = reader.lastStep();
+  if (options.json === true) {
+    const text = (sha256: string | null): unknown => (sha256 === null ? null : valueOf(reader.body(sha256)));
+    const given = setup === null ? [] : Object.entries(setup).filter(([key]) => !['n', 'k', 'c'].includes(key));
+    const texts = Object.fromEntries(given.map(([key, value]) => [key, text(value as string | null)]));
+    const { n: _n, k: _k, c: _c, ...about } = open;
+    context.stdout.write(jsonLine({ ...about, status: close?.status ?? null, steps, ...texts }));
+    return;
+  }
+  const page = pageOf(context.stdout);
+  const view = new StepView(page, reader);
+  const { capsule, svc, node, capture, at } = open;
+  const status = close === null ? 'not ended' : close.status;
+  const head = page.own(
+    say`session: ${open.session}\ncapsule: ${capsule.name} v${capsule.version}\nstarted: ${shownMinute(at)}, by svc ${svc} on Node ${node}\nstatus: ${status}, ${steps === 1 ? '1 step' : `${steps} steps`}, capture ${capture}\n`,
+  );
+  const note = hasTrace(journal) ? '' : page.own(noTrace);
+  const texts =
+    setup === null
+      ? ''
+      : (['manifest', 'system', 'tools', 'grants', 'hooks', 'settings'] as const)
+          .map((key) => view.text(say`${key}:`, setup[key]))
+          .join('');
+  writePaged(head + note + texts, context);
+}

@@ -1,0 +1,35 @@
+/** Says what somebody can do next whose command line was wrong. */
+
+import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
+import { commands } from './commands.ts';
+import { exactLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
+
+/** Mistakes about what a command takes; anything else has been said in full. */
+const aboutArguments: ReadonlySet<string> = new Set([
+  'commander.missingArgument',
+  'commander.excessArguments',
+  'commander.optionMissingArgument',
+  'commander.missingMandatoryOptionValue',
+  'commander.unknownOption',
+]);
+
+/** Commands that have commands of their own. */
+const groups: ReadonlySet<string> = new Set(['trace', 'serve', 'token', 'trust', 'key']);
+
+/** A row of standard error behind what the parser has said; empty where that is enough. */
+export function nextStep(code: string, words: readonly string[]): Shown {
+  const [first = '', second = ''] = words;
+  const isCommand = commands.some(({ name }) => name === first);
+  if (isCommand && code === 'commander.unknownCommand') return say`svc ${first} --help lists its commands\n`;
+  const command = groups.has(first) && /^[a-z]+$/.test(second) ? `${first} ${second}` : first;
+  if (isCommand && aboutArguments.has(code)) return say`svc ${command} --help shows what it takes\n`;
+  return code === 'commander.unknownCommand' && first.trim() !== '' ? asTask(words) : say``;
+}
+
+/** For somebody who wrote a task without quotes, or one of a single word. */
+function asTask(words: readonly string[]): Shown {
+  const [word = '', ...more] = words.map(redactHandles);
+  return more.length === 0
+    ? exactLine`to give it as a task: svc -p ${word}\n`
+    : exactLine`to give it as a task: svc "${[word, ...more].join(' ')}"\n`;
+}

@@ -1,0 +1,170 @@
+/** Decides whether the manifest that lies in the current folder is believed: whoever made the folder wrote it. */
+
+import { closeSync, constants, fstatSync, lstatSync, openSync, realpathSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+
+import { lower } from '@svc/artifacts/grants/effective-grants.ts';
+import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { decodeText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { type CapsuleReach, reachOf } from '@svc/capsule/launch/capsule-reach.ts';
+import { hostFacts } from '@svc/capsule/launch/launch-surroundings.ts';
+import { loadManifest, type ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { RememberedList } from '../../command/remembered-list.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import type { RunOptions } from '../run-options.ts';
+import { askYes, canAsk } from '@svc/terminal/screen/ask-yes.ts';
+import { exactLine, joined, say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
+
+const largestManifest = 1024 * 1024;
+
+interface FoundOptions extends Pick<RunOptions, 'manifest' | 'envFile'> {
+  /** `--trust`. */
+  readonly trust?: boolean;
+}
+
+interface Asker {
+  readonly context: CommandContext;
+  /** False for a script, whose terminal may be somebody's who does not look. */
+  readonly mayAsk: boolean;
+  /** What the report of its grants is about. */
+  readonly scope: ScopeRequest;
+}
+
+/** What a capsule may reach, and the very text of the manifest that says so. */
+export interface ReadManifest {
+  readonly text: string;
+  readonly reach: CapsuleReach;
+  /** What variables make of the grants and of the program that is the driver, as JSON: a `.env` beside the manifest may come to say more. */
+  readonly grants: string;
+}
+
+/**
+ * The manifest that nobody has named, once this user believes it: it and its folder are this user's, and the user has said yes to this content at
+ * this path, now or before. `E-RUN-180` for one of another user; `E-RUN-181` where the answer is no, or nobody can be asked.
+ */
+export async function believedManifest(options: FoundOptions, asker: Asker): Promise<ReadManifest> {
+  const { context } = asker;
+  const path = resolve(context.cwd, options.manifest);
+  const read = await reachOfManifest(options, context, ownText(path, options.manifest, context));
+  const entry = `${sha256Hex(JSON.stringify([read.text, read.reach, read.grants]))} ${realpathSync(path)}`;
+  const known = new RememberedList(context.home, 'trusted-manifests');
+  if (isKnown(known, entry)) return read;
+  if (options.trust !== true) await ask(read, options.manifest, asker);
+  await remember(known, entry, context);
+  return read;
+}
+
+/** Reads a manifest that somebody has named, or the text of one. Throws what refuses it. */
+export async function reachOfManifest(
+  { manifest, envFile }: FoundOptions,
+  { cwd, home, env, build }: CommandContext,
+  given?: string,
+): Promise<ReadManifest> {
+  const variables = loadEnvironment({ directory: dirname(resolve(cwd, manifest)), process: env, useFile: envFile });
+  const { cacheDirectory: directory, uid } = hostFacts({
+    home,
+    packageRoot: findPackageRoot(import.meta.filename),
+    ceiling: 'sealed',
+  });
+  const keeper = build === undefined ? null : { directory, uid, build };
+  const { loaded } = await loadManifest(manifest, { env: variables, keeper, text: given });
+  const { grants } = lower(loaded);
+  const { command } = loaded.manifest.inference;
+  return { text: loaded.text, reach: reachOf({ loaded, grants }), grants: JSON.stringify([grants, command]) };
+}
+
+/** Hosts and variables of a capsule, for its first row. */
+export function reachRow({ hosts, variables }: CapsuleReach): Shown {
+  const network = hosts.length === 0 ? 'no network' : hosts.join(', ');
+  return say`${network} \u00B7 ${variables.length === 0 ? 'no variables' : variables.join(', ')}`;
+}
+
+/** The content of a manifest that is this user's, as its folder is. */
+function ownText(path: string, label: string, { env }: CommandContext): string {
+  let descriptor: number;
+  try {
+    // Whoever can put something else in its place owns the folder, or may write there.
+    for (const place of [lstatSync(path), statSync(dirname(path))]) refuseForeign(place.uid, label, env);
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  } catch (error) {
+    throw error instanceof Diagnostic ? error : ioFault(error, `cannot read ${label}`);
+  }
+  try {
+    const status = fstatSync(descriptor);
+    refuseForeign(status.uid, label, env);
+    if (!status.isFile()) throw unreadableFile(label, { reason: 'it is not a regular file' });
+    const bytes = readFileUpTo(descriptor, largestManifest);
+    const reading =
+      bytes === undefined ? { kind: 'unreadable' as const, reason: 'it is larger than 1 MiB' } : decodeText(bytes);
+    if (reading.kind === 'text') return reading.text;
+    throw unreadableFile(label, { reason: reading.kind === 'absent' ? 'no such file' : reading.reason });
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** As git does with a repository: what root does for somebody may have been made by that user. */
+function refuseForeign(owner: number, manifest: string, { SUDO_UID: caller }: CommandContext['env']): void {
+  const own = process.geteuid?.() ?? owner;
+  const isOfCaller = own === 0 && /^\d{1,10}$/.test(caller ?? '') && owner === Number(caller);
+  if (owner === own || isOfCaller) return;
+  throw new Diagnostic(
+    'E-RUN-180',
+    `${manifest} or its folder belongs to another user (uid ${owner}), who decides what its capsule may do`,
+    { hint: `read it, then name it: svc run --manifest ${manifest}; or copy the folder, which makes it yours` },
+  );
+}
+
+/** What cannot be read is not known; writing it says why. */
+function isKnown(known: RememberedList, entry: string): boolean {
+  try {
+    return known.read()?.includes(entry) === true;
+  } catch (error) {
+    if (error instanceof Diagnostic) return false;
+    throw error;
+  }
+}
+
+async function remember(known: RememberedList, entry: string, context: CommandContext): Promise<void> {
+  try {
+    await known.remember(entry);
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    const told = new Diagnostic('W-RUN-182', `the manifest is believed for this time alone: ${error.message}`, {
+      hint: 'once that file can be written, the answer is remembered',
+      cause: error,
+    });
+    context.stderr.write(render([told], context));
+  }
+}
+
+async function ask({ text, reach }: ReadManifest, manifest: string, { context, mayAsk, scope }: Asker): Promise<void> {
+  const isAnswered = mayAsk && canAsk(context);
+  if (isAnswered) {
+    context.stderr.write(await shownGrants(reach, manifest, { ...scope, manifestText: text }));
+    if (await askYes(context, say`run it with these grants, now and later, until it changes? [y/N] `)) return;
+  }
+  const why = isAnswered ? 'and it was not trusted' : 'and nobody was asked';
+  throw new Diagnostic('E-RUN-181', `${manifest} as it is has not been trusted by this user before, ${why}`, {
+    hint: `svc run --explain-scope shows what its capsule may do; with --trust the same command runs it`,
+  });
+}
+
+async function shownGrants(reach: CapsuleReach, manifest: string, request: ScopeRequest): Promise<Shown> {
+  const { explainScope, renderGrants } = await import('../scope-report.ts');
+  const { scope, redact } = await explainScope(request);
+  const rows = [
+    `  hosts:      ${reach.hosts.join(', ') || '(none)'}\n`,
+    `  variables:  ${reach.variables.join(', ') || '(none)'}\n`,
+  ];
+  return joined([
+    exactLine`${manifest} as it is has not been trusted by you before. Its capsule gets\n`,
+    sayLines(redact(`${rows.join('')}\n${renderGrants(scope)}\n`)),
+  ]);
+}

@@ -1,0 +1,172 @@
+/** The command `svc sessions`: lists running and ended sessions. */
+
+import { basename, dirname } from 'node:path';
+import { Command } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
+import { ageOf } from '../command/age.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { capsuleCell, suffixOf } from '@svc/record/sessions/session-names.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import {
+  adhocSessions,
+  holdSession,
+  sessionIds,
+  sessionsFolder,
+  startOfSession,
+  type WorkspaceOption,
+} from '@svc/record/sessions/recorded-sessions.ts';
+import { manifestFlag, manifestHelp } from '../command/session-arguments.ts';
+import { factsOf, type SessionFacts } from '@svc/record/sessions/session-facts.ts';
+import { shownCount, shownMinute } from '@svc/kit/shown-values.ts';
+import { linesLeftOut } from '@svc/record/sessions/trace-events.ts';
+
+/** A session that runs elsewhere and under a version of `svc` that does not tell its folder has no counts. */
+type ListedSession = Omit<SessionFacts, 'tasks' | 'tokens' | 'unread_lines'> & {
+  readonly tasks: number | null;
+  readonly tokens: number | null;
+  readonly unread_lines: number | null;
+};
+
+interface SessionsOptions extends WorkspaceOption {
+  readonly all?: boolean;
+  readonly failed?: boolean;
+  readonly since?: string;
+  readonly json?: boolean;
+}
+
+const columns: readonly Column[] = [
+  { title: 'SESSION' },
+  { title: 'CAPSULE', keeps: 8 },
+  { title: 'STARTED', keeps: 10 },
+  { title: 'STATUS' },
+  { title: 'TASKS' },
+  { title: 'TOKENS' },
+  { title: 'TASK', keeps: 4 },
+];
+
+const mostShown = 20;
+const failures: ReadonlySet<string> = new Set(['failed', 'trapped', 'crashed']);
+
+/** `svc sessions`: all that run as this user, and those of this workspace that have ended, newest first. */
+export function sessionsCommand(context: CommandContext): Command {
+  return new Command('sessions')
+    .description('List running and ended sessions.')
+    .option('--all', `list all of them, not the newest ${mostShown}`)
+    .option('--failed', 'only those that failed, were trapped or crashed')
+    .option('--since <age>', 'only those that began within this time: 30m, 12h, 2d, 1w')
+    .option(manifestFlag, manifestHelp, './svc.yaml')
+    .option('--json', 'write one JSON object per line')
+    .addHelpText('after', '\nExample:\n  svc sessions --failed --since 2d')
+    .action((options: SessionsOptions) => {
+      const { listed, more } = sessionsFor(context, options);
+      if (options.json === true) {
+        for (const each of listed) context.stdout.write(jsonLine(each));
+      } else if (listed.length > 0) {
+        const ids = listed.map(({ session_id: id }) => id);
+        const rows = listed.map((each) => rowOf(each, ids));
+        context.stdout.write(renderTable(columns, rows, context.stdout));
+      } else {
+        const which = options.failed === true || options.since !== undefined ? 'no such session' : 'no session';
+        context.stderr.write(say`${which} runs or is recorded in ${sessionsFolder(context, options)}\n`);
+      }
+      if (more > 0) context.stderr.write(say`up to ${more} older: svc sessions --all\n`);
+    });
+}
+
+interface Candidate {
+  readonly id: string;
+  readonly folder: string;
+  readonly startedMs: number;
+  readonly record: RunningRecord | null;
+}
+
+/** Only what is listed is read whole; `more` counts what was not looked at. */
+function sessionsFor(
+  context: CommandContext,
+  options: SessionsOptions,
+): { readonly listed: readonly ListedSession[]; readonly more: number } {
+  const from = options.since === undefined ? 0 : systemClock.now() - ageOf('--since', options.since);
+  const most = options.all === true ? Infinity : mostShown;
+  const candidates = newestFirst(context, options).filter(({ startedMs }) => startedMs >= from);
+  const listed: ListedSession[] = [];
+  for (const [index, candidate] of candidates.entries()) {
+    if (listed.length >= most) return { listed, more: candidates.length - index };
+    const facts = factsFor(candidate, context);
+    if (facts === null || (options.failed === true && !failures.has(facts.status))) continue;
+    listed.push(facts);
+  }
+  return { listed, more: 0 };
+}
+
+function newestFirst(context: CommandContext, options: SessionsOptions): readonly Candidate[] {
+  const own = sessionsFolder(context, options);
+  const adhoc = options.all === true ? adhocSessions(context) : own;
+  const ofTasks = new Set<string>(adhoc === own ? [] : sessionIds(adhoc));
+  const records = new Map<string, RunningRecord>(
+    readRunningRecords(context.home).map((record) => [record.session_id, record]),
+  );
+  const ids = new Set<string>([...sessionIds(own), ...ofTasks, ...records.keys()]);
+  return [...ids]
+    .map((id) => {
+      const record = records.get(id) ?? null;
+      const directory = record?.session_directory ?? null;
+      const usual = ofTasks.has(id) ? adhoc : own;
+      const folder = directory === null || basename(directory) !== id ? usual : dirname(directory);
+      return { id, folder, record, startedMs: record?.started_at_ms ?? startOfSession(folder, id) };
+    })
+    .toSorted((a, b) => b.startedMs - a.startedMs || (a.id < b.id ? 1 : -1));
+}
+
+/** Returns null for a session that cannot be read and does not run, of which standard error tells. */
+function factsFor({ id, folder, record }: Candidate, context: CommandContext): ListedSession | null {
+  try {
+    const directory = holdSession(folder, id);
+    try {
+      const facts = factsOf(id, directory, record !== null);
+      if (facts.unread_lines > 0) context.stderr.write(render([linesLeftOut(id, facts.unread_lines)], context));
+      return facts;
+    } finally {
+      directory.close();
+    }
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    if (record !== null) return factsOfRecord(record);
+    context.stderr.write(render([error], context));
+    return null;
+  }
+}
+
+function factsOfRecord(record: RunningRecord): ListedSession {
+  return {
+    session_id: record.session_id,
+    capsule: record.name,
+    version: record.version,
+    folder: record.project_folder ?? null,
+    started_at_ms: record.started_at_ms,
+    status: 'running',
+    tasks: null,
+    tokens: null,
+    unread_lines: null,
+    task: null,
+    steps: null,
+    journal: null,
+    journal_removed_at_ms: null,
+  };
+}
+
+function rowOf(facts: ListedSession, ids: readonly string[]): readonly string[] {
+  return [
+    `…${suffixOf(facts.session_id, ids)}`,
+    capsuleCell(facts),
+    facts.started_at_ms === null ? '-' : shownMinute(facts.started_at_ms),
+    facts.status,
+    facts.tasks === null ? '-' : String(facts.tasks),
+    facts.tokens === null ? '-' : shownCount(facts.tokens),
+    facts.task ?? '-',
+  ];
+}
