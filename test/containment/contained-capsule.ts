@@ -5,6 +5,7 @@ import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { FrameStream, type StreamFrame } from '../support/frame-stream.ts';
 import { scriptCapsule, type ScriptCapsule } from '../support/script-capsule.ts';
 import { message, startCapsule, type SvcProcess, type RunLine } from '../support/svc-process.ts';
+import { warmHome } from '../support/warm-home.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 /** Who runs `svc`, and the strongest class that it may use. */
@@ -99,7 +100,10 @@ export class ContainedCapsule {
   static async start(setup: Setup<ContainmentClass>, options: ContainedOptions): Promise<ContainedCapsule> {
     const workspace = scriptCapsule(capsuleOf(setup, options));
     const prepared = options.prepare?.(workspace) ?? {};
-    if (setup.uid !== null) giveAway(dirname(workspace.folder), setup.uid);
+    if (setup.uid !== null) {
+      warmHome(workspace.home, setup.uid);
+      giveAway(dirname(workspace.folder), setup.uid);
+    }
     const { process, line } = await startCapsule(workspace, options.args ?? [], {
       env: { SVC_CONTAINMENT_CEILING: setup.class, ...options.env, ...prepared },
       ...(setup.uid === null ? {} : { uid: setup.uid }),
@@ -190,7 +194,10 @@ function scriptOf(calls: readonly ScriptedCall[]): string {
 /** Makes everything in a directory a user's, the directory too. */
 export function giveAway(directory: string, uid: number): void {
   lchownSync(directory, uid, uid);
-  for (const entry of readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
-    lchownSync(join(directory, entry), uid, uid);
+  for (const entry of readdirSync(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name);
+    // A link is theirs, and what it leads to is not.
+    if (entry.isDirectory()) giveAway(path, uid);
+    else lchownSync(path, uid, uid);
   }
 }

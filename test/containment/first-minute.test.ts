@@ -19,11 +19,12 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { afterEach, describe, expect, it, type TestContext } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 
 import { calls, says, type FakeReply } from '@svc/testing/fake-reply.ts';
-import { FirstMinute, type TaskEnd } from '../support/first-minute.ts';
+import { FirstMinute } from '../support/first-minute.ts';
 import { giveAway, scoped, sealed, type Setup } from './contained-capsule.ts';
+import { fill, output, task, told } from './first-minute-task.ts';
 import { hasProgram, needsPrograms } from './use-capsule.ts';
 
 const setups: readonly Setup[] = [...sealed, ...scoped];
@@ -38,30 +39,6 @@ function fresh(setup: Setup, name?: string): FirstMinute {
   const minute = new FirstMinute({ ceiling: setup.class, uid: setup.uid, ...(name === undefined ? {} : { name }) });
   opened.push(minute);
   return minute;
-}
-
-/** Does a task whose model runs these commands, one a turn; `minute.results` is what it was told of them. */
-async function task(
-  context: TestContext,
-  minute: FirstMinute,
-  commands: readonly string[],
-  args: readonly string[] = [],
-): Promise<TaskEnd> {
-  await minute.runs(...commands);
-  const end = await minute.svc([...args, 'look around'], {});
-  expect({ code: end.code, stdout: end.stdout }, end.stderr).toEqual({ code: 0, stdout: 'Done.\n' });
-  if (process.env['REQUIRE_CONTAINMENT'] !== 'sealed')
-    context.skip(minute.asked.tools.length === 0, 'needs a host that holds commands');
-  return end;
-}
-
-function output(stdout: string, stderr = '(empty)', exitCode = 0): string {
-  return `exit code: ${exitCode}\nstdout:${stdout === '(empty)' ? ' (empty)' : `\n${stdout}`}\nstderr:${stderr === '(empty)' ? ' (empty)' : `\n${stderr}`}`;
-}
-
-/** Results without the line that repeats the command. */
-function told({ results }: FirstMinute): readonly string[] {
-  return results.map((result) => result.replace(/^command: [^]*?\n(?=exit code: )/, ''));
 }
 
 const secrets = { '.env': 'SECRET', 'api/.env.local': 'SECRET', '.env.d/x': 'SECRET', 'secrets/prod': 'SECRET' };
@@ -265,24 +242,12 @@ describe.each(setups)('a task without a manifest in $name', (setup) => {
     ]);
   });
 
-  // Making and removing as many for every class and user takes minutes, and shows nothing more.
-  const perFolder = setup === setups[0] ? 1000 : 50;
-
-  it(`looks through ${100 * perFolder} files, of which one is masked`, async (context) => {
+  it('looks through 5000 files, of which one is masked', async (context) => {
     const minute = fresh(setup);
-    execFileSync('sh', [
-      '-c',
-      'cd "$0" && for d in $(seq 100); do mkdir d$d && (cd d$d && seq "$1" | xargs touch); done && echo SECRET > .env',
-      minute.folder,
-      String(perFolder),
-    ]);
+    fill(minute.folder, { folders: 100, filesInEach: 50 });
     await task(context, minute, ['ls | wc -l', 'find . -type f ! -name .env | wc -l', 'cat .env']);
-    expect(told(minute)).toEqual([
-      output('100'),
-      output(String(100 * perFolder)),
-      output('(empty)', 'cat: .env: Permission denied', 1),
-    ]);
-  }, 180_000);
+    expect(told(minute)).toEqual([output('100'), output('5000'), output('(empty)', 'cat: .env: Permission denied', 1)]);
+  });
 
   it('is refused in the places that no agent is shown', async () => {
     const minute = fresh(setup);

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { startFakeOllama } from '@svc/testing/fake-ollama.ts';
 import type { FakeProvider } from '@svc/testing/fake-provider.ts';
 import { calls, says, type FakeReply } from '@svc/testing/fake-reply.ts';
+import { warmHome } from './warm-home.ts';
 import type { Workspace } from './workspace.ts';
 import { giveAway } from '../containment/contained-capsule.ts';
 
@@ -47,6 +48,7 @@ export class FirstMinute {
     this.#ceiling = ceiling;
     mkdirSync(this.home);
     mkdirSync(this.folder);
+    warmHome(this.home, uid);
   }
 
   write(files: Readonly<Record<string, string>>): void {
