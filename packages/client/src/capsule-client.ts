@@ -6,7 +6,7 @@ import { decodeJsonRpcAnswer, encodeJsonRpcRequest, faultCode } from '@svc/proto
 import type { Snapshot } from '@svc/protocol/live-events.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';
 import { encodeMessageTags, type MessageTags } from '@svc/protocol/message-tags.ts';
-import { encodeAnswer } from '@svc/protocol/question-answer.ts';
+import { encodeAnswer } from '@svc/protocol/question.ts';
 import {
   decodeFileFacts,
   decodeListing,

@@ -140,7 +140,8 @@ export function taskObject(facts: Partial<TaskFacts>): unknown {
 }
 
 /** The snapshot of a session with one task, which asks this. */
-export function snapshot(question: { waitId: string; prompt: string } | null): string {
+export function snapshot(asked: { waitId: string; prompt: string } | null): string {
+  const question = asked === null ? null : { taskId, ...asked };
   return encodeLiveEvent({
     event: 'snapshot',
     sessionId: 'ses_1',

@@ -45,7 +45,7 @@ describe('a watch with events', () => {
 
 describe('a snapshot', () => {
   it('is read from the beginning of a stream that replays nothing', async () => {
-    const question = { waitId: 'q1', prompt: 'Which?' };
+    const question = { taskId: 'tsk_1', waitId: 'q1', prompt: 'Which?' };
     const capsule = await FakeCapsule.open({
       hasEvents: true,
       watch: (watcher) => watcher.write(acknowledgement + snapshot(question)),

@@ -4,7 +4,8 @@ import { mostFrameValues } from './decode-frame.ts';
 import type { ReceivedFrame } from './frame-reader.ts';
 import { asJsonObject, asStrings, type JsonObject, stringOr, wholeOrNull } from './json-object.ts';
 import { parseJsonText } from './json-text.ts';
-import type { LiveEvent, LiveTask, OpenQuestion, RetryWaiting, Snapshot, TokenCount } from './live-events.ts';
+import type { LiveEvent, LiveTask, RetryWaiting, Snapshot, TokenCount } from './live-events.ts';
+import type { Question } from './question.ts';
 
 /** Readers keep ids to tell tasks, questions and calls apart: a longer one makes an event that is not read. */
 const longestId = 1024;
@@ -99,8 +100,8 @@ function decodeOfTask(event: string, taskId: string, fields: JsonObject): LiveEv
     case 'refusal':
       return { event, taskId, what: textIn(fields, 'what'), reason: textIn(fields, 'reason') };
     case 'question': {
-      const question = decodeQuestion(fields);
-      return question === null ? null : { event, taskId, ...question };
+      const question = decodeQuestion(taskId, fields);
+      return question === null ? null : { event, ...question };
     }
     case 'question_settled': {
       const waitId = idIn(fields, 'wait_id');
@@ -147,13 +148,13 @@ function decodeLiveTask(fields: JsonObject | null): LiveTask | null {
     state: textIn(fields, 'state'),
     origin: textIn(fields, 'origin'),
     text: textIn(fields, 'text'),
-    question: decodeQuestion(asJsonObject(fields['question'])),
+    question: decodeQuestion(taskId, asJsonObject(fields['question'])),
   };
 }
 
-function decodeQuestion(fields: JsonObject | null): OpenQuestion | null {
+function decodeQuestion(taskId: string, fields: JsonObject | null): Question | null {
   const waitId = fields === null ? null : idIn(fields, 'wait_id');
-  return fields === null || waitId === null ? null : { waitId, prompt: textIn(fields, 'prompt') };
+  return fields === null || waitId === null ? null : { taskId, waitId, prompt: textIn(fields, 'prompt') };
 }
 
 function waitIn(fields: JsonObject): RetryWaiting | null {

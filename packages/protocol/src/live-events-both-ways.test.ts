@@ -30,14 +30,18 @@ const events: fc.Arbitrary<LiveEvent> = fc.oneof(
     methods: fc.array(text, { maxLength: 3 }),
     usage,
     tasks: fc.array(
-      fc.record({
-        taskId: task,
-        contextId: context,
-        state: fc.constantFrom('submitted', 'working', 'input-required'),
-        origin: text,
-        text,
-        question: fc.option(fc.record(wait)),
-      }),
+      fc
+        .record({
+          taskId: task,
+          contextId: context,
+          state: fc.constantFrom('submitted', 'working', 'input-required'),
+          origin: text,
+          text,
+          question: fc.option(fc.record(wait)),
+        })
+        .map((each) =>
+          Object.assign(each, { question: each.question && Object.assign(each.question, { taskId: each.taskId }) }),
+        ),
       { maxLength: 3 },
     ),
     tasksLeftOut: count,

@@ -24,7 +24,7 @@ describe('a live event is written without an id as', () => {
             state: 'input-required',
             origin: 'peer',
             text: 'Paint',
-            question: { waitId: 'q1', prompt: 'Which?' },
+            question: { taskId, waitId: 'q1', prompt: 'Which?' },
           },
           { taskId: 'tsk_2', contextId: 'ctx_2', state: 'submitted', origin: 'message', text: '', question: null },
         ],

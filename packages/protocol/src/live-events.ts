@@ -1,15 +1,11 @@
 /** What happens in a session beyond its frames, and how it is written to the connections that ask for it. */
 
+import type { Question } from './question.ts';
+
 /** Tokens that the model's provider counted. */
 export interface TokenCount {
   readonly inputTokens: number;
   readonly outputTokens: number;
-}
-
-/** A question that waits for its answer. */
-export interface OpenQuestion {
-  readonly waitId: string;
-  readonly prompt: string;
 }
 
 /** A task that has not ended. */
@@ -21,7 +17,7 @@ export interface LiveTask {
   readonly origin: string;
   /** How its text begins: at most 200 characters. */
   readonly text: string;
-  readonly question: OpenQuestion | null;
+  readonly question: Question | null;
 }
 
 /** Where a session stands as a connection opens; the first of its events. */
@@ -121,7 +117,7 @@ export type LiveEvent =
     } & OfCall)
   /** A call was refused; `what` names its tool, `reason` is what the model was told. */
   | ({ readonly event: 'refusal'; readonly what: string; readonly reason: string } & OfTask)
-  | ({ readonly event: 'question' } & OfTask & OpenQuestion)
+  | ({ readonly event: 'question' } & Question)
   | ({
       readonly event: 'question_settled';
       readonly waitId: string;
@@ -222,6 +218,6 @@ function tokens({
   return { input_tokens, output_tokens };
 }
 
-function questionData({ waitId: wait_id, prompt }: OpenQuestion): Readonly<Record<string, string>> {
+function questionData({ waitId: wait_id, prompt }: Question): Readonly<Record<string, string>> {
   return { wait_id, prompt };
 }

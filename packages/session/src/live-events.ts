@@ -3,6 +3,7 @@
 import { toUSVString } from 'node:util';
 
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
+import type { Question } from '@svc/protocol/question.ts';
 import { mostFrameValues } from '@svc/protocol/decode-frame.ts';
 import { fittingLength } from '@svc/protocol/json-length.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
@@ -132,9 +133,12 @@ export class LiveEvents {
     const { id: taskId, toldState: state, origin, inputWait } = task;
     const start = this.#starts.get(task) ?? startOf(this.#shown(task.text, longestText).text);
     this.#starts.set(task, start);
-    const prompt = inputWait === null ? '' : this.#shown(inputWait.prompt, longestText).text;
-    const question = inputWait === null ? null : { waitId: inputWait.id, prompt };
+    const question = inputWait === null ? null : this.#shownQuestion(inputWait.question);
     return { taskId, contextId: this.#contextOf(task), state, origin, text: start, question };
+  }
+
+  #shownQuestion({ taskId, waitId, prompt }: Question): Question {
+    return { taskId, waitId, prompt: this.#shown(prompt, longestText).text };
   }
 
   #hear(activity: Activity): void {
@@ -163,14 +167,12 @@ export class LiveEvents {
       case 'call-ended':
         return this.#callEnd(activity);
       case 'question': {
-        const { task, question } = activity;
-        const prompt = this.#shown(question.prompt, longestText).text;
-        return [{ event: 'question', taskId: task.id, waitId: question.id, prompt }];
+        return [{ event: 'question', ...this.#shownQuestion(activity.question) }];
       }
       case 'question-settled': {
-        const { task, question, end } = activity;
+        const { question, end } = activity;
         const answer = activity.answer === null ? null : this.#shown(activity.answer, longestText).text;
-        return [{ event: 'question_settled', taskId: task.id, waitId: question.id, end, answer }];
+        return [{ event: 'question_settled', taskId: question.taskId, waitId: question.waitId, end, answer }];
       }
       case 'task-settled':
         return [this.#settled(activity.task)];

@@ -67,7 +67,7 @@ export class TaskRecords {
     if (known !== undefined) return known;
     const record = new TaskRecord(task, task.changedMs);
     this.#records.set(task, record);
-    const said = record.state === 'input-required' ? (task.inputWait?.prompt ?? '') : reasonOf(record);
+    const said = record.state === 'input-required' ? (task.inputWait?.question.prompt ?? '') : reasonOf(record);
     if (said !== '') this.#say(record, said);
     return record;
   }
@@ -89,10 +89,10 @@ export class TaskRecords {
 
   /** Answers a question with a message; false when it is not asked any more. */
   answer(record: TaskRecord, source: Pick<TaskSource, 'text' | 'sender'>, message: KeptMessage): boolean {
-    const question = record.task.inputWait;
-    if (question === null) return false;
+    const question = record.task.inputWait?.question;
+    if (question === undefined) return false;
     this.#keep(record, message);
-    if (this.#session.board.answer(record.id, question.id, source)) return true;
+    if (this.#session.board.answer(question, source)) return true;
     record.forget(message);
     return false;
   }

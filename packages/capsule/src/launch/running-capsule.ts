@@ -20,6 +20,7 @@ import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
+import type { QuestionName } from '@svc/protocol/question.ts';
 import type { DeclaredReach } from './capsule-reach.ts';
 
 /** What `svc run` was asked for. */
@@ -148,8 +149,8 @@ export interface RunningCapsule {
 
 /** What the person at the terminal of a session may do to it. */
 export interface Steering {
-  /** Answers that question; false when the task does not ask it any more. */
-  answer(taskId: string, questionId: string, text: string): boolean;
+  /** Answers that question; false when its task does not ask it any more. */
+  answer(question: QuestionName, text: string): boolean;
   /** Cancels that task, if it has not ended. */
   cancel(taskId: string): void;
   /** Hears what the commands of the session write, as the bytes that come. The function ends it. */

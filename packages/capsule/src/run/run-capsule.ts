@@ -18,7 +18,7 @@ import { capsuleRoutes, type CapsuleDoor } from '@svc/doors/capsule-listener.ts'
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import type { SessionOutcome } from '@svc/session/session.ts';
 import type { Sender } from '@svc/session/task/task.ts';
-import { mintSessionId, type SessionId, type TaskId } from '@svc/protocol/ids.ts';
+import { mintSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import { servedDoors } from '@svc/artifacts/manifest/door-names.ts';
 import { bindListener, type BoundListener } from '../launch/bind-listener.ts';
 import { callersOf, isPrivate } from './listener-callers.ts';
@@ -277,7 +277,7 @@ function steeringOf({ session: { board, activity } }: OpenSession, { redactor }:
   return {
     hearOutput: (listener) => activity.hearOutput(listener),
     redact: recordRedaction(redactor),
-    answer: (taskId, questionId, text) => board.answer(taskId as TaskId, questionId, { text, sender: atTheTerminal }),
+    answer: (question, text) => board.answer(question, { text, sender: atTheTerminal }),
     cancel: (taskId) => {
       const task = board.find(taskId);
       if (task !== undefined) void board.cancel(task, atTheTerminal.principal).catch(raise);

@@ -71,7 +71,7 @@ async function resumed(asked: AskedState, context: Context, caller: Caller): Pro
   const record = asked.principal === caller.principal.name ? visibleTask(asked.taskId, caller) : null;
   if (record === null) return mistakenCall(refusedTask(asked.taskId));
   // Answered by another, or not in time: there is nothing left to say to it.
-  if (record.task.inputWait?.id !== asked.questionId) return await ended(record, context, caller);
+  if (record.task.inputWait?.question.waitId !== asked.waitId) return await ended(record, context, caller);
   const said = caller.sdk.inputResponse(context.mcpReq.inputResponses, answerKey);
   if (said.kind === 'elicit' && said.action !== 'accept') {
     await cancelTask(record, caller);
@@ -93,13 +93,13 @@ async function ended(record: TaskRecord, context: Context, caller: Caller): Prom
     await untilAtRest(record, context, caller);
     await caller.core.demandHeld(caller.principal);
   }
-  const question = record.state === 'input-required' ? record.task.inputWait : null;
+  const question = record.state === 'input-required' ? (record.task.inputWait?.question ?? null) : null;
   if (question !== null && takesForms(context, caller)) {
     const { states, sdk, principal } = caller;
-    if (isOfBefore(context)) cancelWithQuestion(record, question.id, context, caller);
+    if (isOfBefore(context)) cancelWithQuestion(record, question.waitId, context, caller);
     return sdk.inputRequired({
       inputRequests: { [answerKey]: sdk.inputRequired.elicit(answerForm(question)) },
-      requestState: await states.mint({ taskId: record.id, questionId: question.id, principal: principal.name }),
+      requestState: await states.mint({ taskId: record.id, waitId: question.waitId, principal: principal.name }),
     });
   }
   const result = taskResult(record);
@@ -109,11 +109,11 @@ async function ended(record: TaskRecord, context: Context, caller: Caller): Prom
 }
 
 /** While a client of before 2026 asks its user, the call is still under way, and can be canceled. */
-function cancelWithQuestion(record: TaskRecord, questionId: string, { mcpReq }: Context, caller: Caller): void {
+function cancelWithQuestion(record: TaskRecord, waitId: string, { mcpReq }: Context, caller: Caller): void {
   mcpReq.signal.addEventListener(
     'abort',
     () => {
-      if (record.task.inputWait?.id === questionId) void cancelTask(record, caller);
+      if (record.task.inputWait?.question.waitId === waitId) void cancelTask(record, caller);
     },
     { once: true },
   );

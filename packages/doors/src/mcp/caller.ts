@@ -13,7 +13,7 @@ import { maySee, type Principal } from '../callers/principal.ts';
 /** What a client brings back with the answer to a question. */
 export interface AskedState {
   readonly taskId: string;
-  readonly questionId: string;
+  readonly waitId: string;
   readonly principal: string;
 }
 

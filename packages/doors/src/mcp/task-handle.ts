@@ -4,8 +4,8 @@ import type { CallToolResult, ElicitRequestFormParams } from '@modelcontextproto
 
 import { mintedMs } from '@svc/protocol/ids.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
+import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import type { TaskRecord } from '@svc/session/task/task-record.ts';
-import type { Question } from '@svc/session/task/task.ts';
 import { type Caller, type Context, senderOf, visibleTask } from './caller.ts';
 import { cancelTask, refusedTask } from './cancel-task.ts';
 import { taskResult } from './capsule-tool.ts';
@@ -88,11 +88,11 @@ export function namedTask(params: unknown, caller: Caller): TaskRecord {
 }
 
 async function getTask(record: TaskRecord, _context: Context, { sdk }: Caller): Promise<Record<string, unknown>> {
-  const { id, state, task } = record;
+  const { state, task } = record;
   const handle = { ...taskHandle(record), resultType: 'complete' };
   if (state === 'input-required' && task.inputWait !== null) {
-    const { inputWait: question } = task;
-    return { ...handle, inputRequests: { [keyOf(id, question)]: sdk.inputRequired.elicit(answerForm(question)) } };
+    const { question } = task.inputWait;
+    return { ...handle, inputRequests: { [keyOf(question)]: sdk.inputRequired.elicit(answerForm(question)) } };
   }
   if (!record.isSettled || state === 'canceled') return handle;
   const result: CallToolResult = taskResult(record);
@@ -102,10 +102,10 @@ async function getTask(record: TaskRecord, _context: Context, { sdk }: Caller): 
 
 /** An answer to a question that is not asked any more is ignored. */
 async function updateTask(record: TaskRecord, context: Context, caller: Caller): Promise<Record<string, unknown>> {
-  const { inputWait: question } = record.task;
-  const key = question === null ? '' : keyOf(record.id, question);
+  const question = record.task.inputWait?.question;
+  const key = question === undefined ? '' : keyOf(question);
   const said = caller.sdk.inputResponse(context.mcpReq.inputResponses, key);
-  if (question !== null && said.kind === 'elicit') {
+  if (question !== undefined && said.kind === 'elicit') {
     const text = said.content?.['answer'];
     if (said.action !== 'accept') await cancelTask(record, caller);
     else if (typeof text === 'string' && text.isWellFormed()) {
@@ -117,6 +117,6 @@ async function updateTask(record: TaskRecord, context: Context, caller: Caller):
 }
 
 /** Never the same for two questions. */
-function keyOf(id: string, { id: questionId }: Question): string {
-  return `${id}-${questionId}`;
+function keyOf({ taskId, waitId }: QuestionName): string {
+  return `${taskId}-${waitId}`;
 }

@@ -12,7 +12,7 @@ import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import { encodeStopReport } from '@svc/protocol/stop-report.ts';
 import { encodeTask, parseTaskId, type TaskObject } from '@svc/protocol/task-object.ts';
-import { parseAnswer } from '@svc/protocol/question-answer.ts';
+import { parseAnswer } from '@svc/protocol/question.ts';
 import { decodeMessageTags } from '@svc/protocol/message-tags.ts';
 import { isOwn, type Principal } from '../callers/principal.ts';
 import { may } from '../callers/scopes.ts';
@@ -136,9 +136,9 @@ export async function cancelTask(params: unknown, { session, principal }: Method
 export function answerTask(params: unknown, { session, principal }: MethodDeps): TaskObject {
   const parsed = parseAnswer(params);
   if (parsed.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${parsed.problem}`);
-  const { taskId: id, waitId, text } = parsed.answer;
+  const { taskId: id, text } = parsed.answer;
   const task = known(session.board.find(id), id);
-  if (session.board.answer(task.id, waitId, { text, sender: { principal: principal.name, tags: {} } }))
+  if (session.board.answer(parsed.answer, { text, sender: { principal: principal.name, tags: {} } }))
     return taskObject(task);
   throw new JsonRpcFault('question-not-open', `Question not open: ${task.id} does not wait for this answer`);
 }
@@ -174,7 +174,7 @@ function taskObject(task: Task): TaskObject {
     contextId,
     state,
     message: isTerminal(state) ? task.statusMessage : null,
-    prompt: state === 'input-required' ? (task.inputWait?.prompt ?? null) : null,
+    prompt: state === 'input-required' ? (task.inputWait?.question.prompt ?? null) : null,
     response: state === 'completed' ? (task.result ?? '') : null,
   });
 }

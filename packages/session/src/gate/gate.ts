@@ -58,7 +58,7 @@ export type Arrival =
   | {
       readonly what: 'answer';
       readonly taskId: TaskId;
-      readonly questionId: string;
+      readonly waitId: string;
       readonly sender: Sender | null;
       readonly text: string;
     }

@@ -35,7 +35,7 @@ describe('the questions of one task', () => {
       answers.push([prompt, await waitForInput(task, prompt, deps)]);
     });
     for (const [index, prompt] of ['One?', 'Two?', 'Three?'].entries()) {
-      expect(task.inputWait?.prompt).toBe(prompt);
+      expect(task.inputWait?.question.prompt).toBe(prompt);
       task.inputWait?.answer(`answer ${index + 1}`);
       await asked[index];
     }

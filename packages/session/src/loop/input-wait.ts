@@ -31,7 +31,7 @@ function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<
   const { activity, clock, gate, timeoutMs } = deps;
   const startedMs = clock.monotonicMs();
   task.questions += 1;
-  const question = { id: `q${task.questions}`, prompt };
+  const question = { taskId: task.id, waitId: `q${task.questions}`, prompt };
   let resolve: (answer: InputAnswer) => void = () => {};
   let reject: (error: unknown) => void = () => {};
   const settled = new Promise<InputAnswer>((...settles) => {
@@ -40,10 +40,10 @@ function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<
   const takeBack =
     timeoutMs === null
       ? () => {}
-      : gate.timer(`${task.id}/${question.id}`, timeoutMs, () => settle({ kind: 'timed-out' }));
+      : gate.timer(`${task.id}/${question.waitId}`, timeoutMs, () => settle({ kind: 'timed-out' }));
   const onAbort = (): void => settle({ kind: 'canceled' });
   task.signal.addEventListener('abort', onAbort, { once: true });
-  task.inputWait = { ...question, settled, answer: (text) => settle({ kind: 'answered', text }) };
+  task.inputWait = { question, settled, answer: (text) => settle({ kind: 'answered', text }) };
   orReject(() => {
     announced(task, { kind: 'input-requested', prompt });
     activity.emit({ kind: 'question', task, question });

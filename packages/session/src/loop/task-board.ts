@@ -1,6 +1,7 @@
 /** Accepts tasks and knows which is next. */
 
 import type { PreparedText } from '@svc/record/trace/events.ts';
+import type { QuestionName } from '@svc/protocol/question.ts';
 import { mintContextId, mintTaskId, type TaskId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { SessionActivity } from '../task/activity.ts';
@@ -141,24 +142,24 @@ export class TaskBoard {
   answerInput(source: SentText): Task | null {
     const task = this.#running;
     const wait = task?.inputWait ?? null;
-    if (task === null || wait === null || !this.#answer(task.id, wait.id, source)) return null;
+    if (task === null || wait === null || !this.#answer(wait.question, source)) return null;
     this.#remember(source, task);
     return task;
   }
 
-  /** Answers the question of this id; false when that task does not ask it any more. */
-  answer(taskId: TaskId, questionId: string, { text, sender = null }: Pick<TaskSource, 'text' | 'sender'>): boolean {
-    const task = this.find(taskId);
-    if (task === undefined || !this.#answer(taskId, questionId, { text, sender })) return false;
-    this.#remember({ text, sender, answers: taskId }, task);
+  /** Answers the question of this name; false when its task does not ask it any more. */
+  answer(name: QuestionName, { text, sender = null }: Pick<TaskSource, 'text' | 'sender'>): boolean {
+    const task = this.find(name.taskId);
+    if (task === undefined || !this.#answer(name, { text, sender })) return false;
+    this.#remember({ text, sender, answers: task.id }, task);
     return true;
   }
 
-  #answer(taskId: TaskId, questionId: string, { text, sender = null }: SentText): boolean {
+  #answer({ taskId, waitId }: QuestionName, { text, sender = null }: SentText): boolean {
     const task = this.#running?.id === taskId ? this.#running : null;
     const wait = task?.inputWait ?? null;
-    if (task === null || wait?.id !== questionId) return false;
-    this.#deps.gate.arrive({ what: 'answer', taskId, questionId, sender, text }, () => {
+    if (task === null || wait?.question.waitId !== waitId) return false;
+    this.#deps.gate.arrive({ what: 'answer', taskId: task.id, waitId, sender, text }, () => {
       task.answeredBy = sender?.principal ?? null;
       wait.answer(text);
     });

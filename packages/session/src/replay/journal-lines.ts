@@ -190,7 +190,7 @@ export class JournalLines {
         });
       }
       case 'answer': {
-        const { what, taskId: task, questionId: question, sender, text } = arrived;
+        const { what, taskId: task, waitId: question, sender, text } = arrived;
         const answer = { k: 'in', at, what, task, question, text: yield* journal.body(text) } as const;
         return journal.append({ ...answer, ...(sender === null ? {} : senderOf(sender)), ...along });
       }

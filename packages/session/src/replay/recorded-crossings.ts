@@ -241,7 +241,7 @@ class RecordingReader {
     const common = { kind: 'arrived', together: record.together === true, ...overtakingOf(record) } as const;
     switch (what) {
       case 'answer':
-        return { ...common, what, taskId, questionId: question, sender: senderOf(record), text: this.#text(text) };
+        return { ...common, what, taskId, waitId: question, sender: senderOf(record), text: this.#text(text) };
       case 'cancel':
         return { ...common, what, taskId, principal: record.principal ?? null };
       case 'stop':

@@ -22,7 +22,7 @@ export function replayInputs({ board, shutDown, trap, record }: ReplayedSession)
           return (isDelivered ? board.deliver(task) : board.submit(task)).kind === 'accepted';
         }
         case 'answer':
-          return board.answer(arrival.taskId, arrival.questionId, arrival);
+          return board.answer(arrival, arrival);
         case 'cancel': {
           const task = board.find(arrival.taskId);
           // One that is over and forgotten would not be canceled either.

@@ -87,7 +87,8 @@ describe('the activity of a session', () => {
     const activities = heard(fixture);
     fixture.activity.subscribe((activity) => {
       if (activity.kind !== 'question') return;
-      if (activity.question.id === 'q1') setImmediate(() => fixture.session.board.answerInput({ text: 'the red one' }));
+      if (activity.question.waitId === 'q1')
+        setImmediate(() => fixture.session.board.answerInput({ text: 'the red one' }));
       else setImmediate(() => fixture.clock.advance(1000));
     });
     fixture.session.board.submit(userTask);
@@ -96,7 +97,7 @@ describe('the activity of a session', () => {
       activity.kind === 'question' || activity.kind === 'question-settled'
         ? [
             [
-              activity.question.id,
+              activity.question.waitId,
               activity.question.prompt,
               ...(activity.kind === 'question' ? ['open'] : [activity.end, activity.answer]),
             ],

@@ -1,5 +1,6 @@
 /** Tells everything that shows or records a session what happens in it. */
 
+import type { Question } from '@svc/protocol/question.ts';
 import type { HookArtifact } from '../hooks/session-hooks.ts';
 import type { DriverFailure, InferenceRequest, InferenceResponse, RetryReason, Usage } from '../model/driver.ts';
 import type { RetryWait } from '../model/driver-notes.ts';
@@ -7,7 +8,7 @@ import type { SpendRefusal } from '../model/spend-meter.ts';
 import type { DispatchedCall, FileChange, RequestedCall, RunningCommand } from '../tools/tool.ts';
 import type { JudgedDispatch, RefusedFile } from '../tools/inventory.ts';
 import type { PreparedText, TraceEvent } from '@svc/record/trace/events.ts';
-import type { Announcement, Question, Task, TaskEvent } from './task.ts';
+import type { Announcement, Task, TaskEvent } from './task.ts';
 
 /** What an inference call came to, its tokens counted. */
 export type CountedOutcome =

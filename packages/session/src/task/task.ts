@@ -1,5 +1,6 @@
 /** One task, and the table of the states it goes through. */
 
+import type { Question } from '@svc/protocol/question.ts';
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import type { MessageTags } from '@svc/protocol/message-tags.ts';
 import type { PreparedText } from '@svc/record/trace/events.ts';
@@ -47,15 +48,9 @@ export function conversationOf(sender: Pick<Sender, 'principal'> | null, context
   return isNamed ? (`${sender.principal} ${contextId}` as ContextId) : contextId;
 }
 
-/** A question of a tool to the sender of the task. */
-export interface Question {
-  /** `q` and a number that counts the questions of its task from 1. */
-  readonly id: string;
-  readonly prompt: string;
-}
-
-/** A question that is open. */
-interface InputWait extends Question {
+/** A question of a tool to the sender of the task that is open. */
+interface InputWait {
+  readonly question: Question;
   /** Settles once the question is answered, timed out or canceled. */
   readonly settled: Promise<unknown>;
   answer(text: string): void;

@@ -1,5 +1,6 @@
 /** Turns what a person types into a chat into what the chat does. */
 
+import type { Question } from '@svc/protocol/question.ts';
 import { createInterface, type Interface } from 'node:readline';
 
 import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -17,7 +18,7 @@ import { cutToWidth } from '@svc/terminal/screen/terminal-kind.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { say } from '@svc/terminal/screen/shown.ts';
 import { completeLine } from './complete-line.ts';
-import { ChatPrompts, type Question } from './chat-prompts.ts';
+import { ChatPrompts } from './chat-prompts.ts';
 import type { ChatEnd, ChatSession, SentMessage } from './chat-session.ts';
 import { type CommandScope, runSlashCommand } from './slash-commands.ts';
 
@@ -176,7 +177,7 @@ export class ChatInput {
     const { asked } = this.#prompts;
     const { context, chat, view, history } = this.#parts;
     const isText = text.trim() !== '' && !isCommand(text);
-    if (isText && asked !== null && view.question?.questionId !== asked.questionId)
+    if (isText && asked !== null && view.question?.waitId !== asked.waitId)
       return chat.say(say`that question does not wait any more; Ctrl+C clears the line\n`);
     if (isText && asked !== null) this.#prompts.answered(asked);
     else prompt.set('');

@@ -1,9 +1,7 @@
 /** Keeps a message that is being typed apart from an answer that is being typed, so that each is sent where it was meant to go. */
 
 import type { LinePrompt } from '@svc/terminal/keyboard/line-prompt.ts';
-import type { SessionView } from '../shown/session-view.ts';
-
-export type Question = NonNullable<SessionView['question']>;
+import type { Question } from '@svc/protocol/question.ts';
 
 /**
  * Two lines, of which one is typed into: that of the answer while a question waits, else that of the message. A message that was begun stays as it is behind
@@ -66,5 +64,5 @@ export class ChatPrompts {
 }
 
 function isSame(a: Question | null, b: Question | null): boolean {
-  return a?.taskId === b?.taskId && a?.questionId === b?.questionId;
+  return a?.taskId === b?.taskId && a?.waitId === b?.waitId;
 }

@@ -96,10 +96,10 @@ describe('a chat', () => {
   it('answers the question that a text was written for, and not the next one', async () => {
     const { chat, view, asked } = await openChat();
     view.show({ kind: 'task-started', taskId: 'tsk_1' });
-    view.show({ kind: 'question', taskId: 'tsk_1', questionId: 'q1', prompt: 'Paint it?' });
+    view.show({ kind: 'question', taskId: 'tsk_1', waitId: 'q1', prompt: 'Paint it?' });
     const { question } = view;
-    view.show({ kind: 'question-settled', taskId: 'tsk_1', questionId: 'q1', end: 'timed-out', answer: null });
-    view.show({ kind: 'question', taskId: 'tsk_1', questionId: 'q2', prompt: 'Burn it?' });
+    view.show({ kind: 'question-settled', taskId: 'tsk_1', waitId: 'q1', end: 'timed-out', answer: null });
+    view.show({ kind: 'question', taskId: 'tsk_1', waitId: 'q2', prompt: 'Burn it?' });
     await chat.send('yes', question);
     expect(asked.map(({ method, params }) => [method, params])).toEqual([
       ['tasks/answer', { id: 'tsk_1', wait: 'q1', text: 'yes' }],
@@ -124,7 +124,7 @@ describe('a chat', () => {
     });
     const following = chat.follow();
     view.show({ kind: 'task-started', taskId: taskOf });
-    view.show({ kind: 'question', taskId: taskOf, questionId: 'q1', prompt: 'Which colour?' });
+    view.show({ kind: 'question', taskId: taskOf, waitId: 'q1', prompt: 'Which colour?' });
     const answered = chat.send('blue', view.question);
     await following;
     reply();
@@ -153,7 +153,7 @@ describe('a chat', () => {
 
   it('sends a capsule without live events no message while a question waits, as that would be the answer', async () => {
     const { chat, view, asked, shown } = await openChat();
-    view.show({ kind: 'question', taskId: 'tsk_1', questionId: 'q1', prompt: 'Paint it?' });
+    view.show({ kind: 'question', taskId: 'tsk_1', waitId: 'q1', prompt: 'Paint it?' });
     await chat.message('later');
     view.screen.flush();
     expect(asked).toEqual([]);

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { ClientError } from '@svc/client/client-error.ts';
 import type { WatchEvent } from '@svc/client/watch-capsule.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { QuestionName } from '@svc/protocol/question.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { renderFailure } from '@svc/terminal/screen/render-failure.ts';
@@ -163,7 +164,7 @@ export class ChatSession {
     this.#view.answering(question);
     this.#answers.set(keyOf(question), text);
     const isSent = await this.#try(async () => {
-      await this.#answerQuestion(question.taskId, question.questionId, text);
+      await this.#answerQuestion(question, text);
       this.#sayAnswer(question);
     });
     this.#answers.delete(keyOf(question));
@@ -171,16 +172,16 @@ export class ChatSession {
   }
 
   /** Once: when the session tells of it, so that it stands before what comes of it, or when the capsule says that it has taken it. */
-  #sayAnswer(question: QuestionOfTask): void {
+  #sayAnswer(question: QuestionName): void {
     const text = this.#answers.get(keyOf(question));
     if (this.#answers.delete(keyOf(question))) this.say(say`answer> ${text ?? ''}\n`);
   }
 
   /** A capsule of before knows an answer by the message that it is. */
-  async #answerQuestion(taskId: string, questionId: string, text: string): Promise<void> {
+  async #answerQuestion({ taskId, waitId }: QuestionName, text: string): Promise<void> {
     const { client } = this.#capsule;
     try {
-      await client.answer(taskId, questionId, text);
+      await client.answer(taskId, waitId, text);
     } catch (error) {
       if (!(error instanceof ClientError) || error.code !== 'not-served') throw error;
       await client.send(text, { contextId: this.#contextId });
@@ -310,13 +311,8 @@ export class ChatSession {
   }
 }
 
-interface QuestionOfTask {
-  readonly taskId: string;
-  readonly questionId: string;
-}
-
-function keyOf({ taskId, questionId }: QuestionOfTask): string {
-  return `${taskId} ${questionId}`;
+function keyOf({ taskId, waitId }: QuestionName): string {
+  return `${taskId} ${waitId}`;
 }
 
 /** As many as are kept; the newest one whatever its length. */

@@ -126,13 +126,13 @@ describe('FrameEvents', () => {
           state: 'working',
           origin: 'message',
           text: 'Paint.',
-          question: waitId === null ? null : { waitId, prompt: `${waitId}?` },
+          question: waitId === null ? null : { taskId, waitId, prompt: `${waitId}?` },
         },
       ],
     });
     const frames = new FrameEvents();
     const kinds = (event: LiveEvent): string[] =>
-      frames.ofEvent(event).map((shown) => ('questionId' in shown ? `${shown.kind} ${shown.questionId}` : shown.kind));
+      frames.ofEvent(event).map((shown) => ('waitId' in shown ? `${shown.kind} ${shown.waitId}` : shown.kind));
     expect(kinds(snapshot(null))).toEqual(['said', 'task-started']);
     expect(kinds(snapshot('q1'))).toEqual(['question q1']);
     expect(kinds(snapshot('q1'))).toEqual([]);

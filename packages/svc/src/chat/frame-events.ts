@@ -1,8 +1,9 @@
 /** What a person is shown of the frames and events of a capsule that runs in another process. */
 
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
+import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import type { DecodedArtifact, DecodedChunk, DecodedStatus } from '@svc/protocol/decode-frame.ts';
-import type { LiveEvent, LiveTask, OpenQuestion, Snapshot } from '@svc/protocol/live-events.ts';
+import type { LiveEvent, LiveTask, Snapshot } from '@svc/protocol/live-events.ts';
 import type { SessionEvent, ShownResult } from '../shown/session-event.ts';
 import { unfenced } from '@svc/terminal/screen/shown.ts';
 
@@ -35,7 +36,7 @@ export class FrameEvents {
   /** Tasks whose events come. */
   readonly #followed = new Set<string>();
   /** The question that was told of and waits. */
-  #asked: { readonly taskId: string; readonly questionId: string } | null = null;
+  #asked: QuestionName | null = null;
 
   /** Where the session stands as the connection opens: what waits, and what it waits for. */
   begin({ tasks }: Snapshot): readonly SessionEvent[] {
@@ -43,7 +44,7 @@ export class FrameEvents {
     // What ended while there was no connection is told by its last frame.
     for (const taskId of this.#followed) if (!live.has(taskId)) this.#followed.delete(taskId);
     const isOpen = (task: LiveTask): boolean =>
-      task.taskId === this.#asked?.taskId && task.question?.waitId === this.#asked.questionId;
+      task.taskId === this.#asked?.taskId && task.question?.waitId === this.#asked.waitId;
     // How it ended meanwhile is not known.
     const over: readonly SessionEvent[] =
       this.#asked === null || tasks.some(isOpen)
@@ -62,14 +63,14 @@ export class FrameEvents {
     return state === 'submitted' ? [said] : [said, { kind: 'task-started', taskId }];
   }
 
-  #waiting({ taskId, state, question }: LiveTask): readonly SessionEvent[] {
+  #waiting({ state, question }: LiveTask): readonly SessionEvent[] {
     if (state === 'submitted' || question === null) return [];
-    return [this.#question(taskId, question)];
+    return [this.#question(question)];
   }
 
-  #question(taskId: string, { waitId: questionId, prompt }: OpenQuestion): SessionEvent {
-    this.#asked = { taskId, questionId };
-    return { kind: 'question', taskId, questionId, prompt };
+  #question({ taskId, waitId, prompt }: Question): SessionEvent {
+    this.#asked = { taskId, waitId };
+    return { kind: 'question', taskId, waitId, prompt };
   }
 
   ofFrame(frame: DecodedStatus | DecodedArtifact | DecodedChunk): readonly SessionEvent[] {
@@ -111,11 +112,11 @@ export class FrameEvents {
         this.#refused.set(keyOf(null, { taskId, toolName: event.what }), event.reason);
         return [];
       case 'question':
-        return [this.#question(taskId, event)];
+        return [this.#question(event)];
       case 'question_settled': {
         this.#asked = null;
         const end = event.end === 'answered' || event.end === 'timed-out' ? event.end : 'canceled';
-        return [{ kind: 'question-settled', taskId, questionId: event.waitId, end, answer: event.answer }];
+        return [{ kind: 'question-settled', taskId, waitId: event.waitId, end, answer: event.answer }];
       }
       case 'task_settled':
         this.#followed.delete(taskId);

@@ -45,7 +45,7 @@ export function eventsOf(activity: Activity, isReasonTold: boolean): readonly Se
         {
           kind: 'question-settled',
           taskId: activity.task.id,
-          questionId: activity.question.id,
+          waitId: activity.question.waitId,
           end: activity.end,
           answer: activity.answer,
         },
@@ -88,6 +88,6 @@ function resultOf({ input, call, step }: Extract<Activity, { kind: 'call-ended' 
   };
 }
 
-function questionOf({ task, question }: Extract<Activity, { kind: 'question' }>): SessionEvent {
-  return { kind: 'question', taskId: task.id, questionId: question.id, prompt: question.prompt };
+function questionOf({ question }: Extract<Activity, { kind: 'question' }>): SessionEvent {
+  return { kind: 'question', ...question };
 }

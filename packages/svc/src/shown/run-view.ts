@@ -147,7 +147,7 @@ export class RunView {
 
   get #waiting(): string | null {
     const question = this.#view?.question ?? null;
-    return question === null ? null : `${question.taskId} ${question.questionId}`;
+    return question === null ? null : `${question.taskId} ${question.waitId}`;
   }
 
   #pressOne(key: Key): void {
@@ -191,7 +191,7 @@ export class RunView {
     }
     this.#editor.set('');
     this.#view?.answering(question);
-    if (this.#steering?.answer(question.taskId, question.questionId, text) === true) this.say(say`answer> ${text}\n`);
+    if (this.#steering?.answer(question, text) === true) this.say(say`answer> ${text}\n`);
     else this.say(say`that question does not wait any more\n`);
   }
 

@@ -1,5 +1,7 @@
 /** What a person is shown of a session, from whichever side it is looked at. */
 
+import type { Question } from '@svc/protocol/question.ts';
+
 /** A call of a tool, once it has ended. */
 export interface ShownResult {
   readonly callId: string | null;
@@ -50,11 +52,11 @@ export type SessionEvent =
   /** What a command writes while it runs: the end of it, and how much in front of that is not told. */
   | { readonly kind: 'output'; readonly callId: string | null; readonly text: string; readonly leftOutBytes: number }
   | { readonly kind: 'usage'; readonly tokens: number }
-  | { readonly kind: 'question'; readonly taskId: string; readonly questionId: string; readonly prompt: string }
+  | ({ readonly kind: 'question' } & Question)
   | {
       readonly kind: 'question-settled';
       readonly taskId: string;
-      readonly questionId: string;
+      readonly waitId: string;
       readonly end: 'answered' | 'timed-out' | 'canceled';
       /** Null where there was none, or nobody told it. */
       readonly answer: string | null;

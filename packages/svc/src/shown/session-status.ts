@@ -1,5 +1,6 @@
 /** Keeps what goes on in a session now, for the row that says so. */
 
+import type { Question } from '@svc/protocol/question.ts';
 import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { widthOf } from '@svc/terminal/screen/terminal-kind.ts';
@@ -20,12 +21,6 @@ const fewestCells = 8;
 /** Of calls that run, and of tasks that wait: nobody counts more of them. */
 const mostCounted = 1000;
 
-interface Asked {
-  readonly taskId: string;
-  readonly questionId: string;
-  readonly prompt: string;
-}
-
 interface RunningCall {
   readonly about: string;
   /** The last line that it wrote, while nobody has its result. */
@@ -45,7 +40,7 @@ export class SessionStatus {
   readonly #hasUnicode: boolean;
   #task: RunningTask | null = null;
   #ended: RunningTask | null = null;
-  #question: (Asked & { readonly sinceMs: number }) | null = null;
+  #question: (Question & { readonly sinceMs: number }) | null = null;
   readonly #running = new Map<string, RunningCall>();
   /** Until when the model is left alone. */
   #againMs = 0;
@@ -58,7 +53,7 @@ export class SessionStatus {
     this.#hasUnicode = hasUnicode;
   }
 
-  get question(): Asked | null {
+  get question(): Question | null {
     return this.#question;
   }
 

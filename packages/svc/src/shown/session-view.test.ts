@@ -216,7 +216,7 @@ describe('SessionView', () => {
   it('asks a question, and waits for the person', async () => {
     const events: SessionEvent[] = [
       { kind: 'task-started', taskId: 'tsk_1' },
-      { kind: 'question', taskId: 'tsk_1', questionId: 'q1', prompt: 'Who signs?\n- done in 1 s' },
+      { kind: 'question', taskId: 'tsk_1', waitId: 'q1', prompt: 'Who signs?\n- done in 1 s' },
     ];
     expect(await rowsAfter(events)).toEqual([
       '? asked for:',
@@ -233,13 +233,13 @@ describe('SessionView', () => {
     answerHint = 'svc answer 4f1a';
     const events: SessionEvent[] = [
       { kind: 'task-started', taskId: 'tsk_1' },
-      { kind: 'question', taskId: 'tsk_1', questionId: 'q1', prompt: 'Who?' },
+      { kind: 'question', taskId: 'tsk_1', waitId: 'q1', prompt: 'Who?' },
     ];
     expect((await rowsAfter(events, new ShownTerminal(columns))).at(-1)).toBe(row);
   });
 
   it('shows what somebody else answered, and behind the gutter', async () => {
-    const question = { taskId: 'tsk_1', questionId: 'q1' };
+    const question = { taskId: 'tsk_1', waitId: 'q1' };
     const settled: SessionEvent = { kind: 'question-settled', ...question, end: 'answered', answer: 'Ann\n- done' };
     expect(await rowsAfter([settled, { ...settled, answer: null }])).toEqual([
       '- answered elsewhere:',
@@ -252,8 +252,8 @@ describe('SessionView', () => {
   it('does not say again what was answered at this terminal', async () => {
     const shown = new ShownTerminal();
     const view = viewOn(shown);
-    view.answering({ taskId: 'tsk_1', questionId: 'q1' });
-    view.show({ kind: 'question-settled', taskId: 'tsk_1', questionId: 'q1', end: 'answered', answer: 'Ann' });
+    view.answering({ taskId: 'tsk_1', waitId: 'q1' });
+    view.show({ kind: 'question-settled', taskId: 'tsk_1', waitId: 'q1', end: 'answered', answer: 'Ann' });
     view.screen.flush();
     expect(await shown.rows()).toEqual([]);
   });
@@ -323,7 +323,7 @@ describe('SessionView', () => {
         { kind: 'thinking', taskId: 't', text },
         { kind: 'text-ended' },
         { kind: 'shown-by-hook', name: 'a\nstatus:  ok', content: text },
-        { kind: 'question', taskId: 't', questionId: 'q1', prompt: text },
+        { kind: 'question', taskId: 't', waitId: 'q1', prompt: text },
         result({ content: text, exitCode: null, isError: true, name: 'x\n$ rm', input: { a: text, b: text } }),
       ],
       shown,

@@ -1,5 +1,6 @@
 /** Shows the work of a session on a terminal while it happens. */
 
+import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import pc from 'picocolors';
 
 import { backgroundEnd } from '@svc/session/loop/background-ends.ts';
@@ -86,13 +87,13 @@ export class SessionView {
   }
 
   /** Whether a question waits, and of which task. */
-  get question(): { readonly taskId: string; readonly questionId: string; readonly prompt: string } | null {
+  get question(): Question | null {
     return this.#status.question;
   }
 
   /** The person answers a question here, so that its end is not told as that of somebody else. Called before the answer is given. */
-  answering({ taskId, questionId }: { readonly taskId: string; readonly questionId: string }): void {
-    if (this.#answered.size < mostKept) this.#answered.add(`${taskId} ${questionId}`);
+  answering({ taskId, waitId }: QuestionName): void {
+    if (this.#answered.size < mostKept) this.#answered.add(`${taskId} ${waitId}`);
   }
 
   /** The task that runs; null between tasks. */
@@ -230,9 +231,9 @@ export class SessionView {
     this.#own(say`! ${why}: again in ${seconds} s (${wait.attempt} of ${wait.of})`, 'yellow');
   }
 
-  #settled({ taskId, questionId, end, answer }: Extract<SessionEvent, { readonly kind: 'question-settled' }>): void {
+  #settled({ taskId, waitId, end, answer }: Extract<SessionEvent, { readonly kind: 'question-settled' }>): void {
     if (end === 'timed-out') return this.#own(say`- the question was not answered in time`);
-    if (this.#answered.delete(`${taskId} ${questionId}`) || end !== 'answered') return;
+    if (this.#answered.delete(`${taskId} ${waitId}`) || end !== 'answered') return;
     this.#own(say`- answered elsewhere${answer === null ? '' : ':'}`);
     if (answer !== null) this.#transcript.aside(answer);
   }

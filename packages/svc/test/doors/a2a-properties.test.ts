@@ -114,8 +114,7 @@ async function lived({ turns, end, reopens, artifacts, joinsAfter, canceledAfter
   const { board } = capsule.run().fixture.session;
   capsule.fixture.activity.subscribe((activity) => {
     if (activity.kind !== 'question') return;
-    const { id } = activity.task;
-    void nextTurn().then(() => board.answer(id, activity.question.id, { text: 'this one', sender: null }));
+    void nextTurn().then(() => board.answer(activity.question, { text: 'this one', sender: null }));
   });
   const first = await capsule.stream('SendStreamingMessage', userMessage('Live.'));
   const id = first.events[0]?.['task'].id as string;

@@ -43,8 +43,8 @@ const bearer = (token: string): Record<string, string> => ({ authorization: `Bea
 function answerAll({ fixture: { session } }: A2aCapsule): void {
   session.activity.subscribe((activity) => {
     if (activity.kind !== 'question') return;
-    const { task, question } = activity;
-    queueMicrotask(() => session.board.answer(task.id, question.id, { text: 'red', sender: null }));
+    const { question } = activity;
+    queueMicrotask(() => session.board.answer(question, { text: 'red', sender: null }));
   });
 }
 

@@ -233,8 +233,8 @@ class World {
     if (task === null || wait === null || !chance(2)) return;
     const answer = { text: `answer ${Math.random()}` };
     if (chance(2)) board.answerInput(answer);
-    else if (chance(3)) board.answer(task.id, `q${task.questions - 1}`, answer);
-    else board.answer(task.id, wait.id, { ...answer, sender: { principal: 'local', tags: {} } });
+    else if (chance(3)) board.answer({ taskId: task.id, waitId: `q${task.questions - 1}` }, answer);
+    else board.answer(wait.question, { ...answer, sender: { principal: 'local', tags: {} } });
   }
 
   inputs(): ReturnType<typeof replayInputs> {

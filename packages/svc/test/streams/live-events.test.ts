@@ -378,7 +378,7 @@ describe('one of 100 connections', () => {
     await more.until('event: question\n');
     more.reset();
     while (listeners.now > 0) await new Promise(setImmediate);
-    door.fixture.session.board.answer(task.id, 'q1', { text: 'blue' });
+    door.fixture.session.board.answer({ taskId: task.id, waitId: 'q1' }, { text: 'blue' });
     for (const reader of plain) await reader.until('"state":"completed"');
     const [first] = plain;
     for (const reader of plain) expect(reader.body).toBe(first?.body);
@@ -460,7 +460,7 @@ describe('tasks/answer', () => {
     };
     expect(sent.result.status).toEqual({ state: 'submitted' });
     expect(sent.result.id).not.toBe(id);
-    expect(board.find(id)?.inputWait?.id).toBe('q1');
+    expect(board.find(id)?.inputWait?.question.waitId).toBe('q1');
     await (await door.call('message/send', params)).until('"state":"working"');
     await more.until('Swept.');
     expect(board.accepted).toBe(2);

@@ -1,5 +1,6 @@
 /** What the process that speaks to an editor and the process of one of its sessions say to each other: an object of JSON a line. */
 
+import type { Question, QuestionAnswer } from '@svc/protocol/question.ts';
 import type { AcpUpdate, ContentBlock, StopReason } from './updates.ts';
 
 /** To the session. */
@@ -12,15 +13,12 @@ export type SessionOrder =
       readonly blocks: readonly ContentBlock[];
       readonly traceparent?: string;
     }
-  | {
+  | (QuestionAnswer & {
       readonly kind: 'answer';
-      readonly taskId: string;
-      readonly questionId: string;
-      readonly text: string;
       /** Of a prompt that is the answer: where the question is not asked any more, it begins a task. Null of a form. */
       readonly turn: number | null;
       readonly blocks: readonly ContentBlock[];
-    }
+    })
   /** The task of the last prompt. */
   | { readonly kind: 'cancel' }
   /** The editor was told this by the other process, and is to be told it again when it opens the session again. */
@@ -30,8 +28,8 @@ export type SessionOrder =
 export type SessionNews =
   | { readonly kind: 'ready' }
   | { readonly kind: 'update'; readonly update: AcpUpdate }
-  | { readonly kind: 'question'; readonly taskId: string; readonly questionId: string; readonly prompt: string }
-  | { readonly kind: 'question-over'; readonly questionId: string }
+  | ({ readonly kind: 'question' } & Question)
+  | { readonly kind: 'question-over'; readonly waitId: string }
   /** The task of a prompt is over. */
   | ({ readonly turn: number } & TurnEnd);
 

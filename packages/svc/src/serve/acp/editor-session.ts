@@ -1,5 +1,6 @@
 /** One session of an editor: its turns, its questions, and the process that runs its capsule. */
 
+import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { ServedOptions } from '../run-served.ts';
@@ -38,11 +39,6 @@ interface Turn {
   isCanceled: boolean;
 }
 
-interface AskedQuestion {
-  readonly taskId: string;
-  readonly questionId: string;
-}
-
 /** One prompt at a time. */
 export class EditorSession {
   readonly #parts: EditorSessionParts;
@@ -51,9 +47,9 @@ export class EditorSession {
   #turns = 0;
   #notice: string | null;
   /** A question that was written, as the editor has no form: the next prompt is its answer. */
-  #asked: AskedQuestion | null = null;
+  #asked: QuestionName | null = null;
   /** The form that is shown. */
-  #form: { readonly questionId: string; readonly takeBack: AbortController } | null = null;
+  #form: { readonly waitId: string; readonly takeBack: AbortController } | null = null;
   /** Of a process that has ended. */
   #lastWords: string | null = null;
 
@@ -119,8 +115,8 @@ export class EditorSession {
       case 'question':
         return this.#question(news);
       case 'question-over':
-        if (this.#asked?.questionId === news.questionId) this.#asked = null;
-        if (this.#form?.questionId === news.questionId) this.#form.takeBack.abort();
+        if (this.#asked?.waitId === news.waitId) this.#asked = null;
+        if (this.#form?.waitId === news.waitId) this.#form.takeBack.abort();
         return;
       case 'end':
       case 'failed':
@@ -130,19 +126,19 @@ export class EditorSession {
   }
 
   /** An editor without forms reads the question, and its turn ends. */
-  #question({ taskId, questionId, prompt }: AskedQuestion & { readonly prompt: string }): void {
+  #question({ taskId, waitId, prompt }: Question): void {
     if (this.#parts.abilities().takesForms) {
-      void this.#showForm({ taskId, questionId }, prompt);
+      void this.#showForm({ taskId, waitId }, prompt);
       return;
     }
-    this.#say(`${taskId}/${questionId}`, `\n${prompt}`);
-    this.#asked = { taskId, questionId };
+    this.#say(`${taskId}/${waitId}`, `\n${prompt}`);
+    this.#asked = { taskId, waitId };
     this.#settle((turn) => turn.resolve('end_turn'));
   }
 
-  async #showForm(asked: AskedQuestion, message: string): Promise<void> {
+  async #showForm(asked: QuestionName, message: string): Promise<void> {
     const takeBack = new AbortController();
-    const form = { questionId: asked.questionId, takeBack };
+    const form = { waitId: asked.waitId, takeBack };
     this.#form = form;
     const params = {
       sessionId: this.#parts.id,

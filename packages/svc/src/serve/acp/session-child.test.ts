@@ -34,13 +34,13 @@ it('a session that says more at once than any does ends alone, and hears nothing
   const heard: SessionNews[] = [];
   const ended = new Promise<string>((resolve) => {
     void started(
-      `process.stdout.write('{"kind":"ready"}\\n{"kind":"question-over","questionId":"q1"}\\n');
+      `process.stdout.write('{"kind":"ready"}\\n{"kind":"question-over","waitId":"q1"}\\n');
       process.stdin.once('data', () => {
-        process.stdout.write('x'.repeat(33 * 1024 * 1024) + '\\n{"kind":"question-over","questionId":"q2"}\\n');
+        process.stdout.write('x'.repeat(33 * 1024 * 1024) + '\\n{"kind":"question-over","waitId":"q2"}\\n');
       });`,
       { onNews: (news) => heard.push(news), onEnd: resolve },
     ).then((child) => child.send({ kind: 'cancel' }));
   });
   expect(await ended).toBe('it said more than 33554432 bytes at once');
-  expect(heard).toEqual([{ kind: 'question-over', questionId: 'q1' }]);
+  expect(heard).toEqual([{ kind: 'question-over', waitId: 'q1' }]);
 });

@@ -137,10 +137,10 @@ class AcpSession {
       case 'prompt':
         return this.#guarded(async () => await this.#prompt(order));
       case 'answer': {
-        const { taskId, questionId, text, turn, blocks } = order;
-        const asked = board.find(taskId);
+        const { text, turn, blocks } = order;
+        const asked = board.find(order.taskId);
         return this.#guarded(async () => {
-          const isTaken = asked !== undefined && board.answer(asked.id, questionId, { text, sender: editor() });
+          const isTaken = asked !== undefined && board.answer(order, { text, sender: editor() });
           if (turn === null) return;
           if (isTaken) [this.#task, this.#turn] = [asked, turn];
           else await this.#prompt({ kind: 'prompt', turn, text, blocks });
@@ -159,11 +159,11 @@ class AcpSession {
     this.#updates.note(activity);
     switch (activity.kind) {
       case 'question': {
-        const { id: questionId, prompt } = activity.question;
-        return this.#say({ kind: 'question', taskId: task.id, questionId, prompt: prompt.toWellFormed() });
+        const { question } = activity;
+        return this.#say({ kind: 'question', ...question, prompt: question.prompt.toWellFormed() });
       }
       case 'question-settled':
-        return this.#say({ kind: 'question-over', questionId: activity.question.id });
+        return this.#say({ kind: 'question-over', waitId: activity.question.waitId });
       case 'task-settled':
         return task === this.#task ? this.#over(task) : undefined;
       default:

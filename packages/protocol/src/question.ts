@@ -1,11 +1,20 @@
-/** The params of `tasks/answer`: an answer to exactly one question of one task. */
+/** A question that a task asks a person: its name, what is asked, and an answer to it, the params of `tasks/answer`. */
 
 import { isJsonObject, type JsonObject } from './json-object.ts';
 
-export interface QuestionAnswer {
+/** Names one question. */
+export interface QuestionName {
   readonly taskId: string;
-  /** Which of the task's questions it answers, as its `question` event named it. */
+  /** `q` and a number that counts the questions of the task from 1. */
   readonly waitId: string;
+}
+
+/** A question that waits for its answer. */
+export interface Question extends QuestionName {
+  readonly prompt: string;
+}
+
+export interface QuestionAnswer extends QuestionName {
   /** Half a character, which no file and no provider takes, is U+FFFD. */
   readonly text: string;
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { bothWays, task, text, wired } from '../test/both-ways.ts';
-import { encodeAnswer, parseAnswer } from './question-answer.ts';
+import { encodeAnswer, parseAnswer } from './question.ts';
 
 describe('an answer to a question', () => {
   it('is written as id, wait and text', () => {
