@@ -1,6 +1,6 @@
 /** Writes the journals of long sessions. */
 
-import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
+import { RecordedSession } from '../../packages/record/test/journal/recorded-session.ts';
 
 /** What a recorded session is to have. */
 export interface Wanted {

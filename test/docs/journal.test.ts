@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
 import { recordSchemas } from '@svc/record/journal/records.ts';
-import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
+import { RecordedSession } from '../../packages/record/test/journal/recorded-session.ts';
 import { sectionsOf, shownAs } from '../guide/listings.ts';
 import { Reader } from '../guide/reader.ts';
 

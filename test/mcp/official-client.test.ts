@@ -10,7 +10,7 @@ import { startObligingModel } from '../support/obliging-model.mjs';
 import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
 import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
-import { mcpClient, revisions, type ClientChoice } from '../../packages/svc/test/doors/mcp-client.ts';
+import { mcpClient, revisions, type ClientChoice } from '../../packages/doors/test/mcp-client.ts';
 
 const capsules = useStreamedCapsules();
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));

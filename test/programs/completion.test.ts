@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import { writeRunningRecord } from '@svc/record/sessions/running-record.ts';
-import { RecordedSession, sessionId } from '../../packages/svc/test/journal/recorded-session.ts';
+import { RecordedSession, sessionId } from '../../packages/record/test/journal/recorded-session.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { whyMissing } from '../support/debian-program.ts';
 import { liveRecord } from '../support/running-record.ts';

@@ -6,7 +6,7 @@ import { constants, crc32, deflateRawSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { type RawEntry, zipBytes } from '../../packages/artifacts/test/store/zip-bytes.ts';
-import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
+import { RecordedSession } from '../../packages/record/test/journal/recorded-session.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 

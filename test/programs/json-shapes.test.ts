@@ -8,7 +8,7 @@ import { helpOf } from '@svc/svc/program/help/man-page.ts';
 import { commandsBelow } from '@svc/svc/program/placed-commands.ts';
 import { Output } from '@svc/terminal/screen/output.ts';
 import { MetadataMirror } from '../../packages/artifacts/test/trust/metadata-mirror.ts';
-import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
+import { RecordedSession } from '../../packages/record/test/journal/recorded-session.ts';
 import { temporaryDirectory } from '../../packages/artifacts/test/store/artifacts.ts';
 import { SkillRegistry } from '../support/published-skills.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
-import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
+import { RecordedSession } from '../../packages/record/test/journal/recorded-session.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { mcpArtifact, oddBehaviour, oddServerProgram } from '../support/mcp-artifact.ts';
 import { runs, calls, says, script } from '../support/scripted-turns.ts';

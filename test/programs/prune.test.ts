@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 import { writeRunningRecord } from '@svc/record/sessions/running-record.ts';
-import { RecordedSession, sessionId, startedAt } from '../../packages/svc/test/journal/recorded-session.ts';
+import { RecordedSession, sessionId, startedAt } from '../../packages/record/test/journal/recorded-session.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { liveRecord } from '../support/running-record.ts';
 import { startCapsule, svc, SvcProcess } from '../support/svc-process.ts';

@@ -8,7 +8,7 @@ import { taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts'
 import { Gate } from '../support/gate.ts';
 import { runsCommand } from '../support/script-capsule.ts';
 import { rpc, startCapsule, SvcProcess } from '../support/svc-process.ts';
-import { get } from '../../packages/svc/test/resources/exported-workdir.ts';
+import { get } from '../../packages/session/test/files/exported-workdir.ts';
 
 const capsule = useCapsules();
 

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { JournalReader } from '@svc/record/journal/journal-reader.ts';
-import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
+import { RecordedSession } from '../../packages/record/test/journal/recorded-session.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { startCapsule, svc, type SvcEnd } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';

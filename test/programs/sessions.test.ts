@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { RecordedSession } from '../../packages/svc/test/journal/recorded-session.ts';
+import { RecordedSession } from '../../packages/record/test/journal/recorded-session.ts';
 import { onlySession, taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { startCapsule, svc } from '../support/svc-process.ts';
 

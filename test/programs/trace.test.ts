@@ -18,7 +18,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { packArchive } from '@svc/artifacts/store/archive-writer.ts';
 import { atOnce } from '@svc/kit/own-turn.ts';
 import { writeRunningRecord } from '@svc/record/sessions/running-record.ts';
-import { RecordedSession, type RecordedOptions } from '../../packages/svc/test/journal/recorded-session.ts';
+import { RecordedSession, type RecordedOptions } from '../../packages/record/test/journal/recorded-session.ts';
 import { liveRecord } from '../support/running-record.ts';
 import { svc, SvcProcess, type SvcEnd } from '../support/svc-process.ts';
 import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { RecordedSession } from '../../svc/test/journal/recorded-session.ts';
+import { RecordedSession } from '../../record/test/journal/recorded-session.ts';
 import { LineFile } from '@svc/record/journal/line-file.ts';
 import { BareJournal } from './bare-journal.ts';
 

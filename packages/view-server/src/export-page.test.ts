@@ -7,7 +7,7 @@ import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { knows, RecordedSession, sessionId, taskId } from '../../svc/test/journal/recorded-session.ts';
+import { knows, RecordedSession, sessionId, taskId } from '../../record/test/journal/recorded-session.ts';
 import { exportPage } from './export-page.ts';
 import { FolderSession } from './viewed-session.ts';
 

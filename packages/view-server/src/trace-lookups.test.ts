@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { fileOfLines } from '../../svc/test/journal/file-of-lines.ts';
+import { fileOfLines } from '../../record/test/journal/file-of-lines.ts';
 import { changesIn } from './trace-lookups.ts';
 
 it('compares lines with time for others in between, however short the texts are', async () => {

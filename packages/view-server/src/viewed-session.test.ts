@@ -21,7 +21,7 @@ import type { SessionId } from '@svc/protocol/ids.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { openJournal } from '@svc/record/journal/journal-writer.ts';
-import { roomy } from '../../svc/test/journal/recorded-session.ts';
+import { roomy } from '../../record/test/journal/recorded-session.ts';
 import { FolderSession, SessionLooks, viewedFacts } from './viewed-session.ts';
 
 const swapWriter = fileURLToPath(new URL('../../../test/support/swap-writer.mjs', import.meta.url));

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
-import { mebibyte, sessionId } from '../../../svc/test/journal/recorded-session.ts';
+import { mebibyte, sessionId } from '../../../record/test/journal/recorded-session.ts';
 import { JournalKeeper } from './journal-keeper.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 

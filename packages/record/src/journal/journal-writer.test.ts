@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { atOnce } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import { knows, mebibyte, RecordedSession, roomy, sessionId } from '../../../svc/test/journal/recorded-session.ts';
+import { knows, mebibyte, RecordedSession, roomy, sessionId } from '../../test/journal/recorded-session.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { type Capture, type Journal, type JournalLimits, openJournal } from './journal-writer.ts';
 

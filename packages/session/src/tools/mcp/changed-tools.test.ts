@@ -1,16 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { FakeLauncher, FakeProcess } from '../../../../../test/support/fake-launcher.ts';
-import {
-  echo,
-  slow,
-  kept,
-  wellMeant,
-  serverOver,
-  call,
-  passed,
-  failed,
-} from '../../../../svc/test/tools/played-server.ts';
+import { echo, slow, kept, wellMeant, serverOver, call, passed, failed } from '../../../test/tools/played-server.ts';
 import type { ToolServerSettings } from './tool-server.ts';
 
 describe('a server whose tools are others than before', () => {

@@ -9,16 +9,7 @@ import {
   type Handler,
   type LooseMessage,
 } from '../../../../../test/support/fake-launcher.ts';
-import {
-  echo,
-  kept,
-  wellMeant,
-  unlike,
-  serverOver,
-  call,
-  passed,
-  failed,
-} from '../../../../svc/test/tools/played-server.ts';
+import { echo, kept, wellMeant, unlike, serverOver, call, passed, failed } from '../../../test/tools/played-server.ts';
 
 describe('the server of an artifact', () => {
   it('is started with the first call when its list is kept, and serves every call', async () => {

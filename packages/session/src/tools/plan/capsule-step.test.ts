@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { recordingContext } from '../../../../svc/test/tools/tool-context.ts';
+import { recordingContext } from '../../../test/tools/tool-context.ts';
 import { capsuleStepsWithoutReferee } from './capsule-step.ts';
 
 const step = { id: 'a', capsule: 'helper', version: '1.0.0', task: 'Count.' };

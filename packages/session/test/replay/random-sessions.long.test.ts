@@ -1,0 +1,162 @@
+import { inspect } from 'node:util';
+
+import { describe, expect, it } from 'vitest';
+
+import type { Chunk, Crossing, Gate } from '../../src/gate/gate.ts';
+import { Places } from '../../src/gate/places.ts';
+import type { FakeClock } from '../../../../test/support/fake-clock.ts';
+import { journalRandomSession, recordRandomSession, replaySession } from './random-session.ts';
+
+/** `npm run test:long -- tests` runs 1,000, and 500 with a change. */
+const sessions = Number(process.env['REPLAY_SESSIONS'] ?? '40');
+const changes = Math.ceil(sessions / 2);
+
+const longRun = { timeout: 900_000 };
+
+describe('a session of plans, cancels, questions, hooks and messages at random', () => {
+  it(`runs again from its journal to the same trace, ${sessions} times over`, longRun, async () => {
+    for (let round = 0; round < sessions; round += 1) {
+      const recorded = await journalRandomSession();
+      const { end, outcome } = await replaySession(recorded.crossings);
+      expect(end, shown(recorded.crossings)).toEqual({ kind: 'same' });
+      expect(outcome).toEqual({ status: recorded.status, traced: recorded.traced });
+    }
+  });
+
+  it(
+    `parts where one input was changed, and names the place and the path, ${changes} times over`,
+    longRun,
+    async () => {
+      for (let round = 0; round < changes; round += 1) {
+        const { crossings } = await recordRandomSession();
+        const starts = crossings.filter((crossing) => crossing.kind === 'start');
+        const changed = starts[Math.floor(Math.random() * starts.length)];
+        if (changed === undefined) continue;
+        const altered = crossings.map((crossing) =>
+          crossing === changed ? { ...changed, input: withChange(changed.input) } : crossing,
+        );
+        const { end } = await replaySession(altered);
+        const { place, port } = changed;
+        const parting = { place, port, problem: 'is asked with other input', path: '/changed', recorded: true };
+        expect(end, shown(crossings)).toMatchObject({ kind: 'parted', parting });
+      }
+    },
+  );
+
+  it('does not always run again when what comes from outside is not led in one at a time', longRun, async () => {
+    let [same, parted] = [0, 0];
+    while (parted === 0 && same < 1000) {
+      const recorded = await recordRandomSession(ungated);
+      const { end, outcome } = await replaySession(recorded.crossings);
+      if (end.kind === 'same' && inspect(outcome?.traced) === inspect(recorded.traced)) same += 1;
+      else parted += 1;
+    }
+    expect(parted, `${same} sessions ran again`).toBe(1);
+  });
+
+  it('is told where its recording was cut off', async () => {
+    const { crossings } = await recordRandomSession();
+    const model = crossings.findIndex((crossing) => crossing.kind === 'start' && crossing.port === 'model');
+    const { end } = await replaySession(crossings.slice(0, model + 1));
+    const start = crossings[model];
+    expect(end).toEqual({ kind: 'cut-off', place: start?.kind === 'start' ? start.place : '' });
+  });
+
+  it(`is met again as far as it goes where it was killed at any moment, ${sessions} times over`, longRun, async () => {
+    for (let round = 0; round < sessions; round += 1) {
+      const { crossings } = await journalRandomSession();
+      for (let cut = 0; cut < 8; cut += 1) {
+        const kept = crossings.slice(0, Math.floor(Math.random() * crossings.length));
+        const { end } = await replaySession(kept, false);
+        expect(end, shown(kept)).toMatchObject({ kind: 'cut-off' });
+      }
+    }
+  });
+
+  it(
+    `parts where something is changed or put in before the place where it was cut off, ${changes} times over`,
+    longRun,
+    async () => {
+      for (let round = 0; round < changes; round += 1) {
+        const { crossings } = await recordRandomSession();
+        const starts = crossings.flatMap((crossing, index) => (crossing.kind === 'start' ? [index] : []));
+        const at = starts[Math.floor(Math.random() * starts.length)] ?? 0;
+        const kept = crossings.slice(0, at + 1 + Math.floor(Math.random() * (crossings.length - at)));
+        const start = kept[at];
+        if (start?.kind !== 'start') continue;
+        const ghost = { ...start, place: `${start.place}/ghost` };
+        for (const forged of [
+          kept.with(at, { ...start, input: withChange(start.input) }),
+          kept.toSpliced(at, 0, ghost),
+          kept.toSpliced(at, 0, start),
+        ]) {
+          const { end } = await replaySession(forged, false);
+          expect(end, shown(forged)).toMatchObject({ kind: 'parted' });
+        }
+      }
+    },
+  );
+});
+
+function withChange(input: unknown): unknown {
+  return { changed: true, ...(input as object) };
+}
+
+function shown(crossings: readonly Crossing[]): string {
+  return inspect(crossings.slice(-8), { depth: 6 });
+}
+
+/** Writes everything down as it comes, and lets it in at that very moment. */
+function ungated(record: (crossing: Crossing) => void, clock: FakeClock): Gate {
+  const places = new Places();
+  return {
+    effect: async ({ signal, ...effect }, inside, live) => {
+      const place = places.next(effect.place);
+      record({ kind: 'start', ...effect, place });
+      const end = (value: unknown, lost: boolean): void =>
+        record({ kind: 'end', place, value, lost, chunks: noChunks, durationMs: 0 });
+      try {
+        const value = await live({
+          ...inside,
+          ask: (what, asked) => {
+            record({ kind: 'ask', place, what, value: asked, chunks: noChunks });
+            return inside.ask(what, asked);
+          },
+          note: (event) => {
+            record({ kind: 'noted', place, event });
+            return inside.note(event);
+          },
+        });
+        end(value, false);
+        return value;
+      } catch (error) {
+        if (signal.aborted) end(undefined, true);
+        throw error;
+      }
+    },
+    settle: async (place, look) => {
+      const value = await look();
+      record({ kind: 'settled', place: places.next(place), value, fault: null });
+      return value;
+    },
+    find: (place, look) => {
+      places.next(place);
+      return look();
+    },
+    arrive: (arrival, apply) => {
+      record({ kind: 'arrived', together: false, ...arrival });
+      return apply();
+    },
+    timer: (name, ms, callback) => {
+      const numbered = places.next(name);
+      return clock.after(ms, () => {
+        record({ kind: 'arrived', together: false, what: 'timer', name: numbered });
+        callback();
+      });
+    },
+    over: () => {},
+    stepOf: () => null,
+  };
+}
+
+const noChunks: readonly Chunk[] = [];
