@@ -10,13 +10,7 @@ const long = ['**/*.long.test.ts'];
 /** Beside the files of packages are tests of code in this process, which leave nothing behind in it: one process runs many of them. */
 const unit = ['packages/*/src/**/*.test.ts'];
 /** These start what the build makes: the programs, the processes of components, the helper. */
-const ofBuild = [
-  'test/**/*.test.ts',
-  'packages/components/test/**/*.test.ts',
-  'packages/**/*.built.test.ts',
-  'packages/**/{argument-check,listed-tools,check-plan,step-attempt,submit-plan-tool,network-reasons}.test.ts',
-  'packages/**/{store-commands,driver-endpoint,hosted-driver,capsule-process,schema-thread,wasm-tool-hosted}.test.ts',
-];
+const ofBuild = ['test/**/*.test.ts', 'packages/components/test/**/*.test.ts', 'packages/**/*.built.test.ts'];
 const inPackages = ['packages/**/*.test.ts', 'artifacts/**/*.test.ts'];
 
 type Settings = NonNullable<TestProjectInlineConfiguration['test']>;
