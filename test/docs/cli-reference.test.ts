@@ -1,12 +1,17 @@
+/** Holds docs/cli.md to the commands that there are. */
+
 import { readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it } from 'vitest';
 
-import { commands } from '@svc/svc/program/commands.ts';
+import { commandTree } from '@svc/svc/program/command-tree.ts';
 import { Output } from '@svc/terminal/screen/output.ts';
+import { describedOptions, withCommandLists } from './support/command-lists.ts';
 
-const reference = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+const path = fileURLToPath(new URL('../../docs/cli.md', import.meta.url));
+const page = readFileSync(path, 'utf8');
 const context = {
   cwd: '/',
   home: '/',
@@ -15,24 +20,19 @@ const context = {
   stderr: new Output(() => new PassThrough()),
 };
 
-/** The text below `## \`svc <name>\`` up to the next heading. */
-function sectionOf(name: string): string {
-  return new RegExp(`^## \`svc ${name}\`\n([^]*?)(?=^## |$(?![^]))`, 'm').exec(reference)?.[1] ?? '';
-}
-
 describe('docs/cli.md', () => {
-  // What begins with `__` is for programs alone.
-  it.each(commands.filter(({ name }) => !name.startsWith('__')))(
-    'describes svc $name with each of its options',
-    async ({ name, load }) => {
-      const make = await load();
-      const command = make(context);
-      const options = [command, ...command.commands].flatMap((each) => each.options).filter(({ hidden }) => !hidden);
-      const section = sectionOf(name);
-      expect(section).not.toBe('');
-      expect(options.map(({ long }) => long).filter((long) => !section.includes(`\`${long}`))).toEqual([]);
-      const below = command.commands.map((each) => `svc ${name} ${each.name()}`);
-      expect(below.filter((each) => !section.includes(`\`${each}`))).toEqual([]);
-    },
-  );
+  it('has a section of each command, in the order of the help', async () => {
+    const { commands } = await commandTree(context);
+    const headings = page.matchAll(/^## `(svc \w+)`$/gm);
+    expect([...headings].map(([, name]) => name)).toEqual(commands.map((each) => `svc ${each.name()}`));
+  });
+
+  // `npx vitest run test/docs -u` writes them.
+  it('has the lists that the commands make', async () => {
+    await expect(withCommandLists(page, await commandTree(context))).toMatchFileSnapshot(path);
+  });
+
+  it('can tell what commands say from what the page adds', async () => {
+    expect(describedOptions(await commandTree(context)).filter((text) => /\. /.test(text))).toEqual([]);
+  });
 });

@@ -299,7 +299,7 @@ artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
   it('has the shapes that stand here', () => {
     expect(Object.fromEntries(seen)).toEqual(shapes);
     expect(readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')).toContain(
-      'Each command but `svc chat` and `svc serve` takes `--json`',
+      'Each command except `svc chat` and `svc serve` takes `--json`',
     );
   });
 });

@@ -73,7 +73,7 @@ describe('the manual pages', () => {
     }
   }, 120_000);
 
-  it('say what is typed so that it can be copied, and what the reference says of an option', (context) => {
+  it('say what is typed so that it can be copied, and what the help says of an option', (context) => {
     context.skip(man !== null, man ?? '');
     const env = { ...process.env, MANWIDTH: '100', LC_ALL: 'C.UTF-8', MANPAGER: 'cat', PAGER: 'cat' };
     const shown = (page: string): string =>
@@ -82,7 +82,7 @@ describe('the manual pages', () => {
     expect(logs).toContain(
       'svc-logs - Show whole outputs of commands, driver, servers, tools and hooks of a session\n',
     );
-    expect(logs).toMatch(/\n {7}-f, --follow\n {14}Goes on with what is written, until the session ends\.\n/);
+    expect(logs).toMatch(/\n {7}-f, --follow\n {14}go on with what is written, until the session ends\n/);
     expect(logs).toContain('\u2502 not ok 3 - applies the discount\n');
     expect(logs).toMatch(/EXAMPLES\n {11}svc logs 4f1a#4\n/);
     const trace = shown('svc-trace.1');

@@ -62,7 +62,7 @@ export function addCommand(context: CommandContext): Command {
     .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
     .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
     .option('--exact', 'write no range: svc update leaves the version as it is')
-    .option('--artifact-manifest <svc.yaml>', 'what a WebAssembly component alone in an OCI registry is packed with')
+    .option('--artifact-manifest <svc.yaml>', 'the svc.yaml to pack with a bare component from an OCI registry')
     .option('--allow-yanked', 'take a version that was yanked')
     .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
     .option('--dry-run', 'say what would change, and change nothing')

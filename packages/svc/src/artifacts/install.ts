@@ -75,7 +75,7 @@ export function installCommand(context: CommandContext): Command {
     .option('--offline', 'never fetch an artifact')
     .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
     .option('--allow-yanked', 'take versions too that were yanked and that svc.lock does not record')
-    .option('--artifact-manifest <svc.yaml>', 'what a WebAssembly component alone in an OCI registry is packed with')
+    .option('--artifact-manifest <svc.yaml>', 'the svc.yaml to pack with a bare component from an OCI registry')
     .option('--json', 'write one JSON object per line')
     .action(async (what: string | undefined, options: InstallOptions, command: Command) => {
       if (options.artifactManifest !== undefined && what?.startsWith(ociPrefix) !== true) {

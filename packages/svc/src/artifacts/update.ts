@@ -29,7 +29,7 @@ export function updateCommand(context: CommandContext): Command {
   return new Command('update')
     .description('Move artifacts to the highest versions that their ranges in svc.yaml allow.')
     .argument('[name...]', 'as artifacts lists them; all that have a range when absent')
-    .option('--latest', 'to the highest version of all, whatever the range; the range moves along')
+    .option('--latest', 'ignore the range and take the newest version; the range is updated')
     .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
     .option('--registry <which>', 'the address of a registry, or the name of a configured source')
     .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')

@@ -25,19 +25,19 @@ interface StateCommand {
 
 /** `svc deprecate <name>@<version>`: it works, and there is something better. */
 export function deprecateCommand(context: CommandContext): Command {
-  const description = 'Advise against a published version: who installs it is told why.';
+  const description = 'Deprecate a version: installing it prints the reason.';
   return stateCommand({ name: 'deprecate', state: 'deprecated', description }, context);
 }
 
 /** `svc yank <name>@<version>`: nobody gets it anew. */
 export function yankCommand(context: CommandContext): Command {
-  const description = 'Take a published version back: only who has it in svc.lock still gets it.';
+  const description = 'Yank a version: only projects that have it in svc.lock can still install it.';
   return stateCommand({ name: 'yank', state: 'yanked', description }, context);
 }
 
 /** `svc block <name>@<version>`: nobody gets it at all. */
 export function blockCommand(context: CommandContext): Command {
-  const description = 'Block a published version, such as a malicious one: nobody gets it any more.';
+  const description = 'Block a version, such as a malicious one: nobody can install it any more.';
   return stateCommand({ name: 'block', state: 'blocked', description }, context);
 }
 

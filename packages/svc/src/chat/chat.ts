@@ -60,7 +60,7 @@ export interface ChatOptions extends TaskFlags, TrustFlag {
 /** `svc chat [session]`: joins a session, or starts the capsule of the manifest for as long as the chat lasts (docs/cli.md "svc chat"). */
 export function chatCommand(context: CommandContext): Command {
   return withTrustFlag(withTaskFlags(new Command('chat')))
-    .description('Talk to a capsule: to one that runs, or to that of the manifest, which is started.')
+    .description('Chat with a running capsule, or start the one in the manifest.')
     .argument('[session]', `${runningSessionHelp}; a new session when absent`)
     .option('--manifest <path>', 'the manifest of the capsule that is started', './svc.yaml')
     .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
@@ -69,7 +69,7 @@ export function chatCommand(context: CommandContext): Command {
     .option('--no-env-file', 'do not read the .env file of the workspace')
     .option('--offline', 'never fetch an artifact')
     .option('--no-history', 'neither read nor keep what was typed')
-    .option('--plain', 'write whole lines one behind the other, and draw nothing twice')
+    .option('--plain', 'print plain lines and never redraw')
     .option('--send-token', sendTokenHelp)
     .action(async (wanted: string | undefined, options: ChatOptions, command: Command) => {
       if (wanted !== undefined || hasManifest(options, context))

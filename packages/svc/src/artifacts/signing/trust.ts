@@ -27,7 +27,7 @@ export function trustCommand(context: CommandContext): Command {
 /** `svc trust update`: the path of the list is what stdout gets (docs/cli.md "svc trust"). */
 function updateCommand(context: CommandContext): Command {
   return new Command('update')
-    .description('Fetch the list of today: nothing else ever does.')
+    .description('Fetch the current trust root; no other command downloads it.')
     .option('--mirror <address>', 'where the signed metadata are', publicMirror)
     .option('--initial <file>', 'the root.json to begin with; needed for any mirror but the public one')
     .option('--json', 'write one JSON object')

@@ -4,10 +4,13 @@ import type { Command, Option } from 'commander';
 
 import { version } from '@svc/kit/version.ts';
 import { commandsBelow } from '../placed-commands.ts';
-import { bold, definition, example, inline, roffOf, roffText, tableRows } from './roff.ts';
+import { additionsOf, isOptionList, sectionOf } from './reference-lists.ts';
+import { bold, definition, example, inline, roffOf, roffText } from './roff.ts';
 
 /** When the form of the pages was last changed: a page has the day of its text, and it is the same wherever it is made. */
 const pagesDate = '2026-11-25';
+
+type Additions = ReadonlyMap<string, string>;
 
 export interface ManPage {
   /** `svc-trace.1` */
@@ -17,22 +20,14 @@ export interface ManPage {
 
 /** All pages: `svc.1`, and one for each command. `reference` is the text of `docs/cli.md`. */
 export function manPages(program: Command, reference: string): readonly ManPage[] {
+  const common = additionsOf(sectionOf(reference, 'Common options'));
   const own = program.commands.map((command) => ({
     file: `svc-${command.name()}.1`,
-    text: commandPage(command, sectionOf(reference, `\`svc ${command.name()}\``)),
+    text: commandPage(command, sectionOf(reference, `\`svc ${command.name()}\``), common),
   }));
   const pages = [{ file: 'svc.1', text: programPage(program, reference) }, ...own];
   // A heading begins a paragraph by itself.
   return pages.map(({ file, text }) => ({ file, text: text.replaceAll(/^(\.S[HS] .*\n)\.PP\n/gm, '$1') }));
-}
-
-/** The text below a heading, up to the next one of its level; empty where there is none. */
-function sectionOf(reference: string, heading: string): string {
-  const start = reference.indexOf(`\n## ${heading}\n`);
-  if (start < 0) return '';
-  const from = start + `\n## ${heading}\n`.length;
-  const end = reference.indexOf('\n## ', from);
-  return reference.slice(from, end < 0 ? undefined : end);
 }
 
 function head(name: string, about: string): string {
@@ -62,29 +57,26 @@ function programPage(program: Command, reference: string): string {
   ].join('');
 }
 
-function commandPage(command: Command, section: string): string {
+function commandPage(command: Command, section: string, common: Additions): string {
+  const additions = new Map([...common, ...additionsOf(section)]);
   const name = `svc ${command.name()}`;
   const all = commandsBelow(command, command.name());
-  const below = all.slice(1).map(({ path, command: each }) => belowPart(`svc ${path}`, each, section));
+  const below = all.slice(1).map(({ path, command: each }) => belowPart(`svc ${path}`, each, additions));
   const examples = all.flatMap(({ command: each }) => examplesOf(each));
   return [
     head(name, command.description()),
     `.SH SYNOPSIS\n${synopsis(name, command)}`,
-    `.SH DESCRIPTION\n${section === '' ? `${roffText(command.description())}\n` : roffOf(section, isOptions)}`,
+    `.SH DESCRIPTION\n${section === '' ? `${roffText(command.description())}\n` : roffOf(section, isOptionList)}`,
     below.length === 0 ? '' : `.SH COMMANDS\n${below.join('')}`,
-    below.length === 0 ? `.SH OPTIONS\n${optionsOf(command, section)}` : '',
+    below.length === 0 ? `.SH OPTIONS\n${optionsOf(command, additions, '')}` : '',
     examples.length === 0 ? '' : `.SH EXAMPLES\n${example(examples)}`,
     `.SH "SEE ALSO"\n${bold('svc')}(1)\n`,
   ].join('');
 }
 
-function belowPart(name: string, command: Command, section: string): string {
-  const text = `.PP\n${roffText(command.description())}\n`;
-  return `.SS ${roffText(name)}\n${synopsis(name, command)}${text}${optionsOf(command, section)}`;
-}
-
-function isOptions(table: string): boolean {
-  return table.startsWith('| Option |');
+function belowPart(name: string, command: Command, additions: Additions): string {
+  const text = `.PP\n${withAddition(command.description(), additions.get(name))}\n`;
+  return `.SS ${roffText(name)}\n${synopsis(name, command)}${text}${optionsOf(command, additions, `${name} `)}`;
 }
 
 function synopsis(name: string, command: Command): string {
@@ -92,27 +84,29 @@ function synopsis(name: string, command: Command): string {
   return `${bold(name)} [\\fIoptions\\fP]${given === '' ? '' : ` ${roffText(given)}`}\n`;
 }
 
-/** Each option with what the reference says of it, and else with its own description. */
-function optionsOf(command: Command, section: string): string {
-  const told = section
-    .split(/\n{2,}/)
-    .filter(isOptions)
-    .flatMap(tableRows);
+/** Each option with its own description, and what the reference adds; `place` goes before its name there. */
+function optionsOf(command: Command, additions: Additions, place: string): string {
   const options = command.options.filter(({ hidden }) => !hidden);
-  const own = options.map((option) => definition(inline(flagsOf(option)), textOf(option, told)));
-  return `${own.join('')}${definition(`${bold('-h')}, ${bold('--help')}`, 'Shows the options.')}`;
+  const own = options.map((option) => {
+    const addition = additions.get(`${place}${option.long ?? ''}`) ?? additions.get(option.long ?? '');
+    return definition(inline(flagsOf(option)), withAddition(textOf(option), addition));
+  });
+  return `${own.join('')}${definition(`${bold('-h')}, ${bold('--help')}`, 'show the options')}`;
+}
+
+function withAddition(text: string, addition = ''): string {
+  if (addition === '') return roffText(text);
+  return `${roffText(text.replace(/\.?$/, '.'))} ${inline(addition)}`;
 }
 
 function flagsOf({ flags }: Option): string {
   return flags.replaceAll(/-{1,2}[a-zA-Z][\w-]*/g, '`$&`').replaceAll(/<([^>]+)>/g, '*$1*');
 }
 
-function textOf({ long, description, defaultValue }: Option, told: readonly (readonly string[])[]): string {
-  const row = told.find(([term = '']) => new RegExp(`\`${long ?? ''}(?![\\w-])`).test(term));
-  if (row !== undefined) return row.slice(1).map(inline).join(' ');
+function textOf({ description, defaultValue }: Option): string {
   const usual: unknown = defaultValue;
   const standard = typeof usual === 'string' || typeof usual === 'number' ? ` (default: ${usual})` : '';
-  return roffText(`${description}${standard}`);
+  return `${description}${standard}`;
 }
 
 /** The lines of its help below \`Example:\`. */

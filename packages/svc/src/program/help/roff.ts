@@ -47,7 +47,7 @@ export function example(lines: readonly string[]): string {
 }
 
 /** The cells of the rows of a table, without its head. */
-export function tableRows(block: string): readonly (readonly string[])[] {
+function tableRows(block: string): readonly (readonly string[])[] {
   const rows = block.split('\n').filter((line) => line.startsWith('|'));
   return rows.slice(2).map((row) =>
     row
@@ -57,13 +57,14 @@ export function tableRows(block: string): readonly (readonly string[])[] {
   );
 }
 
-/** Paragraphs, headings, lists, tables and listings, one after the other. `isLeftOut` says of a table by its first row that it is not wanted. */
-export function roffOf(markdown: string, isLeftOut: (tableHead: string) => boolean = () => false): string {
+/** Paragraphs, headings, lists, tables and listings, one after the other, without the blocks that `isLeftOut` names. */
+export function roffOf(markdown: string, isLeftOut: (block: string) => boolean = () => false): string {
   return blocksOf(markdown)
+    .filter((block) => !isLeftOut(block))
     .map((block) => {
       if (block.startsWith('```')) return example(block.split('\n').slice(1, -1));
       if (block.startsWith('#')) return `.SS ${inline(block.replace(/^#+\s*/, ''))}\n`;
-      if (block.startsWith('|')) return isLeftOut(block) ? '' : tableOf(block);
+      if (block.startsWith('|')) return tableOf(block);
       if (block.startsWith('- ')) return listOf(block);
       return `.PP\n${inline(block.replaceAll('\n', ' '))}\n`;
     })

@@ -18,7 +18,7 @@ import { givenText, objectOf } from './send.ts';
 /** `svc answer <session> [text]`: on a terminal and without a text, shows the question and reads one line. */
 export function answerCommand(context: CommandContext): Command {
   return new Command('answer')
-    .description('Answer the question that a running capsule waits with.')
+    .description('Answer the open question of a running capsule.')
     .argument('<session>', runningSessionHelp)
     .argument('[text]', 'the answer; - reads standard input, and so does its absence where that is no terminal')
     .option('--json', 'write one JSON object')
