@@ -5,7 +5,6 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { MemoryOci } from '../../packages/artifacts/test/sources/memory-oci.ts';
 import { json, StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
-import { temporaryDirectory } from '../../packages/artifacts/test/store/artifacts.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { type Published, skillArchive, SkillRegistry } from '../support/published-skills.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
@@ -18,7 +17,7 @@ let registry: SkillRegistry;
 let workspace: Workspace;
 let published: Published;
 beforeEach(async () => {
-  registry = await SkillRegistry.start(temporaryDirectory());
+  registry = await SkillRegistry.open();
   workspace = capsule({ manifest: 'artifacts: []\n', files: taskFile });
   published = await registry.publish('style', '1.1.0');
   await registry.publish('style', '1.0.0');

@@ -1,13 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { temporaryDirectory } from '../../packages/artifacts/test/store/artifacts.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { SkillRegistry } from '../support/published-skills.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
-import type { Workspace } from '../support/workspace.ts';
+import { copyWorkspace, type Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
 
@@ -19,7 +18,7 @@ artifacts:
 let registry: SkillRegistry;
 let workspace: Workspace;
 beforeEach(async () => {
-  registry = await SkillRegistry.start(temporaryDirectory());
+  registry = await SkillRegistry.open();
   workspace = capsule({ manifest, files: taskFile });
   await registry.publish('tone', '1.0.0');
   for (const version of ['1.0.0', '1.2.0', '1.3.0-beta.1', '2.0.0', '10.0.0-rc.1'])
@@ -28,6 +27,30 @@ beforeEach(async () => {
 
 async function run(...args: string[]): Promise<SvcEnd> {
   return await svc(workspace, args, { env: registry.env });
+}
+
+/** By what is added then: made by the first test that needs it, for the others to copy. */
+const originals = new Map<string, Workspace>();
+const copies: Workspace[] = [];
+afterEach(() => {
+  for (const copy of copies.splice(0)) copy.remove();
+});
+afterAll(() => {
+  for (const original of originals.values()) original.remove();
+});
+
+/** Has `svc install` run in the workspace, and `svc add` of these. */
+async function installed(...added: readonly string[]): Promise<void> {
+  const key = added.join();
+  const original = originals.get(key);
+  if (original === undefined) {
+    for (const args of [['install'], ...added.map((what) => ['add', what])])
+      expect(await run(...args)).toMatchObject({ code: 0 });
+    originals.set(key, copyWorkspace(workspace));
+  } else {
+    workspace = copyWorkspace(original);
+    copies.push(workspace);
+  }
 }
 
 const manifestText = (): string => readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
@@ -72,7 +95,7 @@ describe('svc add', () => {
     ['style@^1.3.0-alpha', '1.3.0-beta.1', '^1.3.0-alpha'],
     ['style@1.2.0', '1.2.0', null],
   ])('of %s takes %s', async (what, version, range) => {
-    expect((await run('install')).code).toBe(0);
+    await installed();
     const end = await run('add', what, '--json');
     expect([end.code, end.stderr]).toEqual([0, '']);
     expect(rows(end)).toMatchObject([{ after: version, range }]);
@@ -81,8 +104,7 @@ describe('svc add', () => {
   });
 
   it('moves an artifact that is there, and takes its range away with an exact version', async () => {
-    await run('install');
-    await run('add', 'style@^1.0.0');
+    await installed('style@^1.0.0');
     const end = await run('add', 'style@2.0.0', '--json');
     expect(rows(end)).toMatchObject([{ before: '1.2.0', after: '2.0.0', range: null }]);
     expect(manifestText()).toContain('- { name: style, version: 2.0.0, runtime: skill }\n');
@@ -90,7 +112,7 @@ describe('svc add', () => {
   });
 
   it('with --dry-run says exactly what would change, and changes nothing', async () => {
-    await run('install');
+    await installed();
     const snapshot = [manifestText(), locked(), readdirSync(join(workspace.folder, '.svc', 'artifacts'))];
     const end = await run('add', 'style@^1.0.0', '--dry-run');
     expect(end).toMatchObject({ code: 0, stderr: '' });
@@ -145,8 +167,7 @@ describe('svc add', () => {
 
 describe('svc update', () => {
   beforeEach(async () => {
-    await run('install');
-    await run('add', 'style@^1.0.0');
+    await installed('style@^1.0.0');
     await registry.publish('style', '1.4.0');
     await registry.publish('style', '2.1.0');
   });
@@ -206,8 +227,7 @@ describe('svc update', () => {
 
 describe('svc outdated', () => {
   it('lists what is newer or advised against, and ends with 1 only when asked to', async () => {
-    await run('install');
-    await run('add', 'style@^1.0.0');
+    await installed('style@^1.0.0');
     expect(await run('outdated', '--exit-code')).toMatchObject({ code: 1 });
     await registry.publish('style', '1.4.0');
     await registry.state('tone@1.0.0', 'deprecated', 'use style');
@@ -244,8 +264,7 @@ describe('svc outdated', () => {
 
 describe('svc remove', () => {
   it('takes an artifact out of both files', async () => {
-    await run('install');
-    await run('add', 'style');
+    await installed('style');
     const end = await run('remove', 'style', '--json');
     expect(rows(end)).toMatchObject([{ name: 'style', before: '2.0.0', after: null, outcome: 'changed' }]);
     expect(manifestText()).not.toContain('style');
@@ -347,7 +366,7 @@ describe('svc info', () => {
   });
 
   it('lists what the registry has beside what is here', async () => {
-    await run('install');
+    await installed();
     const table = (await run('info', 'tone')).stdout;
     expect(table).toMatch(
       /\n1\.0\.0 +active +- +\d+ B +[0-9a-f]{12} +no +project +20\d\d-\d\d-\d\d +REGISTRY_API_KEY +-\n$/,
@@ -372,7 +391,7 @@ describe('without a registry that lists versions', () => {
   const offline = { SVC_REGISTRY_URL: 'http://127.0.0.1:1' };
 
   it('svc info tells of what is here, and says that the registry does not answer', async () => {
-    await run('install');
+    await installed();
     const unknown = 'what the registry in use has of tone is not known: the registry http://127.0.0.1:1: ';
     const list = await svc(workspace, ['info', 'tone'], { env: offline });
     expect([list.code, list.stderr]).toEqual([0, expect.stringContaining(unknown) as string]);

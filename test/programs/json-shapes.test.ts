@@ -9,7 +9,6 @@ import { commandsBelow } from '@svc/svc/program/placed-commands.ts';
 import { Output } from '@svc/terminal/screen/output.ts';
 import { MetadataMirror } from '../../packages/artifacts/test/trust/metadata-mirror.ts';
 import { RecordedSession } from '../../packages/record/test/journal/recorded-session.ts';
-import { temporaryDirectory } from '../../packages/artifacts/test/store/artifacts.ts';
 import { SkillRegistry } from '../support/published-skills.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { asks, says, script } from '../support/scripted-turns.ts';
@@ -247,7 +246,7 @@ artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
   }, 60_000);
 
   it('writes of what a project uses how it changes', async () => {
-    const registry = await SkillRegistry.start(temporaryDirectory());
+    const registry = await SkillRegistry.open();
     for (const version of ['1.0.0', '1.1.0']) await registry.publish('tone', version);
     const source = `{ name: team, type: registry, url: "${registry.url}", token: ${registry.env['REGISTRY_API_KEY'] ?? ''} }`;
     mkdirSync(join(workspace.home, '.svc'), { recursive: true });

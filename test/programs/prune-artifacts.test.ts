@@ -16,7 +16,7 @@ const capsule = useCapsules();
 let registry: SkillRegistry;
 let workspace: Workspace;
 beforeEach(async () => {
-  registry = await SkillRegistry.start(temporaryDirectory());
+  registry = await SkillRegistry.open();
   workspace = capsule({ files: taskFile });
   for (const version of ['1.0.0', '1.1.0', '1.2.0']) await registry.publish('style', version);
 });

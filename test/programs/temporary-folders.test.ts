@@ -3,7 +3,6 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { temporaryDirectory } from '../../packages/artifacts/test/store/artifacts.ts';
 import { acme } from '../../packages/artifacts/test/trust/trust-kit.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { SkillRegistry } from '../support/published-skills.ts';
@@ -15,7 +14,7 @@ const capsule = useCapsules();
 let workspace: Workspace;
 let registry: SkillRegistry;
 beforeEach(async () => {
-  registry = await SkillRegistry.start(temporaryDirectory());
+  registry = await SkillRegistry.open();
   await registry.publish('tone', '1.0.0');
   workspace = capsule({ files: taskFile });
   workspace.write('style/svc.yaml', 'name: style\nversion: 1.0.0\nruntime: skill\n');

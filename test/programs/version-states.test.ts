@@ -21,7 +21,7 @@ let workspace: Workspace;
 let env: Readonly<Record<string, string>>;
 beforeEach(async () => {
   data = temporaryDirectory();
-  registry = await SkillRegistry.start(data);
+  registry = await SkillRegistry.open(data);
   workspace = capsule({ manifest, files: taskFile });
   await registry.publish('style', '1.0.0');
   env = registry.env;

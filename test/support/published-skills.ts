@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 
 import { manifestText, archiveBytes } from '../../packages/artifacts/test/store/artifacts.ts';
 import { ask, type RawResponse } from '../../packages/kit/test/http/raw-client.ts';
-import { key } from '../../packages/registry/test/registry-kit.ts';
+import { key, RegistryKit } from '../../packages/registry/test/registry-kit.ts';
 import { startRegistry } from '../../packages/registry/test/registry-process.ts';
 
 export interface Published {
@@ -21,7 +21,7 @@ export async function skillArchive(name: string, version: string, text = `Be ${n
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** A running `svc-registry`, and what tests put into it. */
+/** A registry, and what tests put into it. */
 export class SkillRegistry {
   readonly port: number;
 
@@ -29,8 +29,15 @@ export class SkillRegistry {
     this.port = port;
   }
 
-  static async start(data: string, env: Readonly<Record<string, string>> = {}): Promise<SkillRegistry> {
-    const { port } = await startRegistry(data, env);
+  /** One that is `svc-registry`, for tests of the program too. */
+  static async start(data: string): Promise<SkillRegistry> {
+    const { port } = await startRegistry(data);
+    return new SkillRegistry(port);
+  }
+
+  /** One that this process serves, for tests of those who ask it. */
+  static async open(data?: string): Promise<SkillRegistry> {
+    const { port } = await RegistryKit.open(data === undefined ? {} : { data });
     return new SkillRegistry(port);
   }
 
