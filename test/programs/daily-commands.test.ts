@@ -1,14 +1,16 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
+import { useCopies } from '../support/copied-workspaces.ts';
 import { SkillRegistry } from '../support/published-skills.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import { copyWorkspace, type Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
+const copyOf = useCopies();
 
 const manifest = `# what it works with
 artifacts:
@@ -29,28 +31,13 @@ async function run(...args: string[]): Promise<SvcEnd> {
   return await svc(workspace, args, { env: registry.env });
 }
 
-/** By what is added then: made by the first test that needs it, for the others to copy. */
-const originals = new Map<string, Workspace>();
-const copies: Workspace[] = [];
-afterEach(() => {
-  for (const copy of copies.splice(0)) copy.remove();
-});
-afterAll(() => {
-  for (const original of originals.values()) original.remove();
-});
-
 /** Has `svc install` run in the workspace, and `svc add` of these. */
 async function installed(...added: readonly string[]): Promise<void> {
-  const key = added.join();
-  const original = originals.get(key);
-  if (original === undefined) {
+  workspace = await copyOf(added.join(), async () => {
     for (const args of [['install'], ...added.map((what) => ['add', what])])
       expect(await run(...args)).toMatchObject({ code: 0 });
-    originals.set(key, copyWorkspace(workspace));
-  } else {
-    workspace = copyWorkspace(original);
-    copies.push(workspace);
-  }
+    return copyWorkspace(workspace);
+  });
 }
 
 const manifestText = (): string => readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');

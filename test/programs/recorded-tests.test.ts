@@ -14,20 +14,22 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deflateRawSync } from 'node:zlib';
 
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 
 import { packArchive, type PackedFile } from '@svc/artifacts/store/archive-writer.ts';
 import { compileTimeoutMs } from '../../packages/components/test/support/hosted-tool.ts';
+import { useCopies } from '../support/copied-workspaces.ts';
 import { snapshot } from '../support/folder-snapshot.ts';
 import { forgedJournal } from '../support/forged-journal.ts';
 import { fewMegabytes, megabyteTests } from '../support/megabyte-tests.ts';
 import { hookCapsule } from '../support/hook-capsule.ts';
 import { calls, runs, says, script } from '../support/scripted-turns.ts';
 import { startCapsule, svc, type SvcEnd } from '../support/svc-process.ts';
-import { copyWorkspace, makeWorkspace, type Workspace } from '../support/workspace.ts';
+import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 
+const copyOf = useCopies();
 const workspaces: Workspace[] = [];
 
 afterEach(() => {
@@ -70,26 +72,12 @@ const turns = script(calls([['s_1', 'style', {}]]), runs('echo fine'), says('All
 
 /** A project with a test `fine` of one session, which calls the skill and a command. */
 async function tested(project: Project = {}): Promise<Workspace> {
-  const key = JSON.stringify(project);
-  const recorded = recordings.get(key) ?? recordedOnce(project);
-  recordings.set(key, recorded);
-  const workspace = copyWorkspace(await recorded);
-  workspaces.push(workspace);
-  return workspace;
-}
-
-/** By their projects, for as long as this file is run: each test has a copy. */
-const recordings = new Map<string, Promise<Workspace>>();
-
-afterAll(async () => {
-  for (const recorded of recordings.values()) (await recorded).remove();
-});
-
-async function recordedOnce(project: Project): Promise<Workspace> {
-  const workspace = makeWorkspace({ 'script.yaml': turns });
-  write(workspace, project);
-  await record(workspace, 'fine');
-  return workspace;
+  return await copyOf(JSON.stringify(project), async () => {
+    const workspace = makeWorkspace({ 'script.yaml': turns });
+    write(workspace, project);
+    await record(workspace, 'fine');
+    return workspace;
+  });
 }
 
 async function record(workspace: Workspace, name: string): Promise<void> {

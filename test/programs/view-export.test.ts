@@ -6,13 +6,15 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 
 import { onlySession, tracePath, useCapsules } from '../support/capsule-folders.ts';
-import { runsCommand } from '../support/script-capsule.ts';
+import { useCopies } from '../support/copied-workspaces.ts';
+import { runsCommand, scriptCapsule } from '../support/script-capsule.ts';
 import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
 import { svc, type SvcOptions, SvcProcess } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const patience = { timeout: 60_000 };
 const capsule = useCapsules();
+const copyOf = useCopies();
 const capsules = useStreamedCapsules();
 const secret = 'canary-of-the-service-0123456789';
 
@@ -23,11 +25,14 @@ async function recorded(
   readonly id: string;
   readonly folder: string;
 }> {
-  const workspace = capsule({
-    manifest: 'trace: { capture: content }\ncapabilities: { shell: { allow: [sh] } }\n',
-    script: runsCommand(command),
+  const workspace = await copyOf(command, async () => {
+    const painted = scriptCapsule({
+      manifest: 'trace: { capture: content }\ncapabilities: { shell: { allow: [sh] } }\n',
+      script: runsCommand(command),
+    });
+    expect((await svc(painted, ['run', '--task', 'Paint the shed.'])).code).toBe(0);
+    return painted;
   });
-  expect((await svc(workspace, ['run', '--task', 'Paint the shed.'])).code).toBe(0);
   const id = onlySession(workspace);
   return { workspace, id, folder: join(workspace.folder, '.svc', 'sessions', id) };
 }

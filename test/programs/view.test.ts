@@ -13,6 +13,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { onlySession, tracePath, useCapsules } from '../support/capsule-folders.ts';
+import { useCopies } from '../support/copied-workspaces.ts';
 import { runsCommand, scriptCapsule } from '../support/script-capsule.ts';
 import { asks, calls, says, script } from '../support/scripted-turns.ts';
 import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
@@ -22,16 +23,19 @@ import type { Workspace } from '../support/workspace.ts';
 
 const patience = { timeout: 60_000 };
 const capsule = useCapsules();
+const copyOf = useCopies();
 const capsules = useStreamedCapsules();
 
 /** A workspace with a session that has written files. */
 async function recorded(): Promise<{ readonly workspace: Workspace; readonly id: string }> {
-  const workspace = capsule({
-    manifest: 'trace: { capture: content }\ncapabilities:\n  shell: { allow: [sh] }\n',
-    script: runsCommand('mkdir -p out/deep && echo blue > out/deep/colour.txt && echo no > beside.txt'),
+  const workspace = await copyOf('', async () => {
+    const painted = scriptCapsule({
+      manifest: 'trace: { capture: content }\ncapabilities:\n  shell: { allow: [sh] }\n',
+      script: runsCommand('mkdir -p out/deep && echo blue > out/deep/colour.txt && echo no > beside.txt'),
+    });
+    expect((await svc(painted, ['run', '--task', 'Paint the shed.'])).code).toBe(0);
+    return painted;
   });
-  const { code } = await svc(workspace, ['run', '--task', 'Paint the shed.']);
-  expect(code).toBe(0);
   return { workspace, id: onlySession(workspace) };
 }
 
