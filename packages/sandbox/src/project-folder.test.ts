@@ -174,10 +174,10 @@ describe('the masked places of a project folder', () => {
     );
   });
 
-  it('are found among 100,000 files, and looked for again in less time', () => {
+  it('are found among 10,000 files, and looked for again in less time', () => {
     for (let directory = 0; directory < 100; directory += 1) {
       mkdirSync(join(shop, `d${directory}`));
-      for (let file = 0; file < 1000; file += 1) writeFileSync(join(shop, `d${directory}`, `f${file}`), '');
+      for (let file = 0; file < 100; file += 1) writeFileSync(join(shop, `d${directory}`, `f${file}`), '');
     }
     write('d57/.env');
     nowMs = Date.now() + 60_000;

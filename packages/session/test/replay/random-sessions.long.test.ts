@@ -7,8 +7,8 @@ import { Places } from '../../src/gate/places.ts';
 import type { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { journalRandomSession, recordRandomSession, replaySession } from './random-session.ts';
 
-/** `npm run test:long -- tests` runs 1,000, and 500 with a change. */
-const sessions = Number(process.env['REPLAY_SESSIONS'] ?? '40');
+/** `npm run test:long -- many` runs 1,000, and 500 with a change. */
+const sessions = Number(process.env['REPLAY_SESSIONS'] ?? '10');
 const changes = Math.ceil(sessions / 2);
 
 const longRun = { timeout: 900_000 };
