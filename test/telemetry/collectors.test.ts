@@ -54,21 +54,18 @@ async function receiverThat(answer?: OtlpReceiver['answer']): Promise<OtlpReceiv
   return receiver;
 }
 
-/** Longer than anything takes here that comes to an end by itself, on a busy machine too. */
-const patienceMs = 20_000;
-/** Much less than that. */
-const soonMs = patienceMs / 2;
+/** Longer than a test may take: an exporter that waits for all of it is one that has not ended by itself. */
+const patienceMs = 600_000;
 
-/** Sends this many spans, and says what became of them and how long the end took. */
+/** Sends this many spans, and says what became of them. */
 async function sent(
   exporter: Exporter,
   spans: number,
   withinMs = patienceMs,
-): Promise<{ readonly traces: DeliveredSignals['traces']; readonly tookMs: number }> {
+): Promise<{ readonly traces: DeliveredSignals['traces'] }> {
   for (let number = 1; number <= spans; number += 1) exporter.take(inference(number));
-  const began = performance.now();
   const { traces } = await exporter.close(withinMs, null);
-  return { traces, tookMs: performance.now() - began };
+  return { traces };
 }
 
 describe('spans that are sent', () => {
@@ -151,39 +148,34 @@ describe('a collector that', () => {
     ['sends elsewhere', 307, { location: 'http://127.0.0.1:1/v1/traces' }],
   ])('%s (%d) is asked once, and loses the batch', async (_what, status, headers) => {
     const receiver = await receiverThat((response) => void response.writeHead(status, headers).end('no'));
-    const { traces, tookMs } = await sent(exporterTo({ url: receiver.url }), 3);
+    const { traces } = await sent(exporterTo({ url: receiver.url }), 3);
     expect(traces).toEqual(refused);
     expect(receiver.requests.all.length).toBe(1);
-    expect(tookMs).toBeLessThan(soonMs);
   });
 
   it.each([502, 503, 504, 429])('answers %d is asked again until the end, and no longer', async (status) => {
     const receiver = await receiverThat((response) => void response.writeHead(status).end());
-    const { traces, tookMs } = await sent(exporterTo({ url: receiver.url }), 3, 1500);
+    const { traces } = await sent(exporterTo({ url: receiver.url }), 3, 1500);
     expect(traces).toEqual(refused);
     expect(receiver.requests.all.length).toBeGreaterThan(1);
-    expect(tookMs).toBeLessThan(soonMs);
   });
 
   it('asks for a longer pause than there is left is not asked again, and not waited for', async () => {
-    const receiver = await receiverThat((response) => void response.writeHead(503, { 'retry-after': '60' }).end());
-    const { traces, tookMs } = await sent(exporterTo({ url: receiver.url }), 3);
+    const receiver = await receiverThat((response) => void response.writeHead(503, { 'retry-after': '6000' }).end());
+    const { traces } = await sent(exporterTo({ url: receiver.url }), 3);
     expect([traces, receiver.requests.all.length]).toEqual([refused, 1]);
-    expect(tookMs).toBeLessThan(soonMs);
   });
 
   it('is not there costs the end its patience at most', async () => {
     const exporter = exporterTo({ url: `http://127.0.0.1:${await closedPort()}` });
-    const { traces, tookMs } = await sent(exporter, 3, 500);
+    const { traces } = await sent(exporter, 3, 500);
     expect([traces, exporter.why]).toEqual([refused, 'nothing listens there']);
-    expect(tookMs).toBeLessThan(soonMs);
   });
 
   it('never answers costs the end its patience at most', async () => {
     const receiver = await receiverThat(() => {});
-    const { traces, tookMs } = await sent(exporterTo({ url: receiver.url }), 3, 300);
+    const { traces } = await sent(exporterTo({ url: receiver.url }), 3, 300);
     expect(traces).toEqual(refused);
-    expect(tookMs).toBeLessThan(soonMs);
   });
 
   it('is slower than the time for a request is asked again', async () => {

@@ -317,7 +317,7 @@ describe('the streams of a client', () => {
     expect(seen).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 
-  it('end within 5 seconds of the end of a token', async () => {
+  it('end with the token of their client', async () => {
     const home = new TokenHome();
     const ann = await home.add('ann');
     const client = (await open({ turns: [hangs], callers: home.callers() })).run();
@@ -326,9 +326,8 @@ describe('the streams of a client', () => {
       { input: 'x', stream: true },
       { authorization: `Bearer ${ann}` },
     );
-    const started = performance.now();
     await home.remove('ann');
-    await response.text().catch(() => 'cut');
-    expect(performance.now() - started).toBeLessThan(5000);
+    const end = await response.text().catch(() => 'cut');
+    expect(end).not.toContain('response.completed');
   });
 });
