@@ -3,11 +3,11 @@ import { fileURLToPath } from 'node:url';
 
 import { type Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
 import { isGone } from '../support/is-gone.ts';
 import { startObligingModel } from '../support/obliging-model.mjs';
-import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
+import { StreamedCapsule, staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
 import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 import { mcpClient, revisions, type ClientChoice } from '../../packages/doors/test/mcp-client.ts';
@@ -22,14 +22,25 @@ afterEach(async () => {
 
 /** Of a capsule whose model does what it is told with a word. */
 async function obliged(more = staysUp): Promise<Workspace> {
+  const { workspace, close } = await obligedUntil(more);
+  onTestFinished(close);
+  return workspace;
+}
+
+/** The same until it is closed. */
+async function obligedUntil(more = staysUp): Promise<{ readonly workspace: Workspace; readonly close: () => void }> {
   const model = await startObligingModel();
-  onTestFinished(() => model.close());
   const inference = `inference: { model: m, endpoint: "${model.endpoint}", driver: { artifact: svc-driver-openai } }\n`;
   const exported = 'exports: { files: { root: out, max_bytes: 100000 } }\n';
   const asker = 'artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]\n';
-  return makeWorkspace({
+  const workspace = makeWorkspace({
     'svc.yaml': `name: demo\nversion: 1.2.3\ndescription: Obliges.\n${inference}${exported}${asker}${more}`,
   });
+  const close = (): void => {
+    model.close();
+    workspace.remove();
+  };
+  return { workspace, close };
 }
 
 interface Started {
@@ -69,10 +80,21 @@ const inShort = (result: Awaited<ReturnType<Client['callTool']>>): unknown[] => 
 };
 
 describe.each(['stdio', 'stdio of a session that runs', 'HTTP'] as const)('over %s', (way) => {
+  // A session that runs is one for all of them.
+  let session: StreamedCapsule;
+  beforeAll(async () => {
+    if (way === 'stdio') return;
+    const { workspace, close } = await obligedUntil();
+    session = await StreamedCapsule.start(workspace);
+    return async () => {
+      await session.dispose();
+      close();
+    };
+  });
+
   async function open(choice: ClientChoice): Promise<Client> {
-    const workspace = await obliged();
-    if (way === 'stdio') return await connected(choice, started(workspace).transport);
-    const { line } = await capsules.from(workspace);
+    if (way === 'stdio') return await connected(choice, started(await obliged()).transport);
+    const { workspace, line } = session;
     if (way !== 'HTTP') return await connected(choice, started(workspace, [line.session_id]).transport);
     return await connected(choice, new StreamableHTTPClientTransport(new URL(`http://${line.url}/mcp`)));
   }
