@@ -1,0 +1,3 @@
+import { describeByteByByte } from '../support/byte-by-byte.ts';
+
+describeByteByByte(8);
