@@ -99,6 +99,25 @@ async function verdict(workspace: Workspace, ...args: readonly string[]): Promis
   return JSON.parse(stdout.split('\n')[0] ?? '') as Record<string, unknown>;
 }
 
+/** What each comes to of tests that differ in their expect.yaml alone; none at all for null. One start runs all of them. */
+async function verdictsOf(
+  workspace: Workspace,
+  texts: readonly (string | null)[],
+): Promise<readonly Record<string, unknown>[]> {
+  const tests = join(workspace.folder, 'tests');
+  for (const [index, text] of texts.entries()) {
+    const name = `with-${index}`;
+    cpSync(join(tests, 'fine'), join(tests, name), { recursive: true });
+    if (text === null) rmSync(join(tests, name, 'expect.yaml'));
+    else expects(workspace, text, name);
+  }
+  const { stdout, stderr } = await test(workspace, '--json', ...texts.map((_, index) => `with-${index}`));
+  expect(stderr).toBe('');
+  for (const index of texts.keys()) rmSync(join(tests, `with-${index}`), { recursive: true });
+  const rows = stdout.split('\n').slice(0, texts.length);
+  return rows.map((row) => JSON.parse(row) as Record<string, unknown>);
+}
+
 function expects(workspace: Workspace, text: string, name = 'fine'): void {
   workspace.write(`tests/${name}/expect.yaml`, text);
 }
@@ -301,18 +320,21 @@ exports: { peer_files: { root: shared } }
 
   it('holds tasks to the state and the result that are expected', async () => {
     const workspace = await tested();
-    expects(workspace, 'tasks: [{ state: completed, result: All is well. }]\n');
-    expect(await verdict(workspace)).toMatchObject({
-      difference: { part: 'task', path: '/tasks/1/result', recorded: 'All is well.', now: 'All is fine.' },
-    });
-    expects(workspace, 'tasks: [{ state: failed }]\n');
-    expect(await verdict(workspace)).toMatchObject({ difference: { path: '/tasks/1/state', now: 'completed' } });
-    expects(workspace, 'tasks: []\n');
-    expect(await verdict(workspace)).toMatchObject({ difference: { part: 'task', path: '/tasks/1/state' } });
-    expects(workspace, 'tasks: [{ state: completed }]\n');
-    expect(await verdict(workspace)).toMatchObject({ outcome: 'passed' });
-    rmSync(join(workspace.folder, 'tests/fine/expect.yaml'));
-    expect(await verdict(workspace)).toMatchObject({ outcome: 'passed' });
+    expect(
+      await verdictsOf(workspace, [
+        'tasks: [{ state: completed, result: All is well. }]\n',
+        'tasks: [{ state: failed }]\n',
+        'tasks: []\n',
+        'tasks: [{ state: completed }]\n',
+        null,
+      ]),
+    ).toMatchObject([
+      { difference: { part: 'task', path: '/tasks/1/result', recorded: 'All is well.', now: 'All is fine.' } },
+      { difference: { path: '/tasks/1/state', now: 'completed' } },
+      { difference: { part: 'task', path: '/tasks/1/state' } },
+      { outcome: 'passed' },
+      { outcome: 'passed' },
+    ]);
   });
 
   it('passes with changed requests where the test says so, and tells that its answers are stale', async () => {
@@ -330,12 +352,17 @@ exports: { peer_files: { root: shared } }
   it('looks past the paths that a test ignores, and past no other', async () => {
     const workspace = await tested();
     write(workspace, { prompt: 'Other.\n', style: 'Other.' });
-    expects(workspace, 'ignore: [/system]\n');
-    expect(await verdict(workspace)).toMatchObject({ difference: { path: '/tools/style/description' } });
-    expects(workspace, 'ignore: [/system, /tools/style/description]\n');
-    expect(await verdict(workspace)).toEqual({ test: 'fine', outcome: 'passed', duration_ms: expect.any(Number) });
-    expects(workspace, 'ignore: [/tools, /system]\n');
-    expect(await verdict(workspace)).toMatchObject({ outcome: 'passed' });
+    const both = 'ignore: [/tools, /system]\n';
+    expect(
+      await verdictsOf(workspace, ['ignore: [/system]\n', 'ignore: [/system, /tools/style/description]\n', both]),
+    ).toEqual([
+      expect.objectContaining({
+        difference: expect.objectContaining({ path: '/tools/style/description' }) as unknown,
+      }),
+      { test: 'with-1', outcome: 'passed', duration_ms: expect.any(Number) },
+      expect.objectContaining({ outcome: 'passed' }),
+    ]);
+    expects(workspace, both);
     write(workspace, { shell: '[sh, wc]' });
     expect(await verdict(workspace)).toMatchObject({ difference: { path: '/grants/shell_allow/wc' } });
   });
