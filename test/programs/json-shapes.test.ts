@@ -4,6 +4,7 @@ import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { commandTree } from '@svc/svc/program/command-tree.ts';
+import { commands } from '@svc/svc/program/commands.ts';
 import { helpOf } from '@svc/svc/program/help/man-page.ts';
 import { commandsBelow } from '@svc/svc/program/placed-commands.ts';
 import { Output } from '@svc/terminal/screen/output.ts';
@@ -76,7 +77,7 @@ const context = {
   stdout: new Output(() => new PassThrough()),
   stderr: new Output(() => new PassThrough()),
 };
-const tree = await commandTree(context);
+const tree = await commandTree(commands, context);
 /** Commands that do something, by the words that lead to them. */
 const leaves = commandsBelow(tree).filter(({ command }) => command.commands.length === 0);
 
@@ -99,7 +100,7 @@ describe('each command', () => {
     'can be called as $line',
     async ({ line }) => {
       const calls: string[] = [];
-      const program = await commandTree(context);
+      const program = await commandTree(commands, context);
       program.exitOverride().configureOutput({ writeErr: () => {} });
       for (const { command, path } of commandsBelow(program)) {
         command.exitOverride();

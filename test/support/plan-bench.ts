@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 
-import { Inventory, type CallVerdict, type CheckedCall, type DispatchContext } from '@svc/session/tools/inventory.ts';
+import { Inventory, type DispatchContext } from '@svc/session/tools/inventory.ts';
+import type { CallVerdict, CheckedCall } from '@svc/session/tools/tool.ts';
 import { type RunCapsuleStep, nothingRan } from '@svc/session/tools/plan/capsule-step.ts';
 import { createSubmitPlanTool } from '@svc/session/tools/plan/submit-plan-tool.ts';
 import type { Tool, ToolKind, ToolOutcome, DispatchedCall } from '@svc/session/tools/tool.ts';

@@ -1,10 +1,10 @@
 /** One task from its message to its end. */
 
+import type { Snapshot } from '@svc/protocol/live-events.ts';
 import type { MessageTags } from '@svc/protocol/message-tags.ts';
 import type { TaskFacts } from '@svc/protocol/task-object.ts';
 import type { DecodedStatus } from '@svc/protocol/decode-frame.ts';
 import { faultCode } from '@svc/protocol/json-rpc.ts';
-import type { CapsuleClient } from './capsule-client.ts';
 import { ClientError } from './client-error.ts';
 import type { Limits } from './http-door.ts';
 import { pause } from './wait.ts';
@@ -28,6 +28,22 @@ export interface RunOptions extends MessageTags {
   readonly onInput?: (question: InputQuestion) => Promise<string | null> | string | null;
 }
 
+interface Canceling {
+  readonly signal: AbortSignal;
+}
+
+/** What a task is run through: the calls of a `CapsuleClient` that it needs. */
+interface TaskDoor {
+  watch(options: Canceling): AsyncGenerator<WatchEvent, void>;
+  send(
+    text: string,
+    options: MessageTags & Canceling & { readonly contextId?: string | undefined },
+  ): Promise<TaskFacts>;
+  task(id: string, options: Canceling): Promise<TaskFacts>;
+  snapshot(options: Canceling): Promise<Snapshot | null>;
+  answer(taskId: string, waitId: string, text: string, options: Canceling): Promise<TaskFacts>;
+}
+
 const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);
 
 /**
@@ -37,7 +53,7 @@ const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled'
  * come is asked after until its hooks have let it end. Who leaves early leaves the task running.
  */
 export async function* runTask(
-  capsule: CapsuleClient,
+  capsule: TaskDoor,
   limits: Limits,
   text: string,
   { contextId, signal, onInput, ...tags }: RunOptions,
@@ -161,14 +177,14 @@ async function endedBefore(
 
 /** Asks one question at a time, beside the reading of frames. */
 class Questions {
-  readonly #capsule: CapsuleClient;
+  readonly #capsule: TaskDoor;
   readonly #onInput: RunOptions['onInput'];
   readonly #again: Again;
   readonly #fail: (error: unknown) => void;
   #asked: AbortController | null = null;
 
   /** `fail` ends the run with what a question fails of. */
-  constructor(capsule: CapsuleClient, onInput: RunOptions['onInput'], again: Again, fail: (error: unknown) => void) {
+  constructor(capsule: TaskDoor, onInput: RunOptions['onInput'], again: Again, fail: (error: unknown) => void) {
     this.#capsule = capsule;
     this.#onInput = onInput;
     this.#again = again;

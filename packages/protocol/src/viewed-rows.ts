@@ -1,7 +1,6 @@
 /** What of a trace `svc view` tells its page: a row for each line, and all of a line when it is asked for. */
 
 import type { ShownText } from './shown-text.ts';
-import type { StepTexts } from './viewed-session.ts';
 
 /** Between how a row went wrong and what it was about, in its detail. */
 export const betweenDetails = ' · ';
@@ -86,9 +85,6 @@ export interface LineDetail {
   readonly texts: readonly { readonly label: string; readonly isWhy: boolean; readonly text: ShownText }[];
   readonly line: ShownText;
 }
-
-/** With what it gave: the answer of the model, the output of a call. */
-export type StepDetail = LineDetail & StepTexts;
 
 /** What a line says beside its texts: a number with what it counts. */
 export type Fact =

@@ -1,7 +1,10 @@
 /** What `svc view` answers to its page, as docs/viewer.md "What the page asks" has it. Both are of one version: what is typed here is looked at by the server alone. */
 
 import type { ShownText } from './shown-text.ts';
-import type { FileChanges } from './viewed-rows.ts';
+import type { FileChanges, LineDetail } from './viewed-rows.ts';
+
+/** With what it gave: the answer of the model, the output of a call. */
+export type StepDetail = LineDetail & StepTexts;
 
 /** A row of the list of sessions, as `svc sessions --json` writes it. */
 export interface ListedSession {

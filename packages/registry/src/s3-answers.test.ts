@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { parseErrorCode, parseListedPage } from './s3-answers.ts';
+import { parseErrorCode } from './s3-answers.ts';
+import { parseListedPage } from './s3-listing.ts';
 
 const entry = '<Contents><Key>a&amp;b&#43;&#x43;</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified></Contents>';
 

@@ -2,7 +2,7 @@
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { signatureLimits } from '@svc/protocol/registry-messages.ts';
-import { listObjects } from './s3-answers.ts';
+import { listObjects } from './s3-listing.ts';
 import type { S3Client } from './s3-client.ts';
 import type { S3Layout } from './s3-layout.ts';
 import {

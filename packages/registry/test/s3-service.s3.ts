@@ -224,7 +224,7 @@ describe(`a server on S3 killed while it takes publishes, ${rounds} rounds`, () 
 /** The names of all archives in the bucket, referred to or not. */
 async function archivesIn(settings: S3Settings): Promise<string[]> {
   const { S3Client } = await import('../src/s3-client.ts');
-  const { listObjects } = await import('../src/s3-answers.ts');
+  const { listObjects } = await import('../src/s3-listing.ts');
   const client = await S3Client.load(settings, { now, limits: shortLimits });
   onTestFinished(() => client.close());
   const names: string[] = [];

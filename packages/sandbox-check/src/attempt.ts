@@ -4,8 +4,15 @@ import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { AttemptTools } from './attempt-tools.ts';
-import type { LaunchAttemptHost } from './launch-attempts.ts';
 import type { Surroundings } from './surroundings.ts';
+import type { Containment } from '@svc/sandbox/containment.ts';
+
+/** What an attempt at a launch needs of its host. */
+export interface LaunchAttemptHost {
+  readonly containment: Containment;
+  /** `svc-launch`. */
+  readonly helper: string;
+}
 
 /** What is promised of an attempt. */
 export type Promised =

@@ -7,18 +7,12 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import { containedHome } from '@svc/sandbox/contained-environment.ts';
-import { type Containment, openPlace } from '@svc/sandbox/containment.ts';
+import { openPlace } from '@svc/sandbox/containment.ts';
 import { barePlan, encodeLaunchPlan } from '@svc/sandbox/launch/launch-plan.ts';
 import { type LaunchAttempt, stopped, stoppedFromScoped, works, allowed, parseAnswer, type Seen } from './attempt.ts';
 import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { Surroundings } from './surroundings.ts';
-
-/** What an attempt at a launch needs of its host. */
-export interface LaunchAttemptHost {
-  readonly containment: Containment;
-  /** `svc-launch`. */
-  readonly helper: string;
-}
+import type { LaunchAttemptHost } from './attempt.ts';
 
 /** How `svc-launch` ends when a step fails. */
 const launchFailed = 125;

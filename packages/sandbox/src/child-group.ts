@@ -5,7 +5,14 @@ import { Readable } from 'node:stream';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LaunchEnd, LaunchedProcess } from './launcher.ts';
-import type { StandardStreams } from './start-process.ts';
+import type { Writable } from 'node:stream';
+
+/** Our ends of what a child has as descriptors 0, 1 and 2. */
+export interface StandardStreams {
+  readonly stdin: Writable | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
 
 /** A child that was started as leader of its own group, and our ends of its standard streams. */
 interface GroupLeader extends StandardStreams {

@@ -4,7 +4,7 @@ import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { type StoreDirectory, storePlace, type ProcessGrants } from './launch/process-grants.ts';
-import type { Enforcement } from './launch/compose-plan.ts';
+import type { Enforcement } from './launch/enforcement.ts';
 
 interface EnvironmentSource {
   readonly accessibleWorkdir: string;

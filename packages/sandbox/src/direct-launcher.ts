@@ -11,7 +11,7 @@ import type { LaunchOutcome, LaunchRequest, Launcher } from './launcher.ts';
 import { PipeStock, namedPipes } from './pipe-stock.ts';
 import { startProcess } from './start-process.ts';
 import { join } from 'node:path';
-import type { SessionContainment, SessionPlace } from './containment.ts';
+import type { SessionContainment, SessionPlace } from './session-containment.ts';
 
 interface DirectLauncherOptions {
   readonly cwd: string;

@@ -10,6 +10,7 @@ import { below, type ByteEntry, eachEntryIn, textOf } from './byte-names.ts';
 import { hiddenFiles } from './git-index.ts';
 import { isObeyedByGit, isWrittenByGit } from './kept-git.ts';
 import { isPutAside } from './made-repositories.ts';
+import type { StartNames } from './made-repositories.ts';
 
 /** Some of the names, and how many there are. */
 export interface Told {
@@ -29,12 +30,6 @@ export interface FolderChanges {
   /** Why this may not be all; null where it is. */
   readonly unseen: string | null;
 }
-
-/** The entries of each directory that was read when the session began, by its path, bytes one a character. */
-export type StartNames = ReadonlyMap<
-  string,
-  { readonly names: readonly string[]; readonly directories: readonly string[] }
->;
 
 interface FolderStart {
   readonly path: string;

@@ -8,9 +8,14 @@ import { isErrno, isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, O_PATH } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { below, type ByteEntry, eachEntryIn, textOf } from './byte-names.ts';
-import type { StartNames } from './folder-changes.ts';
 import { hasRepositoryNames } from './kept-git.ts';
 import { isPlainRepository, namesIn, plainWorktree } from './plain-repository.ts';
+
+/** The entries of each directory that was read when the session began, by its path, bytes one a character. */
+export type StartNames = ReadonlyMap<
+  string,
+  { readonly names: readonly string[]; readonly directories: readonly string[] }
+>;
 
 /** Paths are below the folder; their bytes are read as UTF-8. */
 export interface PutAside {

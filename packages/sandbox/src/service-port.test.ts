@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { composePlan, type Enforcement } from './launch/compose-plan.ts';
+import { composePlan } from './launch/compose-plan.ts';
+import type { Enforcement } from './launch/enforcement.ts';
 import { leastGrants, type ProcessGrants } from './launch/process-grants.ts';
 import { filterFor } from './seccomp/assemble.ts';
 

@@ -4,13 +4,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { Readable, type Writable } from 'node:stream';
+import { Readable } from 'node:stream';
 
 import { refusalCode, isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { superviseGroup } from './child-group.ts';
 import { refusalOfError } from './find-program.ts';
 import type { LaunchedProcess, LaunchOutcome, LaunchRequest } from './launcher.ts';
 import { type PipeStock, ownDescriptors } from './pipe-stock.ts';
+import type { StandardStreams } from './child-group.ts';
 
 /** What is started for a request, and with what. */
 interface ProcessStart {
@@ -54,13 +55,6 @@ export async function startProcess(
 function refusedBy(error: unknown): ProcessStarted {
   if (!isSystemError(error) || error.syscall?.startsWith('spawn') !== true) throw error;
   return { kind: 'refused', reason: refusalOfError(error.code) };
-}
-
-/** Our ends of what a child has as descriptors 0, 1 and 2. */
-export interface StandardStreams {
-  readonly stdin: Writable | null;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
 }
 
 type ChildDescriptor = 'ignore' | 'pipe' | number;

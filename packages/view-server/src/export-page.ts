@@ -13,7 +13,7 @@ import { removeLeftovers } from '@svc/kit/files/scratch-folder.ts';
 import { temporaryPrefix } from '@svc/kit/files/temporary-name.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
-import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
+import type { StepDetail } from '@svc/protocol/viewed-session.ts';
 import type { HeldAnswer, HeldFacts, ViewedFile } from '@svc/protocol/viewed-session.ts';
 import type { JournalReader } from '@svc/record/journal/journal-reader.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';

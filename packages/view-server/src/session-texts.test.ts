@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 import type { ShownText } from '@svc/protocol/shown-text.ts';
-import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
+import type { StepDetail } from '@svc/protocol/viewed-session.ts';
 import type { StepTexts } from '@svc/protocol/viewed-session.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 

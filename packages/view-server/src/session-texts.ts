@@ -3,7 +3,8 @@
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import { busy } from '@svc/kit/http/refusal.ts';
 import type { ShownText } from '@svc/protocol/shown-text.ts';
-import type { FileChanges, StepDetail } from '@svc/protocol/viewed-rows.ts';
+import type { FileChanges } from '@svc/protocol/viewed-rows.ts';
+import type { StepDetail } from '@svc/protocol/viewed-session.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { JournalPlaces } from './journal-places.ts';
 import { type OpenJournal, resultOf, textIn, textsOf } from './row-texts.ts';

@@ -22,7 +22,6 @@ import { removedAt, traceFile } from '@svc/record/sessions/recorded-sessions.ts'
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import { readFacts, type SessionFacts } from '@svc/record/sessions/session-facts.ts';
 import { shownMinute } from '@svc/kit/shown-values.ts';
-import type { MadeTraces } from './made-traces.ts';
 import { grantedIn } from './recorded-grants.ts';
 import { type TraceLook, TraceLooks } from './trace-look.ts';
 
@@ -171,6 +170,12 @@ function noteOf({ message }: Diagnostic): string {
 const madeNote =
   'There is no trace of the session: what is shown is made from its journal, which tells of no connection and no refusal.';
 
+/** Makes traces of journals. */
+interface TraceMaker {
+  open(session: ViewedSession): LineFile | null;
+  has(session: ViewedSession): boolean;
+}
+
 interface Folder {
   readonly id: string;
   /** Where the running sessions of the user are known. */
@@ -180,7 +185,7 @@ interface Folder {
   /** Holds the folder of the session; throws what the system refuses. The caller closes it. */
   readonly hold: () => HeldDirectory;
   /** Gives what has no trace one that is made of its journal. */
-  readonly made?: MadeTraces;
+  readonly made?: TraceMaker;
   /** Where the workdir of an ended session lies if `--workdir` named no other; null where nobody can tell. */
   readonly usualWorkdir: () => WorkdirPlace | null;
 }

@@ -1,8 +1,8 @@
 /** What a page and its worker say to each other. */
 
 import type { ShownText } from '@svc/protocol/shown-text.ts';
-import type { Block, FileChanges, StepDetail } from '@svc/protocol/viewed-rows.ts';
-import type { LiveNow } from '@svc/protocol/viewed-session.ts';
+import type { Block, FileChanges } from '@svc/protocol/viewed-rows.ts';
+import type { LiveNow, StepDetail } from '@svc/protocol/viewed-session.ts';
 
 export type FromWorker =
   | { readonly kind: 'rows'; readonly block: Block }

@@ -6,7 +6,7 @@ import type { resourceLimits } from '../manifest/capabilities.ts';
 import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
 import { defaultLimits } from '@svc/kit/default-limits.ts';
 import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
-import type { LoadedManifest } from '../manifest/load.ts';
+import type { LoadedManifest } from '../manifest/loaded-manifest.ts';
 import {
   formatDestination,
   parseDestination,

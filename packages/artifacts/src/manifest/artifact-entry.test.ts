@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 
 import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import { loadCapsuleManifest, type LoadedManifest } from './load.ts';
+import { loadCapsuleManifest } from './load.ts';
+import type { LoadedManifest } from './loaded-manifest.ts';
 
 const smallest = `
 name: researcher

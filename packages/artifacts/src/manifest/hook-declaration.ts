@@ -2,34 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactManifest } from './schema.ts';
-
-/** Everything a hook can be called at, in the order of a session (docs/hooks.md "Events"). */
-export const hookEvents = [
-  'on-stage',
-  'on-session-start',
-  'on-task-start',
-  'on-inference',
-  'on-tool-call',
-  'on-shell',
-  'on-compaction',
-  'on-task-end',
-  'on-session-end',
-] as const;
-
-export type HookEvent = (typeof hookEvents)[number];
-
-/** What a hook can change, each with the events at which it can (docs/hooks.md "Events"). */
-const hookPolicies = {
-  'write-manifests': ['on-stage'],
-  artifact: ['on-inference'],
-  deny: ['on-tool-call', 'on-shell'],
-  'replace-context': ['on-compaction'],
-  'reopen-task': ['on-task-end'],
-} as const satisfies Record<string, readonly HookEvent[]>;
-
-type HookPolicy = keyof typeof hookPolicies;
-
-export const hookPolicyNames = Object.keys(hookPolicies) as [HookPolicy, ...HookPolicy[]];
+import { hookEvents, type HookEvent, hookPolicies, type HookPolicy } from './hook-events.ts';
 
 /** What the manifest of a hook declares, with what stands for a key that is left out. */
 export interface HookDeclaration {

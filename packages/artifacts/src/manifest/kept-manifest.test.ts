@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { KeyPath } from './key-path.ts';
 import { type ManifestKeeper, readKeptManifest } from './kept-manifest.ts';
-import { loadCapsuleManifest, type LoadedManifest } from './load.ts';
+import { loadCapsuleManifest } from './load.ts';
+import type { LoadedManifest } from './loaded-manifest.ts';
 
 const manifest = `# A comment.
 name: demo

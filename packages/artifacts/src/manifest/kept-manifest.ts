@@ -12,7 +12,7 @@ import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import type { KeyPath } from './key-path.ts';
-import type { LoadedManifest } from './load.ts';
+import type { LoadedManifest } from './loaded-manifest.ts';
 import type { CapsuleManifest } from './schema.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 

@@ -6,7 +6,8 @@ import { inspect } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import { loadCapsuleManifest, type LoadedManifest } from './load.ts';
+import { loadCapsuleManifest } from './load.ts';
+import type { LoadedManifest } from './loaded-manifest.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 
 const smallest = `

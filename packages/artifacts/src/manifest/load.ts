@@ -3,7 +3,7 @@
 import { dirname, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
-import { Diagnostic, DiagnosticList, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { readDocument, type CheckedDocument, type Findings } from './checked-document.ts';
 import { keepManifest } from './keep-manifest.ts';
@@ -12,10 +12,11 @@ import { Draft, holdsCredential, renderKeyPath, type KeyPath } from './key-path.
 import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import { referencedVariable, type Reference } from './references.ts';
+import { referencedVariable } from './references.ts';
 import { checkCapsuleRules } from './rules.ts';
 import { capsuleManifest, type CapsuleManifest } from './schema.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
+import type { LoadedManifest } from './loaded-manifest.ts';
 
 interface LoadRequest {
   /** Path of the manifest; its directory is the workspace root, and diagnostics name it as it is given here. */
@@ -33,30 +34,6 @@ interface LoadRequest {
   readonly needs?: (path: KeyPath) => boolean;
   /** Where what was read for a launch without a warning may be kept for the next start. */
   readonly keeper?: ManifestKeeper;
-}
-
-export interface LoadedManifest {
-  /** The whole of the file, as it is: a credential may stand in it. */
-  readonly text: string;
-  /** Defaults filled in, references resolved, unknown keys gone. Never holds `inference.api_key`. */
-  readonly manifest: CapsuleManifest;
-  /** `inference.api_key`; absent when the manifest has none or was only inspected, and for a replay also when its variable is not set. */
-  readonly apiKey?: Secret;
-  /** The variable that `inference.api_key` refers to; null where the file has the key itself, or none. */
-  readonly keyVariable: string | null;
-  /** The text of `system_prompt` or of the file; empty when there is neither. */
-  readonly systemPrompt: string;
-  /** In the order of the file. */
-  readonly warnings: readonly Diagnostic[];
-  /** What came from variables and stands in the manifest: a message shows the reference, for the value may be a credential. */
-  readonly references: readonly Reference[];
-  readonly file: string;
-  /** Absolute path of the workspace root. */
-  readonly directory: string;
-  /** Where a key of the manifest stands. */
-  readonly locate: (path: KeyPath, part: 'key' | 'value') => SourceLocation;
-  /** Keeps it for the next start if it may be kept; called once nothing refuses this one. Absent where it comes from there, and without a keeper. */
-  readonly keep?: () => void;
 }
 
 const apiKeyPath = 'inference.api_key';

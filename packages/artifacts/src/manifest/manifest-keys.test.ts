@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 
 import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { servedDoors } from './door-names.ts';
-import { loadCapsuleManifest, type LoadedManifest } from './load.ts';
+import { loadCapsuleManifest } from './load.ts';
+import type { LoadedManifest } from './loaded-manifest.ts';
 
 const smallest = `
 name: researcher

@@ -12,7 +12,7 @@ import { type ArtifactContent, checkRequiredFile, readArtifactManifest } from '.
 import type { FoundArtifact } from './installed-artifact.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
-import type { StorePlaces } from './locate.ts';
+import type { StorePlaces } from './store-places.ts';
 import { admitSource } from './trust/admit-stored.ts';
 
 /** An entry that says where its artifact lies. */

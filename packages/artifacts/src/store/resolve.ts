@@ -13,7 +13,8 @@ import {
   type InstalledArtifact,
   skillFile,
 } from './installed-artifact.ts';
-import { locate, type Location, type StorePlaces } from './locate.ts';
+import { locate, type Location } from './locate.ts';
+import type { StorePlaces } from './store-places.ts';
 import { createLock, fetchedFrom, type LockedArtifact, readLock, recordsAll } from './lockfile.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArchivedFiles } from './open-stored.ts';

@@ -10,7 +10,7 @@ import type { PublishedVersion, StateOfVersion } from '@svc/protocol/version-sta
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import type { ArtifactSource } from './installed-artifact.ts';
-import type { StorePlaces } from './locate.ts';
+import type { StorePlaces } from './store-places.ts';
 import { inParallel } from './resolve.ts';
 import {
   blockedReason,

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { locate, type StorePlaces } from '../../src/store/locate.ts';
+import { locate } from '../../src/store/locate.ts';
+import type { StorePlaces } from '../../src/store/store-places.ts';
 import { storeRoot } from '../../src/store/store-layout.ts';
 import { archiveBytes, emptyPlaces, toolFiles } from '../store/artifacts.ts';
 import { client, echo, key, rawServer, refusalOf } from './hostile-kit.ts';

@@ -2,7 +2,7 @@ import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { ociAddress, type OciRepositoryName } from '../../src/manifest/oci-reference.ts';
 import type { InstallRequest } from '../../src/store/install.ts';
-import type { StorePlaces } from '../../src/store/locate.ts';
+import type { StorePlaces } from '../../src/store/store-places.ts';
 import { archiveType, configType, manifestType, type PlainComponent } from '../../src/store/sources/oci/documents.ts';
 import type { OciLogin } from '../../src/store/sources/oci/logins.ts';
 import { type OciAccess, OciSource } from '../../src/store/sources/oci/oci-source.ts';

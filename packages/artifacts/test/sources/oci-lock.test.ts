@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { ociAddress, parseOciReference } from '../../src/manifest/oci-reference.ts';
 import { installEntries, installOci } from '../../src/store/install.ts';
 import type { ArtifactSource } from '../../src/store/installed-artifact.ts';
-import type { StorePlaces } from '../../src/store/locate.ts';
+import type { StorePlaces } from '../../src/store/store-places.ts';
 import { type LockedArtifact, readLock, upsertLock } from '../../src/store/lockfile.ts';
 import { OciPlaceSource } from '../../src/store/sources/oci/oci-source.ts';
 import { archiveBytes, emptyPlaces, toolFiles } from '../store/artifacts.ts';

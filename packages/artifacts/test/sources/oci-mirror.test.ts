@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { StorePlaces } from '../../src/store/locate.ts';
+import type { StorePlaces } from '../../src/store/store-places.ts';
 import { locate } from '../../src/store/locate.ts';
 import { storeRoot } from '../../src/store/store-layout.ts';
 import { loginOfToken } from '../../src/store/sources/oci/logins.ts';

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { parseOciReference } from '../../src/manifest/oci-reference.ts';
 import { installPacked } from '../../src/store/install.ts';
-import type { StorePlaces } from '../../src/store/locate.ts';
+import type { StorePlaces } from '../../src/store/store-places.ts';
 import { readLock } from '../../src/store/lockfile.ts';
 import { manifestType, type PlainComponent } from '../../src/store/sources/oci/documents.ts';
 import { type ComponentPacking, PackedComponentSource } from '../../src/store/sources/oci/packed-component.ts';

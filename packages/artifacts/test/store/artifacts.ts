@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { packArchive, type PackedFile } from '../../src/store/archive-writer.ts';
-import type { StorePlaces } from '../../src/store/locate.ts';
+import type { StorePlaces } from '../../src/store/store-places.ts';
 
 /** The preamble of a component and nothing more: enough for everything that runs none. */
 export const componentBytes = Buffer.from([0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00]);

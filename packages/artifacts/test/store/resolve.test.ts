@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactEntry } from '../../src/manifest/schema.ts';
 import type { ArtifactSource, InstalledArtifact } from '../../src/store/installed-artifact.ts';
-import type { StorePlaces } from '../../src/store/locate.ts';
+import type { StorePlaces } from '../../src/store/store-places.ts';
 import { resolveArtifacts } from '../../src/store/resolve.ts';
 import { stageNative } from '@svc/capsule/stage/stage-programs.ts';
 import { bundledRoot, storeRoot } from '../../src/store/store-layout.ts';

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { LockedArtifact } from '../../src/store/lockfile.ts';
-import type { StorePlaces } from '../../src/store/locate.ts';
+import type { StorePlaces } from '../../src/store/store-places.ts';
 import { admit, type Admission } from '../../src/store/trust/admit.ts';
 import { emptyPlaces } from '../store/artifacts.ts';
 import { identity, issuer, MockAuthority } from './mock-authority.ts';

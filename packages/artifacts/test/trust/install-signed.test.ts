@@ -11,7 +11,7 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import { installEntries, installPath, installRef, type InstallRequest } from '../../src/store/install.ts';
 import type { ArtifactSource } from '../../src/store/installed-artifact.ts';
 import { findStored, storeRoot, variantPaths } from '../../src/store/store-layout.ts';
-import type { StorePlaces } from '../../src/store/locate.ts';
+import type { StorePlaces } from '../../src/store/store-places.ts';
 import { readLock } from '../../src/store/lockfile.ts';
 import { putArchive } from '../../src/store/store-put.ts';
 import { resolveArtifacts } from '../../src/store/resolve.ts';

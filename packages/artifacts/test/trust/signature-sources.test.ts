@@ -4,7 +4,7 @@ import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { installRelease, installRef, type InstallRequest } from '../../src/store/install.ts';
-import type { StorePlaces } from '../../src/store/locate.ts';
+import type { StorePlaces } from '../../src/store/store-places.ts';
 import { GithubApi, GithubSource } from '../../src/store/sources/github-source.ts';
 import { RegistrySource } from '../../src/store/sources/registry-source.ts';
 import { storeRoot, variantPaths } from '../../src/store/store-layout.ts';

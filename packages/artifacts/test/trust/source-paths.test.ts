@@ -7,7 +7,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { ArtifactEntry } from '../../src/manifest/schema.ts';
 import type { InstalledArtifact } from '../../src/store/installed-artifact.ts';
-import type { StorePlaces } from '../../src/store/locate.ts';
+import type { StorePlaces } from '../../src/store/store-places.ts';
 import { resolveArtifacts } from '../../src/store/resolve.ts';
 import { verifyLocked } from '../../src/store/trust/verify-installed.ts';
 import { archiveBytes, codesOf, toolFiles, writeFiles } from '../store/artifacts.ts';

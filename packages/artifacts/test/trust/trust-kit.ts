@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { generateKeys, type NewKeyPair, signWithKey } from '../../src/store/trust/key-pair.ts';
-import type { StorePlaces } from '../../src/store/locate.ts';
+import type { StorePlaces } from '../../src/store/store-places.ts';
 import { emptyPlaces } from '../store/artifacts.ts';
 import type { MockAuthority } from './mock-authority.ts';
 

@@ -1,7 +1,7 @@
 /** Says what a capsule gets of this machine's network and environment. */
 
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
-import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { formatDestination } from '@svc/kit/net/network-destination.ts';
 
 export interface CapsuleReach {

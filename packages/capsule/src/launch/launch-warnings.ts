@@ -5,11 +5,17 @@ import { join } from 'node:path';
 import { containedEnvironment } from '@svc/sandbox/contained-environment.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { LaunchScope } from './scope-of-launch.ts';
-import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+import type { CapsuleSource } from './launch-surroundings.ts';
 import { renderKeyPath, type KeyPath } from '@svc/artifacts/manifest/key-path.ts';
 
-export type CommandQuestion = Pick<LaunchScope, 'loaded' | 'env' | 'source'>;
+/** Whose commands are looked for, and where. */
+export interface CommandQuestion {
+  readonly loaded: LoadedManifest;
+  readonly env: Environment;
+  readonly source: CapsuleSource;
+}
 
 /**
  * `W-RUN-003` for every listed command that is not installed: the model gets a tool for it that cannot work. Of a task without a manifest, whose

@@ -10,7 +10,7 @@ import type { Retained } from '@svc/record/sessions/journal-retention.ts';
 import type { SessionOutcome } from '@svc/session/session.ts';
 import type { FailedTask } from '@svc/session/task/task.ts';
 import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
-import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
+import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';

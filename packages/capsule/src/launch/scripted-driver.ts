@@ -1,6 +1,6 @@
 /** Gives the driver of a scripted model its script. */
 
-import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readBeneath } from '@svc/kit/files/read-beneath.ts';

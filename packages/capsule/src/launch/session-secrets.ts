@@ -1,12 +1,13 @@
 /** Knows the secrets of a session, which no record and no report may hold (docs/journal.md "Secrets"). */
 
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
-import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { isHeaderValue } from '@svc/protocol/header-syntax.ts';
+import type { GivenSecrets } from './unfit-secrets.ts';
 
 export interface KnownSecrets {
   /** Of the provider. */
@@ -41,12 +42,6 @@ export function listenerTokenOf(env: Environment): Secret | null {
 const secretName = /KEY|TOKEN|SECRET|PASSWORD/i;
 /** Of the value of such a variable: `true`, `1` or `enabled` would be taken out of every text. */
 export const shortestGranted = 8;
-
-/** What a session is given for itself. */
-export interface GivenSecrets {
-  readonly loaded: Pick<LoadedManifest, 'apiKey' | 'keyVariable' | 'manifest' | 'locate'>;
-  readonly listenerToken: Secret | null;
-}
 
 /**
  * `E-MAN-003` for a key that no request can carry; `W-RUN-174` for a key or a token that anybody could guess, or a text hold by chance, and for a

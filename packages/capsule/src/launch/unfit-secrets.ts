@@ -2,7 +2,14 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortestRedacted } from '@svc/kit/diagnostics/redactor.ts';
-import type { GivenSecrets } from './session-secrets.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+
+/** What a session is given for itself. */
+export interface GivenSecrets {
+  readonly loaded: Pick<LoadedManifest, 'apiKey' | 'keyVariable' | 'manifest' | 'locate'>;
+  readonly listenerToken: Secret | null;
+}
 
 const providerKey = "the key of the model's provider";
 

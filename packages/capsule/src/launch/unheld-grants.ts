@@ -2,7 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';
-import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { renderKeyPath, type KeyPath } from '@svc/artifacts/manifest/key-path.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';

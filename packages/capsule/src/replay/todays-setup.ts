@@ -8,8 +8,9 @@ import { encodeScope, type ScopeObject } from '@svc/artifacts/grants/scope-objec
 import { loadWorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import type { KeyPath } from '@svc/artifacts/manifest/key-path.ts';
-import { loadCapsuleManifest, type LoadedManifest } from '@svc/artifacts/manifest/load.ts';
-import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
+import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
+import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';

@@ -1,7 +1,7 @@
 /** Lists the tools of a capsule as its model is told of them, without making any of them. */
 
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
-import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { delegateTaskDeclaration } from '@svc/session/delegation/delegate-task-tool.ts';

@@ -9,7 +9,7 @@ import { type NetworkDestination, parseDestination } from '@svc/kit/net/network-
 import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
 import type { Activity, SessionActivity } from '@svc/session/task/activity.ts';
 import type { Task } from '@svc/session/task/task.ts';
-import type { JudgedDispatch } from '@svc/session/tools/inventory.ts';
+import type { JudgedDispatch } from '@svc/session/tools/tool.ts';
 import { BoundedLines } from '@svc/record/trace/bounded-lines.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { EgressSums } from './egress-sums.ts';

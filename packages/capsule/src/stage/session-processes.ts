@@ -2,7 +2,8 @@
 
 import { realpathSync } from 'node:fs';
 import { relative } from 'node:path';
-import type { Containment, SessionContainment } from '@svc/sandbox/containment.ts';
+import type { Containment } from '@svc/sandbox/containment.ts';
+import type { SessionContainment } from '@svc/sandbox/session-containment.ts';
 import { containedEnvironment, containedTemporary, serviceAddress } from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
 import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';

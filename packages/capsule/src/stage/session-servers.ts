@@ -3,7 +3,8 @@
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import { type ListedTools, KeptLists, createMcpTools } from '@svc/session/tools/mcp/listed-tools.ts';
+import { type ListedTools, KeptLists } from '@svc/session/tools/mcp/listed-tools.ts';
+import { createMcpTools } from '@svc/session/tools/mcp/mcp-tools.ts';
 import { ToolServer, type ToolServerSettings } from '@svc/session/tools/mcp/tool-server.ts';
 import type { CutBefore } from '@svc/session/tools/captured-output.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';

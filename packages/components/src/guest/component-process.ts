@@ -11,7 +11,8 @@ import { compileModules, type LinkedInstance, type LinkedModule, linkInstance } 
 import { Mailbox } from './mailbox.ts';
 import { ImportPlayer } from './imports/played-imports.ts';
 import { ImportRecorder } from './imports/recorded-imports.ts';
-import { type Imports, offeredImports } from './offered-imports.ts';
+import { offeredImports } from './offered-imports.ts';
+import type { Imports } from './named-imports.ts';
 import { OutputTail } from './streams.ts';
 import { beginHandingOver, limitMemory } from './retained.ts';
 import { camelCase, valueSize, ValueTooLarge } from './runtime-imports.ts';

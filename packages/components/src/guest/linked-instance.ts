@@ -3,7 +3,7 @@
 import { Script } from 'node:vm';
 
 import type { LoadMessage } from '../exchange.ts';
-import type { Imports } from './offered-imports.ts';
+import type { Imports } from './named-imports.ts';
 import { lifting } from './lifting.ts';
 import { bytesInUse, countMemory } from './retained.ts';
 import type { CoreModule } from '../compiler/transpiled-component.ts';

@@ -9,9 +9,7 @@ import type { Mailbox } from './mailbox.ts';
 import { type OutputTail, InputStream, OutputStream, endedSource } from './streams.ts';
 import { runtimeImports } from './runtime-imports.ts';
 import { HostObject } from './retained.ts';
-
-/** By interface, without versions, then by name: `svc:text/chunks`, `emitChunk`. */
-export type Imports = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+import type { Imports } from './named-imports.ts';
 
 interface GuestGrants {
   readonly directories: readonly GivenDirectory[];

@@ -3,7 +3,7 @@
 import { chunkPieces } from '@svc/protocol/chunk-pieces.ts';
 import { offeredInterface, withoutVersion } from '../interface-versions.ts';
 import type { Mailbox } from './mailbox.ts';
-import type { Imports } from './offered-imports.ts';
+import type { Imports } from './named-imports.ts';
 import { valueLimitBytes } from '../exchange.ts';
 
 /**

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
-import { UnfinishedRead } from '@svc/session/files/file-content.ts';
+import { UnfinishedRead } from '@svc/session/files/hashed-content.ts';
 
 /** Returns null for a reply that is no success, and for one of more than `most` bytes. What the reply holds open is closed in every case. */
 export async function readUpTo(reply: Reply, most: number): Promise<Buffer | null> {

@@ -7,7 +7,8 @@ import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { atOnce } from '@svc/kit/own-turn.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { openJournal } from '../../src/journal/journal-writer.ts';
-import { type Chunk, type ChunkKind, type Crossing, RecordingGate } from '@svc/session/gate/gate.ts';
+import { type Crossing, RecordingGate } from '@svc/session/gate/gate.ts';
+import type { Chunk, ChunkKind } from '@svc/session/gate/shown-chunks.ts';
 import { JournalLines } from '@svc/session/replay/journal-lines.ts';
 import { knows, mebibyte, roomy, sessionId } from './recorded-session.ts';
 

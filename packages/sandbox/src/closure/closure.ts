@@ -2,7 +2,8 @@
 
 import { basename, dirname } from 'node:path/posix';
 import { type ProgramFormat, programOfEnv } from './elf.ts';
-import type { FileCollection, PathWalk } from './file-collection.ts';
+import type { FileCollection } from './file-collection.ts';
+import type { PathWalk } from './opened-file.ts';
 import { LoadedLibraries } from './library-search.ts';
 
 /** A program that runs when a command is started: itself, or what its `#!` line leads to. */

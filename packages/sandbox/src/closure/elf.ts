@@ -1,6 +1,6 @@
 /** Reads from the first bytes of a program what it is, and what it needs. */
 
-import type { OpenedFile } from './file-collection.ts';
+import type { OpenedFile } from './opened-file.ts';
 
 export type Machine = 'x86_64' | 'aarch64';
 

@@ -1,28 +1,13 @@
 /** Looks at the files of this machine: follows paths as the kernel does, and collects what a command needs. */
 
 import { parseProgram, type ProgramFormat } from './elf.ts';
-import { type LoaderCache, loaderCachePath, readLoaderCache } from './library-search.ts';
+import { type LoaderCache, loaderCachePath, readLoaderCache } from './loader-cache.ts';
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { fillSync } from '@svc/kit/files/transfer-sync.ts';
 import { identityOf } from '@svc/kit/files/file-identity.ts';
-
-/** What stands at a path; a link is not followed. */
-export interface FileEntry {
-  readonly kind: 'file' | 'directory' | 'link' | 'other';
-  /** Some executable bit is set. */
-  readonly executable: boolean;
-}
-
-/** A regular file, open for reading. The caller closes it. */
-export interface OpenedFile {
-  /** Changes whenever the file may have changed: device, inode, size and both times. */
-  readonly identity: string;
-  readonly size: number;
-  /** Up to `length` bytes from `offset`; fewer at the end of the file or where it cannot be read. */
-  read(offset: number, length: number): Buffer;
-  close(): void;
-}
+import type { OpenedFile, PathWalk } from './opened-file.ts';
+import type { FileEntry, SymbolicLink } from './opened-file.ts';
 
 /**
  * The file system as far as the search for a program's files looks at it. Paths are absolute. Whatever cannot be looked
@@ -175,26 +160,6 @@ function liesBeneath(path: string, directories: ReadonlySet<string>): boolean {
     if (directories.has(path.slice(0, end))) return true;
   }
   return false;
-}
-
-/** A symbolic link that has to stand where it stands for a path to lead anywhere. */
-interface SymbolicLink {
-  /** Without links in its directory. */
-  readonly path: string;
-  /** The text of the link. */
-  readonly target: string;
-}
-
-/** How a path leads to what it names. */
-export interface PathWalk {
-  /** What the path names, without links. */
-  readonly path: string;
-  readonly kind: FileEntry['kind'];
-  readonly executable: boolean;
-  /** Every link on the way, in order. */
-  readonly links: readonly SymbolicLink[];
-  /** The names of the thing itself: each link that stood for it, then its own path. */
-  readonly names: readonly string[];
 }
 
 /** As many links as the kernel follows in one path. */

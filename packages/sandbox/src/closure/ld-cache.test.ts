@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { writeLoaderCache } from '../../test/closure-support/write-elf.ts';
-import { parseLoaderCache } from './library-search.ts';
+import { parseLoaderCache } from './loader-cache.ts';
 
 const lines = [
   { name: 'liba.so.1', path: '/lib/glibc-hwcaps/x86-64-v3/liba.so.1', hwcap: 1n << 62n },

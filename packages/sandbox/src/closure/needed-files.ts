@@ -1,7 +1,8 @@
 /** Finds all files that commands need to run and to do their work. */
 
 import { basename, dirname } from 'node:path/posix';
-import { type CollectedFiles, FileCollection, type PathWalk, type FileHost } from './file-collection.ts';
+import { type CollectedFiles, FileCollection, type FileHost } from './file-collection.ts';
+import type { PathWalk } from './opened-file.ts';
 import {
   addProgram,
   isShellScript,

@@ -3,12 +3,14 @@
 import type { Socket } from 'node:net';
 
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import type { Connect } from './open-upstream.ts';
 import type { OwnService } from './proxy-target.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import { appendFileSync } from 'node:fs';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+
+/** Opens a connection to an address, never to a name. */
+export type Connect = (to: { readonly address: string; readonly port: number }) => Socket;
 
 /** One decision of the proxy, to be logged. Holds the destination alone: no path, no header, no body. */
 export interface EgressDecision {

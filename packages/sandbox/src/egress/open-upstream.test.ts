@@ -3,7 +3,8 @@ import { createServer, Socket, type AddressInfo, type Server } from 'node:net';
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { connectDirectly, dial, type Connect } from './open-upstream.ts';
+import { connectDirectly, dial } from './open-upstream.ts';
+import type { Connect } from './egress-rules.ts';
 
 let server: Server;
 let port = 0;

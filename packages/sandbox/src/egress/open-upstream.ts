@@ -8,6 +8,7 @@ import { refuse, type ProxyRefusal } from './message-heads.ts';
 import type { ProxyTarget } from './proxy-target.ts';
 import { networkReason } from '@svc/kit/net/network-reason.ts';
 import { checkedAddresses } from '@svc/kit/net/resolver.ts';
+import type { Connect } from './egress-rules.ts';
 
 type Opening = { readonly kind: 'open'; readonly socket: Socket } | ProxyRefusal;
 
@@ -73,9 +74,6 @@ function notGranted({ kind }: ProxyTarget, name: string): string {
 function tooSlow(name: string): ProxyRefusal {
   return refuse(504, `${name} did not answer in time.`);
 }
-
-/** Opens a connection to an address, never to a name. */
-export type Connect = (to: { readonly address: string; readonly port: number }) => Socket;
 
 /** Half-open, so that the end of one direction can be passed on alone. */
 export const connectDirectly: Connect = ({ address, port }) =>

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { noFlags } from '@svc/artifacts/grants/flag-grants.ts';
-import { composePlan, type Enforcement, type PlanRequest } from './compose-plan.ts';
+import { composePlan, type PlanRequest } from './compose-plan.ts';
+import type { Enforcement } from './enforcement.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
 import type { ProcessGrants, ProjectFolder } from './process-grants.ts';
 

@@ -24,13 +24,7 @@ import {
 } from './launch-plan.ts';
 import { type ProcessGrants, storePlace, type ResourceLimits } from './process-grants.ts';
 import { projectName, projectSteps } from './project-steps.ts';
-
-/** What the kernel enforces around one launch. */
-export type Enforcement =
-  | { readonly class: 'sealed'; readonly landlockAbi: number; readonly root: ComposedRoot }
-  | { readonly class: 'scoped'; readonly landlockAbi: number }
-  /** A system call filter only. */
-  | { readonly class: 'advisory' };
+import type { Enforcement } from './enforcement.ts';
 
 export interface PlanRequest {
   readonly enforcement: Enforcement;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import type { Enforcement } from './compose-plan.ts';
+import type { Enforcement } from './enforcement.ts';
 import { type LaunchSheet, LaunchSheets, UnwrittenSheet } from './launch-sheets.ts';
 import { leastGrants } from './process-grants.ts';
 

@@ -13,7 +13,8 @@ import {
 import { basename, join } from 'node:path';
 
 import { countsAlone } from '../limits/held-limits.ts';
-import { composePlan, type Enforcement, type PlanRequest } from './compose-plan.ts';
+import { composePlan, type PlanRequest } from './compose-plan.ts';
+import type { Enforcement } from './enforcement.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
 import type { CollectedFiles } from '../closure/file-collection.ts';
 import type { ProcessGrants } from './process-grants.ts';

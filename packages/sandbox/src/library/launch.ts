@@ -3,7 +3,7 @@
 import { buffer } from 'node:stream/consumers';
 import type { EgressDecision } from '../egress/egress-rules.ts';
 import { endProcess } from '../launched-process.ts';
-import type { SessionContainment } from '../containment.ts';
+import type { SessionContainment } from '../session-containment.ts';
 import type { LaunchedProcess, LaunchEnd } from '../launcher.ts';
 import { environmentIn, grantsIn, type LoweredRequest, lowerRequest } from './lower-request.ts';
 import { containmentOf, ownSurroundings } from './own-host.ts';

@@ -9,7 +9,8 @@ import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { type Containment, kernelContainment, strongestEnforcement } from '../containment.ts';
 import { architectureOf, findHelper } from '../host-containment.ts';
-import { type Enforcement, sharedMemory } from '../launch/compose-plan.ts';
+import { sharedMemory } from '../launch/compose-plan.ts';
+import type { Enforcement } from '../launch/enforcement.ts';
 import { type HostAbility, leastAbiForScoped } from '../launch/host-ability.ts';
 import { type OwnGroupFacts, ownGroupFacts, ownGroupId } from '../own-facts.ts';
 import type { OwnPlace } from '../own-places.ts';

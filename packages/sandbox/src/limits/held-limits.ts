@@ -2,7 +2,7 @@
 
 import type { HeldBy, HeldLimit } from '@svc/protocol/held-limit.ts';
 import { type GroupVersion, lookForGroups } from './control-group.ts';
-import type { Enforcement } from '../launch/compose-plan.ts';
+import type { Enforcement } from '../launch/enforcement.ts';
 import type { ResourceLimits } from '../launch/process-grants.ts';
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -2,7 +2,7 @@
 
 import { architectures, type Architecture } from './allowed-calls.ts';
 import { type SyscallPolicy, syscallPolicy, allBits, type ArgumentTest, type Rule, type Verdict } from './policy.ts';
-import type { Enforcement } from '../launch/compose-plan.ts';
+import type { Enforcement } from '../launch/enforcement.ts';
 import { connects } from '../contained-environment.ts';
 import type { ProcessGrants } from '../launch/process-grants.ts';
 

@@ -1,6 +1,8 @@
 import { join } from 'node:path/posix';
 
-import type { FileEntry, FileHost, OpenedFile } from '../../src/closure/file-collection.ts';
+import type { FileHost } from '../../src/closure/file-collection.ts';
+import type { FileEntry } from '../../src/closure/opened-file.ts';
+import type { OpenedFile } from '../../src/closure/opened-file.ts';
 
 /** A file of bytes or text, a link, or a directory that has nothing planted in it. */
 export type Planted =

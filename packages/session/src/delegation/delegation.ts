@@ -18,7 +18,7 @@ import type { Completion, CompletionStatus } from '@svc/protocol/completion.ts';
 import type { DelegationsDeps, OpenDelegation, RunningDelegation } from './delegations-deps.ts';
 import type { Trust } from '@svc/protocol/task-origin.ts';
 import { shortGraceMs, type ReadyChild } from './launch-child.ts';
-import { releaseSlot } from './session-referee.ts';
+import { releaseSlot } from './approve-child.ts';
 
 /** One launch of a child, and on whose behalf. */
 export interface DelegationFacts {

@@ -4,7 +4,7 @@ import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { type CapsuleStep, nothingRan, type StepOutcome } from '../tools/plan/capsule-step.ts';
 import type { ToolCallContext } from '../tools/tool.ts';
 import { type DelegationId, mintDelegationId } from '@svc/protocol/ids.ts';
-import { approveChild, releaseSlot } from './session-referee.ts';
+import { approveChild, releaseSlot } from './approve-child.ts';
 import { callCapsule, deliverTask } from './capsule-call.ts';
 import { describeEnd } from './child-process.ts';
 import { delegationLine } from './delegation.ts';

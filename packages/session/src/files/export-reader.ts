@@ -4,7 +4,8 @@ import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { release } from '@svc/kit/files/read-up-to.ts';
 import { ExportRoot, type Hides, systemRefusal, type OpenedFile } from './export-root.ts';
-import { type FileContent, type FileContents, UnfinishedRead } from './file-content.ts';
+import type { FileContents } from './file-content.ts';
+import { type FileContent, UnfinishedRead } from './hashed-content.ts';
 import { encodeFileFacts, type FileFacts } from '@svc/protocol/resource-files.ts';
 import { type PlaneAnswer, refused } from './refused-requests.ts';
 

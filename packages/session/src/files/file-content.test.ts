@@ -18,7 +18,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { ExportReader } from './export-reader.ts';
 import type { OpenedFile } from './export-root.ts';
-import { FileContents, type FileContent } from './file-content.ts';
+import { FileContents } from './file-content.ts';
+import type { FileContent } from './hashed-content.ts';
 import { HeldMemory, LargeContents, Spool } from './large-content.ts';
 
 let base = '';

@@ -9,7 +9,8 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { ListedFile } from '@svc/protocol/resource-files.ts';
 import { release } from '@svc/kit/files/read-up-to.ts';
 import { openFile, type OpenedFile } from './export-root.ts';
-import { demandAwaited, readAtOnce, smallFileBytes } from './file-content.ts';
+import { readAtOnce, smallFileBytes } from './file-content.ts';
+import { demandAwaited } from './hashed-content.ts';
 import { hashFile } from './large-content.ts';
 import { pathBeneath } from '@svc/kit/files/resolve-beneath.ts';
 

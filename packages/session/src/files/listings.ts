@@ -7,9 +7,20 @@ import type { Reply } from '@svc/kit/http/reply.ts';
 import { encodeListing, type ListedFile } from '@svc/protocol/resource-files.ts';
 import { ioError } from './export-reader.ts';
 import { type PlaneAnswer, refused } from './refused-requests.ts';
-import { UnfinishedRead } from './file-content.ts';
+import { UnfinishedRead } from './hashed-content.ts';
 import { listFiles } from './listing.ts';
-import type { OperatorPlaneOptions } from './resource-planes.ts';
+import { type ExportedFiles, ExportReader } from './export-reader.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+
+export interface OperatorPlaneOptions {
+  /** `exports.files`. */
+  readonly files: ExportedFiles;
+  readonly achieved: ContainmentClass;
+  /** Tasks that reached a terminal state in this process (D3 "Generation"). */
+  readonly generation: () => number;
+  /** Reads below the same root. */
+  readonly reader: ExportReader;
+}
 
 /** Who waits for a listing. */
 export interface ListingRequest {

@@ -1,7 +1,6 @@
 /** Answers requests for files, of operators and of other capsules. */
 
 import type { ReplyHeaders } from '@svc/kit/http/reply.ts';
-import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { type ExportedFiles, ExportReader } from './export-reader.ts';
 import { normalizedRoot } from './export-root.ts';
 import { FileContents } from './file-content.ts';
@@ -16,12 +15,8 @@ import type { ListingRequest, Listings } from './listings.ts';
 import type { PeerHandles } from './peer-handles.ts';
 import { type PlaneAnswer, refused } from './refused-requests.ts';
 import type { ResourcePlanesOptions } from './resource-routes.ts';
-
-/** Who answers, by plane; null where it is not declared. */
-export interface ExportedPlanes {
-  readonly operator: OperatorPlane | null;
-  readonly peer: PeerPlane | null;
-}
+import type { OperatorPlaneOptions } from './listings.ts';
+import type { ExportedPlanes } from './resource-routes.ts';
 
 /** The planes that are declared. */
 export function exportedPlanes({ files, peerFiles, spoolDirectory, ...rest }: ResourcePlanesOptions): ExportedPlanes {
@@ -32,16 +27,6 @@ export function exportedPlanes({ files, peerFiles, spoolDirectory, ...rest }: Re
     operator: files === null ? null : new OperatorPlane({ ...rest, files, reader: readerOf(files) }),
     peer: peerFiles === null ? null : new PeerPlane(peerFiles.handles, readerOf(peerFiles)),
   };
-}
-
-export interface OperatorPlaneOptions {
-  /** `exports.files`. */
-  readonly files: ExportedFiles;
-  readonly achieved: ContainmentClass;
-  /** Tasks that reached a terminal state in this process (D3 "Generation"). */
-  readonly generation: () => number;
-  /** Reads below the same root. */
-  readonly reader: ExportReader;
 }
 
 /** `GET /resources/files` and below: the files of one export root, by path, as they are now (D3 "Operator plane"). */

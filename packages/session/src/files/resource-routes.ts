@@ -7,11 +7,28 @@ import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { ExportedFiles } from './export-reader.ts';
 import type { Hides } from './export-root.ts';
 import { handleId, redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
-import type { ExportedPlanes } from './resource-planes.ts';
+import type { ListingRequest } from './listings.ts';
 import type { PeerHandles } from './peer-handles.ts';
 import { type PlaneAnswer, refused, type RefusedRequest, type RefusedRequests } from './refused-requests.ts';
 import { resourcesPath } from '@svc/protocol/resource-files.ts';
 import { parseResourcePath } from '@svc/protocol/resource-path.ts';
+
+/** The operator plane. */
+interface FilesByPath {
+  read(rawPath: string): PlaneAnswer | Promise<PlaneAnswer>;
+  list(request: ListingRequest): Promise<PlaneAnswer | null>;
+}
+
+/** The peer plane. */
+interface FilesByHandle {
+  redeem(token: string, request: RequestHead): PlaneAnswer | Promise<PlaneAnswer>;
+}
+
+/** Who answers, by plane; null where it is not declared. */
+export interface ExportedPlanes {
+  readonly operator: FilesByPath | null;
+  readonly peer: FilesByHandle | null;
+}
 
 export type ResourceEvent = RefusedRequest;
 

@@ -10,6 +10,7 @@ import type { TaskId } from '@svc/protocol/ids.ts';
 import { Places } from './places.ts';
 import { ShownChunks } from './shown-chunks.ts';
 import type { Sender, Task } from '../task/task.ts';
+import type { Chunk, ChunkKind } from './shown-chunks.ts';
 
 /** What an effect reaches. `child` is another capsule. */
 export type Port = 'model' | 'tool' | 'shell' | 'mcp' | 'hook' | 'child';
@@ -24,12 +25,6 @@ export interface Effect {
   /** What is asked, as JSON; of a model an `InferenceRequest`. */
   readonly input: unknown;
 }
-
-/** What is shown while an effect lasts; `retry` is a reason why its driver asks again. */
-export type ChunkKind = 'text' | 'thinking' | 'retry';
-
-/** A chunk as the record holds it. */
-export type Chunk = readonly [ChunkKind, string];
 
 /** What the outside of an effect may ask of the session: an answer to a question, a call in the middle of an inference, a completion. */
 export type AskKind = 'input' | 'call' | 'complete';

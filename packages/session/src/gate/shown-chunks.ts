@@ -1,6 +1,10 @@
 /** Holds what an effect shows until it is recorded, and no more of it than a record can take. */
 
-import type { Chunk, ChunkKind } from './gate.ts';
+/** What is shown while an effect lasts; `retry` is a reason why its driver asks again. */
+export type ChunkKind = 'text' | 'thinking' | 'retry';
+
+/** A chunk as the record holds it. */
+export type Chunk = readonly [ChunkKind, string];
 
 /** Characters of all chunks of one effect. As JSON they are six times as many at most, which a text can still hold. */
 const mostShown = 16 * 1024 * 1024;

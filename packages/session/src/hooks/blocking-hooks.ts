@@ -1,7 +1,8 @@
 /** Asks hooks one after another and collects what they may change. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { mayCommit, type HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
+import { mayCommit } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { HookEvent } from '@svc/artifacts/manifest/hook-events.ts';
 import type { CallHook, HookReply, HookSurroundings, Hook } from './hook.ts';
 import type { HookAnswer, HookOutcome } from './wit-hook.ts';
 import type { HookArtifact } from './session-hooks.ts';

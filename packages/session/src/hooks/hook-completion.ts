@@ -6,9 +6,9 @@ import {
   type DriverOutcome,
   type InferenceRequest,
   type InferenceResponse,
-  type Usage,
   judgeResponse,
 } from '../model/driver.ts';
+import type { Usage } from '../model/driver-notes.ts';
 import { refusalSentence, type SpendRefusal } from '../model/spend-meter.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { HookTimer } from './blocking-hooks.ts';

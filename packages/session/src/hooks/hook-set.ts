@@ -3,8 +3,8 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { InferenceRequest } from '../model/driver.ts';
-import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
-import type { CallVerdict } from '../tools/inventory.ts';
+import type { HookEvent } from '@svc/artifacts/manifest/hook-events.ts';
+import type { CallVerdict } from '../tools/tool.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { AsyncHooks } from './async-hooks.ts';
 import {

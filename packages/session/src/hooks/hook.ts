@@ -3,7 +3,8 @@
 import { ComponentFault, type Component } from '@svc/components/component.ts';
 import { offeredInterface } from '@svc/components/interface-versions.ts';
 import type { CallImports } from '@svc/components/import-log.ts';
-import type { HookEvent, HookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { HookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { HookEvent } from '@svc/artifacts/manifest/hook-events.ts';
 import { decodeAnswer, type HookAnswer } from './wit-hook.ts';
 
 /** Its deadline stands still while a hook waits for the model, so what it can ask of it in one call is bounded too. */

@@ -1,7 +1,8 @@
 /** What a session tells its hooks, and what they may answer. */
 
-import type { InferenceRequest, InferenceResponse, Message, Usage } from '../model/driver.ts';
-import type { CallVerdict, CheckedCall } from '../tools/inventory.ts';
+import type { InferenceRequest, InferenceResponse, Message } from '../model/driver.ts';
+import type { Usage } from '../model/driver-notes.ts';
+import type { CallVerdict, CheckedCall } from '../tools/tool.ts';
 
 /** A task as its hooks are told of it. */
 export interface HookedTask {

@@ -1,6 +1,6 @@
 /** What one attempt at a task has come to, and what it tells of itself. */
 
-import type { Usage } from '../model/driver.ts';
+import type { Usage } from '../model/driver-notes.ts';
 import { addedUsage } from '../model/spend-meter.ts';
 import type { SessionActivity } from '../task/activity.ts';
 import { TaskCanceled, type Task, type TaskEvent } from '../task/task.ts';

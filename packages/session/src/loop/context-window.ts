@@ -1,6 +1,7 @@
 /** Knows how long a conversation is, and when it nears what its model can take. */
 
-import type { InferenceRequest, Message, Usage, ContentBlock } from '../model/driver.ts';
+import type { InferenceRequest, Message, ContentBlock } from '../model/driver.ts';
+import type { Usage } from '../model/driver-notes.ts';
 import { addedTokens, estimateRequest, estimateTokens } from '../model/spend-meter.ts';
 
 export interface ContextLimit {

@@ -9,10 +9,10 @@ import {
   type InferenceCall,
   type InferenceRequest,
   type Message,
-  type ReportedUsage,
   redactedOutcome,
   type RetryReason,
 } from './driver.ts';
+import type { ReportedUsage } from './driver-notes.ts';
 import type { DriverNote, DriverNotes, RetryWait } from './driver-notes.ts';
 import { decodeWitResponse, type DriverSurroundings, encodeWitRequest } from './wit-driver.ts';
 

@@ -6,14 +6,8 @@ import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
 import type { OutputLine } from '@svc/sandbox/launched-process.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
-import type {
-  DriverOutcome,
-  ContentBlock,
-  InferenceRequest,
-  InferenceResponse,
-  Message,
-  ReportedUsage,
-} from './driver.ts';
+import type { DriverOutcome, ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
+import type { ReportedUsage } from './driver-notes.ts';
 import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import { asJsonObject, longestList } from '@svc/protocol/json-object.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';

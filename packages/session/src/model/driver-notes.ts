@@ -2,7 +2,18 @@
 
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
-import type { ReportedUsage } from './driver.ts';
+
+export interface Usage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** What a provider reported of one call. */
+export interface ReportedUsage extends Usage {
+  /** Of the input: what the provider had in its cache already, and what it has put there. Absent where it does not say. */
+  readonly cacheReadTokens?: number;
+  readonly cacheWriteTokens?: number;
+}
 
 /** A driver waits, and asks the model again then. */
 export interface RetryWait {

@@ -4,6 +4,7 @@ import type { CallImports } from '@svc/components/import-log.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { RetryWait } from './driver-notes.ts';
+import type { ReportedUsage } from './driver-notes.ts';
 
 /** One piece of a message. `input` of a tool call is the parsed JSON the model gave. */
 export type ContentBlock =
@@ -34,18 +35,6 @@ export interface InferenceRequest {
   readonly tools: readonly ToolDefinition[];
   readonly maxTokens: number;
   readonly continuationId?: string;
-}
-
-export interface Usage {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-}
-
-/** What a provider reported of one call. */
-export interface ReportedUsage extends Usage {
-  /** Of the input: what the provider had in its cache already, and what it has put there. Absent where it does not say. */
-  readonly cacheReadTokens?: number;
-  readonly cacheWriteTokens?: number;
 }
 
 /** A response as the driver gave it. `stopReason` is kept as text: an unknown one fails the task (docs/drivers.md "Requests and responses"). */

@@ -1,6 +1,7 @@
 /** Counts the tokens of a session against its limit. */
 
-import type { InferenceRequest, InferenceResponse, Usage, Message } from './driver.ts';
+import type { InferenceRequest, InferenceResponse, Message } from './driver.ts';
+import type { Usage } from './driver-notes.ts';
 
 /** Tokens a session has used, against `inference.max_session_tokens`. */
 export class SpendMeter {

@@ -12,7 +12,8 @@ import { RecordedValues } from '@svc/record/journal/recorded-json.ts';
 import type { JournalRecord } from '@svc/record/journal/records.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { differenceSince, type Parting } from './asked-again.ts';
-import type { AskKind, Chunk, Crossing } from '../gate/gate.ts';
+import type { AskKind, Crossing } from '../gate/gate.ts';
+import type { Chunk } from '../gate/shown-chunks.ts';
 import { summaryOf } from './journal-lines.ts';
 import { conversationOf, type Sender } from '../task/task.ts';
 

@@ -4,7 +4,8 @@ import { callTrace } from '../tools/inventory.ts';
 import type { Trace, TraceEvent } from '@svc/record/trace/events.ts';
 import type { TraceEventId } from '@svc/protocol/ids.ts';
 import type { Activity, ActivityListener } from '../task/activity.ts';
-import type { ReportedUsage, Usage } from '../model/driver.ts';
+import type { Usage } from '../model/driver-notes.ts';
+import type { ReportedUsage } from '../model/driver-notes.ts';
 
 /**
  * The lines of everything that happens after `session_start`, whose id is given (docs/trace.md). Lines of an attempt have its `task_start` as their

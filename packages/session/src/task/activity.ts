@@ -2,11 +2,13 @@
 
 import type { Question } from '@svc/protocol/question.ts';
 import type { HookArtifact } from '../hooks/session-hooks.ts';
-import type { DriverFailure, InferenceRequest, InferenceResponse, RetryReason, Usage } from '../model/driver.ts';
+import type { DriverFailure, InferenceRequest, InferenceResponse, RetryReason } from '../model/driver.ts';
+import type { Usage } from '../model/driver-notes.ts';
 import type { RetryWait } from '../model/driver-notes.ts';
 import type { SpendRefusal } from '../model/spend-meter.ts';
 import type { DispatchedCall, FileChange, RequestedCall, RunningCommand } from '../tools/tool.ts';
-import type { JudgedDispatch, RefusedFile } from '../tools/inventory.ts';
+import type { RefusedFile } from '../tools/inventory.ts';
+import type { JudgedDispatch } from '../tools/tool.ts';
 import type { PreparedText, TraceEvent } from '@svc/record/trace/events.ts';
 import type { Announcement, Task, TaskEvent } from './task.ts';
 

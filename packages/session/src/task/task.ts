@@ -5,7 +5,8 @@ import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import type { MessageTags } from '@svc/protocol/message-tags.ts';
 import type { PreparedText } from '@svc/record/trace/events.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
-import type { DriverFailure, Usage } from '../model/driver.ts';
+import type { DriverFailure } from '../model/driver.ts';
+import type { Usage } from '../model/driver-notes.ts';
 import { refusalSentence, type SpendRefusal } from '../model/spend-meter.ts';
 
 /** How a task reached the capsule (docs/protocol.md "Origin and trust"). */

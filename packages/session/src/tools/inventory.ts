@@ -17,23 +17,10 @@ import {
   type Tool,
   type ToolDeclaration,
   type ToolCallContext,
-  type ToolKind,
   type ToolOutcome,
 } from './tool.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';
-
-/** A call that could run now: its tool exists and its arguments fit. */
-export interface CheckedCall {
-  readonly toolName: string;
-  readonly kind: ToolKind;
-  readonly callId: string | null;
-  readonly arguments: Readonly<Record<string, unknown>>;
-}
-
-export type CallVerdict =
-  | { readonly kind: 'proceed' }
-  /** The call is refused; the reason is what the model is told. `by` names the hook; absent where the task was canceled. */
-  | { readonly kind: 'deny'; readonly reason: string; readonly by?: string };
+import type { CallRefusal } from './tool.ts';
 
 export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'tools'> {
   /** Told of a file that the component of a tool was refused. */
@@ -46,22 +33,6 @@ export interface RefusedFile {
   readonly rule: string;
   /** The tool. */
   readonly by: string;
-}
-
-/** Why nothing of a call ran that the model made. */
-export interface CallRefusal {
-  /** A rule in words: `not offered`, `input_schema`, or the reason of a hook. */
-  readonly rule: string;
-  /** `svc`, or the name of a hook. */
-  readonly by: string;
-}
-
-/** Whether a call was let through. */
-export interface JudgedDispatch {
-  readonly name: string;
-  readonly kind: ToolKind | 'unknown';
-  /** Null for one that ran, or that could not run for another reason. */
-  readonly refusal: CallRefusal | null;
 }
 
 /** A tool with the check of its arguments. */

@@ -2,7 +2,35 @@
 
 import type { CallImports } from '@svc/components/import-log.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
-import type { CallVerdict, CheckedCall, JudgedDispatch } from './inventory.ts';
+
+/** Why nothing of a call ran that the model made. */
+export interface CallRefusal {
+  /** A rule in words: `not offered`, `input_schema`, or the reason of a hook. */
+  readonly rule: string;
+  /** `svc`, or the name of a hook. */
+  readonly by: string;
+}
+
+/** A call that could run now: its tool exists and its arguments fit. */
+export interface CheckedCall {
+  readonly toolName: string;
+  readonly kind: ToolKind;
+  readonly callId: string | null;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+export type CallVerdict =
+  | { readonly kind: 'proceed' }
+  /** The call is refused; the reason is what the model is told. `by` names the hook; absent where the task was canceled. */
+  | { readonly kind: 'deny'; readonly reason: string; readonly by?: string };
+
+/** Whether a call was let through. */
+export interface JudgedDispatch {
+  readonly name: string;
+  readonly kind: ToolKind | 'unknown';
+  /** Null for one that ran, or that could not run for another reason. */
+  readonly refusal: CallRefusal | null;
+}
 
 /** Where a tool came from; `mcp` is one of an MCP server, `shell` is one command of `capabilities.shell.allow`, `runtime` is built into `svc`. */
 export type ToolKind = 'wasm' | 'native' | 'mcp' | 'skill' | 'shell' | 'runtime';

@@ -2,7 +2,8 @@ import { inspect } from 'node:util';
 
 import { describe, expect, it } from 'vitest';
 
-import type { Chunk, Crossing, Gate } from '../../src/gate/gate.ts';
+import type { Crossing, Gate } from '../../src/gate/gate.ts';
+import type { Chunk } from '../../src/gate/shown-chunks.ts';
 import { Places } from '../../src/gate/places.ts';
 import type { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { journalRandomSession, recordRandomSession, replaySession } from './random-session.ts';

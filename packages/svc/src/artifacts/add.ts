@@ -30,13 +30,9 @@ import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../command/stop-signals.ts';
 import { refuseOtherRuntime } from './listed-entry.ts';
 import { packedComponent } from './plain-component.ts';
-import {
-  carryOut,
-  type ChangeOptions,
-  openForChange,
-  type OpenedProject,
-  type PlannedChange,
-} from './project-change.ts';
+import { carryOut, openForChange } from './project-change.ts';
+import type { ChangeOptions } from './opened-project.ts';
+import type { OpenedProject, PlannedChange } from './opened-project.ts';
 
 interface AddOptions extends ChangeOptions {
   readonly exact?: boolean;

@@ -33,7 +33,7 @@ import { ComponentFault } from '@svc/components/component.ts';
 import { CompileCache, InterfacesRefused } from '@svc/components/compiler/compile-cache.ts';
 import { Compiler } from '@svc/components/compiler/compiler.ts';
 import { componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
-import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
+import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 
 interface InstallOptions {
   readonly manifest: string;

@@ -9,7 +9,8 @@ import { loadTrustPolicy, type TrustPolicy } from '@svc/artifacts/manifest/trust
 import { kindOfArchive } from '@svc/artifacts/store/open-stored.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { listStored } from '@svc/artifacts/store/list-stored.ts';
-import { localPlaces, type StorePlaces } from '@svc/artifacts/store/locate.ts';
+import { localPlaces } from '@svc/artifacts/store/locate.ts';
+import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { commandWith } from '@svc/artifacts/store/lock-faults.ts';
 import { resolveEach } from '@svc/artifacts/store/resolve.ts';
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';

@@ -5,7 +5,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
-import type { OpenedProject } from './project-change.ts';
+import type { OpenedProject } from './opened-project.ts';
 
 /** The entry of this name; `E-REG-001` where the manifest lists none. */
 export function listedEntry(name: string, { listed, options }: OpenedProject): ArtifactEntry {

@@ -15,7 +15,7 @@ import { bundledRoot } from '@svc/artifacts/store/store-layout.ts';
 import { compareVersions } from '@svc/artifacts/store/version-ranges.ts';
 import type { StateOfVersion } from '@svc/protocol/version-states.ts';
 import { needsRegistry } from '../command/project.ts';
-import type { OpenedProject } from './project-change.ts';
+import type { OpenedProject } from './opened-project.ts';
 
 const askedAtOnce = 4;
 

@@ -11,7 +11,7 @@ import { lockPath } from '@svc/artifacts/store/lockfile.ts';
 import { admissionWarnings } from '@svc/artifacts/store/resolve.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
-import type { OpenedProject, PlannedChange } from './project-change.ts';
+import type { OpenedProject, PlannedChange } from './opened-project.ts';
 
 /**
  * Who signed what of a plan, by its spelling. Brings what a rule of the trust policy is for into a store that is gone afterwards, held to the `svc.lock` of the project as the change would be; throws

@@ -4,27 +4,20 @@ import { resolve } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
-import { type ArtifactEdit, editArtifacts } from '@svc/artifacts/manifest/edit-artifacts.ts';
+import { editArtifacts } from '@svc/artifacts/manifest/edit-artifacts.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
-import { loadCapsuleManifest, type LoadedManifest } from '@svc/artifacts/manifest/load.ts';
-import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
+import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { loadTrustPolicy } from '@svc/artifacts/manifest/trust-policy.ts';
 import { spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { decidesInstall } from '@svc/artifacts/store/build-archive.ts';
-import {
-  type ArtifactChange,
-  changeArtifacts,
-  type ChangeRequest,
-  readManifest,
-} from '@svc/artifacts/store/change-artifacts.ts';
-import type { Candidate } from '@svc/artifacts/store/choose-version.ts';
+import { changeArtifacts, readManifest } from '@svc/artifacts/store/change-artifacts.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { InstalledRef } from '@svc/artifacts/store/install.ts';
 import { plannedArchive } from '@svc/artifacts/store/planned-archive.ts';
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
 import { type RegistryInUse, registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
-import type { RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { createCompileAhead } from './install.ts';
 import { rememberOwn } from '../command/known-projects.ts';
@@ -35,27 +28,8 @@ import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { shownBytes } from '@svc/kit/shown-values.ts';
 import { DownloadView } from '../shown/transfer-view.ts';
 import { plannedSigners } from './planned-signers.ts';
-
-export interface ChangeOptions {
-  readonly manifest: string;
-  readonly registry?: string;
-  readonly allowYanked?: boolean;
-  readonly acceptSigner?: boolean;
-  readonly dryRun?: boolean;
-  readonly json?: boolean;
-}
-
-/** A project that is about to be changed. */
-export interface OpenedProject {
-  readonly context: CommandContext;
-  readonly options: ChangeOptions;
-  readonly request: ChangeRequest;
-  readonly choice: RegistryChoice;
-  readonly loaded: LoadedManifest;
-  /** The entries that the manifest lists, without the bundled driver that it need not list. */
-  readonly listed: readonly ArtifactEntry[];
-  registry(): RegistryInUse;
-}
+import type { OpenedProject, PlannedChange } from './opened-project.ts';
+import type { ChangeOptions } from './opened-project.ts';
 
 /** Reads the manifest, and refuses one that cannot be used: nothing is fetched for it. */
 export function openForChange(context: CommandContext, options: ChangeOptions, signal: AbortSignal): OpenedProject {
@@ -100,20 +74,6 @@ export function openForChange(context: CommandContext, options: ChangeOptions, s
       onWarning,
     },
   };
-}
-
-/** What is to become of one artifact, and how it is shown. */
-export interface PlannedChange extends ArtifactChange {
-  readonly name: string;
-  /** The version before; null for one that is new. */
-  readonly before: string | null;
-  /** The version after; null for one that is taken out. */
-  readonly after: string | null;
-  readonly range: string | null;
-  /** The version that was chosen from a list. */
-  readonly candidate: Candidate | null;
-  /** What the edit of the manifest will be, as far as it is known before anything is fetched. */
-  readonly expectedEdit: ArtifactEdit;
 }
 
 const columns: readonly Column[] = [

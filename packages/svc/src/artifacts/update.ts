@@ -12,13 +12,9 @@ import { interruptible } from '../command/stop-signals.ts';
 import { say } from '@svc/terminal/screen/shown.ts';
 import { listedEntry, refuseOtherRuntime } from './listed-entry.ts';
 import { needNoRegistry, refuseUnlisted, replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
-import {
-  carryOut,
-  type ChangeOptions,
-  openForChange,
-  type OpenedProject,
-  type PlannedChange,
-} from './project-change.ts';
+import { carryOut, openForChange } from './project-change.ts';
+import type { ChangeOptions } from './opened-project.ts';
+import type { OpenedProject, PlannedChange } from './opened-project.ts';
 
 interface UpdateOptions extends ChangeOptions {
   readonly latest?: boolean;

@@ -16,12 +16,12 @@ import {
   hasManifest,
   isNamed,
   refuseFlags,
-  type TaskFlags,
   taskFlagsAsGiven,
   type TrustFlag,
   withTaskFlags,
   withTrustFlag,
 } from '../run/first-minute/task-command.ts';
+import type { TaskFlags } from '../run/first-minute/open-task.ts';
 import { locateRunning, whenEnded } from '@svc/record/running/locate-running.ts';
 import { writeGitOption } from '../run/run-command.ts';
 import { History } from '@svc/terminal/keyboard/history.ts';

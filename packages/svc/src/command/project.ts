@@ -8,7 +8,7 @@ import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { decidesInstall } from '@svc/artifacts/store/build-archive.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
-import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
+import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';

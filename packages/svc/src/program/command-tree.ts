@@ -3,12 +3,17 @@
 import { Command } from 'commander';
 
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { commands } from './commands.ts';
 import { addExamples, addFirstSteps } from './help/examples.ts';
 import { isHidden } from './placed-commands.ts';
 
+/** A command, loaded once it is asked for. */
+export interface CommandEntry {
+  readonly name: string;
+  readonly load: () => Promise<(context: CommandContext) => Command>;
+}
+
 /** The program with every command. What begins with `__` is for programs alone. */
-export async function commandTree(context: CommandContext): Promise<Command> {
+export async function commandTree(commands: readonly CommandEntry[], context: CommandContext): Promise<Command> {
   const root = new Command('svc')
     .description('Runs AI agents as capsules.')
     .option('-V, --version', 'print the version');

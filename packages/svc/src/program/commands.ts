@@ -1,13 +1,6 @@
 /** The table of all commands. */
 
-import type { Command } from 'commander';
-
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-
-interface CommandEntry {
-  readonly name: string;
-  readonly load: () => Promise<(context: CommandContext) => Command>;
-}
+import type { CommandEntry } from './command-tree.ts';
 
 /** Every command of `svc`, in the order that the help lists them. */
 export const commands: readonly CommandEntry[] = [
@@ -49,7 +42,7 @@ export const commands: readonly CommandEntry[] = [
   { name: 'list', load: async () => (await import('../artifacts/list.ts')).listCommand },
   { name: 'doctor', load: async () => (await import('../machine/doctor.ts')).doctorCommand },
   { name: 'explain', load: async () => (await import('../machine/explain.ts')).explainCommand },
-  { name: 'help', load: async () => (await import('./help/help.ts')).helpCommand },
-  { name: 'completion', load: async () => (await import('./completion/completion.ts')).completionCommand },
+  { name: 'help', load: async () => (await import('./help/help.ts')).helpCommand(commands) },
+  { name: 'completion', load: async () => (await import('./completion/completion.ts')).completionCommand(commands) },
   { name: '__complete', load: async () => (await import('./completion/complete.ts')).completeCommand },
 ];

@@ -1,6 +1,6 @@
 /** Values that come later: what a component shows until then, and where they do not come at all. */
 
-import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
+import type { StepDetail } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 

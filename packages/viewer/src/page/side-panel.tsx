@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 
-import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
+import type { StepDetail } from '@svc/protocol/viewed-session.ts';
 import { sumsOf } from '../store/session-sums.ts';
 import { percents, summarize } from '../store/summary.ts';
 import type { View } from '../store/view.ts';

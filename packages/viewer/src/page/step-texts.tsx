@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact';
 
-import type { StepDetail } from '@svc/protocol/viewed-rows.ts';
+import type { StepDetail } from '@svc/protocol/viewed-session.ts';
 import { Diff, TextBlock } from './theirs.tsx';
 
 export function StepTexts({ detail }: { readonly detail: StepDetail }): JSX.Element {

@@ -2,7 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
-import type { StorePlaces } from '../locate.ts';
+import type { StorePlaces } from '../store-places.ts';
 import { type LockedArtifact, readLock } from '../lockfile.ts';
 import type { StoredArchive } from '../store-layout.ts';
 import { admit, type Admission, type Candidate, type TrustPlaces } from './admit.ts';

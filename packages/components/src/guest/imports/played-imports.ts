@@ -1,7 +1,7 @@
 /** Answers the imports of a component out of a log: nothing of the host is behind them. */
 
 import type { ImportLogEntry, LoggedValue } from '../../import-log.ts';
-import type { Imports } from '../offered-imports.ts';
+import type { Imports } from '../named-imports.ts';
 import { HostObject } from '../retained.ts';
 import { decodeLogged, encodeLogged, type Handles, withoutCredentials } from './logged-value.ts';
 import { functionNames, isClass, mapMembers, methodNames } from './recorded-imports.ts';

@@ -1,7 +1,7 @@
 /** Writes down what imports answer a component, while they do. */
 
 import type { ImportLogEntry, LoggedOutcome } from '../../import-log.ts';
-import type { Imports } from '../offered-imports.ts';
+import type { Imports } from '../named-imports.ts';
 import { HostObject } from '../retained.ts';
 import { encodeLogged, type Handles, withoutCredentials } from './logged-value.ts';
 

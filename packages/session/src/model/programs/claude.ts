@@ -5,7 +5,7 @@ import * as z from 'zod/mini';
 import { serverName, type CliDialect, type CliRequest, type CliDecoder, type CliEvent } from './cli-dialect.ts';
 import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import { listOf } from '@svc/kit/bounded-lists.ts';
-import type { ReportedUsage } from '../driver.ts';
+import type { ReportedUsage } from '../driver-notes.ts';
 import { describeFirst } from '../driver-lines.ts';
 import { addedTokens } from '../spend-meter.ts';
 

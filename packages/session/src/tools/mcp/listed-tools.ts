@@ -10,8 +10,6 @@ import { printable, quoted, shortened } from '@svc/kit/diagnostics/printable.ts'
 import { inputSchemaProblem, type JsonSchema } from '../argument-check.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
-import type { Tool } from '../tool.ts';
-import type { ToolServer } from './tool-server.ts';
 
 /** Everything that is offered is sent to the model with every turn. */
 const mostTools = 128;
@@ -24,7 +22,7 @@ const mostSentences = 10;
 const mostNames = 10;
 
 /** A tool as a server lists it, found to be harmless. */
-interface ListedTool {
+export interface ListedTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
@@ -183,29 +181,4 @@ export class KeptLists {
   #path(sha256: string): string {
     return join(this.#directory, `${sha256}.json`);
   }
-}
-
-interface McpToolsSettings {
-  /** The artifact. */
-  readonly name: string;
-  /** What it does, said of each tool that does not say it itself. */
-  readonly description: string;
-  readonly server: ToolServer;
-  readonly listed: readonly ListedTool[];
-}
-
-/**
- * The tools of an MCP server, named `<artifact>__<tool>`. Artifacts have no underscore in their names, so that no two artifacts can make
- * the same name, whatever their servers list.
- */
-export function createMcpTools({ name: artifact, description, server, listed }: McpToolsSettings): readonly Tool[] {
-  return listed.map((tool) => ({
-    name: `${artifact}__${tool.name}`,
-    artifact,
-    description: tool.description === '' ? description : tool.description,
-    kind: 'mcp',
-    inputSchema: tool.inputSchema,
-    call: (args, { signal }) => server.call({ tool: tool.name, args, signal }),
-    warm: () => server.prepare(),
-  }));
 }

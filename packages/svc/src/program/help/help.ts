@@ -9,7 +9,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { commandTree } from '../command-tree.ts';
+import { type CommandEntry, commandTree } from '../command-tree.ts';
 import { commandTable } from '../completion/command-table.ts';
 import { commandsBelow } from '../placed-commands.ts';
 import { jsonLine, say, sayLines, Shown } from '@svc/terminal/screen/shown.ts';
@@ -23,24 +23,25 @@ interface HelpOptions {
 }
 
 /** `svc help [command…]`; with `--man` the manual page, shown by man on a terminal. */
-export function helpCommand(context: CommandContext): Command {
-  return new Command('help')
-    .description('Show the options of a command, or its manual page.')
-    .argument('[command...]', 'the command, svc itself when absent')
-    .option('--man', 'show the manual page; in a pipe, as man and groff read it')
-    .option('--out <dir>', 'with --man: write all manual pages into this folder')
-    .option('--json', 'write one JSON object: the command, its options and what is below it')
-    .action(async (words: readonly string[], options: HelpOptions, self: Command) => {
-      const tree = await commandTree(context);
-      const path = words.join(' ');
-      const found = commandsBelow(tree).find((each) => each.path === path);
-      if (found === undefined) self.error(`error: there is no command ${path}; svc help lists them`);
-      else if (options.json === true) context.stdout.write(jsonLine(factsOf(tree, path, options)));
-      else if (options.man !== true) context.stdout.write(sayLines(helpOf(found.command)));
-      else if (options.out !== undefined) writePages(pagesOf(tree), resolve(context.cwd, options.out), context);
-      else showPage(pageOf(tree, words[0]), context);
-    });
-}
+export const helpCommand =
+  (commands: readonly CommandEntry[]) =>
+  (context: CommandContext): Command =>
+    new Command('help')
+      .description('Show the options of a command, or its manual page.')
+      .argument('[command...]', 'the command, svc itself when absent')
+      .option('--man', 'show the manual page; in a pipe, as man and groff read it')
+      .option('--out <dir>', 'with --man: write all manual pages into this folder')
+      .option('--json', 'write one JSON object: the command, its options and what is below it')
+      .action(async (words: readonly string[], options: HelpOptions, self: Command) => {
+        const tree = await commandTree(commands, context);
+        const path = words.join(' ');
+        const found = commandsBelow(tree).find((each) => each.path === path);
+        if (found === undefined) self.error(`error: there is no command ${path}; svc help lists them`);
+        else if (options.json === true) context.stdout.write(jsonLine(factsOf(tree, path, options)));
+        else if (options.man !== true) context.stdout.write(sayLines(helpOf(found.command)));
+        else if (options.out !== undefined) writePages(pagesOf(tree), resolve(context.cwd, options.out), context);
+        else showPage(pageOf(tree, words[0]), context);
+      });
 
 /** What a command and those below it take; with `--man` the page in `man`. */
 function factsOf(tree: Command, path: string, { man }: HelpOptions): Record<string, unknown> {

@@ -25,8 +25,17 @@ import { chooseModel, type ChosenModel } from './choose-model.ts';
 import { folderName, givenFolder } from './given-folder.ts';
 import { strangerAt } from './listener-owner.ts';
 import { RefusedThings } from './refused-things.ts';
-import type { TaskFlags } from './task-command.ts';
 import type { AdhocTask } from './task-companion.ts';
+
+/** What only a task without a manifest takes. */
+export interface TaskFlags {
+  readonly model?: string;
+  readonly write?: boolean;
+  readonly writeGit?: boolean;
+  readonly allow?: readonly string[];
+  readonly net?: readonly string[];
+  readonly env?: readonly string[];
+}
 
 /** What everybody may run who may read: they write nothing but their output. */
 const usualCommands = ['sh', 'ls', 'cat', 'head', 'tail', 'grep', 'find', 'sed', 'awk', 'sort', 'wc', 'diff'];

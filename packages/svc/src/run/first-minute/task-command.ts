@@ -17,16 +17,7 @@ import type { RunningCapsule } from '@svc/capsule/launch/running-capsule.ts';
 import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { openTask } from './open-task.ts';
 import type { CompanionRequest } from './task-companion.ts';
-
-/** What only a task without a manifest takes. */
-export interface TaskFlags {
-  readonly model?: string;
-  readonly write?: boolean;
-  readonly writeGit?: boolean;
-  readonly allow?: readonly string[];
-  readonly net?: readonly string[];
-  readonly env?: readonly string[];
-}
+import type { TaskFlags } from './open-task.ts';
 
 type TaskOptions = Omit<RunOptions, 'print'> & TaskFlags & TrustFlag & { readonly print?: string | true };
 

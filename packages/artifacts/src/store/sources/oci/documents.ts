@@ -6,6 +6,12 @@ import { listOf } from '@svc/kit/bounded-lists.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 
+export interface PulledDocument {
+  readonly digest: string;
+  readonly mediaType: string;
+  readonly bytes: Buffer;
+}
+
 export const manifestType = 'application/vnd.oci.image.manifest.v1+json';
 export const indexType = 'application/vnd.oci.image.index.v1+json';
 export const artifactType = 'application/vnd.svc.artifact.v1';

@@ -4,8 +4,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HttpAnswer } from '@svc/kit/net/http-client.ts';
 import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
 import type { OciRepositoryName } from '../../../manifest/oci-reference.ts';
-import type { Descriptor } from './documents.ts';
-import type { OciRepository, PulledDocument } from './repository.ts';
+import type { Descriptor, PulledDocument } from './documents.ts';
 
 /** What a mirror is asked for may come from the source as well; everything else ends the command all the same. */
 const mendable: ReadonlySet<string> = new Set(['E-IO-003', 'E-REG-002', 'E-REG-027', 'E-ART-003', 'E-REG-006']);
@@ -17,16 +16,24 @@ export interface OciMirror {
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
+/** A repository of the host that mirrors. */
+interface MirroredRepository {
+  readonly label: string;
+  readonly isInterrupted: boolean;
+  document(digest: string): Promise<PulledDocument | null>;
+  blob(descriptor: Descriptor, at: number): Promise<HttpAnswer | null>;
+}
+
 /**
  * The mirror of one repository (docs/installing.md "A mirror"). It is believed nothing: what it gives has to have the digest. After the first thing that
  * it does not give, or gives wrongly, nothing of its host is asked again, and `onWarning` is told once (`W-REG-008`).
  */
 export class Mirror {
-  readonly #repository: OciRepository;
+  readonly #repository: MirroredRepository;
   readonly #sourceLabel: string;
   readonly #mirror: OciMirror;
 
-  constructor(repository: OciRepository, sourceLabel: string, mirror: OciMirror) {
+  constructor(repository: MirroredRepository, sourceLabel: string, mirror: OciMirror) {
     this.#repository = repository;
     this.#sourceLabel = sourceLabel;
     this.#mirror = mirror;

@@ -32,7 +32,8 @@ import { type OciReference, type OciRepositoryName, tagOfVersion } from '../../.
 import { Mirror, type OciMirror } from './mirror.ts';
 import { foreignComponent, pushComponent, wasmTagOf } from './plain-wasm.ts';
 import { nothingAt, placeIn } from './reference-place.ts';
-import { OciRepository, type PulledDocument } from './repository.ts';
+import { OciRepository } from './repository.ts';
+import type { PulledDocument } from './documents.ts';
 
 export interface OciAccess {
   readonly http: HttpClient;

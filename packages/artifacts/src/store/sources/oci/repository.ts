@@ -24,6 +24,7 @@ import { type OciRepositoryName, ociPrefix, originOf } from '../../../manifest/o
 import type { Mirror } from './mirror.ts';
 import { challengeFields, identityForm, withQuery } from './challenges.ts';
 import { BodyPieces, mostAttempts, resumed } from './transfers.ts';
+import type { PulledDocument } from './documents.ts';
 
 const mostDocumentBytes = 4 * 1024 * 1024;
 const mostAnswerBytes = 64 * 1024;
@@ -46,12 +47,6 @@ interface Asked {
 interface Shown {
   readonly scheme: 'Bearer' | 'Basic';
   readonly key: Secret;
-}
-
-export interface PulledDocument {
-  readonly digest: string;
-  readonly mediaType: string;
-  readonly bytes: Buffer;
 }
 
 interface RepositoryAccess extends OciRepositoryName {

@@ -1,0 +1,31 @@
+/** A manifest that was read and checked. */
+
+import type { CapsuleManifest } from './schema.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Reference } from './references.ts';
+import type { KeyPath } from './key-path.ts';
+
+export interface LoadedManifest {
+  /** The whole of the file, as it is: a credential may stand in it. */
+  readonly text: string;
+  /** Defaults filled in, references resolved, unknown keys gone. Never holds `inference.api_key`. */
+  readonly manifest: CapsuleManifest;
+  /** `inference.api_key`; absent when the manifest has none or was only inspected, and for a replay also when its variable is not set. */
+  readonly apiKey?: Secret;
+  /** The variable that `inference.api_key` refers to; null where the file has the key itself, or none. */
+  readonly keyVariable: string | null;
+  /** The text of `system_prompt` or of the file; empty when there is neither. */
+  readonly systemPrompt: string;
+  /** In the order of the file. */
+  readonly warnings: readonly Diagnostic[];
+  /** What came from variables and stands in the manifest: a message shows the reference, for the value may be a credential. */
+  readonly references: readonly Reference[];
+  readonly file: string;
+  /** Absolute path of the workspace root. */
+  readonly directory: string;
+  /** Where a key of the manifest stands. */
+  readonly locate: (path: KeyPath, part: 'key' | 'value') => SourceLocation;
+  /** Keeps it for the next start if it may be kept; called once nothing refuses this one. Absent where it comes from there, and without a keeper. */
+  readonly keep?: () => void;
+}
