@@ -3,7 +3,8 @@ import { posix } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
-import { ownPath, scope } from '../scripts/own-names.mjs';
+import { scope } from '../scripts/own-names.mjs';
+import { importsOf, readSources, type Sources, specifier, withoutComments } from './support/package-sources.ts';
 
 /** The packages, the lowest first, as `paths` of tsconfig.json lists them: a package imports only packages that stand before it. */
 const { compilerOptions } = readJson('../tsconfig.json') as { compilerOptions: { paths: object } };
@@ -76,17 +77,12 @@ const opensConnection =
 
 const maxLines = 400;
 
-const specifier = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\(\s*)'([^']+)'/g;
-
 /** The one entry of a package whose users import a single thing. */
 const entries: ReadonlySet<string> = new Set(['client/src/index.ts', 'sandbox/src/index.ts']);
 
 function readJson(path: string): unknown {
   return JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
 }
-
-/** Path below `packages/` to source text. */
-type Sources = ReadonlyMap<string, string>;
 
 function violations(sources: Sources): string[] {
   const found: string[] = [];
@@ -109,6 +105,7 @@ function violations(sources: Sources): string[] {
       if (!mayImport(file, imported)) found.push(`${file} imports ${imported}`);
     }
   }
+  found.push(...circlesIn(sources).map((circle) => `${circle.join(' imports ')} is a circle`));
   for (const imported of reachedFrom('referee', sources)) {
     if (closedToReferee.some((closed) => imported.startsWith(closed))) found.push(`the referee reaches ${imported}`);
   }
@@ -157,13 +154,19 @@ function reachedFrom(name: string, sources: Sources): Set<string> {
   return reached;
 }
 
-/** What a file imports: a path below `packages/`, or the name of an installed package or a built-in module. */
-function importsOf(file: string, source: string): string[] {
-  const specifiers = withoutComments(source).matchAll(specifier);
-  return [...specifiers].map(([, specifier = '']) => {
-    if (specifier.startsWith('.')) return posix.join(posix.dirname(file), specifier);
-    return ownPath(specifier)?.replace(/^packages\//, '') ?? specifier;
-  });
+/** Circles of imports between files, those of types and `import()` included; each is given once, from its first file back to it. */
+function circlesIn(sources: Sources): string[][] {
+  const circles: string[][] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    const from = path.indexOf(file);
+    if (from >= 0) circles.push([...path.slice(from), file]);
+    if (from >= 0 || done.has(file) || !sources.has(file)) return;
+    for (const imported of importsOf(file, sources.get(file) ?? '')) visit(imported, [...path, file]);
+    done.add(file);
+  };
+  for (const file of sources.keys()) if (!file.endsWith('.test.ts')) visit(file, []);
+  return circles;
 }
 
 function packageOf(path: string): string {
@@ -179,18 +182,6 @@ function folderOf(path: string): string {
 /** Places are like `svc/run/` for `svc/src/run/`. */
 function isIn(file: string, places: readonly string[]): boolean {
   return places.some((place) => file.replace('/src/', '/').startsWith(place));
-}
-
-function withoutComments(source: string): string {
-  return source.replaceAll(/\/\*[^]*?\*\//g, '').replaceAll(/(?<!:)\/\/.*$/gm, '');
-}
-
-function readSources(): Sources {
-  const root = new URL('../packages/', import.meta.url);
-  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) =>
-    /^[^/]+\/src\/.*\.tsx?$/.test(file),
-  );
-  return new Map(files.map((file) => [file, readFileSync(new URL(file, root), 'utf8')]));
 }
 
 /** A command prints through an `Output`, and only what is known to be clean is made so by hand. */
@@ -365,6 +356,17 @@ describe('the architecture', () => {
   it('is broken by a file of more than 400 lines', () => {
     expect(violations(new Map([['sandbox/src/a.ts', `/** Is long. */${'\n'.repeat(400)}x`]]))).toEqual([
       'sandbox/src/a.ts has 401 lines',
+    ]);
+  });
+
+  it('is broken by files that import each other, by types or later', () => {
+    const sources = new Map([
+      ['kit/src/a.ts', "/** Asks. */ import type { B } from './b.ts';"],
+      ['kit/src/b.ts', "/** Passes on. */ export { c } from './c.ts';"],
+      ['kit/src/c.ts', "/** Answers. */ const a = await import('./a.ts');"],
+    ]);
+    expect(violations(sources)).toEqual([
+      'kit/src/a.ts imports kit/src/b.ts imports kit/src/c.ts imports kit/src/a.ts is a circle',
     ]);
   });
 
