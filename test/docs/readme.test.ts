@@ -45,6 +45,14 @@ describe('docs/README.md', () => {
   });
 });
 
+describe('CONTRIBUTING.md', () => {
+  it('names paths that exist', () => {
+    const page = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
+    const paths = [...page.matchAll(/`((?:packages|test|docs|scripts)\/[\w./-]+)`/g)].map(([, path = '']) => path);
+    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
+
 describe.each([
   'README.md',
   'SECURITY.md',
