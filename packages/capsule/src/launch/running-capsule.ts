@@ -7,6 +7,7 @@ import type { CapsuleDoor } from '@svc/doors/capsule-listener.ts';
 import type { ActivityListener, OutputListener } from '@svc/session/task/activity.ts';
 import type { InitialTask } from './initial-task.ts';
 import type { Retained } from '@svc/record/sessions/journal-retention.ts';
+import type { Driver } from '@svc/session/model/driver.ts';
 import type { SessionOutcome } from '@svc/session/session.ts';
 import type { FailedTask } from '@svc/session/task/task.ts';
 import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
@@ -73,6 +74,8 @@ export interface RunRequest {
   readonly stop: AbortSignal;
   /** What a script or a chat asks of the session; null for every other run. */
   readonly changes: RunChanges | null;
+  /** Makes what answers in the place of the manifest's driver; it takes secrets out of its failures with `redact`. Absent where that driver answers. */
+  readonly driver?: ((redact: (text: string) => string) => Driver) | undefined;
   /** Hears of everything that happens in the session; null where nobody looks. */
   readonly onActivity: ActivityListener | null;
   /** Given the session as soon as its listener answers, for clients that reach it without one. */

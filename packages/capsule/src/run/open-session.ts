@@ -105,6 +105,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
       home,
       cacheDir,
       delegations: delegating?.delegations ?? null,
+      driver: request.driver,
       stop: request.stop,
       gate,
       onWarning: open.onWarning,

@@ -15,10 +15,13 @@ import { capsuleProcesses, grantsOf, type StageParts } from './stage-parts.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { version } from '@svc/kit/version.ts';
 
-/** The way to the model that `inference.transport` names. */
+/** The way to the model that `inference.transport` names, unless the session was given one. */
 export async function stageDriver(parts: StageParts): Promise<Driver> {
-  const { transport, timeout_secs: timeout } = parts.launch.loaded.manifest.inference;
-  const driver = transport === 'process' ? await processDriver(parts) : componentDriver(parts);
+  const { redactor, loaded } = parts.launch;
+  const { transport, timeout_secs: timeout } = loaded.manifest.inference;
+  const named = async (): Promise<Driver> =>
+    transport === 'process' ? await processDriver(parts) : componentDriver(parts);
+  const driver = parts.driver?.(recordRedaction(redactor)) ?? (await named());
   return timedDriver(driver, { idleMs: timeout.idle * 1000, totalMs: timeout.total * 1000 }, systemClock);
 }
 

@@ -14,6 +14,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { shellDeclaration } from '@svc/session/tools/shell-command.ts';
 import type { BackgroundCommands, BackgroundSettings } from '@svc/session/tools/background/background-commands.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
+import type { RunRequest } from '../launch/running-capsule.ts';
 import type { SessionComponents } from './session-components.ts';
 import type { SessionServers } from './session-servers.ts';
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
@@ -35,6 +36,7 @@ export interface StageParts {
   readonly background: BackgroundCommands;
   /** Null for a session that may not delegate. */
   readonly delegations: Delegations | null;
+  readonly driver: RunRequest['driver'];
 }
 
 /** The grants of an artifact that is a tool, a driver or a hook. */

@@ -41,6 +41,8 @@ interface StageRequest {
   readonly cacheDir: string;
   /** Null for a session that may not delegate. */
   readonly delegations: Delegations | null;
+  /** As in `RunRequest`. */
+  readonly driver?: StageParts['driver'];
   /** Aborted when the session was asked to stop. */
   readonly stop: AbortSignal;
   readonly gate: Gate;
@@ -66,7 +68,7 @@ export interface StagedSession {
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
   const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, gate, onWarning } = request;
-  const { imports, evidence } = request;
+  const { imports, evidence, driver: own } = request;
   const { containment, hold, env, project } = launch;
   const components = new SessionComponents({
     host,
@@ -116,6 +118,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     programLogs,
     background,
     delegations,
+    driver: own,
     gate,
   };
   const close = async (): Promise<void> => {
