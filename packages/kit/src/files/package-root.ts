@@ -1,16 +1,27 @@
 /** Finds the folder that this program is installed in. */
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { unlessErrno } from './unless-refused.ts';
 
-/** The directory of the installed package that the module belongs to: the nearest one above whose package.json offers `svc`. */
+/**
+ * The directory of the installed package that the module belongs to: the nearest one above whose package.json offers `svc`. Of a module that lies in no
+ * such package, the `@svc/svc` that it finds installed, links resolved.
+ */
 export function findPackageRoot(modulePath: string): string {
   const start = dirname(modulePath);
-  for (let directory = start; ; directory = dirname(directory)) {
-    if (offersSvc(join(directory, 'package.json'))) return directory;
-    if (directory === dirname(directory)) throw new Error(`no package root above ${start}`);
+  const root = nearest(start, '') ?? nearest(start, 'node_modules/@svc/svc');
+  if (root === null) throw new Error(`no package root above ${start}`);
+  return root;
+}
+
+/** The first directory that offers `svc`, at this place below one from `start` upwards. */
+function nearest(start: string, place: string): string | null {
+  for (let above = start; ; above = dirname(above)) {
+    const directory = join(above, place);
+    if (offersSvc(join(directory, 'package.json'))) return place === '' ? directory : realpathSync(directory);
+    if (above === dirname(above)) return null;
   }
 }
 
