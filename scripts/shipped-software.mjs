@@ -60,6 +60,15 @@ function runtimePackages() {
 }
 
 /**
+ * Of an installed package of which something is bundled.
+ * @param {string} name
+ * @returns {Notice}
+ */
+export function bundledNotice(name) {
+  return embeddedParts.find((part) => part.name === name) ?? packageNotice(name);
+}
+
+/**
  * @param {string} name
  * @returns {Notice}
  */
@@ -89,4 +98,27 @@ function part(name, license, file) {
     license,
     text: readFileSync(new URL(`embedded-licenses/${file}`, import.meta.url), 'utf8'),
   };
+}
+
+/**
+ * The text of THIRD-PARTY-LICENSES: one section for each text, naming all that are under it.
+ * @param {readonly Notice[]} all
+ */
+export function renderNotices(all) {
+  /** @type {Map<string, Notice[]>} */
+  const byText = new Map();
+  for (const notice of all) {
+    const text = notice.text.replaceAll('\r\n', '\n').trim();
+    byText.set(text, [...(byText.get(text) ?? []), notice]);
+  }
+  const sections = [...byText].map(([text, under]) =>
+    [...under.map((notice) => `${spelt(notice)} (${notice.license})`), '', text].join('\n'),
+  );
+  const head = 'This package contains the software below.';
+  return `${[head, ...sections].join(`\n\n${'='.repeat(100)}\n\n`)}\n`;
+}
+
+/** @param {Notice} notice */
+function spelt({ name, version }) {
+  return version === null ? name : `${name} ${version}`;
 }
