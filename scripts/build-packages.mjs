@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -11,18 +12,39 @@ import { buildSync } from 'esbuild';
 
 import { buildAllNative } from './build-native.mjs';
 import { scope } from './own-names.mjs';
+import { bundledNotice, renderNotices } from './shipped-software.mjs';
 import { packedFiles, packPackage, tarballName } from './pack-package.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const require = createRequire(import.meta.url);
 const tsc = join(root, 'node_modules', '.bin', 'tsc');
 
 /** Lowest first: the declarations of one may name those of another. */
-export const publishedPackages = ['protocol', 'client', 'sandbox', 'guest', 'testing'];
+export const publishedPackages = ['protocol', 'client', 'sandbox', 'guest', 'testing', 'capsule'];
 
-/** Those that are built into files of their own with all that they import: what is imported is needed to build them, and not to use them. */
+/**
+ * Those that are built into files of their own with what they import: that is needed to build them, and not to use them. `needs` are their dependencies all
+ * the same: what their declarations name, and the program `svc`, of which they run parts.
+ */
 export const bundledPackages = {
-  sandbox: { entries: { index: 'index.ts', program: 'program/main.ts' }, types: 'index.ts', native: ['svc-launch'] },
+  sandbox: {
+    entries: { index: 'index.ts', program: 'program/main.ts' },
+    types: 'index.ts',
+    native: ['svc-launch'],
+    needs: [],
+  },
+  capsule: { entries: { index: 'index.ts' }, types: 'index.ts', native: [], needs: ['@svc/protocol', '@svc/svc'] },
 };
+
+/** What stands in every bundle for a package: the build of yaml for Node is of CommonJS, which cannot be shaken. */
+export const replacedPackages = {
+  yaml: join(root, 'node_modules', 'yaml', 'browser', 'dist', 'index.js'),
+  // tuf-js asks through the client of `svc`; what it would ask with otherwise is ten times its size.
+  'make-fetch-happen': join(root, 'scripts', 'no-own-connections.cjs'),
+};
+
+/** Gives CommonJS that is bundled into ES modules the `require` that it has for modules of Node. */
+const requireOfNode = `import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);`;
 
 /** The names of those that were built. */
 export function buildPackages() {
@@ -66,10 +88,13 @@ function buildPackage(name) {
   return true;
 }
 
+/** Beside `dist/`, what a build puts into the folder of a package. */
+const made = new Set(['LICENSE', 'THIRD-PARTY-LICENSES']);
+
 /** The files of a package that nothing is made of and that go into its tarball. */
 function packedAsTheyAre(folder) {
   return packedFiles(folder)
-    .filter((file) => !file.startsWith('dist/') && file !== 'LICENSE')
+    .filter((file) => !file.startsWith('dist/') && !made.has(file))
     .map((file) => join(folder, file));
 }
 
@@ -79,8 +104,14 @@ function builtFrom(folder) {
 }
 
 function bundledFrom(folder, { native }) {
-  const others = ownDependencies(folder, 'devDependencies').map((name) => join(root, 'packages', name));
-  return [folder, ...others].flatMap(sourcesOf).concat(nativeFiles(native).map(({ from }) => from));
+  const folders = new Set([folder]);
+  // A set is walked in the order of insertion, so what is added here is visited too.
+  for (const each of folders) {
+    const names = ['dependencies', 'devDependencies'].flatMap((kind) => ownDependencies(each, kind));
+    for (const name of names.filter((own) => own !== 'svc')) folders.add(join(root, 'packages', name));
+  }
+  const others = [join(root, 'package-lock.json'), join(root, 'scripts', 'shipped-software.mjs')];
+  return [...[...folders].flatMap(sourcesOf), ...others, ...nativeFiles(native).map(({ from }) => from)];
 }
 
 /** The sources of a package, tests left out. */
@@ -129,7 +160,7 @@ function emitEach(folder) {
 
 /** A file of JavaScript for each entry, the declarations of one of them, and the programs that it starts. */
 function emitBundle(folder, { entries, types, native }) {
-  buildSync({
+  const { metafile } = buildSync({
     absWorkingDir: root,
     entryPoints: Object.fromEntries(Object.entries(entries).map(([name, file]) => [name, join(folder, 'src', file)])),
     outdir: join(folder, 'dist'),
@@ -141,7 +172,11 @@ function emitBundle(folder, { entries, types, native }) {
     format: 'esm',
     legalComments: 'none',
     logLevel: 'warning',
+    alias: replacedPackages,
+    metafile: true,
   });
+  completeFiles(metafile);
+  addLicences(folder, metafile);
   const compilerOptions = { emitDeclarationOnly: true, rootDir: '../..', outDir: 'declarations' };
   compile(folder, { compilerOptions, include: [], files: [`../src/${types}`] });
   takeDeclarations(folder, types);
@@ -151,15 +186,53 @@ function emitBundle(folder, { entries, types, native }) {
   }
 }
 
-/** Keeps the declarations that users of an entry read. Throws where one names another package: no user has its declarations. */
+/** What esbuild leaves out of files in which CommonJS is: a `require`, and the names that such a module exports when it is imported on demand. */
+function completeFiles({ outputs }) {
+  for (const [file, { entryPoint, exports }] of Object.entries(outputs)) {
+    const path = join(root, file);
+    const text = readFileSync(path, 'utf8');
+    const head = /\b__require\(/.test(text) ? `${requireOfNode}\n` : '';
+    const isWhole = entryPoint?.includes('node_modules/') && exports.join() === 'default';
+    const whole = isWhole ? withNames(text, Object.keys(require(join(root, entryPoint)))) : text;
+    if (head !== '' || isWhole) writeFileSync(path, head + whole);
+  }
+}
+
+/** The file of a module of CommonJS, with what that exports under names of their own too. */
+function withNames(text, names) {
+  const named = names.filter((name) => /^[a-z_$][\w$]*$/i.test(name) && name !== 'default');
+  const whole = /export default (require_\w+\(\));/;
+  if (!whole.test(text)) throw new Error('a module of CommonJS is exported in an unknown way');
+  const list = named.map((name, index) => `own${index} as ${name}`).join(', ');
+  const own = named.map((name, index) => `own${index} = whole.${name}`).join(', ');
+  return text.replace(whole, (_all, made) => `const whole = ${made}, ${own};\nexport { whole as default, ${list} };`);
+}
+
+/** Gives the package the licences of what was bundled. */
+function addLicences(folder, { outputs }) {
+  const used = Object.values(outputs).flatMap(({ inputs }) => Object.entries(inputs));
+  const files = used.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
+  const names = files.flatMap((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+  const notices = [...new Set(names)].sort().map(bundledNotice);
+  const target = join(folder, 'THIRD-PARTY-LICENSES');
+  if (notices.length === 0) rmSync(target, { force: true });
+  else writeFileSync(target, renderNotices(notices));
+}
+
+/**
+ * Keeps the declarations that users of an entry read. Throws where one names another package that is no dependency: no user has its
+ * declarations.
+ */
 function takeDeclarations(folder, types) {
+  const known = ownDependencies(folder).map((name) => `${scope}${name}/`);
   const emitted = join(folder, 'dist', 'declarations');
   const place = join(emitted, folder.slice(join(root, 'packages').length), 'src');
   const taken = new Set([types.replace(/\.ts$/, '.d.ts')]);
   for (const file of taken) {
     const text = readFileSync(join(place, file), 'utf8');
     for (const [, name] of text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)) {
-      if (name.startsWith(scope)) throw new Error(`the declarations of ${folder} name ${name} in ${file}`);
+      if (name.startsWith(scope) && !known.some((own) => name.startsWith(own)))
+        throw new Error(`the declarations of ${folder} name ${name} in ${file}`);
       if (name.startsWith('.')) taken.add(join(dirname(file), name.replace(/\.ts$/, '.d.ts')));
     }
     mkdirSync(dirname(join(folder, 'dist', file)), { recursive: true });

@@ -15,7 +15,7 @@ import { buildCodeCache, dropCodeCaches } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
 import { buildManPages } from './build-man.mjs';
 import { buildAllNative } from './build-native.mjs';
-import { buildPackages } from './build-packages.mjs';
+import { buildPackages, replacedPackages } from './build-packages.mjs';
 import { buildTrustRoot } from './build-trust-root.mjs';
 import { buildViewer } from './build-viewer.mjs';
 import { bundleAgain, bundleStart } from './bundle-start.mjs';
@@ -86,12 +86,7 @@ const options = {
   supported: { 'dynamic-import': false },
   banner: { js: lateBuiltinPrologue },
   define: { 'import.meta.filename': '__filename' },
-  // The build for Node is of CommonJS, which cannot be shaken.
-  alias: {
-    yaml: join(root, 'node_modules', 'yaml', 'browser', 'dist', 'index.js'),
-    // tuf-js asks through the client of `svc`; what it would ask with otherwise is ten times its size.
-    'make-fetch-happen': join(root, 'scripts', 'no-own-connections.cjs'),
-  },
+  alias: replacedPackages,
 };
 /** What the programs read of the package's own manifest; the rest of it would be in the file that each start reads. */
 const ownVersion = {

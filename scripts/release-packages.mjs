@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { publishedPackages } from './build-packages.mjs';
+import { bundledPackages, publishedPackages } from './build-packages.mjs';
 import { scope } from './own-names.mjs';
 import { mendLinks, readableAt } from './packed-links.mjs';
 
@@ -16,9 +16,17 @@ import { mendLinks, readableAt } from './packed-links.mjs';
  * registry gets it under the scope of all, which stands in own-names.mjs alone.
  */
 export const released = [
-  ...publishedPackages.map((name) => ({ name: `${scope}${name}`, folder: join('packages', name) })),
-  { name: `${scope}svc`, folder: '.' },
-];
+  ...publishedPackages.filter((name) => !needsSvc(name)),
+  'svc',
+  ...publishedPackages.filter(needsSvc),
+].map((name) => ({ name: `${scope}${name}`, folder: name === 'svc' ? '.' : join('packages', name) }));
+
+/** @param {string} name */
+function needsSvc(name) {
+  return (
+    /** @type {Record<string, { needs: string[] }>} */ (bundledPackages)[name]?.needs.includes(`${scope}svc`) ?? false
+  );
+}
 
 /**
  * One tarball for each into `out`. `repository` is the address of the sources, which a provenance has to agree with; null where there is none.

@@ -78,7 +78,12 @@ const opensConnection =
 const maxLines = 400;
 
 /** The one entry of a package whose users import a single thing. */
-const entries: ReadonlySet<string> = new Set(['client/src/index.ts', 'sandbox/src/index.ts']);
+const entries: ReadonlySet<string> = new Set([
+  'capsule/src/index.ts',
+  'client/src/index.ts',
+  'record/src/index.ts',
+  'sandbox/src/index.ts',
+]);
 
 function readJson(path: string): unknown {
   return JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));

@@ -27,21 +27,24 @@ export class InstalledPackage {
   }
 
   /**
-   * Packs and installs a package by its folder below `packages/`. It has been built. No registry is asked: own packages that it depends on are
-   * packed too, others are linked from this checkout.
+   * Packs and installs packages by their folders below `packages/`; the first is the one that is asked about. They have been built. No registry is asked: own
+   * packages that they depend on are packed too, others are linked from this checkout.
    */
-  static async install(name: string): Promise<InstalledPackage> {
+  static async install(name: string, ...more: readonly string[]): Promise<InstalledPackage> {
     const root = mkdtempSync(join(tmpdir(), 'svc-installed-'));
     const tarballs = new Map<string, string>();
     const links = new Map<string, string>();
-    await collect(name, { root, tarballs, links });
+    for (const each of [name, ...more]) await collect(each, { root, tarballs, links });
     const { [name]: tarball = '', ...others } = Object.fromEntries(tarballs);
     const installed = new InstalledPackage(root, tarball);
-    const overrides = [...Object.entries(others).map(([other, file]) => [`${scope}${other}`, file] as const), ...links];
+    const needed = Object.entries(others).filter(([other]) => !more.includes(other));
+    const overrides = [...needed.map(([other, file]) => [`${scope}${other}`, file] as const), ...links];
     installed.write('package.json', {
       private: true,
       type: 'module',
-      dependencies: { [`${scope}${name}`]: `file:${tarball}` },
+      dependencies: Object.fromEntries(
+        [name, ...more].map((each) => [`${scope}${each}`, `file:${tarballs.get(each)}`]),
+      ),
       overrides: Object.fromEntries(overrides.map(([dependency, place]) => [dependency, `file:${place}`])),
     });
     await npm(root, installed.folder, ['install', '--offline', '--ignore-scripts']);
@@ -115,7 +118,9 @@ interface Collected {
 
 /** Packs a package and the own ones that it depends on, and notes where the others are installed in this checkout. */
 async function collect(name: string, collected: Collected): Promise<void> {
-  const folder = join(checkout, 'packages', name);
+  if (collected.tarballs.has(name)) return;
+  // The program `svc` is the whole checkout.
+  const folder = name === 'svc' ? checkout : join(checkout, 'packages', name);
   const { stdout } = await npm(collected.root, folder, [
     'pack',
     '--ignore-scripts',
@@ -129,7 +134,7 @@ async function collect(name: string, collected: Collected): Promise<void> {
   for (const dependency of Object.keys(dependencies)) {
     const own = dependency.startsWith(scope) ? dependency.slice(scope.length) : null;
     if (own === null) collected.links.set(dependency, join(checkout, 'node_modules', dependency));
-    else if (!collected.tarballs.has(own)) await collect(own, collected);
+    else await collect(own, collected);
   }
 }
 
