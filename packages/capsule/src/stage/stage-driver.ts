@@ -17,11 +17,11 @@ import { version } from '@svc/kit/version.ts';
 
 /** The way to the model that `inference.transport` names, unless the session was given one. */
 export async function stageDriver(parts: StageParts): Promise<Driver> {
-  const { redactor, loaded } = parts.launch;
-  const { transport, timeout_secs: timeout } = loaded.manifest.inference;
-  const named = async (): Promise<Driver> =>
-    transport === 'process' ? await processDriver(parts) : componentDriver(parts);
-  const driver = parts.driver?.(recordRedaction(redactor)) ?? (await named());
+  const { launch } = parts;
+  const { transport, timeout_secs: timeout } = launch.loaded.manifest.inference;
+  const driver =
+    parts.driver?.(recordRedaction(launch.redactor)) ??
+    (transport === 'process' ? await processDriver(parts) : componentDriver(parts));
   return timedDriver(driver, { idleMs: timeout.idle * 1000, totalMs: timeout.total * 1000 }, systemClock);
 }
 

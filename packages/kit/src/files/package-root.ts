@@ -11,18 +11,14 @@ import { unlessErrno } from './unless-refused.ts';
  */
 export function findPackageRoot(modulePath: string): string {
   const start = dirname(modulePath);
-  const root = nearest(start, '') ?? nearest(start, 'node_modules/@svc/svc');
-  if (root === null) throw new Error(`no package root above ${start}`);
-  return root;
-}
-
-/** The first directory that offers `svc`, at this place below one from `start` upwards. */
-function nearest(start: string, place: string): string | null {
-  for (let above = start; ; above = dirname(above)) {
-    const directory = join(above, place);
-    if (offersSvc(join(directory, 'package.json'))) return place === '' ? directory : realpathSync(directory);
-    if (above === dirname(above)) return null;
+  for (const place of ['', 'node_modules/@svc/svc']) {
+    for (let above = start; ; above = dirname(above)) {
+      const directory = join(above, place);
+      if (offersSvc(join(directory, 'package.json'))) return place === '' ? directory : realpathSync(directory);
+      if (above === dirname(above)) break;
+    }
   }
+  throw new Error(`no package root above ${start}`);
 }
 
 function offersSvc(packageJson: string): boolean {
