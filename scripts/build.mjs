@@ -8,6 +8,7 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { build, transform } from 'esbuild';
+import { minifySync } from 'oxc-minify';
 
 import { acceptSums, compareSums, readSums, renderDifferences } from './artifact-sums.mjs';
 import { buildArtifacts } from './build-artifacts.mjs';
@@ -77,7 +78,7 @@ const options = {
   platform: 'node',
   target: 'node20.19',
   format: 'cjs',
-  // Names stay, for the sake of bug reports; keeping them beside minified ones would cost each start a call a function.
+  // Names of functions and classes stay, for the sake of bug reports: `withShortVariables` shortens those of variables alone.
   minifyWhitespace: true,
   minifySyntax: true,
   legalComments: 'none',
@@ -185,14 +186,14 @@ function startFile(code) {
 mkdirSync(join('dist', 'late'), { recursive: true });
 const startPath = join('dist', 'svc.cjs');
 const isStart = ({ path }) => basename(path) === 'svc.cjs';
-for (const { path, text } of bundles.filter((bundle) => !isStart(bundle))) writeChanged(path, withLateBuiltins(text));
+for (const { path, text } of bundles.filter((bundle) => !isStart(bundle))) writeChanged(path, finished(path, text));
 if (known === null) {
   const lateFiles = new Set(bundles.map(({ path }) => basename(path)));
   for (const file of readdirSync(join('dist', 'late'))) if (!lateFiles.has(file)) rmSync(join('dist', 'late', file));
 }
 const started = bundles.find(isStart)?.text;
 const startCode =
-  started === undefined ? readFileSync(startPath, 'utf8').replace(/^\/\*.*?\*\//, '') : withLateBuiltins(started);
+  started === undefined ? readFileSync(startPath, 'utf8').replace(/^\/\*.*?\*\//, '') : finished(startPath, started);
 // The cache is of the start file, which no server is a part of.
 if (writeChanged(startPath, startFile(startCode))) dropCodeCaches('dist');
 if (known === null || changed.some((path) => !/^packages\/(?!(?:components|guest)\/)/.test(path))) await buildTheRest();
@@ -201,6 +202,24 @@ buildCodeCache('dist');
 buildTrustRoot(root, 'dist');
 if (known === null) buildManPages(root, { accept: process.argv.includes('--accept') });
 if (planFile !== undefined) utimesSync(planFile, new Date(), new Date());
+
+function finished(path, text) {
+  return withShortVariables(path, withLateBuiltins(text));
+}
+
+/** A fifth less to read for each start. */
+function withShortVariables(path, text) {
+  const { code, errors } = minifySync(basename(path), text, {
+    module: false,
+    compress: false,
+    mangle: { toplevel: false, keepNames: { function: true, class: true } },
+    codegen: { removeWhitespace: true },
+  });
+  const [error] = errors;
+  if (error !== undefined) throw new Error(`${path} cannot be shortened: ${error.message}`);
+  // It writes escaped characters as they are.
+  return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
 
 /** Whether the file held something else, or was not there. */
 function writeChanged(path, code) {
