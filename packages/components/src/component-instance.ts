@@ -19,8 +19,7 @@ import { firstGivenDescriptor } from './message-bytes.ts';
 import { readGuestMessage } from './guest-messages.ts';
 import { ComponentParted, type ImportMode, loggedPlaceholder, parseImportLog } from './import-log.ts';
 import { NodeProcess, type NodeProcessEnd } from './node-process.ts';
-import type { ConnectionRules } from './outbound/outbound-http.ts';
-import { OutboundHttp } from './outbound/outbound-http.ts';
+import { type ConnectionRules, OutboundHttp } from './outbound/outbound-http.ts';
 
 const megabyte = 1024 * 1024;
 /** Beside what `limits.memory` grants: the script that links a component, its code, and values on their way. */

@@ -3,8 +3,6 @@
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import { type BigIntStats, statSync } from 'node:fs';
 
-import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { exactVersion } from '@svc/artifacts/manifest/name-schemas.ts';
 import { isArtifactName } from '@svc/artifacts/manifest/names.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
@@ -13,13 +11,15 @@ import { lower } from '@svc/artifacts/grants/effective-grants.ts';
 import { envelopeOf } from '@svc/artifacts/grants/spawn-envelope.ts';
 import { archiveKind } from '@svc/artifacts/manifest/artifact-manifest.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
-import type { Environment } from '@svc/kit/environment.ts';
 import { manifestFile, readManifestText } from '@svc/artifacts/store/inspect-content.ts';
 import { openStored } from '@svc/artifacts/store/open-stored.ts';
-import type { CapsuleRegistry, Resolution, ResolvedCapsule } from './capsule-registry.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { identityOf } from '@svc/kit/files/file-identity.ts';
+import type { CapsuleRegistry, Resolution, ResolvedCapsule } from './capsule-registry.ts';
 
 interface ArtifactRegistryOptions extends CapsuleStore {
   /** Unix milliseconds, of the clock that file times are told by. */

@@ -3,12 +3,12 @@
 import { availableParallelism, constants, homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 
-import packageJson from '../../../package.json' with { type: 'json' };
+import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { renderDiagnostic } from '@svc/kit/diagnostics/render.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
 import { createArtifactRegistry } from './artifact-registry.ts';
 import { isUnmatchable, parseOptions, type RefereeSettings } from './options.ts';
 import { RefereeServer } from './referee-server.ts';

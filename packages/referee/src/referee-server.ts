@@ -21,10 +21,10 @@ import {
   type RegisterRequest,
   type SpawnRequest,
 } from '@svc/protocol/referee-messages.ts';
-import { Referee, type RefereeOptions } from './referee.ts';
-import { refusalReply, sessionNotFound, badRequest, type Refusal } from './refusals.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodePercent, decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { Referee, type RefereeOptions } from './referee.ts';
+import { refusalReply, sessionNotFound, badRequest, type Refusal } from './refusals.ts';
 
 interface RefereeServerOptions extends RefereeOptions {
   readonly onBug: (error: unknown) => void;

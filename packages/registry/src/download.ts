@@ -2,14 +2,14 @@
 
 import { Readable } from 'node:stream';
 
+import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { emptyReply, type Reply, type ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
-import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
-import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
 import { encodeEntityTag, namesTag } from '@svc/protocol/entity-tag.ts';
 import { artifactsPath, sha256Header } from '@svc/protocol/registry-messages.ts';
 import { stateHeader } from '@svc/protocol/version-states.ts';
+import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
 import type { NamePatterns } from './name-patterns.ts';
 import { parseArchivePath } from './paths.ts';
 import type { ByteSpan, ObjectStore } from './object-store.ts';

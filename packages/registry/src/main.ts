@@ -3,7 +3,6 @@
 import { constants, hostname } from 'node:os';
 import { parseArgs } from 'node:util';
 
-import packageJson from '../../../package.json' with { type: 'json' };
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { renderDiagnostic } from '@svc/kit/diagnostics/render.ts';
@@ -11,13 +10,14 @@ import type { BindAddress, BindOutcome } from '@svc/kit/http/listen.ts';
 import type { Answered } from '@svc/kit/http/server-options.ts';
 import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { homeDirectory } from '@svc/kit/files/home-directory.ts';
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
 import { renderAddress, readSettings, type Settings, type SettingSources } from './settings.ts';
 import { FileStore } from './file-store.ts';
 import type { ObjectStore } from './object-store.ts';
 import { RegistryServer } from './registry-server.ts';
 import { S3Store } from './s3-store.ts';
 import { StagingArea } from './staging.ts';
-import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 
 const help = `Usage: svc-registry [options]
        svc-registry key new --id <id> [--read <names>] [--publish <names>] [--state <names>] [--expires <day>]

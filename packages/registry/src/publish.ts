@@ -3,9 +3,17 @@
 import type { FileHandle } from 'node:fs/promises';
 import * as z from 'zod/mini';
 
+import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
+import { parseYaml } from '@svc/artifacts/manifest/yaml-source.ts';
+import { archiveLimits } from '@svc/artifacts/store/archive-entry.ts';
+import { readArchive, type Archive } from '@svc/artifacts/store/archive.ts';
+import { manifestFile } from '@svc/artifacts/store/inspect-content.ts';
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { StreamedRequest } from '@svc/kit/http/route.ts';
-import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { encodeReceipt, mostIndexBytes, roles, type Role } from '@svc/protocol/registry-messages.ts';
 import { type Access, forbidden } from './access.ts';
 import type { ArtifactIndex } from './artifact-index.ts';
@@ -13,14 +21,6 @@ import type { ArtifactRecord, ArtifactRecords } from './artifact-records.ts';
 import { parsePublishQuery, type PublishQuery } from './publish-query.ts';
 import { alreadyThere, badInput, tooSlow } from './refusals.ts';
 import type { StagingArea } from './staging.ts';
-import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import { printable } from '@svc/kit/diagnostics/printable.ts';
-import { parseYaml } from '@svc/artifacts/manifest/yaml-source.ts';
-import { archiveLimits } from '@svc/artifacts/store/archive-entry.ts';
-import { readArchive, type Archive } from '@svc/artifacts/store/archive.ts';
-import { manifestFile } from '@svc/artifacts/store/inspect-content.ts';
-import { RegularFile } from '@svc/kit/files/regular-file.ts';
-import { systemClock } from '@svc/kit/system-clock.ts';
 
 export interface Publishing {
   readonly records: ArtifactRecords;

@@ -1,8 +1,8 @@
 /** The refusals of the registry, with their status codes and words. */
 
+import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
 import { parseStatePath } from './paths.ts';
-import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 
 /** The registry's refusals in D3's words: `error` is what a client shows or recognises, `message` says what to do (D3 "Registry"). */
 export function badInput(error: string, message: string): HttpRefusal {

@@ -1,8 +1,8 @@
 /** Lists the objects of an S3 bucket. */
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { notAnswering } from './s3-answers.ts';
 import type { S3Client } from './s3-client.ts';
-import { sha256Hex } from '@svc/kit/sha256.ts';
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 

@@ -3,9 +3,9 @@
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
+import type { Containment } from '@svc/sandbox/containment.ts';
 import type { AttemptTools } from './attempt-tools.ts';
 import type { Surroundings } from './surroundings.ts';
-import type { Containment } from '@svc/sandbox/containment.ts';
 
 /** What an attempt at a launch needs of its host. */
 export interface LaunchAttemptHost {

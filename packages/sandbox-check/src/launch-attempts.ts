@@ -5,14 +5,23 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+
 import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import { containedHome } from '@svc/sandbox/contained-environment.ts';
 import { openPlace } from '@svc/sandbox/containment.ts';
 import { barePlan, encodeLaunchPlan } from '@svc/sandbox/launch/launch-plan.ts';
-import { type LaunchAttempt, stopped, stoppedFromScoped, works, allowed, parseAnswer, type Seen } from './attempt.ts';
 import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
+import {
+  type LaunchAttempt,
+  stopped,
+  stoppedFromScoped,
+  works,
+  allowed,
+  parseAnswer,
+  type Seen,
+  type LaunchAttemptHost,
+} from './attempt.ts';
 import type { Surroundings } from './surroundings.ts';
-import type { LaunchAttemptHost } from './attempt.ts';
 
 /** How `svc-launch` ends when a step fails. */
 const launchFailed = 125;

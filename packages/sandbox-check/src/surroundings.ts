@@ -18,10 +18,10 @@ import { createServer, type ListenOptions, type Server } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-import { containedHome } from '@svc/sandbox/contained-environment.ts';
-import type { AttemptTools } from './attempt-tools.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import { containedHome } from '@svc/sandbox/contained-environment.ts';
+import type { AttemptTools } from './attempt-tools.ts';
 
 interface SurroundingsRequest {
   /** An existing directory in which one of their own is made. */

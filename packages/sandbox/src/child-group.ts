@@ -1,11 +1,10 @@
 /** Watches over a started process and its group, and ends what it leaves behind. */
 
 import type { ChildProcess } from 'node:child_process';
-import { Readable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LaunchEnd, LaunchedProcess } from './launcher.ts';
-import type { Writable } from 'node:stream';
 
 /** Our ends of what a child has as descriptors 0, 1 and 2. */
 export interface StandardStreams {

@@ -2,15 +2,16 @@
 
 import { closeSync, openSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
-import { findProgram, malformedRequest } from './find-program.ts';
 import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
 import { unlessRefusedLater } from '@svc/kit/files/unless-refused.ts';
+import { findProgram, malformedRequest } from './find-program.ts';
 import type { LaunchOutcome, LaunchRequest, Launcher } from './launcher.ts';
 import { PipeStock, namedPipes } from './pipe-stock.ts';
 import { startProcess } from './start-process.ts';
-import { join } from 'node:path';
 import type { SessionContainment, SessionPlace } from './session-containment.ts';
 
 interface DirectLauncherOptions {

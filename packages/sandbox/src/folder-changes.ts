@@ -9,8 +9,7 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { below, type ByteEntry, eachEntryIn, textOf } from './byte-names.ts';
 import { hiddenFiles } from './git-index.ts';
 import { isObeyedByGit, isWrittenByGit } from './kept-git.ts';
-import { isPutAside } from './made-repositories.ts';
-import type { StartNames } from './made-repositories.ts';
+import { isPutAside, type StartNames } from './made-repositories.ts';
 
 /** Some of the names, and how many there are. */
 export interface Told {

@@ -1,15 +1,16 @@
 /** Finds the containment helper of this machine and, by trying it once, the strongest containment that it gives. */
 
 import { accessSync, constants, statSync } from 'node:fs';
+import { join } from 'node:path';
+
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { AbilityCache, abilityKey } from './ability-cache.ts';
 import { noContainment, type Containment, kernelContainment } from './containment.ts';
 import { ownGroupFacts, ownGroupId } from './own-facts.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 import type { Architecture } from './seccomp/allowed-calls.ts';
-import { join } from 'node:path';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 export interface HostFacts extends HelperSearch {
   /** The user the process is. */

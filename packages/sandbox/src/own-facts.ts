@@ -1,8 +1,9 @@
 /** Reads below `/proc` what this process is told of itself, its control groups, mounts, number and group, and how many threads its user has. */
 
 import { existsSync, readFileSync, readlinkSync, readdirSync } from 'node:fs';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { dirname, join, relative } from 'node:path';
+
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 /** What this process knows of itself. */
 export interface OwnGroupFacts {

@@ -1,15 +1,16 @@
 /** What contains the programs of one session, and where. */
 
-import type { LogBudget } from '@svc/kit/log-budget.ts';
-import type { EgressDecision } from './egress/egress-rules.ts';
-import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { Socket } from 'node:net';
+
+import type { LogBudget } from '@svc/kit/log-budget.ts';
+import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { EgressDecision } from './egress/egress-rules.ts';
 import type { LimitHold } from './limits/held-limits.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 import type { Architecture } from './seccomp/allowed-calls.ts';
-import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { OwnGroupFacts } from './own-facts.ts';
 
 /** Where a session's processes run. */

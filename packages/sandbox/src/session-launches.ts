@@ -4,6 +4,8 @@ import type { Server } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+
+import { systemResolver } from '@svc/kit/net/resolver.ts';
 import type { ContainmentPlace, SessionContainment, KernelContainmentParts } from './session-containment.ts';
 import { type ContainedLauncher, createContainedLauncher } from './contained-launcher.ts';
 import type { Enforcement } from './launch/enforcement.ts';
@@ -17,7 +19,6 @@ import { neededFiles } from './closure/needed-files.ts';
 import { countThreads, ownGroupFacts, ownGroupId } from './own-facts.ts';
 import { EgressLog } from './egress/egress-rules.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
-import { systemResolver } from '@svc/kit/net/resolver.ts';
 import { enterGroups } from './limits/control-group.ts';
 import { filterFor } from './seccomp/assemble.ts';
 

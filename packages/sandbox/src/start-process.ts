@@ -7,11 +7,10 @@ import { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 
 import { refusalCode, isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
-import { superviseGroup } from './child-group.ts';
+import { superviseGroup, type StandardStreams } from './child-group.ts';
 import { refusalOfError } from './find-program.ts';
 import type { LaunchedProcess, LaunchOutcome, LaunchRequest } from './launcher.ts';
 import { type PipeStock, ownDescriptors } from './pipe-stock.ts';
-import type { StandardStreams } from './child-group.ts';
 
 /** What is started for a request, and with what. */
 interface ProcessStart {

@@ -14,8 +14,8 @@ import {
   type RetryWaiting,
   type TokenCount,
 } from '@svc/protocol/live-events.ts';
-import type { Usage } from './model/driver-notes.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
+import type { Usage } from './model/driver-notes.ts';
 import type { Activity, SessionActivity } from './task/activity.ts';
 import type { EventStream } from './stream/event-stream.ts';
 import type { FrameSink, SentFrame } from './stream/frame-batches.ts';

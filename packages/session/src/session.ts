@@ -1,8 +1,8 @@
 /** Runs the tasks of a session one after another. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';
+import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import type { Usage } from './model/driver-notes.ts';
 import type { SessionActivity } from './task/activity.ts';
 import type { EventStream } from './stream/event-stream.ts';

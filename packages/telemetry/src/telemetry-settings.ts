@@ -2,9 +2,9 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import { keepAll, type Sampler } from './task-trace.ts';
 import { isHttpToken } from '@svc/protocol/header-syntax.ts';
 import { decodePercent } from '@svc/protocol/strict-utf8.ts';
+import { keepAll, type Sampler } from './task-trace.ts';
 
 export type SignalName = 'traces' | 'metrics' | 'logs';
 

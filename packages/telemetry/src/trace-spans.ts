@@ -1,9 +1,9 @@
 /** Makes spans, logs and measures of the lines of a trace (docs/telemetry.md "Spans"). */
 
-import { mintedMs } from '@svc/protocol/ids.ts';
 import { toUSVString } from 'node:util';
 
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import { mintedMs } from '@svc/protocol/ids.ts';
 import type { TraceLine } from '@svc/record/trace/events.ts';
 import { attributes as names, operations, otherError, providers, toolTypes } from './genai-names.ts';
 import { logOf } from './trace-logs.ts';

@@ -1,7 +1,7 @@
 /** Looks through all lines of a trace: for an event, for words, and for what became of files. */
 
-import { holdsText } from '@svc/protocol/shown-text.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
+import { holdsText } from '@svc/protocol/shown-text.ts';
 import type { FileChanges } from '@svc/protocol/viewed-rows.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { parseLineObject, typeOfLine } from '@svc/record/sessions/trace-events.ts';

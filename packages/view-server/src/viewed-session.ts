@@ -11,6 +11,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { inOwnTurns, ownTurn } from '@svc/kit/own-turn.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import { shownMinute } from '@svc/kit/shown-values.ts';
 import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import { isJournalHeld } from '@svc/record/sessions/journal-holder.ts';
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
@@ -21,7 +22,6 @@ import { journalFile } from '@svc/record/journal/journal-writer.ts';
 import { removedAt, traceFile } from '@svc/record/sessions/recorded-sessions.ts';
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import { readFacts, type SessionFacts } from '@svc/record/sessions/session-facts.ts';
-import { shownMinute } from '@svc/kit/shown-values.ts';
 import { grantedIn } from './recorded-grants.ts';
 import { type TraceLook, TraceLooks } from './trace-look.ts';
 

@@ -1,13 +1,13 @@
 /** Narrows the grants of a capsule to those of one of its artifacts. */
 
 import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
-import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
 import {
   formatDestination,
   parseDestination,
   type NetworkDestination,
   isCovered,
 } from '@svc/kit/net/network-destination.ts';
+import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import { normalizeWorkdirPath, intersection, type WorkdirPath } from '../manifest/workdir-path.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagPath } from './flag-grants.ts';

@@ -1,24 +1,25 @@
 /** Works out from a manifest what a capsule and its artifacts may do. */
 
 import type { z } from 'zod/mini';
+
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { resourceLimits } from '../manifest/capabilities.ts';
-import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
 import { defaultLimits } from '@svc/kit/default-limits.ts';
-import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
-import type { LoadedManifest } from '../manifest/loaded-manifest.ts';
 import {
   formatDestination,
   parseDestination,
   type NetworkDestination,
   destinationOf,
 } from '@svc/kit/net/network-destination.ts';
-import { normalizeWorkdirPath, type WorkdirPath } from '../manifest/workdir-path.ts';
+import { isInterpreter } from '@svc/kit/interpreters.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { resourceLimits } from '../manifest/capabilities.ts';
+import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
+import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
+import type { LoadedManifest } from '../manifest/loaded-manifest.ts';
+import { normalizeWorkdirPath, type WorkdirPath } from '../manifest/workdir-path.ts';
 import { declaredStores, narrowGrants, type ArtifactGrants, type CapsuleGrants } from './artifact-grants.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagsOf } from './flag-grants.ts';
 import { allLists, askedList, eachList, type ListGrants, listsOf, narrowedLists } from './list-grants.ts';
-import { isInterpreter } from '@svc/kit/interpreters.ts';
 
 /** Bounds of one subprocess and of the workdir; sizes in bytes, times in seconds (docs/manifest.md "Keys"). */
 type ResourceLimits = z.infer<typeof resourceLimits>;

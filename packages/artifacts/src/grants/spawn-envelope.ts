@@ -2,9 +2,9 @@
 
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { formatDestination, parseDestination, coveringEntries } from '@svc/kit/net/network-destination.ts';
+import { isAtLeast } from '@svc/protocol/containment-class.ts';
 import type { Reference } from '../manifest/references.ts';
 import { normalizeWorkdirPath, isWithin } from '../manifest/workdir-path.ts';
-import { isAtLeast } from '@svc/protocol/containment-class.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
 import {
   allLists,

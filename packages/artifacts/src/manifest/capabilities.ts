@@ -2,10 +2,10 @@
 
 import * as z from 'zod/mini';
 
-import { containmentClasses } from '@svc/protocol/containment-class.ts';
-import { artifactName, commandName, variableName } from './name-schemas.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { defaultLimits } from '@svc/kit/default-limits.ts';
+import { containmentClasses } from '@svc/protocol/containment-class.ts';
+import { artifactName, commandName, variableName } from './name-schemas.ts';
 import { byteSize, durationSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 

@@ -3,13 +3,13 @@
 import type { $ZodType, output } from 'zod/v4/core';
 
 import { DiagnosticList, Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { type FindingPlace, mostFindings, parseBySchema } from './schema-issues.ts';
-import { renderKeyPath, type KeyPath } from './key-path.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import { resolveReferences, type Resolution } from './references.ts';
-import { parseYaml, type YamlSource } from './yaml-source.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { type FindingPlace, mostFindings, parseBySchema } from './schema-issues.ts';
+import { renderKeyPath, type KeyPath } from './key-path.ts';
+import { resolveReferences, type Resolution } from './references.ts';
+import { parseYaml, type YamlSource } from './yaml-source.ts';
 
 /** What a document is held to. */
 interface DocumentChecks<Schema extends $ZodType> {

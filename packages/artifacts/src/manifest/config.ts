@@ -7,15 +7,15 @@ import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { readTextBeneathIfThere } from '@svc/kit/files/read-beneath.ts';
+import { readTextIfThere } from '@svc/kit/files/read-text.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { type ContainmentClass, containmentClasses } from '@svc/protocol/containment-class.ts';
 import { captureLevels, type CaptureLevel } from './capture-levels.ts';
 import { readDocument, type Findings } from './checked-document.ts';
 import { Draft } from './key-path.ts';
-import { readTextBeneathIfThere } from '@svc/kit/files/read-beneath.ts';
-import { readTextIfThere } from '@svc/kit/files/read-text.ts';
-import type { Environment } from '@svc/kit/environment.ts';
 import { referencedVariable } from './references.ts';
-import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { ociAddressFault, ociPrefix } from './oci-reference.ts';
 
 export interface WorkspaceConfig {

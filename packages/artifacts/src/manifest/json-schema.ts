@@ -2,8 +2,8 @@
 
 import * as z from 'zod/mini';
 
-import { artifactManifest, capsuleManifest } from './schema.ts';
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
+import { artifactManifest, capsuleManifest } from './schema.ts';
 
 /** A JSON Schema, or a part of one. */
 type JsonSchema = JsonObject;

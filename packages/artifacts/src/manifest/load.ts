@@ -5,13 +5,13 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
+import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import { readDocument, type CheckedDocument, type Findings } from './checked-document.ts';
 import { keepManifest } from './keep-manifest.ts';
 import type { ManifestKeeper } from './kept-manifest.ts';
 import { Draft, holdsCredential, renderKeyPath, type KeyPath } from './key-path.ts';
-import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
-import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
-import type { Environment } from '@svc/kit/environment.ts';
 import { referencedVariable } from './references.ts';
 import { checkCapsuleRules } from './rules.ts';
 import { capsuleManifest, type CapsuleManifest } from './schema.ts';

@@ -1,8 +1,8 @@
 /** A manifest that was read and checked. */
 
-import type { CapsuleManifest } from './schema.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { CapsuleManifest } from './schema.ts';
 import type { Reference } from './references.ts';
 import type { KeyPath } from './key-path.ts';
 

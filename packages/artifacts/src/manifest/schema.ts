@@ -2,11 +2,11 @@
 
 import * as z from 'zod/mini';
 
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
+import { longestWaitSecs } from '@svc/kit/units.ts';
 import { doorNames } from './door-names.ts';
 import { captureLevels } from './capture-levels.ts';
 import { artifactCapabilities, capsuleCapabilities, destination, mebibyte } from './capabilities.ts';
-import { endpointFault } from '@svc/kit/net/endpoint.ts';
-import { longestWaitSecs } from '@svc/kit/units.ts';
 import { hookEvents, hookPolicyNames } from './hook-events.ts';
 import { artifactName, artifactPlace, exactVersion, commandName, versionRange } from './name-schemas.ts';
 import { ageSecs, byteSize, lifetimeSecs } from './units.ts';

@@ -15,8 +15,7 @@ import {
 } from 'yaml';
 
 import { Diagnostic, DiagnosticList, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
-import { holdsFewItems } from '@svc/protocol/json-object.ts';
-import { longestList } from '@svc/protocol/json-object.ts';
+import { holdsFewItems, longestList } from '@svc/protocol/json-object.ts';
 import { type KeyPath, renderKey } from './key-path.ts';
 
 /** A YAML file as data, with the way back from a key to its place in the text. */

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { type ArchiveLimits, archiveLimits, entryNameFault, NameTable } from './archive-entry.ts';
 import { type Chunks, replaceFile } from '@svc/kit/files/replace-file.ts';
+import { type ArchiveLimits, archiveLimits, entryNameFault, NameTable } from './archive-entry.ts';
 
 export interface PackedFile {
   readonly name: string;

@@ -8,13 +8,13 @@ import { Readable } from 'node:stream';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { type ArchiveEntry, type ArchiveLimits, archiveLimits, inMebibytes } from './archive-entry.ts';
-import type { ArtifactContent } from './inspect-content.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import type { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { temporaryName } from '@svc/kit/files/temporary-name.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { type ArchiveEntry, type ArchiveLimits, archiveLimits, inMebibytes } from './archive-entry.ts';
+import type { ArtifactContent } from './inspect-content.ts';
 
 async function inflate(packed: Buffer, options: { readonly maxOutputLength: number }): Promise<Buffer> {
   return await promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRaw)(packed, options);

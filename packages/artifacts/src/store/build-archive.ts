@@ -4,10 +4,13 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { parseAnyManifest } from '../manifest/artifact-manifest.ts';
 import { loadCapsuleManifest } from '../manifest/load.ts';
-import type { Environment } from '@svc/kit/environment.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
+import type { KeyPath } from '../manifest/key-path.ts';
 import { writeArchive, type WrittenArchive } from './archive-writer.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import { DirectoryContent, readArtifactDirectory, readCapsuleDirectory } from './directory-content.ts';
@@ -19,9 +22,6 @@ import {
   manifestFile,
   readManifestText,
 } from './inspect-content.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import { ioFault } from '@svc/kit/files/io-fault.ts';
-import type { KeyPath } from '../manifest/key-path.ts';
 
 export interface FolderRequest {
   /** The folder of an artifact or a capsule. */

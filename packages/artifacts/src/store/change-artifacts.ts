@@ -11,8 +11,7 @@ import type { ArtifactEntry } from '../manifest/schema.ts';
 import type { ArtifactSource } from './installed-artifact.ts';
 import { bringRef, type BroughtRef, type InstallRequest, record } from './install.ts';
 import type { WantedArtifact } from './locate.ts';
-import type { CopyRule } from './store-places.ts';
-import type { StorePlaces } from './store-places.ts';
+import type { CopyRule, StorePlaces } from './store-places.ts';
 import { addToLock, dropFromLock } from './lockfile.ts';
 import { refuseShadowed } from './taken-copies.ts';
 

@@ -6,6 +6,9 @@ import { join, posix, sep } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import type { CapsuleManifest } from '../manifest/schema.ts';
 import { archiveLimits } from './archive-entry.ts';
 import { hashOfArchive, type PackedFile } from './archive-writer.ts';
@@ -17,9 +20,6 @@ import {
   requiredFile,
   type ArtifactContent,
 } from './inspect-content.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { RegularFile } from '@svc/kit/files/regular-file.ts';
 
 /**
  * The declared files of an artifact's directory, each read once, so that what is checked, hashed, packed and run is the same.

@@ -3,7 +3,11 @@
 import { stat } from 'node:fs/promises';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
+import type { Chunks } from '@svc/kit/files/replace-file.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
+import { type OciReference, spellOci } from '../manifest/oci-reference.ts';
 import { type ArtifactRef, type ReleaseRef, spell } from './artifact-ref.ts';
 import type { ArtifactOrigin, FetchedArchive, FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
 import { locate, type Location, targetRoot, type WantedArtifact } from './locate.ts';
@@ -12,7 +16,6 @@ import { fetchedFrom, type LockedArtifact, readLock, upsertLock } from './lockfi
 import { commandWith, usualManifest } from './lock-faults.ts';
 import { inspectStored } from './open-stored.ts';
 import type { StoredArchive } from './store-layout.ts';
-import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import {
   admissionOf,
   admissionWarnings,
@@ -32,13 +35,10 @@ import { admit } from './trust/admit.ts';
 import { signaturesBeside } from './trust/signature-bundle.ts';
 import { packArchive } from './archive-writer.ts';
 import { type FolderRequest, readFolder } from './build-archive.ts';
-import type { Chunks } from '@svc/kit/files/replace-file.ts';
-import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { receiptOf } from './locate-in-sources.ts';
 import { type GithubApi, archivesOfRelease, type ReleaseArchive } from './sources/github-source.ts';
 import { fetchReference, type OciAccess, referenceSignatures } from './sources/oci/oci-source.ts';
 import type { PackedComponentSource } from './sources/oci/packed-component.ts';
-import { type OciReference, spellOci } from '../manifest/oci-reference.ts';
 
 export interface InstallRequest extends StorePlaces {
   /** What the manifest needs; only this is recorded in `svc.lock`. */

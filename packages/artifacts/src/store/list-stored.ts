@@ -3,21 +3,20 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { isArtifactName, isExactVersion } from '../manifest/names.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
+import { namesIfThere, unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { IndexObject, VersionState } from '@svc/protocol/registry-messages.ts';
+import { isArtifactName, isExactVersion } from '../manifest/names.ts';
 import { type ArtifactRef, platformShape } from './artifact-ref.ts';
 import { type ArtifactKind, readManifest } from './inspect-content.ts';
 import { readVariant, type StoredArchive, variantPaths } from './store-layout.ts';
 import { decodeKind } from './store-put.ts';
 import { signaturesBeside } from './trust/signature-bundle.ts';
-import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readArchive } from './archive.ts';
 import { localPlaces } from './locate.ts';
-import type { LocalPlace } from './store-places.ts';
-import type { StorePlaces } from './store-places.ts';
-import { RegularFile } from '@svc/kit/files/regular-file.ts';
-import { namesIfThere, unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import type { IndexObject, VersionState } from '@svc/protocol/registry-messages.ts';
+import type { LocalPlace, StorePlaces } from './store-places.ts';
 
 interface ListedArchive extends StoredArchive {
   /** Null when the store does not say. */

@@ -3,8 +3,7 @@
 import type { ArtifactRef } from './artifact-ref.ts';
 import type { Admission } from './trust/admit.ts';
 import { bundledRoot, findStored, readVariant, type StoredArchive, storeRoot } from './store-layout.ts';
-import type { StorePlaces } from './store-places.ts';
-import type { LocalPlace } from './store-places.ts';
+import type { StorePlaces, LocalPlace } from './store-places.ts';
 
 /** An artifact, and where it comes from where that is not the registry in use. */
 export interface WantedArtifact extends ArtifactRef {

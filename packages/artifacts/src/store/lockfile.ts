@@ -3,15 +3,15 @@
 import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isArtifactName, isExactVersion } from '../manifest/names.ts';
-import { parsePinnedPlace } from '../manifest/oci-reference.ts';
 import { readTextBeneathIfThere } from '@svc/kit/files/read-beneath.ts';
-import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
 import { isText } from '@svc/kit/guards.ts';
-import { type ArtifactRef, platformShape } from './artifact-ref.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
+import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
+import { isArtifactName, isExactVersion } from '../manifest/names.ts';
+import { parsePinnedPlace } from '../manifest/oci-reference.ts';
+import { type ArtifactRef, platformShape } from './artifact-ref.ts';
 import { decodeSigner, encodeSigner, type Signer } from './trust/signer.ts';
 
 /** Beside the manifest. */

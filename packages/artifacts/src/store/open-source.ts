@@ -3,6 +3,8 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import { ArchivedFiles } from './open-stored.ts';
 import { packArchive } from './archive-writer.ts';
@@ -10,8 +12,6 @@ import { readArchive } from './archive.ts';
 import { readArtifactDirectory } from './directory-content.ts';
 import { type ArtifactContent, checkRequiredFile, readArtifactManifest } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
-import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import type { StorePlaces } from './store-places.ts';
 import { admitSource } from './trust/admit-stored.ts';
 

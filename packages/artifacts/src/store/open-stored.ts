@@ -4,14 +4,14 @@ import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { RegularFile, chunksOfFile } from '@svc/kit/files/regular-file.ts';
+import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import { type Archive, readArchive } from './archive.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
-import { RegularFile, chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import { findStored, type StoredArchive } from './store-layout.ts';
 import { type ArtifactKind, readManifest } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
 import type { Location } from './locate.ts';
-import type { Chunks } from '@svc/kit/files/replace-file.ts';
 
 interface OpenedArchive {
   readonly stored: StoredArchive;

@@ -1,6 +1,8 @@
 /** Checks an archive before it is published, and publishes it to a store of this machine. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { RegularFile, chunksOfFile } from '@svc/kit/files/regular-file.ts';
+import type { Packaging } from '@svc/protocol/registry-messages.ts';
 import { serverFile, type ArtifactManifest } from '../manifest/schema.ts';
 import { type Archive, readArchive } from './archive.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
@@ -11,8 +13,6 @@ import {
   inspectContent,
   requiredFile,
 } from './inspect-content.ts';
-import { RegularFile, chunksOfFile } from '@svc/kit/files/regular-file.ts';
-import type { Packaging } from '@svc/protocol/registry-messages.ts';
 import { readVariant } from './store-layout.ts';
 import { putArchive } from './store-put.ts';
 

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import { spell } from './artifact-ref.ts';
 import {
@@ -16,7 +17,6 @@ import {
 import { locate, type Location } from './locate.ts';
 import type { StorePlaces } from './store-places.ts';
 import { createLock, fetchedFrom, type LockedArtifact, readLock, recordsAll } from './lockfile.ts';
-import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArchivedFiles } from './open-stored.ts';
 import type { StoredArchive } from './store-layout.ts';
 

@@ -3,10 +3,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { isArtifactName, isExactVersion } from '../manifest/names.ts';
 import { readSmallText, readTextIfThere } from '@svc/kit/files/read-text.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { isReason } from '@svc/protocol/version-states.ts';
+import { isArtifactName, isExactVersion } from '../manifest/names.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 
 /** One archive of a store; `platform` is null for the generic file of its version. */

@@ -1,9 +1,8 @@
 /** Where artifacts are looked for, and how they are taken in. */
 
-import type { ArtifactSource, FetchObserver } from './installed-artifact.ts';
+import type { ArtifactSource, FetchObserver, ArtifactOrigin } from './installed-artifact.ts';
 import type { StateRules } from './version-state-rules.ts';
 import type { StoredArchive } from './store-layout.ts';
-import type { ArtifactOrigin } from './installed-artifact.ts';
 
 /** The local places in the order of looking. */
 export interface LocalPlace {

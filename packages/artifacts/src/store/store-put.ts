@@ -3,29 +3,27 @@
 import { createHash } from 'node:crypto';
 import { readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-
 import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { readArchive } from './archive.ts';
-import { archiveLimits } from './archive-entry.ts';
-import type { FetchedArchive, FetchObserver } from './installed-artifact.ts';
-import type { LockedArtifact } from './lockfile.ts';
-import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { type Chunks, syncDirectory, type TemporaryFile, writeTemporary } from '@svc/kit/files/replace-file.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
-import { type ArtifactKind, inspectContent, type InspectedContent } from './inspect-content.ts';
-import { checkIdentity } from './installed-artifact.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { chunksOfFile, RegularFile } from '@svc/kit/files/regular-file.ts';
+import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
+import { readArchive } from './archive.ts';
+import { archiveLimits } from './archive-entry.ts';
+import { type FetchedArchive, type FetchObserver, checkIdentity } from './installed-artifact.ts';
+import type { LockedArtifact } from './lockfile.ts';
+import { type ArtifactRef, spell } from './artifact-ref.ts';
+import { type ArtifactKind, inspectContent, type InspectedContent } from './inspect-content.ts';
 import { encodeHashFile, readVariant, type StoredArchive, variantPaths, versionDirectory } from './store-layout.ts';
 import { addSignatures } from './trust/stored-signatures.ts';
 import type { Admission, TrustPlaces } from './trust/admit.ts';
 import { encodeSignatures } from './trust/signature-bundle.ts';
-import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
-import { parseJson } from '@svc/protocol/json-object.ts';
 
 export interface PutRequest {
   readonly root: string;

@@ -3,8 +3,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { archiveFor, type Candidate } from './choose-version.ts';
-import type { CopyRule } from './store-places.ts';
-import type { StorePlaces } from './store-places.ts';
+import type { CopyRule, StorePlaces } from './store-places.ts';
 import type { LockedArtifact } from './lockfile.ts';
 import { bundledRoot, readVariant, storeRoot } from './store-layout.ts';
 

@@ -5,18 +5,18 @@ import { dirname, join, resolve } from 'node:path';
 import { release, tmpdir } from 'node:os';
 import { arch, getuid, platform } from 'node:process';
 
-import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { Archive } from '@svc/artifacts/store/archive.ts';
 import { locate } from '@svc/artifacts/store/locate.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { admissionOf } from '@svc/artifacts/store/resolve.ts';
 import type { Admission } from '@svc/artifacts/store/trust/admit.ts';
-import type { RunRequest } from './running-capsule.ts';
-import type { HostFacts } from '@svc/sandbox/host-containment.ts';
-import { type SpawnerHandle, decodeSpawnerHandle } from '@svc/protocol/spawner-handle.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { Environment } from '@svc/kit/environment.ts';
+import { type SpawnerHandle, decodeSpawnerHandle } from '@svc/protocol/spawner-handle.ts';
+import type { HostFacts } from '@svc/sandbox/host-containment.ts';
+import type { RunRequest } from './running-capsule.ts';
 
 /** Where a capsule comes from. */
 export interface CapsuleSource {

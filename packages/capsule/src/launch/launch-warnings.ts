@@ -2,13 +2,13 @@
 
 import { join } from 'node:path';
 
+import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
+import { renderKeyPath, type KeyPath } from '@svc/artifacts/manifest/key-path.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import { containedEnvironment } from '@svc/sandbox/contained-environment.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
-import type { Environment } from '@svc/kit/environment.ts';
 import type { CapsuleSource } from './launch-surroundings.ts';
-import { renderKeyPath, type KeyPath } from '@svc/artifacts/manifest/key-path.ts';
 
 /** Whose commands are looked for, and where. */
 export interface CommandQuestion {

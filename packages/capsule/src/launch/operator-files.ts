@@ -1,9 +1,9 @@
 /** Finds the files that an operator names in the command of a driver or a tool. */
 
-import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 interface OperatorPlaces {

@@ -2,20 +2,20 @@
 
 import { arch, platform } from 'node:process';
 
-import { DiagnosticList, Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type CaptureLevel, lowerCapture, usualCapture } from '@svc/artifacts/manifest/capture-levels.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
-import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { admissionWarnings, resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
-import { findInitialTask, type InitialTask } from './initial-task.ts';
-import type { RunRequest } from './running-capsule.ts';
-import { scopeOfLaunch, type LaunchScope } from './scope-of-launch.ts';
 import { hookDeclaration, hookProblem, mayCommit } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { bundledCompaction, bundledVersion } from '@svc/artifacts/manifest/names.ts';
+import { DiagnosticList, Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { findInitialTask, type InitialTask } from './initial-task.ts';
+import type { RunRequest } from './running-capsule.ts';
+import { scopeOfLaunch, type LaunchScope } from './scope-of-launch.ts';
 
 /** What is known of a launch that nothing refuses so far. */
 export interface ScopedLaunch extends Omit<LaunchScope, 'refusals' | 'warnings' | 'captureCeiling'> {

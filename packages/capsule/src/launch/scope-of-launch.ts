@@ -2,13 +2,6 @@
 
 import { join } from 'node:path';
 
-import type { Containment } from '@svc/sandbox/containment.ts';
-import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from '@svc/sandbox/floor.ts';
-import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
-import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
-import { DiagnosticList, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
-import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { lower, type EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 import { encodeScope, type ContainmentReport, type ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { WorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
@@ -16,13 +9,20 @@ import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { readKeptManifest, type ManifestKeeper } from '@svc/artifacts/manifest/kept-manifest.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
-import type { Environment } from '@svc/kit/environment.ts';
-import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
-import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { admissionWarnings } from '@svc/artifacts/store/resolve.ts';
+import { DiagnosticList, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
+import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { Containment } from '@svc/sandbox/containment.ts';
+import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from '@svc/sandbox/floor.ts';
+import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
+import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
 import { absentCommands, unavailableParts } from './launch-warnings.ts';
 import {
   findCapsule,

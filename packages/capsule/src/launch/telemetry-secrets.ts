@@ -2,8 +2,8 @@
 
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import { shortestGranted } from './session-secrets.ts';
 import { decodePercent } from '@svc/protocol/strict-utf8.ts';
+import { shortestGranted } from './session-secrets.ts';
 
 const headersVariable = /^OTEL_EXPORTER_OTLP_(?:(?:TRACES|METRICS|LOGS)_)?HEADERS$/;
 

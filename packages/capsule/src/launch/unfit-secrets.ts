@@ -1,8 +1,8 @@
 /** Says what is wrong with a key or a token that a session is given for itself. */
 
+import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortestRedacted } from '@svc/kit/diagnostics/redactor.ts';
-import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 
 /** What a session is given for itself. */

@@ -15,13 +15,13 @@ import { createComponentHost } from '@svc/components/component-host.ts';
 import type { Component, ComponentGrants } from '@svc/components/component.ts';
 import { loggedPlaceholder } from '@svc/components/import-log.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import { createComponentDriver, DriverRequests } from '@svc/session/model/component-driver.ts';
 import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
 import { driverConfig } from '../launch/scripted-driver.ts';
-import type { ReplayedComponents } from './replay-session.ts';
-import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import { componentSource } from '../stage/session-components.ts';
 import { listenerTokenOf, sessionRedactor } from '../launch/session-secrets.ts';
+import type { ReplayedComponents } from './replay-session.ts';
 
 interface ComponentsRequest {
   readonly manifestFile: string;

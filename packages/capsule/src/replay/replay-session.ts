@@ -8,17 +8,15 @@ import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { mintTraceEventId, type SessionId } from '@svc/protocol/ids.ts';
-import { endOf } from '../run/session-journal.ts';
-import { sessionSettings } from '../run/session-settings.ts';
-import type { HookSetup, KeptWhere, SettingsSetup, ToolSetup } from '../stage/session-setup.ts';
+import type { JournalReader } from '@svc/record/journal/journal-reader.ts';
+import type { JournalRecord } from '@svc/record/journal/records.ts';
+import type { PreparedText, Trace, TraceEvent } from '@svc/record/trace/events.ts';
 import { EndBudget } from '@svc/session/hooks/blocking-hooks.ts';
 import { callHook, type Hook } from '@svc/session/hooks/hook.ts';
 import { hookCompletion } from '@svc/session/hooks/hook-completion.ts';
 import { HookSet } from '@svc/session/hooks/hook-set.ts';
 import type { Driver } from '@svc/session/model/driver.ts';
 import { SpendMeter } from '@svc/session/model/spend-meter.ts';
-import type { JournalReader } from '@svc/record/journal/journal-reader.ts';
-import type { JournalRecord } from '@svc/record/journal/records.ts';
 import { type ActivityListener, SessionActivity } from '@svc/session/task/activity.ts';
 import { type Conversations, threadedConversations } from '@svc/session/loop/conversations.ts';
 import { EventStream } from '@svc/session/stream/event-stream.ts';
@@ -36,7 +34,9 @@ import { traceLines } from '@svc/session/replay/trace-lines.ts';
 import { Inventory } from '@svc/session/tools/inventory.ts';
 import { createSubmitPlanTool } from '@svc/session/tools/plan/submit-plan-tool.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
-import type { PreparedText, Trace, TraceEvent } from '@svc/record/trace/events.ts';
+import { endOf } from '../run/session-journal.ts';
+import { sessionSettings } from '../run/session-settings.ts';
+import type { HookSetup, KeptWhere, SettingsSetup, ToolSetup } from '../stage/session-setup.ts';
 
 /** What a replay came to. */
 export interface Replayed {

@@ -11,13 +11,13 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
-import type { SessionId } from '@svc/protocol/ids.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import { isOfHere, keepTouched, mayRun, type Touches, thisProcess } from '@svc/record/sessions/recorded-process.ts';
 import { removeIfPossible } from '@svc/record/sessions/running-record.ts';
+import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import type { Conversations } from '@svc/session/loop/conversations.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
-import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 
 interface ConversationPlaceRequest {
   /** Where `.svc/` lies. */

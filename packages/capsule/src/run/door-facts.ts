@@ -1,18 +1,18 @@
 /** What the doors of a session say of their capsule. */
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { Environment } from '@svc/kit/environment.ts';
-import type { TokenCallers } from '@svc/doors/callers/callers.ts';
-import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import type { TokenCallers } from '@svc/doors/callers/callers.ts';
 import type { DoorFacts } from '@svc/doors/core/door-core.ts';
 import type { CardKey } from '@svc/doors/core/card-signature.ts';
 import type { PushHost } from '@svc/doors/push/push-rule.ts';
-import { readCardKey } from './card-key.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import type { BoundListener } from '../launch/bind-listener.ts';
-import { type DoorsAround, DoorsOutside } from './door-outside.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { RunObserver, RunRequest } from '../launch/running-capsule.ts';
+import { readCardKey } from './card-key.ts';
+import { type DoorsAround, DoorsOutside } from './door-outside.ts';
 
 /** Throws `E-RUN-130` for an address that is none, and warns with `W-SEC-033` where other machines would be told one that is not theirs. */
 export function checkPublicUrl(

@@ -5,19 +5,19 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
+import { version } from '@svc/kit/version.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { type Capture, type Journal, openJournal } from '@svc/record/journal/journal-writer.ts';
-import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
+import { holdJournal } from '@svc/record/sessions/journal-holder.ts';
+import type { Retained } from '@svc/record/sessions/journal-retention.ts';
 import type { Crossing } from '@svc/session/gate/gate.ts';
 import { JournalLines } from '@svc/session/replay/journal-lines.ts';
 import type { SessionStatus } from '@svc/session/session.ts';
 import type { Task, TaskState } from '@svc/session/task/task.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
-import { holdJournal } from '@svc/record/sessions/journal-holder.ts';
-import type { Retained } from '@svc/record/sessions/journal-retention.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import { hookSetups, type KeptWhere, toolSetup } from '../stage/session-setup.ts';
-import { version } from '@svc/kit/version.ts';
 
 /** Disk space that a default journal must leave free. The trace is on the same disk, and a session ends when its trace cannot be written. */
 const spareOfDisk = 16 * 1024 * 1024;

@@ -3,7 +3,9 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { isEndedByLauncher } from '@svc/session/delegation/completions.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import {
   completionFile,
   encodeCompletion,
@@ -12,18 +14,16 @@ import {
   type CompletionRecord,
 } from '@svc/protocol/completion.ts';
 import type { SpawnerHandle } from '@svc/protocol/spawner-handle.ts';
-import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import type { SessionOutcome } from '@svc/session/session.ts';
-import { writeWorkdirFile } from '@svc/session/workdir/workdir-file.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import type { ScopedLaunch } from '../launch/prepare.ts';
-import type { RunRequest } from '../launch/running-capsule.ts';
-import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';
 import { encodeTaskOrigin } from '@svc/protocol/task-origin.ts';
 import { decodeTask } from '@svc/protocol/task-object.ts';
+import { isEndedByLauncher } from '@svc/session/delegation/completions.ts';
+import type { SessionOutcome } from '@svc/session/session.ts';
+import { writeWorkdirFile } from '@svc/session/workdir/workdir-file.ts';
 import { callCapsule, type CapsuleAnswer } from '@svc/session/delegation/capsule-call.ts';
+import type { ScopedLaunch } from '../launch/prepare.ts';
+import type { RunRequest } from '../launch/running-capsule.ts';
 
 /** What a session leaves behind. */
 export interface EndedSession {

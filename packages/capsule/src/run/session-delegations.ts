@@ -3,7 +3,20 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { archiveKind } from '@svc/artifacts/manifest/artifact-manifest.ts';
+import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
+import { manifestFile, readManifestText } from '@svc/artifacts/store/inspect-content.ts';
+import { locate } from '@svc/artifacts/store/locate.ts';
+import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
+import { openStored } from '@svc/artifacts/store/open-stored.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import { Diagnostic, DiagnosticList, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { longestTimerMs } from '@svc/kit/units.ts';
+import type { DelegationId, SessionId } from '@svc/protocol/ids.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
+import { makePrivateDirectory, type SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import { Delegations } from '@svc/session/delegation/delegations.ts';
 import type {
   ChildReading,
@@ -11,27 +24,14 @@ import type {
   DelegationsDeps,
   RunningDelegation,
 } from '@svc/session/delegation/delegations-deps.ts';
-import { Diagnostic, DiagnosticList, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
-import { archiveKind } from '@svc/artifacts/manifest/artifact-manifest.ts';
-import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
-import type { Environment } from '@svc/kit/environment.ts';
 import type { Session } from '@svc/session/session.ts';
 import type { Task } from '@svc/session/task/task.ts';
 import { writeWorkdirFile } from '@svc/session/workdir/workdir-file.ts';
-import { manifestFile, readManifestText } from '@svc/artifacts/store/inspect-content.ts';
-import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { locate } from '@svc/artifacts/store/locate.ts';
-import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
-import { openStored } from '@svc/artifacts/store/open-stored.ts';
 import { delegationTraceparent, taskTrace } from '@svc/telemetry/task-trace.ts';
 import { readSettings } from '@svc/telemetry/telemetry-settings.ts';
-import type { TraceEvent } from '@svc/record/trace/events.ts';
-import type { DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { RefereeMembership } from '../launch/referee-membership.ts';
-import { makePrivateDirectory, type SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import { asksForTelemetry, isTelemetryVariable } from '../launch/telemetry-variables.ts';
-import { longestTimerMs } from '@svc/kit/units.ts';
 
 interface SessionDelegationsRequest {
   readonly launch: PreparedLaunch;

@@ -1,10 +1,10 @@
 /** Records a session in its journal, from the first thing that goes through its gate. */
 
+import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
-import type { Capture } from '@svc/record/journal/journal-writer.ts';
 import { ownTurn, type Steps } from '@svc/kit/own-turn.ts';
+import type { Capture } from '@svc/record/journal/journal-writer.ts';
 import { type Crossing, type Gate, openGate, RecordingGate } from '@svc/session/gate/gate.ts';
 import type { SessionStatus } from '@svc/session/session.ts';
 import type { SessionActivity } from '@svc/session/task/activity.ts';

@@ -3,18 +3,18 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';
-import type { SessionId, TraceEventId } from '@svc/protocol/ids.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
-import { SessionActivity } from '@svc/session/task/activity.ts';
-import type { SessionStatus } from '@svc/session/session.ts';
-import type { DeliveredSignals } from '@svc/telemetry/exporter.ts';
-import { traceLines } from '@svc/session/replay/trace-lines.ts';
+import { version } from '@svc/kit/version.ts';
+import type { SessionId, TraceEventId } from '@svc/protocol/ids.ts';
 import type { PreparedText, Trace, TraceEvent } from '@svc/record/trace/events.ts';
 import { openFileTrace } from '@svc/record/trace/file-trace.ts';
+import { SessionActivity } from '@svc/session/task/activity.ts';
+import type { SessionStatus } from '@svc/session/session.ts';
+import { traceLines } from '@svc/session/replay/trace-lines.ts';
+import type { DeliveredSignals } from '@svc/telemetry/exporter.ts';
 import type { Evidence } from '../stage/grant-evidence.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { SessionTelemetry } from './session-telemetry.ts';
-import { version } from '@svc/kit/version.ts';
 
 interface RecordRequest {
   readonly launch: PreparedLaunch;

@@ -4,10 +4,10 @@ import { linkSync, lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import { writeWorkdirFile } from '@svc/session/workdir/workdir-file.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { writeWorkdirFile } from '@svc/session/workdir/workdir-file.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { RunRequest } from '../launch/running-capsule.ts';
 import { contentOf, WrittenFiles, type Content } from './written-files.ts';

@@ -11,12 +11,12 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { isMaskedInWorkdir, stateName } from '@svc/kit/files/masked-names.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { makePrivateDirectory, openScopeDirectory } from '@svc/record/sessions/session-directories.ts';
 import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import { projectName } from '@svc/sandbox/launch/project-steps.ts';
 import type { PutAside } from '@svc/sandbox/made-repositories.ts';
 import type { OpenedFolder } from '@svc/sandbox/project-folder.ts';
 import type { GivenProject, ScopeGrant } from '../launch/running-capsule.ts';
-import { makePrivateDirectory, openScopeDirectory } from '@svc/record/sessions/session-directories.ts';
 
 /** The folder as a session takes it, in the class that holds its programs. */
 export class GivenFolder implements GivenProject {

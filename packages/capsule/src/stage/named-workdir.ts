@@ -6,12 +6,12 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { closedFolderAround, stateName } from '@svc/kit/files/masked-names.ts';
 import { systemFolder } from '@svc/kit/files/system-folder.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import { realPath } from '@svc/record/sessions/session-directories.ts';
 import { ownPlaces, mappedProcess } from '@svc/sandbox/own-process.ts';
 import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
-import { GivenFolder } from './given-project.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { LaunchScope, ScopeRequest } from '../launch/scope-of-launch.ts';
-import { realPath } from '@svc/record/sessions/session-directories.ts';
+import { GivenFolder } from './given-project.ts';
 
 interface NamedWorkdir {
   readonly request: Pick<ScopeRequest, 'writesGit' | 'cwd' | 'env'>;

@@ -1,8 +1,11 @@
 /** Opens the hooks of a session. */
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import type { Hook } from '@svc/session/hooks/hook.ts';
-import { callHook } from '@svc/session/hooks/hook.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
+import { type Hook, callHook } from '@svc/session/hooks/hook.ts';
 import { type Gate, hooksTimeOver } from '@svc/session/gate/gate.ts';
 import { EndBudget } from '@svc/session/hooks/blocking-hooks.ts';
 import { gatedHookCalls } from '@svc/session/gate/gated.ts';
@@ -11,11 +14,7 @@ import { HookLogs, ManifestFiles } from '@svc/session/hooks/hook-files.ts';
 import { HookSet } from '@svc/session/hooks/hook-set.ts';
 import type { Driver } from '@svc/session/model/driver.ts';
 import type { SpendMeter } from '@svc/session/model/spend-meter.ts';
-import type { LogBudget } from '@svc/kit/log-budget.ts';
-import type { TraceEvent } from '@svc/record/trace/events.ts';
-import type { SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
-import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 
 /** `svc run` ends within 20 s of a signal (docs/cli.md "svc run"): its hooks get a quarter of that. */
 const stopBudgetMs = 5_000;

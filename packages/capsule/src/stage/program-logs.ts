@@ -8,9 +8,9 @@ import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { readOutput } from '@svc/sandbox/launched-process.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
-import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 
 /** How much is kept of what one of them writes in a session. */
 const mostBytes = 16 * 1024 * 1024;

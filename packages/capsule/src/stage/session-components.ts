@@ -1,17 +1,17 @@
 /** Opens the WebAssembly components of a session. */
 
+import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { Component, ComponentGrants, Preopen } from '@svc/components/component.ts';
 import type { ImportMode } from '@svc/components/import-log.ts';
-import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import { mayReach, formatDestination } from '@svc/kit/net/network-destination.ts';
-import { statePath } from '@svc/sandbox/launch/process-grants.ts';
-import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import type { LateEvidence } from './late-evidence.ts';
-import type { GivenProject } from '../launch/running-capsule.ts';
 import { openScopeDirectory, openStateStore } from '@svc/record/sessions/session-directories.ts';
+import { statePath } from '@svc/sandbox/launch/process-grants.ts';
+import type { GivenProject } from '../launch/running-capsule.ts';
 import { isTelemetryVariable } from '../launch/telemetry-variables.ts';
+import type { LateEvidence } from './late-evidence.ts';
 
 interface SessionComponentsDeps {
   readonly host: ComponentHost;

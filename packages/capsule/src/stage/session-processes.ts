@@ -2,24 +2,25 @@
 
 import { realpathSync } from 'node:fs';
 import { relative } from 'node:path';
-import type { Containment } from '@svc/sandbox/containment.ts';
-import type { SessionContainment } from '@svc/sandbox/session-containment.ts';
-import { containedEnvironment, containedTemporary, serviceAddress } from '@svc/sandbox/contained-environment.ts';
-import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
-import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
-import type { Launcher } from '@svc/sandbox/launcher.ts';
+
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import type { LateEvidence } from './late-evidence.ts';
-import type { GivenProject } from '../launch/running-capsule.ts';
-import { isTelemetryVariable } from '../launch/telemetry-variables.ts';
 import {
   makePrivateDirectory,
   openScopeDirectory,
   openStateStore,
   type SessionDirectories,
 } from '@svc/record/sessions/session-directories.ts';
+import type { Containment } from '@svc/sandbox/containment.ts';
+import type { SessionContainment } from '@svc/sandbox/session-containment.ts';
+import { containedEnvironment, containedTemporary, serviceAddress } from '@svc/sandbox/contained-environment.ts';
+import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
+import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
+import type { GivenProject } from '../launch/running-capsule.ts';
+import { isTelemetryVariable } from '../launch/telemetry-variables.ts';
+import type { LateEvidence } from './late-evidence.ts';
 
 interface SessionProcessesDeps {
   readonly sessionId: SessionId;

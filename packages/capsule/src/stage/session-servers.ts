@@ -1,15 +1,15 @@
 /** Starts the MCP servers of a session. */
 
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
+import { version } from '@svc/kit/version.ts';
 import { type ListedTools, KeptLists } from '@svc/session/tools/mcp/listed-tools.ts';
 import { createMcpTools } from '@svc/session/tools/mcp/mcp-tools.ts';
 import { ToolServer, type ToolServerSettings } from '@svc/session/tools/mcp/tool-server.ts';
 import type { CutBefore } from '@svc/session/tools/captured-output.ts';
-import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
-import { version } from '@svc/kit/version.ts';
 
 export interface SessionServersDeps {
   /** `~/.svc/cache`. */

@@ -2,18 +2,18 @@
 
 import { randomBytes } from 'node:crypto';
 
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { Component, ExchangeSign } from '@svc/components/component.ts';
 import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import type { Component, ExchangeSign } from '@svc/components/component.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
+import { version } from '@svc/kit/version.ts';
 import type { Driver } from '@svc/session/model/driver.ts';
 import { timedDriver } from '@svc/session/model/timed-driver.ts';
 import type { ProgramService } from '@svc/session/model/programs/cli-driver.ts';
-import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { ProgramLogs } from './program-logs.ts';
 import { capsuleProcesses, grantsOf, type StageParts } from './stage-parts.ts';
-import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
-import { version } from '@svc/kit/version.ts';
 
 /** The way to the model that `inference.transport` names, unless the session was given one. */
 export async function stageDriver(parts: StageParts): Promise<Driver> {

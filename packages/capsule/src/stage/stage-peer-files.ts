@@ -1,15 +1,15 @@
 /** Makes what a session needs to share files with other capsules and to fetch theirs. */
 
-import { systemClock } from '@svc/kit/system-clock.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { wholeMs } from '@svc/kit/units.ts';
-import { ExportRoot, type Hides, normalizedRoot } from '@svc/session/files/export-root.ts';
+import type { Clock } from '@svc/kit/clock.ts';
 import { audienceOf } from '@svc/protocol/audience.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
+import { ExportRoot, type Hides, normalizedRoot } from '@svc/session/files/export-root.ts';
 import { PeerHandles } from '@svc/session/files/peer-handles.ts';
 import type { ResourcePlanesOptions } from '@svc/session/files/resource-routes.ts';
-import type { Clock } from '@svc/kit/clock.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
-import type { SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 
 /** What of a launch decides about files of peers. */

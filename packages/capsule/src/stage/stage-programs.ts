@@ -3,19 +3,19 @@
 import { statSync, fchmodSync } from 'node:fs';
 import { join, basename, dirname } from 'node:path';
 
-import type { Launcher } from '@svc/sandbox/launcher.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
-import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
-import type { ProgramOwner } from './program-logs.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import { hiddenIn, operatorFiles, type OperatorCommand } from '../launch/operator-files.ts';
-import { createNativeTool } from '@svc/session/tools/native-tool.ts';
-import type { Tool } from '@svc/session/tools/tool.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { serverFile } from '@svc/artifacts/manifest/schema.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeTemporary } from '@svc/kit/files/replace-file.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
+import { createNativeTool } from '@svc/session/tools/native-tool.ts';
+import type { Tool } from '@svc/session/tools/tool.ts';
+import { hiddenIn, operatorFiles, type OperatorCommand } from '../launch/operator-files.ts';
+import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
+import type { ProgramOwner } from './program-logs.ts';
 
 /** Names what the last words of a program tell of that is hidden from it; null when there is nothing of the kind. */
 type HiddenIn = (said: string) => string | null;

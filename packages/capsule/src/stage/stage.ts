@@ -1,33 +1,33 @@
 /** Makes the tools, the hooks and the driver of a session. */
 
-import { systemClock } from '@svc/kit/system-clock.ts';
+import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { ImportMode } from '@svc/components/import-log.ts';
-import type { Delegations } from '@svc/session/delegation/delegations.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
+import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
+import type { Delegations } from '@svc/session/delegation/delegations.ts';
 import type { Hook } from '@svc/session/hooks/hook.ts';
 import type { Driver } from '@svc/session/model/driver.ts';
 import { BackgroundCommands } from '@svc/session/tools/background/background-commands.ts';
-import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
-import type { LogBudget } from '@svc/kit/log-budget.ts';
-import type { SessionId } from '@svc/protocol/ids.ts';
 import type { Gate } from '@svc/session/gate/gate.ts';
 import { gatedCapsuleSteps, gatedDriver, gatedTool } from '@svc/session/gate/gated.ts';
-import type { LateEvidence } from './late-evidence.ts';
+import type { CutBefore } from '@svc/session/tools/captured-output.ts';
+import { createSkillTool } from '@svc/session/tools/skill-tool.ts';
+import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
+import type { LateEvidence } from './late-evidence.ts';
 import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
 import { SessionComponents } from './session-components.ts';
-import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import { SessionProcesses } from './session-processes.ts';
 import { backgroundSettings, grantsOf, type StageParts, capsuleProcesses } from './stage-parts.ts';
 import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
-import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
-import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import type { CutBefore } from '@svc/session/tools/captured-output.ts';
-import { createSkillTool } from '@svc/session/tools/skill-tool.ts';
-import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
 
 interface StageRequest {
   readonly launch: PreparedLaunch;

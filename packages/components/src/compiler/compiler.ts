@@ -2,8 +2,12 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+
 import { largestComponent, largestComponentShown } from '@svc/artifacts/store/archive-entry.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { NodeProcess } from '../node-process.ts';
 import {
   type ArchiveBeside,
@@ -11,9 +15,6 @@ import {
   encodeTranspiled,
   transpiledComponent,
 } from './transpiled-component.ts';
-import { sha256Hex } from '@svc/kit/sha256.ts';
-import { replaceFile } from '@svc/kit/files/replace-file.ts';
-import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 
 /** At once: each takes a core and up to 3 GiB. */
 const mostAtOnce = 2;

@@ -1,8 +1,8 @@
 /** The routes of the HTTP+JSON binding of A2A (A2A 1.0, 11.3), and what each reads out of its path and query. */
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
-import { invalidField } from './errors.ts';
 import { decodePercent } from '@svc/protocol/strict-utf8.ts';
+import { invalidField } from './errors.ts';
 
 /** A route that a path has, as `method` of A2A. */
 interface RouteOfPath {

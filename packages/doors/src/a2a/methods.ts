@@ -1,5 +1,6 @@
 /** The methods of A2A that answer once, whichever binding they are called through. */
 
+import { rejectedMessage } from '@svc/protocol/frames.ts';
 import type { TaskRecord } from '@svc/session/task/task-record.ts';
 import { isAtRest, untilAtRest } from '../core/at-rest.ts';
 import type { DoorCore } from '../core/door-core.ts';
@@ -11,7 +12,6 @@ import { listTasks } from './list-tasks.ts';
 import { rejectedTask, taskObject, type TaskView } from './objects.ts';
 import type { PushConfigs } from './push-configs.ts';
 import { parseList, parseTaskRequest, type SendRequest } from './params.ts';
-import { rejectedMessage } from '@svc/protocol/frames.ts';
 
 /** An answer as JSON text. */
 export type Answer = string;

@@ -2,8 +2,8 @@
 
 import type { TaskNews, TaskRecord } from '@svc/session/task/task-record.ts';
 import type { TaskRecords } from '@svc/session/task-records.ts';
-import { FanOut, type FanOutSink } from '../core/fan-out.ts';
 import { OncePerTurn } from '@svc/session/stream/once-per-turn.ts';
+import { FanOut, type FanOutSink } from '../core/fan-out.ts';
 import {
   artifactUpdate,
   callMetadata,

@@ -6,18 +6,18 @@ import type { StreamReply } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import type { AgentCard } from '@svc/protocol/agent-card.ts';
 import { encodeResourcePath } from '@svc/protocol/resource-path.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { ResourceDoor } from '@svc/session/files/resource-routes.ts';
 import type { Session } from '@svc/session/session.ts';
 import type { KeptFile } from '@svc/session/task/task-record.ts';
 import { TaskRecords } from '@svc/session/task-records.ts';
-import type { Callers } from '../callers/callers.ts';
-import { Heartbeats } from './heartbeats.ts';
-import { DoorStream, type DoorStreamOptions } from './door-stream.ts';
 import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
-import type { TraceEvent } from '@svc/record/trace/events.ts';
-import type { CardKey } from './card-signature.ts';
+import type { Callers } from '../callers/callers.ts';
 import type { PushHost } from '../push/push-rule.ts';
 import { type Principal, shareOf } from '../callers/principal.ts';
+import { Heartbeats } from './heartbeats.ts';
+import { DoorStream, type DoorStreamOptions } from './door-stream.ts';
+import type { CardKey } from './card-signature.ts';
 
 /** An artifact that tells a model how something is done. */
 export interface OfferedSkill {

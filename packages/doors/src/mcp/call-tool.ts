@@ -4,10 +4,10 @@ import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/
 
 import { isLong } from '@svc/kit/own-turn.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
-import { may } from '../callers/scopes.ts';
-import { isAtRest } from '../core/at-rest.ts';
 import type { TaskNews, TaskRecord } from '@svc/session/task/task-record.ts';
 import type { Submission } from '@svc/session/loop/task-board.ts';
+import { may } from '../callers/scopes.ts';
+import { isAtRest } from '../core/at-rest.ts';
 import { parseCallArguments, mistakenCall, rejectedResult, taskResult, type CallArguments } from './capsule-tool.ts';
 import {
   type AskedState,

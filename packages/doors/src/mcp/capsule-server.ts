@@ -5,17 +5,17 @@ import type * as Sdk from '@modelcontextprotocol/server';
 import { Diagnostic, raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Patience } from '@svc/kit/http/byte-queue.ts';
 import { busy, HttpRefusal } from '@svc/kit/http/refusal.ts';
+import { FewAtOnce } from '@svc/kit/few-at-once.ts';
+import { asJsonObject } from '@svc/protocol/json-object.ts';
 import type { DoorCore } from '../core/door-core.ts';
 import type { Principal } from '../callers/principal.ts';
 import { type CallAnswer, callTool } from './call-tool.ts';
 import { callPatience, jsonBytes, ownRoom, readPatience, type Room } from './answer-room.ts';
 import type { AskedState, Caller, Context } from './caller.ts';
 import { capsuleTool, type IntroducedCapsule, servedCapabilities } from './capsule-tool.ts';
-import { FewAtOnce } from '@svc/kit/few-at-once.ts';
 import { afterCursor, listResources, readResource } from './file-resources.ts';
 import { namedTask, taskMethods } from './task-handle.ts';
 import { type TracedConnection, traceRequests } from './traced-requests.ts';
-import { asJsonObject } from '@svc/protocol/json-object.ts';
 
 /** What a capsule is to all of its clients. */
 export interface ServedCapsule {

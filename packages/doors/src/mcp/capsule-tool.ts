@@ -3,8 +3,7 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
 
 import { rejectedMessage } from '@svc/protocol/frames.ts';
-import type { JsonObject } from '@svc/protocol/json-object.ts';
-import { isJsonObject } from '@svc/protocol/json-object.ts';
+import { type JsonObject, isJsonObject } from '@svc/protocol/json-object.ts';
 import type { TaskRecord } from '@svc/session/task/task-record.ts';
 import type { Task } from '@svc/session/task/task.ts';
 import { holdsWholeText } from '../core/bad-input.ts';

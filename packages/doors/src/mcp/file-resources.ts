@@ -1,19 +1,18 @@
 /** The exported files of a capsule as resources of the Model Context Protocol. */
 
 import { isUtf8 } from 'node:buffer';
-
 import type { ReadResourceResult, Resource, ResourceLink } from '@modelcontextprotocol/server';
 
 import { busy } from '@svc/kit/http/refusal.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
-import { jsonBytes, readPatience, type Room } from './answer-room.ts';
 import type { FewAtOnce } from '@svc/kit/few-at-once.ts';
-import { bodyLength, discard, readUpTo } from './reply-bytes.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { decodeListing, type ListedFile, resourcesPath } from '@svc/protocol/resource-files.ts';
 import type { TaskRecord } from '@svc/session/task/task-record.ts';
 import type { DoorCore } from '../core/door-core.ts';
+import { jsonBytes, readPatience, type Room } from './answer-room.ts';
+import { bodyLength, discard, readUpTo } from './reply-bytes.ts';
 
 const scheme = 'svc-file:///';
 /** Of the list of all files as JSON. */

@@ -8,8 +8,9 @@ import { isJsonMediaType } from '@svc/kit/http/hygiene.ts';
 import { emptyReply, jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest, RequestHead } from '@svc/kit/http/route.ts';
 import { webReply, webRequest } from '@svc/kit/http/web-messages.ts';
-import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
+import { FewAtOnce } from '@svc/kit/few-at-once.ts';
+import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { demand, mcpScopes } from '../callers/scopes.ts';
 import type { DoorCore } from '../core/door-core.ts';
 import { type Principal, shareOf } from '../callers/principal.ts';
@@ -17,7 +18,6 @@ import { answerSecs, createClientServer, type ServedCapsule } from './capsule-se
 import { AnswerRoom } from './answer-room.ts';
 import type { AskedState } from './caller.ts';
 import { ClientSessions } from './client-sessions.ts';
-import { FewAtOnce } from '@svc/kit/few-at-once.ts';
 import { readMessage } from './read-message.ts';
 
 /** Kept of an answer beside its type. */

@@ -1,8 +1,8 @@
 /** Reads one message of the Model Context Protocol from a body, and refuses what no revision of it allows. */
 
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
-import { deepest, holdsWholeText, nestsTooDeep } from '../core/bad-input.ts';
 import { mostBodyValues } from '@svc/protocol/json-rpc.ts';
+import { deepest, holdsWholeText, nestsTooDeep } from '../core/bad-input.ts';
 import { readJson } from '../core/read-json.ts';
 
 const longestId = 256;

@@ -1,22 +1,22 @@
 /** The JSON-RPC methods of a capsule. */
 
 import { isLong } from '@svc/kit/own-turn.ts';
-import type { Session } from '@svc/session/session.ts';
-import type { PreparedText } from '@svc/record/trace/events.ts';
-import type { Submission } from '@svc/session/loop/task-board.ts';
-import { type Task, isTerminal, type TaskSource, type Trust } from '@svc/session/task/task.ts';
+import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import { EncodedJson, JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { parseMessage, type InboundMessage, type ParsedMessage } from '@svc/protocol/message.ts';
 import { rejectedMessage } from '@svc/protocol/frames.ts';
-import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import { encodeStopReport } from '@svc/protocol/stop-report.ts';
 import { encodeTask, parseTaskId, type TaskObject } from '@svc/protocol/task-object.ts';
 import { parseAnswer } from '@svc/protocol/question.ts';
 import { decodeMessageTags } from '@svc/protocol/message-tags.ts';
+import { decodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
+import type { PreparedText } from '@svc/record/trace/events.ts';
+import type { Session } from '@svc/session/session.ts';
+import type { Submission } from '@svc/session/loop/task-board.ts';
+import { type Task, isTerminal, type TaskSource, type Trust } from '@svc/session/task/task.ts';
 import { isOwn, type Principal } from '../callers/principal.ts';
 import { may } from '../callers/scopes.ts';
-import { decodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
 
 export interface MethodDeps {
   readonly session: Session;

@@ -1,9 +1,9 @@
 /** Reads text files that an operator wrote. */
 
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { readFileUpTo } from './read-up-to.ts';
-import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
 const largestFile = 1024 * 1024;
 

@@ -1,9 +1,10 @@
 /** Reads no more bytes of a stream or a file than the caller can use; reads and writes open files, whole even where the kernel takes them in parts. */
 
 import { closeSync, constants, fstatSync, openSync, readSync, read, write } from 'node:fs';
+import { promisify } from 'node:util';
+
 import { isErrno } from '../diagnostics/system-reason.ts';
 import { GatheredBytes } from '../gathered-bytes.ts';
-import { promisify } from 'node:util';
 import { unlessRefused } from './unless-refused.ts';
 
 /** All bytes of a stream; undefined once they exceed `maxBytes`, the rest being left unread. Rejects when the stream does not end well. */

@@ -1,9 +1,10 @@
 /** Refuses requests by their headers: ambiguous lengths, names of other hosts, pages of other origins; and compares secrets in constant time. */
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { type HttpRefusal, kitRefusal } from './refusal.ts';
 import { createHash, timingSafeEqual } from 'node:crypto';
+
 import type { Secret } from '../diagnostics/secret.ts';
+import { type HttpRefusal, kitRefusal } from './refusal.ts';
 
 /** The value of a header that may stand once; undefined when it is absent. Node joins what is sent twice, for nearly every name. */
 export function singleHeader(value: string | string[] | undefined): string | undefined {

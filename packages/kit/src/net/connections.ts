@@ -2,10 +2,11 @@
 
 import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
+
+import type { HttpRequest, HttpResponse } from '@svc/client/http-door.ts';
 import { addressFault } from './address-class.ts';
 import { destinationOf } from './network-destination.ts';
 import { checkedLookup, type HostResolver, systemResolver } from './resolver.ts';
-import type { HttpRequest, HttpResponse } from '@svc/client/http-door.ts';
 
 const idleConnectionMs = 4_000;
 const defaultResolveMs = 10_000;

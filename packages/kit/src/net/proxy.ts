@@ -4,10 +4,10 @@ import { request as httpRequest } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 
+import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Environment } from '../environment.ts';
 import { isNetworkError, networkReason } from './network-reason.ts';
-import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 
 /** A proxy that carries TLS connections. */
 export interface Proxy {

@@ -1,10 +1,11 @@
 /** Sends one request and follows it to its end: its deadline, its progress, and why it failed. */
 
-import { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { isNetworkError, type NetworkFault, networkFault, networkReason } from './network-reason.ts';
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import type { LookupFunction } from 'node:net';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Chunks } from '../files/replace-file.ts';
+import { isNetworkError, type NetworkFault, networkFault, networkReason } from './network-reason.ts';
 import { responseOf, startRequest } from './connections.ts';
 import { openTunnel, type Proxy } from './proxy.ts';
 

@@ -1,7 +1,8 @@
 /** Every record of a journal with its keys, and how a line that was read becomes one. */
 
-import { sha256Shape } from '@svc/kit/sha256.ts';
 import * as z from 'zod';
+
+import { sha256Shape } from '@svc/kit/sha256.ts';
 
 /**
  * The lines of `journal.jsonl` (docs/journal.md "Records"). The schemas are the published contract: who writes a journal uses only their

@@ -3,18 +3,18 @@
 import { basename, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { ClientError } from '@svc/client/client-error.ts';
-import type { DecodedCard } from '@svc/protocol/agent-card.ts';
-import { faultOf, shownId } from './capsule-faults.ts';
 import type { DoorOptions, Http } from '@svc/client/http-door.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { processStat } from '@svc/kit/process-stat.ts';
 import { ownConnection } from '@svc/kit/net/connections.ts';
-import { readRunningRecords, type RunningRecord } from '../sessions/running-record.ts';
+import type { DecodedCard } from '@svc/protocol/agent-card.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
+import { readRunningRecords, type RunningRecord } from '../sessions/running-record.ts';
 import { severalFit, shortestSuffix } from '../sessions/session-names.ts';
+import { faultOf, shownId } from './capsule-faults.ts';
 
 /** Where to call a capsule, and with which token. */
 export interface ApproachedCapsule {

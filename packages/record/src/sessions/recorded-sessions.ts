@@ -9,6 +9,7 @@ import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
+import { shownMinute } from '@svc/kit/shown-values.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { damaged, JournalReader } from '../journal/journal-reader.ts';
 import { LineFile, notOwn, openOwn } from '../journal/line-file.ts';
@@ -17,7 +18,6 @@ import { removedFile } from '../journal/journal-writer.ts';
 import { thisUser } from './recorded-process.ts';
 import { adhocRoot } from './adhoc-root.ts';
 import { severalFit, shortestSuffix } from './session-names.ts';
-import { shownMinute } from '@svc/kit/shown-values.ts';
 import { unpackExport } from './unpack-export.ts';
 
 /** The option of each command that looks for sessions. */

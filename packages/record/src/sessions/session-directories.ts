@@ -1,9 +1,9 @@
 /** Makes the directories of a session, and opens those of its grants. */
 
-import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';

@@ -1,13 +1,13 @@
 /** Looks at the files of this machine: follows paths as the kernel does, and collects what a command needs. */
 
-import { parseProgram, type ProgramFormat } from './elf.ts';
-import { type LoaderCache, loaderCachePath, readLoaderCache } from './loader-cache.ts';
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readlinkSync } from 'node:fs';
+
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { fillSync } from '@svc/kit/files/transfer-sync.ts';
 import { identityOf } from '@svc/kit/files/file-identity.ts';
-import type { OpenedFile, PathWalk } from './opened-file.ts';
-import type { FileEntry, SymbolicLink } from './opened-file.ts';
+import { parseProgram, type ProgramFormat } from './elf.ts';
+import { type LoaderCache, loaderCachePath, readLoaderCache } from './loader-cache.ts';
+import type { OpenedFile, PathWalk, FileEntry, SymbolicLink } from './opened-file.ts';
 
 /**
  * The file system as far as the search for a program's files looks at it. Paths are absolute. Whatever cannot be looked

@@ -4,10 +4,15 @@ import type { Socket } from 'node:net';
 
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
-import { type EgressRules, defaultLimits, type EgressDecision, type EgressLimits } from './egress-rules.ts';
+import {
+  type EgressRules,
+  defaultLimits,
+  type EgressDecision,
+  type EgressLimits,
+  type Connect,
+} from './egress-rules.ts';
 import { forwardRequest } from './forward-request.ts';
 import { openService, openUpstream, connectDirectly } from './open-upstream.ts';
-import type { Connect } from './egress-rules.ts';
 import { ownServiceTarget, parseTarget, type ProxyTarget, type OwnService } from './proxy-target.ts';
 import { parseRequestHead, type RequestHead, encodeRefusal, refuse, type ProxyRefusal } from './message-heads.ts';
 import { SocketReader } from './socket-reader.ts';

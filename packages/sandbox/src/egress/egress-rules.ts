@@ -1,13 +1,13 @@
 /** What every connection of the proxy is held to, and the log of what was decided. */
 
 import type { Socket } from 'node:net';
+import { appendFileSync } from 'node:fs';
 
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import type { OwnService } from './proxy-target.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
-import { appendFileSync } from 'node:fs';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { OwnService } from './proxy-target.ts';
 
 /** Opens a connection to an address, never to a name. */
 export type Connect = (to: { readonly address: string; readonly port: number }) => Socket;

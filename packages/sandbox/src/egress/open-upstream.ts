@@ -1,14 +1,14 @@
 /** Decides whether a destination is granted, and connects to one of its addresses within a time. */
 
 import { type Socket, connect } from 'node:net';
+
 import { addressFault } from '@svc/kit/net/address-class.ts';
 import { isCovered, formatDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import type { EgressDecision, EgressRules } from './egress-rules.ts';
-import { refuse, type ProxyRefusal } from './message-heads.ts';
-import type { ProxyTarget } from './proxy-target.ts';
 import { networkReason } from '@svc/kit/net/network-reason.ts';
 import { checkedAddresses } from '@svc/kit/net/resolver.ts';
-import type { Connect } from './egress-rules.ts';
+import type { EgressDecision, EgressRules, Connect } from './egress-rules.ts';
+import { refuse, type ProxyRefusal } from './message-heads.ts';
+import type { ProxyTarget } from './proxy-target.ts';
 
 type Opening = { readonly kind: 'open'; readonly socket: Socket } | ProxyRefusal;
 

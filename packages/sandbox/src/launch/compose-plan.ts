@@ -1,6 +1,8 @@
 /** Composes the plan of a launch, its root and its rules for Landlock, from grants and from what the kernel can enforce. */
 
 import { join } from 'node:path';
+
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { connects, containedHome, egressPort } from '../contained-environment.ts';
 import {
   countsAlone,
@@ -10,7 +12,6 @@ import {
   sessionProcesses,
 } from '../limits/held-limits.ts';
 import type { CollectedFiles } from '../closure/file-collection.ts';
-import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { waysBetween } from '../own-places.ts';
 import type { ComposedRoot } from './host-ability.ts';
 import {

@@ -12,14 +12,14 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 
+import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { countsAlone } from '../limits/held-limits.ts';
+import type { CollectedFiles } from '../closure/file-collection.ts';
 import { composePlan, type PlanRequest } from './compose-plan.ts';
 import type { Enforcement } from './enforcement.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
-import type { CollectedFiles } from '../closure/file-collection.ts';
 import type { ProcessGrants } from './process-grants.ts';
-import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 
 /** What the helper reads for a launch, as descriptors that any number of launches share. */
 export interface LaunchSheet {

@@ -1,21 +1,22 @@
 /** Runs a command contained, in folders that it has to itself, for programs that know nothing of capsules. */
 
 import { buffer } from 'node:stream/consumers';
+import { pipeline, type Readable, Transform } from 'node:stream';
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { removeTree } from '@svc/kit/files/remove-tree.ts';
 import type { EgressDecision } from '../egress/egress-rules.ts';
 import { endProcess } from '../launched-process.ts';
 import type { SessionContainment } from '../session-containment.ts';
 import type { LaunchedProcess, LaunchEnd } from '../launcher.ts';
+import { containedTemporary } from '../contained-environment.ts';
 import { environmentIn, grantsIn, type LoweredRequest, lowerRequest } from './lower-request.ts';
 import { containmentOf, ownSurroundings } from './own-host.ts';
 import type { Ended, Launched, LaunchRequest, Output, Refusal } from './requests.ts';
 import { StartRefusal } from './start-refusal.ts';
-import { pipeline, type Readable, Transform } from 'node:stream';
-import { mkdirSync, mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { removeTree } from '@svc/kit/files/remove-tree.ts';
-import { containedTemporary } from '../contained-environment.ts';
 
 /** Between being asked to end and being ended. */
 const graceMs = 2000;

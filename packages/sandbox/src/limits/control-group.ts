@@ -13,10 +13,11 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { refusalCode } from '@svc/kit/diagnostics/system-reason.ts';
-import { type OwnGroupFacts, ownGroupDirectory } from '../own-facts.ts';
 import { setTimeout } from 'node:timers/promises';
+
+import { refusalCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { type OwnGroupFacts, ownGroupDirectory } from '../own-facts.ts';
 import { killOne } from '../child-group.ts';
 import { groupPrefix, removeAbandoned } from './abandoned-groups.ts';
 

@@ -1,13 +1,14 @@
 /** What bounds the processes and the memory of a session, and by what mechanism each bound is held here. */
 
-import type { HeldBy, HeldLimit } from '@svc/protocol/held-limit.ts';
-import { type GroupVersion, lookForGroups } from './control-group.ts';
-import type { Enforcement } from '../launch/enforcement.ts';
-import type { ResourceLimits } from '../launch/process-grants.ts';
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
+
+import type { HeldBy, HeldLimit } from '@svc/protocol/held-limit.ts';
+import type { Enforcement } from '../launch/enforcement.ts';
+import type { ResourceLimits } from '../launch/process-grants.ts';
 import type { HostAbility } from '../launch/host-ability.ts';
 import { isMappable, type OwnGroupFacts } from '../own-facts.ts';
+import { type GroupVersion, lookForGroups } from './control-group.ts';
 
 /** What of the ladder of mechanisms a session climbs. The decision is made once: what is reported is what is carried out. */
 export interface LimitHold {

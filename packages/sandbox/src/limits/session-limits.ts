@@ -1,5 +1,14 @@
 /** Holds the programs of a session to its limits: by control groups, by user namespaces, and by looking at what runs. */
 
+import { closeSync, readlinkSync, readdirSync } from 'node:fs';
+
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { randomBelow } from '@svc/kit/clock.ts';
+import type { JoinedGroups } from '../launch/launch-plan.ts';
+import type { ResourceLimits } from '../launch/process-grants.ts';
+import { type SessionNamespaces, supervisors } from '../launch/compose-plan.ts';
+import { openHeldByHelper } from '../pipe-stock.ts';
+import type { LaunchedProcess } from '../launcher.ts';
 import {
   type ControlGroup,
   type GroupLimits,
@@ -10,15 +19,7 @@ import {
   readGroupFile,
   isDone,
 } from './control-group.ts';
-import type { JoinedGroups } from '../launch/launch-plan.ts';
 import { type LimitHold, sessionProcesses, countsApart } from './held-limits.ts';
-import type { ResourceLimits } from '../launch/process-grants.ts';
-import { closeSync, readlinkSync, readdirSync } from 'node:fs';
-import { type SessionNamespaces, supervisors } from '../launch/compose-plan.ts';
-import { openHeldByHelper } from '../pipe-stock.ts';
-import type { LaunchedProcess } from '../launcher.ts';
-import { systemClock } from '@svc/kit/system-clock.ts';
-import { randomBelow } from '@svc/kit/clock.ts';
 
 /** What the limits of a session are held by on a host. */
 export interface LimitMachinery {

@@ -2,8 +2,9 @@
 
 import { constants } from 'node:os';
 import { pipeline } from 'node:stream/promises';
-import packageJson from '../../package.json' with { type: 'json' };
+
 import { printable } from '@svc/kit/diagnostics/printable.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 import { explain } from '../library/explain.ts';
 import { launch } from '../library/launch.ts';
 import { probe } from '../library/probe.ts';

@@ -1,10 +1,10 @@
 /** Has a referee approve a child, and frees the place of one that has ended. */
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { DelegationsDeps } from './delegations-deps.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
-import type { SessionId } from '@svc/protocol/ids.ts';
 import { atMost } from '@svc/kit/clock.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
+import type { DelegationsDeps } from './delegations-deps.ts';
 
 export interface ChildArtifact {
   readonly capsule: string;

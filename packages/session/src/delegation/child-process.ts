@@ -1,11 +1,12 @@
 /** Starts the process of a child and reads what it prints. */
 
 import type { Readable } from 'node:stream';
+
 import type { Clock } from '@svc/kit/clock.ts';
-import type { LaunchedProcess, LaunchEnd } from '@svc/sandbox/launcher.ts';
-import { OutputTail, readOutput } from '@svc/sandbox/launched-process.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { GatheredBytes } from '@svc/kit/gathered-bytes.ts';
+import type { LaunchedProcess, LaunchEnd } from '@svc/sandbox/launcher.ts';
+import { OutputTail, readOutput } from '@svc/sandbox/launched-process.ts';
 
 export type FirstLine =
   | { readonly kind: 'line'; readonly text: string }

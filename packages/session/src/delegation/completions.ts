@@ -3,6 +3,8 @@
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { pause } from '@svc/kit/clock.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import {
   completionFile,
   decodeCompletion,
@@ -12,8 +14,6 @@ import {
   encodeCompletion,
   encodeCompletionRecord,
 } from '@svc/protocol/completion.ts';
-import { pause } from '@svc/kit/clock.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CompletionDelivery, DelegationsDeps } from './delegations-deps.ts';
 
 /** The end as the child recorded it; the launcher's fields are left out. */

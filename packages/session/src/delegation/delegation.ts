@@ -1,9 +1,11 @@
 /** Follows one child from its start to its end. */
 
 import { elapsedMs } from '@svc/kit/clock.ts';
-import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
-import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { ContextId, DelegationId } from '@svc/protocol/ids.ts';
+import type { Completion, CompletionStatus } from '@svc/protocol/completion.ts';
+import type { Trust } from '@svc/protocol/task-origin.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
+import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
 import {
   type ChildReport,
   isSettled,
@@ -14,9 +16,7 @@ import {
   reportEnd,
 } from './completions.ts';
 import { describeEnd } from './child-process.ts';
-import type { Completion, CompletionStatus } from '@svc/protocol/completion.ts';
 import type { DelegationsDeps, OpenDelegation, RunningDelegation } from './delegations-deps.ts';
-import type { Trust } from '@svc/protocol/task-origin.ts';
 import { shortGraceMs, type ReadyChild } from './launch-child.ts';
 import { releaseSlot } from './approve-child.ts';
 

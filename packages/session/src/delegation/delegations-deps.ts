@@ -1,12 +1,12 @@
 /** What delegations need of their session and of the machine. */
 
-import type { Clock } from '@svc/kit/clock.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
+import type { Clock } from '@svc/kit/clock.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
-import type { SessionReferee } from './session-referee.ts';
 import type { Trust } from '@svc/protocol/task-origin.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
+import type { SessionReferee } from './session-referee.ts';
 
 /** What the local stores know of the artifact that a referee approved. */
 export type ChildReading =

@@ -1,8 +1,8 @@
 /** Holds all children of one session. */
 
+import { mintDelegationId, type DelegationId } from '@svc/protocol/ids.ts';
 import { nothingRan, type StepOutcome, type CapsuleStep, type RunCapsuleStep } from '../tools/plan/capsule-step.ts';
 import type { ToolCallContext } from '../tools/tool.ts';
-import { mintDelegationId, type DelegationId } from '@svc/protocol/ids.ts';
 import { approveChild } from './approve-child.ts';
 import { describeEnd } from './child-process.ts';
 import { Delegation, delegationLine, type DelegationFacts } from './delegation.ts';

@@ -1,17 +1,16 @@
 /** Starts a child in a directory of its own and waits until it listens. */
 
-import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { mintSessionId, type SessionId } from '@svc/protocol/ids.ts';
-import type { ChildArtifact } from './approve-child.ts';
-import { releaseSlot } from './approve-child.ts';
+import { type SpawnerHandle, encodeSpawnerHandle } from '@svc/protocol/spawner-handle.ts';
+import { decodeRunLine } from '@svc/protocol/run-line.ts';
+import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
+import { type ChildArtifact, releaseSlot } from './approve-child.ts';
 import type { CapsuleEndpoint } from './capsule-call.ts';
 import { ChildProcess, describeEnd, type FirstLine } from './child-process.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
-import { type SpawnerHandle, encodeSpawnerHandle } from '@svc/protocol/spawner-handle.ts';
-import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { decodeRunLine } from '@svc/protocol/run-line.ts';
 
 /** The time from the start of the process to its first line (D2 "Limits"). */
 const launchBoundMs = 180_000;

@@ -1,17 +1,17 @@
 /** Runs one step of a plan in a child capsule. */
 
 import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { type Clock, pause } from '@svc/kit/clock.ts';
+import { type DelegationId, mintDelegationId } from '@svc/protocol/ids.ts';
+import { decodeTask, type TaskFacts } from '@svc/protocol/task-object.ts';
 import { type CapsuleStep, nothingRan, type StepOutcome } from '../tools/plan/capsule-step.ts';
 import type { ToolCallContext } from '../tools/tool.ts';
-import { type DelegationId, mintDelegationId } from '@svc/protocol/ids.ts';
 import { approveChild, releaseSlot } from './approve-child.ts';
 import { callCapsule, deliverTask } from './capsule-call.ts';
 import { describeEnd } from './child-process.ts';
 import { delegationLine } from './delegation.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
 import { launchChild, type ReadyChild, shortGraceMs } from './launch-child.ts';
-import { type Clock, pause } from '@svc/kit/clock.ts';
-import { decodeTask, type TaskFacts } from '@svc/protocol/task-object.ts';
 
 type StepCall = Pick<ToolCallContext, 'taskId' | 'signal' | 'record'>;
 

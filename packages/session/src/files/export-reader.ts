@@ -1,12 +1,12 @@
 /** Reads one exported file for either plane. */
 
 import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
-import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { release } from '@svc/kit/files/read-up-to.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { encodeFileFacts, type FileFacts } from '@svc/protocol/resource-files.ts';
 import { ExportRoot, type Hides, systemRefusal, type OpenedFile } from './export-root.ts';
 import type { FileContents } from './file-content.ts';
 import { type FileContent, UnfinishedRead } from './hashed-content.ts';
-import { encodeFileFacts, type FileFacts } from '@svc/protocol/resource-files.ts';
 import { type PlaneAnswer, refused } from './refused-requests.ts';
 
 /** One block of `exports`, as configured. */

@@ -4,13 +4,13 @@ import { closeSync, fstatSync, openSync, readlinkSync, realpathSync, statSync, t
 
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { readFlags } from '@svc/kit/files/held-directory.ts';
 import { isBeneath, pathBeneath, resolveBeneath, type Resolution } from '@svc/kit/files/resolve-beneath.ts';
-import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
-import { refusalOfSystemError } from './refused-requests.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
+import { refusalOfSystemError } from './refused-requests.ts';
 
 /** A regular file, opened once. The holder closes the descriptor. */
 export interface OpenedFile {

@@ -2,6 +2,10 @@
 
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import { handleId } from '@svc/kit/diagnostics/handle-id.ts';
+import { audienceHeader } from '@svc/protocol/audience.ts';
+import { resourcesPath } from '@svc/protocol/resource-files.ts';
+import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
 import {
   type Tool,
   type ToolCallContext,
@@ -9,10 +13,6 @@ import {
   type ToolOutcome,
   neverReached,
 } from '../tools/tool.ts';
-import { audienceHeader } from '@svc/protocol/audience.ts';
-import { resourcesPath } from '@svc/protocol/resource-files.ts';
-import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
-import { handleId } from '@svc/kit/diagnostics/handle-id.ts';
 import {
   inboxName,
   inboxDirectory,

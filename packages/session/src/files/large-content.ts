@@ -8,9 +8,9 @@ import { ByteBudget } from '@svc/kit/http/byte-budget.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { fill, release, writeAll } from '@svc/kit/files/read-up-to.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { OpenedFile } from './export-root.ts';
 import { demandAwaited, type FileContent, UnfinishedRead } from './hashed-content.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 
 /** Hashed at a time between two turns of the event loop: less than a millisecond's work. */
 const sliceBytes = 512 * 1024;

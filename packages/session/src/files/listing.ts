@@ -6,13 +6,13 @@ import { opendir } from 'node:fs/promises';
 import { FewAtOnce } from '@svc/kit/few-at-once.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import type { ListedFile } from '@svc/protocol/resource-files.ts';
 import { release } from '@svc/kit/files/read-up-to.ts';
+import { pathBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import type { ListedFile } from '@svc/protocol/resource-files.ts';
 import { openFile, type OpenedFile } from './export-root.ts';
 import { readAtOnce, smallFileBytes } from './file-content.ts';
 import { demandAwaited } from './hashed-content.ts';
 import { hashFile } from './large-content.ts';
-import { pathBeneath } from '@svc/kit/files/resolve-beneath.ts';
 
 /** What is done between two turns of the event loop. An open counts like the hashing of so many bytes. */
 const turnBytes = 512 * 1024;

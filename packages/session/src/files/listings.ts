@@ -5,12 +5,11 @@ import { Readable } from 'node:stream';
 import { ByteBudget } from '@svc/kit/http/byte-budget.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import { encodeListing, type ListedFile } from '@svc/protocol/resource-files.ts';
-import { ioError } from './export-reader.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { ioError, type ExportedFiles, ExportReader } from './export-reader.ts';
 import { type PlaneAnswer, refused } from './refused-requests.ts';
 import { UnfinishedRead } from './hashed-content.ts';
 import { listFiles } from './listing.ts';
-import { type ExportedFiles, ExportReader } from './export-reader.ts';
-import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 
 export interface OperatorPlaneOptions {
   /** `exports.files`. */

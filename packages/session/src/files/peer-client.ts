@@ -1,14 +1,15 @@
 /** Asks another capsule for its card and its files. */
 
 import type { IncomingMessage } from 'node:http';
+
 import { Connections, responseOf } from '@svc/kit/net/connections.ts';
 import { mayReach, type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
+import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { agentCardPath, decodeAgentCard } from '@svc/protocol/agent-card.ts';
 import { audienceOf } from '@svc/protocol/audience.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
-import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 
 const largestHead = 32 * 1024;
 

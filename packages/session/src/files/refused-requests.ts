@@ -2,11 +2,11 @@
 
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { Clock } from '@svc/kit/clock.ts';
-import { BoundedLines } from '@svc/record/trace/bounded-lines.ts';
-import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { resourceRefusals, type ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
+import { BoundedLines } from '@svc/record/trace/bounded-lines.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 export type RefusedRequest = Extract<
   TraceEvent,

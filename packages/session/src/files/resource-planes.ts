@@ -1,22 +1,20 @@
 /** Answers requests for files, of operators and of other capsules. */
 
 import type { ReplyHeaders } from '@svc/kit/http/reply.ts';
+import type { RequestHead } from '@svc/kit/http/route.ts';
+import { singleHeader } from '@svc/kit/http/hygiene.ts';
+import { handleId } from '@svc/kit/diagnostics/handle-id.ts';
+import { encodeExportRoot, encodeHandleId } from '@svc/protocol/resource-files.ts';
+import { parseResourcePath, isSoundPath } from '@svc/protocol/resource-path.ts';
+import { audienceHeader } from '@svc/protocol/audience.ts';
+import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
 import { type ExportedFiles, ExportReader } from './export-reader.ts';
 import { normalizedRoot } from './export-root.ts';
 import { FileContents } from './file-content.ts';
-import { encodeExportRoot, encodeHandleId } from '@svc/protocol/resource-files.ts';
-import { parseResourcePath, isSoundPath } from '@svc/protocol/resource-path.ts';
-import type { RequestHead } from '@svc/kit/http/route.ts';
-import { singleHeader } from '@svc/kit/http/hygiene.ts';
-import { audienceHeader } from '@svc/protocol/audience.ts';
-import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
-import { handleId } from '@svc/kit/diagnostics/handle-id.ts';
-import type { ListingRequest, Listings } from './listings.ts';
+import type { ListingRequest, Listings, OperatorPlaneOptions } from './listings.ts';
 import type { PeerHandles } from './peer-handles.ts';
 import { type PlaneAnswer, refused } from './refused-requests.ts';
-import type { ResourcePlanesOptions } from './resource-routes.ts';
-import type { OperatorPlaneOptions } from './listings.ts';
-import type { ExportedPlanes } from './resource-routes.ts';
+import type { ResourcePlanesOptions, ExportedPlanes } from './resource-routes.ts';
 
 /** The planes that are declared. */
 export function exportedPlanes({ files, peerFiles, spoolDirectory, ...rest }: ResourcePlanesOptions): ExportedPlanes {

@@ -3,15 +3,15 @@
 import { busy, type HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { Handler, RequestHead, Route } from '@svc/kit/http/route.ts';
+import { handleId, redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { resourcesPath } from '@svc/protocol/resource-files.ts';
+import { parseResourcePath } from '@svc/protocol/resource-path.ts';
 import type { ExportedFiles } from './export-reader.ts';
 import type { Hides } from './export-root.ts';
-import { handleId, redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
 import type { ListingRequest } from './listings.ts';
 import type { PeerHandles } from './peer-handles.ts';
 import { type PlaneAnswer, refused, type RefusedRequest, type RefusedRequests } from './refused-requests.ts';
-import { resourcesPath } from '@svc/protocol/resource-files.ts';
-import { parseResourcePath } from '@svc/protocol/resource-path.ts';
 
 /** The operator plane. */
 interface FilesByPath {

@@ -1,9 +1,12 @@
 /** The tool `share-file`, by which a model lets another capsule fetch a file. */
 
+import { lifetimeSecs, longestLifetimeSecs } from '@svc/artifacts/manifest/units.ts';
+import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import { lifetimeSecs, longestLifetimeSecs } from '@svc/artifacts/manifest/units.ts';
 import { wholeMs } from '@svc/kit/units.ts';
+import { release } from '@svc/kit/files/read-up-to.ts';
+import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 import {
   type Tool,
   type ToolCallContext,
@@ -15,9 +18,6 @@ import type { ExportRoot } from './export-root.ts';
 import { parsePeerAddress, type PeerTimes, fetchAudience } from './peer-client.ts';
 import type { PeerHandles } from './peer-handles.ts';
 import { resourceRefusal } from './refused-requests.ts';
-import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
-import { release } from '@svc/kit/files/read-up-to.ts';
-import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 
 export interface ShareFileSettings {
   /** The directory of `exports.peer_files`. */

@@ -2,15 +2,13 @@
 
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import type { CallImports, ImportLog } from '@svc/components/import-log.ts';
-import type { Clock } from '@svc/kit/clock.ts';
-import { elapsedMs } from '@svc/kit/clock.ts';
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 import { Places } from './places.ts';
-import { ShownChunks } from './shown-chunks.ts';
+import { ShownChunks, type Chunk, type ChunkKind } from './shown-chunks.ts';
 import type { Sender, Task } from '../task/task.ts';
-import type { Chunk, ChunkKind } from './shown-chunks.ts';
 
 /** What an effect reaches. `child` is another capsule. */
 export type Port = 'model' | 'tool' | 'shell' | 'mcp' | 'hook' | 'child';

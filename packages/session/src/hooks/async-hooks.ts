@@ -1,9 +1,9 @@
 /** Tells async hooks of events while the session goes on. */
 
+import type { HookEvent } from '@svc/artifacts/manifest/hook-events.ts';
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type Hook, underSignals } from './hook.ts';
 import { judged, type AskDeps, type AskedEvent } from './blocking-hooks.ts';
-import type { HookEvent } from '@svc/artifacts/manifest/hook-events.ts';
 
 interface Listener {
   readonly hook: Hook;

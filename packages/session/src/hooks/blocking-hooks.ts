@@ -1,12 +1,12 @@
 /** Asks hooks one after another and collects what they may change. */
 
-import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { mayCommit } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { HookEvent } from '@svc/artifacts/manifest/hook-events.ts';
+import { CallDeadline } from '@svc/components/call-deadline.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CallHook, HookReply, HookSurroundings, Hook } from './hook.ts';
 import type { HookAnswer, HookOutcome } from './wit-hook.ts';
 import type { HookArtifact } from './session-hooks.ts';
-import { CallDeadline } from '@svc/components/call-deadline.ts';
 
 /** One event, for whichever hook is asked. */
 export interface AskedEvent {

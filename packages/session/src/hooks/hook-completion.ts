@@ -1,6 +1,7 @@
 /** Lets a hook ask the model of the capsule. */
 
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import {
   type Driver,
   type DriverOutcome,
@@ -10,7 +11,6 @@ import {
 } from '../model/driver.ts';
 import type { Usage } from '../model/driver-notes.ts';
 import { refusalSentence, type SpendRefusal } from '../model/spend-meter.ts';
-import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { HookTimer } from './blocking-hooks.ts';
 import { DriverTrap, type Complete, type CompletionAsker, type CompletionRequest, underSignals } from './hook.ts';
 

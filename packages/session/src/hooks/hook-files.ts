@@ -3,13 +3,13 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
+import type { NameTable } from '@svc/artifacts/store/archive-entry.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { RedactedLines } from '@svc/kit/diagnostics/redacted-lines.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
-import type { NameTable } from '@svc/artifacts/store/archive-entry.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { ManifestFile } from './wit-hook.ts';
 

@@ -1,11 +1,11 @@
 /** Tells all hooks of a session what happens in it, and takes their answers. */
 
+import type { HookEvent } from '@svc/artifacts/manifest/hook-events.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
-import type { InferenceRequest } from '../model/driver.ts';
-import type { HookEvent } from '@svc/artifacts/manifest/hook-events.ts';
-import type { CallVerdict } from '../tools/tool.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
+import type { InferenceRequest } from '../model/driver.ts';
+import type { CallVerdict } from '../tools/tool.ts';
 import { AsyncHooks } from './async-hooks.ts';
 import {
   askInOrder,
@@ -15,6 +15,7 @@ import {
   type EndBudget,
   graceAfter,
   type HookTimer,
+  PendingArtifacts,
 } from './blocking-hooks.ts';
 import { DriverTrap, type CallHook, type Complete, type Hook } from './hook.ts';
 import type {
@@ -29,7 +30,6 @@ import type {
   TaskEndVerdict,
 } from './session-hooks.ts';
 import { type ManifestFile, WitEvents, type HookedSession } from './wit-hook.ts';
-import { PendingArtifacts } from './blocking-hooks.ts';
 
 export interface HookSetDeps {
   /** In the order of the manifest. */

@@ -1,10 +1,10 @@
 /** Turns events and answers of hooks into the records of their WIT interface and back. */
 
-import { decodeMessage, encodeBlock, encodeMessage, isWitMessage } from '../model/wit-driver.ts';
-import type { Message, ToolDefinition } from '../model/driver.ts';
 import { isAnything, isListOf, isObjectOf, isText, isVariantOf } from '@svc/kit/guards.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { holdsFewItems, longestList } from '@svc/protocol/json-object.ts';
+import { decodeMessage, encodeBlock, encodeMessage, isWitMessage } from '../model/wit-driver.ts';
+import type { Message, ToolDefinition } from '../model/driver.ts';
 import { commandWords } from '../tools/shell-command.ts';
 import type { FinishedTurn, FullContext, HookedTask, JudgedCall, TaskEnd } from './session-hooks.ts';
 

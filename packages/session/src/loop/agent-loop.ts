@@ -1,5 +1,6 @@
 /** Asks the model, carries out its calls, and asks again until a task is done. */
 
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import type { HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
 import {
   type Driver,
@@ -11,19 +12,18 @@ import {
   type ToolCallBlock,
 } from '../model/driver.ts';
 import type { Inventory } from '../tools/inventory.ts';
-import { WayToModel } from './way-to-model.ts';
 import type { CountedOutcome, SessionActivity } from '../task/activity.ts';
-import type { Attempt } from './attempt.ts';
-import { CallLines } from './call-lines.ts';
 import type { Gate } from '../gate/gate.ts';
-import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
-import type { Compaction } from './compacted-context.ts';
-import { type ContextLimit, ContextWindow, conversationLength, longestConversation } from './context-window.ts';
 import { mostRetriesTraced } from '../gate/shown-chunks.ts';
 import type { SpendMeter } from '../model/spend-meter.ts';
 import type { TaskFailure } from '../task/task.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 import type { WorkdirSize } from '../workdir/workdir-size.ts';
+import { WayToModel } from './way-to-model.ts';
+import type { Attempt } from './attempt.ts';
+import { CallLines } from './call-lines.ts';
+import type { Compaction } from './compacted-context.ts';
+import { type ContextLimit, ContextWindow, conversationLength, longestConversation } from './context-window.ts';
 
 interface InferenceSettings {
   readonly model: string;

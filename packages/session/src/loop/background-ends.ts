@@ -2,13 +2,13 @@
 
 import { diagnosticOf, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import type { WorkId } from '@svc/protocol/ids.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type {
   BackgroundCommand,
   BackgroundCommands,
   BackgroundObserver,
 } from '../tools/background/background-commands.ts';
-import type { TraceEvent } from '@svc/record/trace/events.ts';
-import type { WorkId } from '@svc/protocol/ids.ts';
 import type { Task } from '../task/task.ts';
 import type { TaskBoard } from './task-board.ts';
 

@@ -1,12 +1,12 @@
 /** Lets hooks shorten a conversation that nears what its model can take. */
 
-import type { CompactionVerdict, HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
-import type { ContentBlock, Message } from '../model/driver.ts';
-import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
-import type { Overflow } from './context-window.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
+import type { CompactionVerdict, HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
+import type { ContentBlock, Message } from '../model/driver.ts';
 import type { TaskFailure } from '../task/task.ts';
+import type { Overflow } from './context-window.ts';
 
 interface CompactionDeps {
   readonly hooks: SessionHooks;

@@ -1,13 +1,13 @@
 /** Holds the conversations of a session and writes them as text. */
 
 import * as z from 'zod/mini';
-import { parseJson } from '@svc/protocol/json-object.ts';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { Message, ContentBlock } from '../model/driver.ts';
+import { listUntilBad } from '@svc/kit/bounded-lists.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
-import { listUntilBad } from '@svc/kit/bounded-lists.ts';
+import type { Message, ContentBlock } from '../model/driver.ts';
 
 /** What earlier tasks of a context said; only a completed task adds to it. */
 export interface Conversations {

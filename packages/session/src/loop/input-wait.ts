@@ -1,7 +1,7 @@
 /** Waits for the answer to a question that a tool asks. */
 
-import type { InputAnswer } from '../tools/tool.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
+import type { InputAnswer } from '../tools/tool.ts';
 import type { SessionActivity } from '../task/activity.ts';
 import type { Gate } from '../gate/gate.ts';
 import { TaskCanceled, type Task, type Announcement, type TaskEvent } from '../task/task.ts';

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { Message } from '../model/driver.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
@@ -13,6 +12,7 @@ import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import type { Message } from '../model/driver.ts';
 import {
   type Conversations,
   mostContexts,

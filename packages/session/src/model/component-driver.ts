@@ -12,8 +12,7 @@ import {
   redactedOutcome,
   type RetryReason,
 } from './driver.ts';
-import type { ReportedUsage } from './driver-notes.ts';
-import type { DriverNote, DriverNotes, RetryWait } from './driver-notes.ts';
+import type { ReportedUsage, DriverNote, DriverNotes, RetryWait } from './driver-notes.ts';
 import { decodeWitResponse, type DriverSurroundings, encodeWitRequest } from './wit-driver.ts';
 
 const inferExport = `${offeredInterface('svc:driver/inference')}#infer`;

@@ -2,15 +2,15 @@
 
 import * as z from 'zod/mini';
 
-import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
-import type { OutputLine } from '@svc/sandbox/launched-process.ts';
+import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { asJsonObject, longestList } from '@svc/protocol/json-object.ts';
+import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
+import type { OutputLine } from '@svc/sandbox/launched-process.ts';
 import type { DriverOutcome, ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
 import type { ReportedUsage } from './driver-notes.ts';
-import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
-import { asJsonObject, longestList } from '@svc/protocol/json-object.ts';
-import { shortened } from '@svc/kit/diagnostics/printable.ts';
 
 /** A longer line is not read. */
 export const maxLineBytes: number = 16 * 1024 * 1024;

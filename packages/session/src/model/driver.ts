@@ -3,8 +3,7 @@
 import type { CallImports } from '@svc/components/import-log.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
-import type { RetryWait } from './driver-notes.ts';
-import type { ReportedUsage } from './driver-notes.ts';
+import type { RetryWait, ReportedUsage } from './driver-notes.ts';
 
 /** One piece of a message. `input` of a tool call is the parsed JSON the model gave. */
 export type ContentBlock =

@@ -1,10 +1,12 @@
 /** Asks a model through a driver that is a program. */
 
 import { basename, isAbsolute, resolve } from 'node:path';
-import type { Launcher, LaunchedProcess, LaunchOutcome } from '@svc/sandbox/launcher.ts';
-import { splitWords } from '@svc/sandbox/split-words.ts';
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { Launcher, LaunchedProcess, LaunchOutcome } from '@svc/sandbox/launcher.ts';
+import { splitWords } from '@svc/sandbox/split-words.ts';
+import { endProcess, OutputTail, readLines, type OutputLine } from '@svc/sandbox/launched-process.ts';
 import { claudeDialect } from './programs/claude.ts';
 import { createCliDriver, type ProgramService } from './programs/cli-driver.ts';
 import { codexDialect } from './programs/codex.ts';
@@ -16,7 +18,6 @@ import {
   type InferenceRequest,
   redactedOutcome,
 } from './driver.ts';
-import { endProcess, OutputTail, readLines, type OutputLine } from '@svc/sandbox/launched-process.ts';
 import {
   decodeDriverLine,
   encodeDriverRequest,

@@ -11,8 +11,8 @@ import {
   orNothing,
 } from '@svc/kit/guards.ts';
 import { holdsFewItems } from '@svc/protocol/json-object.ts';
-import type { InferenceRequest, InferenceResponse, ContentBlock, Message } from './driver.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
+import type { InferenceRequest, InferenceResponse, ContentBlock, Message } from './driver.ts';
 
 /** What the runtime adds to a request for a component (wit/driver.wit, record `request`). */
 export interface DriverSurroundings {

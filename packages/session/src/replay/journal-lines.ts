@@ -2,14 +2,14 @@
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isLong, type Steps } from '@svc/kit/own-turn.ts';
+import type { Journal } from '@svc/record/journal/journal-writer.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { InferenceRequest, Message } from '../model/driver.ts';
 import type { ReportedUsage } from '../model/driver-notes.ts';
-import type { Journal } from '@svc/record/journal/journal-writer.ts';
-import { keptLog } from './kept-import-log.ts';
-import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { Crossing } from '../gate/gate.ts';
 import type { Chunk } from '../gate/shown-chunks.ts';
 import { conversationOf, type Sender } from '../task/task.ts';
+import { keptLog } from './kept-import-log.ts';
 
 type Crossed<Kind extends Crossing['kind']> = Extract<Crossing, { readonly kind: Kind }>;
 

@@ -1,21 +1,21 @@
 /** Reads from a journal what went through the gate of its session. */
 
+import { parseImportLog } from '@svc/components/import-log.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
-import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
-import { parseImportLog } from '@svc/components/import-log.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import type { InferenceRequest, Message } from '../model/driver.ts';
+import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import type { JournalReader } from '@svc/record/journal/journal-reader.ts';
 import type { Damage } from '@svc/record/journal/journal-scan.ts';
 import { RecordedValues } from '@svc/record/journal/recorded-json.ts';
 import type { JournalRecord } from '@svc/record/journal/records.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
-import { differenceSince, type Parting } from './asked-again.ts';
+import type { InferenceRequest, Message } from '../model/driver.ts';
 import type { AskKind, Crossing } from '../gate/gate.ts';
 import type { Chunk } from '../gate/shown-chunks.ts';
-import { summaryOf } from './journal-lines.ts';
 import { conversationOf, type Sender } from '../task/task.ts';
+import { differenceSince, type Parting } from './asked-again.ts';
+import { summaryOf } from './journal-lines.ts';
 
 /** What a journal gives back of its session. */
 export interface Recording {

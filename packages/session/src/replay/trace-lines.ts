@@ -1,11 +1,10 @@
 /** Writes the trace of a session from its activity. */
 
-import { callTrace } from '../tools/inventory.ts';
-import type { Trace, TraceEvent } from '@svc/record/trace/events.ts';
 import type { TraceEventId } from '@svc/protocol/ids.ts';
+import type { Trace, TraceEvent } from '@svc/record/trace/events.ts';
+import { callTrace } from '../tools/inventory.ts';
 import type { Activity, ActivityListener } from '../task/activity.ts';
-import type { Usage } from '../model/driver-notes.ts';
-import type { ReportedUsage } from '../model/driver-notes.ts';
+import type { Usage, ReportedUsage } from '../model/driver-notes.ts';
 
 /**
  * The lines of everything that happens after `session_start`, whose id is given (docs/trace.md). Lines of an attempt have its `task_start` as their

@@ -1,12 +1,12 @@
 /** Checks the arguments of a tool against its JSON Schema. */
 
+import { hookProblem } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { JsonShape } from '@svc/protocol/json-text.ts';
 import { isCheap } from './check-cost.ts';
 import type { JsonSchema, SchemaProblems } from './schema-problems.ts';
 import type { ThreadAnswer } from './schema-thread.ts';
-import { hookProblem } from '@svc/artifacts/manifest/hook-declaration.ts';
-import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
 
 export type { JsonSchema } from './schema-problems.ts';
 

@@ -18,9 +18,9 @@ import {
   type ToolDeclaration,
   type ToolCallContext,
   type ToolOutcome,
+  type CallRefusal,
 } from './tool.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';
-import type { CallRefusal } from './tool.ts';
 
 export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'tools'> {
   /** Told of a file that the component of a tool was refused. */

@@ -1,13 +1,14 @@
 /** Makes a tool of a program that is started for each call. */
 
 import * as z from 'zod/mini';
-import { endOnAbort, endProcess, OutputTail, readOutput } from '@svc/sandbox/launched-process.ts';
-import type { LaunchedProcess, LaunchEnd, Launcher } from '@svc/sandbox/launcher.ts';
+
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
+import { longestTimerMs } from '@svc/kit/units.ts';
 import { JsonShape, parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { endOnAbort, endProcess, OutputTail, readOutput } from '@svc/sandbox/launched-process.ts';
+import type { LaunchedProcess, LaunchEnd, Launcher } from '@svc/sandbox/launcher.ts';
 import { type Tool, type ToolCallContext, type ToolDeclaration, type ToolOutcome, neverReached } from './tool.ts';
-import { longestTimerMs } from '@svc/kit/units.ts';
 
 const maxAnswerBytes = 16 * 1024 * 1024;
 /** Three are asked for; what a tool adds is left alone. */

@@ -1,8 +1,9 @@
 /** Finds what is wrong with a value by its JSON Schema. */
 
 import type { Ajv, ErrorObject, Options } from 'ajv';
-import { isCheap } from './check-cost.ts';
+
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import { isCheap } from './check-cost.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -1,12 +1,12 @@
 /** Makes a tool of each command of the shell grant. */
 
-import type { LaunchedProcess, Launcher, LaunchEnd } from '@svc/sandbox/launcher.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
+import type { WorkId } from '@svc/protocol/ids.ts';
+import type { LaunchedProcess, Launcher, LaunchEnd } from '@svc/sandbox/launcher.ts';
 import { type BackgroundCommands, mostCommands } from './background/background-commands.ts';
 import { OutputCapture, OutputLog, type CapturedOutput, type CutBefore } from './captured-output.ts';
 import { commandWords, isShell, shellDeclaration } from './shell-command.ts';
 import { type Tool, type ToolCallContext, type ToolOutcome, neverReached } from './tool.ts';
-import type { WorkId } from '@svc/protocol/ids.ts';
 
 /** How much of each output the model sees (docs/adr/sessions.md "How a shell command ends"). */
 const shownBytes = 16 * 1024;

@@ -31,8 +31,7 @@ import { interruptible } from '../command/stop-signals.ts';
 import { refuseOtherRuntime } from './listed-entry.ts';
 import { packedComponent } from './plain-component.ts';
 import { carryOut, openForChange } from './project-change.ts';
-import type { ChangeOptions } from './opened-project.ts';
-import type { OpenedProject, PlannedChange } from './opened-project.ts';
+import type { ChangeOptions, OpenedProject, PlannedChange } from './opened-project.ts';
 
 interface AddOptions extends ChangeOptions {
   readonly exact?: boolean;

@@ -7,13 +7,6 @@ import { Command } from 'commander';
 
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { buildArchive } from '@svc/artifacts/store/build-archive.ts';
-import { checkArtifact } from '@svc/session/tools/argument-check.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { render } from '@svc/terminal/screen/render-failure.ts';
-import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { sha256Hex } from '@svc/kit/sha256.ts';
-import { buildComponent, type BuiltComponent } from '@svc/components/builder/build-component.ts';
-import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { parseAnyManifest } from '@svc/artifacts/manifest/artifact-manifest.ts';
 import { DirectoryContent } from '@svc/artifacts/store/directory-content.ts';
 import {
@@ -23,8 +16,15 @@ import {
   readManifestText,
   requiredFile,
 } from '@svc/artifacts/store/inspect-content.ts';
+import { buildComponent, type BuiltComponent } from '@svc/components/builder/build-component.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { checkArtifact } from '@svc/session/tools/argument-check.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 
 interface BuildOptions {
   readonly out: string;

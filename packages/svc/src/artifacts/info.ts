@@ -16,13 +16,13 @@ import { copiesHere, type LocalCopy } from '@svc/artifacts/store/list-stored.ts'
 import { type RegistryInUse, registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { compareVersions } from '@svc/artifacts/store/version-ranges.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shownBytes } from '@svc/kit/shown-values.ts';
 import type { PublishedArchive } from '@svc/protocol/version-states.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { entriesIfReadable, lazySources, placesOf, registryChoice } from '../command/project.ts';
-import { interruptible } from '../command/stop-signals.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { shownBytes } from '@svc/kit/shown-values.ts';
+import { entriesIfReadable, lazySources, placesOf, registryChoice } from '../command/project.ts';
+import { interruptible } from '../command/stop-signals.ts';
 import { DownloadView } from '../shown/transfer-view.ts';
 import { lookInside } from './look-inside.ts';
 import { linesOf, objectOf } from './shown-version.ts';

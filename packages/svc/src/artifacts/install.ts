@@ -3,7 +3,6 @@
 import { resolve, join } from 'node:path';
 import { Command } from 'commander';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { type ArtifactRef, type InstallTarget, parseInstallTarget, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import {
@@ -17,23 +16,24 @@ import {
 } from '@svc/artifacts/store/install.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { githubApiOf, ociAccessOf, type RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
-import { checkArtifact } from '@svc/session/tools/argument-check.ts';
-import { packedComponent } from './plain-component.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { DownloadView } from '../shown/transfer-view.ts';
 import { ociPrefix, spellOci } from '@svc/artifacts/manifest/oci-reference.ts';
-import { interruptible } from '../command/stop-signals.ts';
-import { rememberOwn } from '../command/known-projects.ts';
-import { openProject, placesOf, type Project, lazySources, registryChoice } from '../command/project.ts';
-import { render } from '@svc/terminal/screen/render-failure.ts';
-import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
-import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { sha256Hex } from '@svc/kit/sha256.ts';
+import { componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
+import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { ComponentFault } from '@svc/components/component.ts';
 import { CompileCache, InterfacesRefused } from '@svc/components/compiler/compile-cache.ts';
 import { Compiler } from '@svc/components/compiler/compiler.ts';
-import { componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
-import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { checkArtifact } from '@svc/session/tools/argument-check.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { DownloadView } from '../shown/transfer-view.ts';
+import { interruptible } from '../command/stop-signals.ts';
+import { rememberOwn } from '../command/known-projects.ts';
+import { openProject, placesOf, type Project, lazySources, registryChoice } from '../command/project.ts';
+import { packedComponent } from './plain-component.ts';
 
 interface InstallOptions {
   readonly manifest: string;

@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 
-import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { loadTrustPolicy, type TrustPolicy } from '@svc/artifacts/manifest/trust-policy.ts';
 import { kindOfArchive } from '@svc/artifacts/store/open-stored.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
@@ -16,11 +15,12 @@ import { resolveEach } from '@svc/artifacts/store/resolve.ts';
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { signaturesBeside } from '@svc/artifacts/store/trust/signature-bundle.ts';
 import { decodeSigner, encodeSigner } from '@svc/artifacts/store/trust/signer.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { openProject, placesOf, type Project } from '../command/project.ts';
 import { render, renderFailure } from '@svc/terminal/screen/render-failure.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { openProject, placesOf, type Project } from '../command/project.ts';
 
 interface ListOptions {
   readonly manifest: string;

@@ -15,9 +15,9 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { Argument, Command } from 'commander';
 import * as z from 'zod/mini';
 
+import { artifactName } from '@svc/artifacts/manifest/name-schemas.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { artifactName } from '@svc/artifacts/manifest/name-schemas.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';

@@ -9,9 +9,9 @@ import { type LockedArtifact, readLock } from '@svc/artifacts/store/lockfile.ts'
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { interruptible } from '../command/stop-signals.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { interruptible } from '../command/stop-signals.ts';
 import { refuseUnlisted, replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
 import { openForChange } from './project-change.ts';
 

@@ -2,7 +2,6 @@
 
 import { resolve } from 'node:path';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import { editArtifacts } from '@svc/artifacts/manifest/edit-artifacts.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
@@ -18,18 +17,18 @@ import { plannedArchive } from '@svc/artifacts/store/planned-archive.ts';
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
 import { type RegistryInUse, registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shownBytes } from '@svc/kit/shown-values.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { createCompileAhead } from './install.ts';
-import { rememberOwn } from '../command/known-projects.ts';
-import { lazySources, placesOf, registryChoice } from '../command/project.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { shownBytes } from '@svc/kit/shown-values.ts';
+import { rememberOwn } from '../command/known-projects.ts';
+import { lazySources, placesOf, registryChoice } from '../command/project.ts';
 import { DownloadView } from '../shown/transfer-view.ts';
+import { createCompileAhead } from './install.ts';
 import { plannedSigners } from './planned-signers.ts';
-import type { OpenedProject, PlannedChange } from './opened-project.ts';
-import type { ChangeOptions } from './opened-project.ts';
+import type { OpenedProject, PlannedChange, ChangeOptions } from './opened-project.ts';
 
 /** Reads the manifest, and refuses one that cannot be used: nothing is fetched for it. */
 export function openForChange(context: CommandContext, options: ChangeOptions, signal: AbortSignal): OpenedProject {

@@ -4,12 +4,10 @@ import { tmpdir } from 'node:os';
 import { basename, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { tap } from '@svc/artifacts/store/archive-writer.ts';
 import { buildArchive } from '@svc/artifacts/store/build-archive.ts';
-import type { Chunks } from '@svc/kit/files/replace-file.ts';
-import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { isDirectory } from '@svc/artifacts/store/install.ts';
 import { platformShape, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import {
@@ -18,8 +16,6 @@ import {
   publishLocally,
   readComponent,
 } from '@svc/artifacts/store/publishable.ts';
-import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
-import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import type { PlainComponent } from '@svc/artifacts/store/sources/oci/documents.ts';
 import type { RegistrySource } from '@svc/artifacts/store/sources/registry-source.ts';
 import { type RegistryInUse, registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
@@ -32,15 +28,20 @@ import {
 import { renderSigner } from '@svc/artifacts/store/trust/rule-signers.ts';
 import { encodeSigner, type Signer } from '@svc/artifacts/store/trust/signer.ts';
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
-import { plainComponent } from './plain-component.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Chunks } from '@svc/kit/files/replace-file.ts';
+import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
+import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
+import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import { checkArtifact } from '@svc/session/tools/argument-check.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import type { MadeSignature } from './signing/make-signature.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { interruptible } from '../command/stop-signals.ts';
 import { inMebibytes, ProgressLine } from '../shown/transfer-view.ts';
 import { registryChoice } from '../command/project.ts';
-import { render } from '@svc/terminal/screen/render-failure.ts';
-import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { plainComponent } from './plain-component.ts';
+import type { MadeSignature } from './signing/make-signature.ts';
 
 interface PublishOptions {
   readonly registry?: string;

@@ -8,8 +8,7 @@ import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../command/stop-signals.ts';
 import { listedEntry } from './listed-entry.ts';
 import { carryOut, openForChange } from './project-change.ts';
-import type { ChangeOptions } from './opened-project.ts';
-import type { OpenedProject, PlannedChange } from './opened-project.ts';
+import type { ChangeOptions, OpenedProject, PlannedChange } from './opened-project.ts';
 
 /** `svc remove <name…>`: out of `svc.yaml`, then out of `svc.lock`; archives stay in the store (docs/cli.md "svc remove"). */
 export function removeCommand(context: CommandContext): Command {

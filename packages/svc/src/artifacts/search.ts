@@ -2,17 +2,17 @@
 
 import { Command } from 'commander';
 
-import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isArtifactName, isExactVersion } from '@svc/artifacts/manifest/names.ts';
 import { entryOfIndex, localEntries, search, type SearchEntry } from '@svc/artifacts/store/list-stored.ts';
 import { registryInUse, type RegistryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { interruptible } from '../command/stop-signals.ts';
-import { placesOf, registryChoice } from '../command/project.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { interruptible } from '../command/stop-signals.ts';
+import { placesOf, registryChoice } from '../command/project.ts';
 
 interface SearchOptions {
   readonly manifest: string;

@@ -8,13 +8,12 @@ import { type Candidate, heldToList, noVersion } from '@svc/artifacts/store/choo
 import { copiesOfCandidate } from '@svc/artifacts/store/taken-copies.ts';
 import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { interruptible } from '../command/stop-signals.ts';
 import { say } from '@svc/terminal/screen/shown.ts';
+import { interruptible } from '../command/stop-signals.ts';
 import { listedEntry, refuseOtherRuntime } from './listed-entry.ts';
 import { needNoRegistry, refuseUnlisted, replacesInUse, type Standing, standingsOf } from './newer-versions.ts';
 import { carryOut, openForChange } from './project-change.ts';
-import type { ChangeOptions } from './opened-project.ts';
-import type { OpenedProject, PlannedChange } from './opened-project.ts';
+import type { ChangeOptions, OpenedProject, PlannedChange } from './opened-project.ts';
 
 interface UpdateOptions extends ChangeOptions {
   readonly latest?: boolean;

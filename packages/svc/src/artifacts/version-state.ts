@@ -7,9 +7,9 @@ import { registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { isReason, longestReason } from '@svc/protocol/version-states.ts';
 import type { VersionState } from '@svc/protocol/registry-messages.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { exactLine, jsonLine } from '@svc/terminal/screen/shown.ts';
 import { needsRegistry, registryChoice } from '../command/project.ts';
 import { interruptible } from '../command/stop-signals.ts';
-import { exactLine, jsonLine } from '@svc/terminal/screen/shown.ts';
 
 interface StateOptions {
   readonly reason?: string;

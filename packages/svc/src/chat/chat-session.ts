@@ -7,15 +7,14 @@ import type { WatchEvent } from '@svc/client/watch-capsule.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { QuestionName } from '@svc/protocol/question.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
+import type { GivenMessage } from '@svc/record/running/session-tasks.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { renderFailure } from '@svc/terminal/screen/render-failure.ts';
-import type { SessionEvent, ShownResult } from '../shown/session-event.ts';
-import type { SessionView } from '../shown/session-view.ts';
-import type { OpenCapsule } from '../sessions/tasks/open-capsule.ts';
-import type { GivenMessage } from '@svc/record/running/session-tasks.ts';
-import { isLive } from '../sessions/tasks/open-capsule.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { say, type Shown } from '@svc/terminal/screen/shown.ts';
+import type { SessionEvent, ShownResult } from '../shown/session-event.ts';
+import type { SessionView } from '../shown/session-view.ts';
+import { type OpenCapsule, isLive } from '../sessions/tasks/open-capsule.ts';
 import { FrameEvents, speakerOf } from './frame-events.ts';
 
 /** How a chat ended. */

@@ -1,16 +1,25 @@
 /** The command `svc chat`: talks to a capsule on a terminal. */
 
-import { Command } from 'commander';
-
 import { randomUUID } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
+import { Command } from 'commander';
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import { shownMinute } from '@svc/kit/shown-values.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
 import { type LocatedCapsule, sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
+import { locateRunning, whenEnded } from '@svc/record/running/locate-running.ts';
+import { suffixOf } from '@svc/record/sessions/session-names.ts';
+import { type GivenMessage, messagesOfRunning } from '@svc/record/running/session-tasks.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { History } from '@svc/terminal/keyboard/history.ts';
+import { render, usesColor } from '@svc/terminal/screen/render-failure.ts';
+import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
+import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { believedManifest, type ReadManifest, reachOfManifest, reachRow } from '../run/first-minute/found-manifest.ts';
 import {
   hasManifest,
@@ -22,22 +31,13 @@ import {
   withTrustFlag,
 } from '../run/first-minute/task-command.ts';
 import type { TaskFlags } from '../run/first-minute/open-task.ts';
-import { locateRunning, whenEnded } from '@svc/record/running/locate-running.ts';
 import { writeGitOption } from '../run/run-command.ts';
-import { History } from '@svc/terminal/keyboard/history.ts';
-import { render, usesColor } from '@svc/terminal/screen/render-failure.ts';
 import { scopeRequest } from '../run/run.ts';
 import { usualOptions } from '../run/run-options.ts';
-import { suffixOf } from '@svc/record/sessions/session-names.ts';
 import { logsCommandOf } from '../shown/cut-output.ts';
 import { SessionView } from '../shown/session-view.ts';
 import { endStopped } from '../sessions/stop.ts';
 import { OpenCapsule, runningSessionHelp } from '../sessions/tasks/open-capsule.ts';
-import { type GivenMessage, messagesOfRunning } from '@svc/record/running/session-tasks.ts';
-import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
-import { inertLine } from '@svc/terminal/screen/inert-text.ts';
-import { say, type Shown } from '@svc/terminal/screen/shown.ts';
-import { shownMinute } from '@svc/kit/shown-values.ts';
 import { ChatInput } from './chat-input.ts';
 import { ChatSession } from './chat-session.ts';
 import { type OwnCapsule, startCapsule } from './own-capsule.ts';

@@ -4,17 +4,17 @@ import { resolve } from 'node:path';
 
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
-import { shownCall } from '../shown/call-rows.ts';
-import { cutOf, logsCommandOf } from '../shown/cut-output.ts';
+import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { grantsOfRunning, tasksOfRunning } from '@svc/record/running/session-tasks.ts';
+import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
 import { say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
-import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
-import type { ChatSession, KeptResult } from './chat-session.ts';
-import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
 import { renderFailure } from '@svc/terminal/screen/render-failure.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shownCall } from '../shown/call-rows.ts';
+import { cutOf, logsCommandOf } from '../shown/cut-output.ts';
+import type { ChatSession, KeptResult } from './chat-session.ts';
 
 /** What commands act on. */
 export interface CommandScope {

@@ -5,9 +5,9 @@ import { existsSync } from 'node:fs';
 import { lockPath } from '@svc/artifacts/store/lockfile.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 import { placesOf } from './project.ts';
 import { RememberedList } from './remembered-list.ts';
-import { render } from '@svc/terminal/screen/render-failure.ts';
 
 /** The folders of the projects that an install has recorded; null where none ever has, or the file is not what it should be. */
 export function knownProjects(home: string): readonly string[] | null {

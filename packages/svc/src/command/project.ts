@@ -9,14 +9,8 @@ import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { decidesInstall } from '@svc/artifacts/store/build-archive.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
-import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { render } from '@svc/terminal/screen/render-failure.ts';
-import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
-import { HttpClient } from '@svc/kit/net/http-client.ts';
-import { proxyFor } from '@svc/kit/net/proxy.ts';
 import {
   type RegistryChoice,
   type RegistryInUse,
@@ -25,6 +19,12 @@ import {
   sourceAt,
   sourcesOf,
 } from '@svc/artifacts/store/sources/registry-in-use.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { HttpClient } from '@svc/kit/net/http-client.ts';
+import { proxyFor } from '@svc/kit/net/proxy.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 
 /** The artifacts that a manifest needs, and where to look for them. */
 export interface Project extends StorePlaces {

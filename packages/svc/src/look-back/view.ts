@@ -4,18 +4,18 @@ import { resolve } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { Command, InvalidArgumentError } from 'commander';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { listenerTokenOf, sessionRedactor } from '@svc/capsule/launch/session-secrets.ts';
 import { headerSecrets } from '@svc/capsule/launch/telemetry-secrets.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shownBytes } from '@svc/kit/shown-values.ts';
+import { locateSession, sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
-import { interruptible } from '../command/stop-signals.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { locateSession, sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
-import { manifestFlag, manifestHelp } from '../command/session-arguments.ts';
-import { shownBytes } from '@svc/kit/shown-values.ts';
 import type { Added } from '@svc/view-server/export-page.ts';
 import type { ViewedSessions } from '@svc/view-server/viewed-sessions.ts';
+import { interruptible } from '../command/stop-signals.ts';
+import { manifestFlag, manifestHelp } from '../command/session-arguments.ts';
 
 interface ViewOptions extends WorkspaceOption {
   readonly port: number;

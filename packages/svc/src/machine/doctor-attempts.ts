@@ -2,6 +2,12 @@
 
 import { accessSync, constants } from 'node:fs';
 import { delimiter } from 'node:path';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-containment.ts';
 import { toolNames } from '@svc/sandbox-check/attempt-tools.ts';
 import {
   attemptProgramBeside,
@@ -11,14 +17,9 @@ import {
   makeAttempts,
 } from '@svc/sandbox-check/attempt-suite.ts';
 import { formatSeen } from '@svc/sandbox-check/attempt.ts';
-import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-containment.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { printable } from '@svc/kit/diagnostics/printable.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { stopOnSignals } from '../command/stop-signals.ts';
 import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { stopOnSignals } from '../command/stop-signals.ts';
 
 interface Counts {
   asPromised: number;

@@ -2,15 +2,16 @@
 
 import { accessSync, constants } from 'node:fs';
 import { Command } from 'commander';
+
 import { hostFacts } from '@svc/capsule/launch/launch-surroundings.ts';
-import { parseCeiling } from '@svc/sandbox/floor.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { jsonLine, joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { parseCeiling } from '@svc/sandbox/floor.ts';
 import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';
 import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
 import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-containment.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { jsonLine, joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** `svc doctor`: what this host offers; with `--containment`, whether it keeps what its containment promises. */
 export function doctorCommand(context: CommandContext): Command {

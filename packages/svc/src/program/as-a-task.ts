@@ -1,8 +1,8 @@
 /** Says what somebody can do next whose command line was wrong. */
 
 import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
-import { commands } from './commands.ts';
 import { exactLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { commands } from './commands.ts';
 
 /** Mistakes about what a command takes; anything else has been said in full. */
 const aboutArguments: ReadonlySet<string> = new Set([

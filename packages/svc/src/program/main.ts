@@ -5,16 +5,16 @@ import { isatty } from 'node:tty';
 
 import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { render, renderFailure } from '@svc/terminal/screen/render-failure.ts';
 import { version } from '@svc/kit/version.ts';
 import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
 import { homeDirectory } from '@svc/kit/files/home-directory.ts';
+import { render, renderFailure } from '@svc/terminal/screen/render-failure.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { Output } from '@svc/terminal/screen/output.ts';
+import { say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
 import { run } from '../run/run.ts';
 import { plainRunOptions } from '../run/run-options.ts';
 import { StandardStreams } from '../command/standard-streams.ts';
-import { Output } from '@svc/terminal/screen/output.ts';
-import { say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** Exit codes of `svc` (docs/cli.md "The command line"). */
 const usageError = 2;

@@ -5,8 +5,8 @@ import { Command, CommanderError } from 'commander';
 import { version } from '@svc/kit/version.ts';
 import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { commands } from './commands.ts';
 import { sayLines } from '@svc/terminal/screen/shown.ts';
+import { commands } from './commands.ts';
 
 /** Exit code of a wrong command line (docs/cli.md "The command line"). */
 const usageError = 2;

@@ -2,26 +2,26 @@
 
 import { resolve } from 'node:path';
 
-import type { SessionId } from '@svc/protocol/ids.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import {
   orRefused,
   type Replayed,
   type ReplayedComponents,
   replaySession,
 } from '@svc/capsule/replay/replay-session.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import { damaged } from '@svc/record/journal/journal-reader.ts';
 import { LineFile, openOwn } from '@svc/record/journal/line-file.ts';
+import { type OpenJournal, traceFile } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
+import { linesNotCompared } from '@svc/record/sessions/trace-events.ts';
 import type { ReplayEnd } from '@svc/session/replay/replay-gate.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
-import { RunView } from '../shown/run-view.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { type OpenJournal, traceFile } from '@svc/record/sessions/recorded-sessions.ts';
-import { thisUser } from '@svc/record/sessions/recorded-process.ts';
+import { RunView } from '../shown/run-view.ts';
 import { withJournal } from '../command/session-arguments.ts';
-import { linesNotCompared } from '@svc/record/sessions/trace-events.ts';
 import { judgedEnd } from './replay-verdict.ts';
 import { firstTraceDifference, type TraceDifference, type TraceLine } from './trace-difference.ts';
 

@@ -3,14 +3,14 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { captureLevels } from '@svc/artifacts/manifest/capture-levels.ts';
-import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
+import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
+import { jsonText, say, Shown } from '@svc/terminal/screen/shown.ts';
 import { run, scopeRequest, type UsageError } from './run.ts';
 import { isAddress, isWholeNumber, type RunOptions, usualOptions } from './run-options.ts';
-import { jsonText, say, Shown } from '@svc/terminal/screen/shown.ts';
 
 /** For a workdir that is named, and for the folder of a task without a manifest, where it says `--write` too. */
 export function writeGitOption(): Option {

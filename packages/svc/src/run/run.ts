@@ -2,27 +2,27 @@
 
 import { resolve } from 'node:path';
 
+import type { FetchObserver, ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
+import { parseArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { runCapsule } from '@svc/capsule/run/run-capsule.ts';
-import type { Retained } from '@svc/record/sessions/journal-retention.ts';
 import type { RunChanges, RunningCapsule, RunObserver, RunOutcome } from '@svc/capsule/launch/running-capsule.ts';
 import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import type * as SpawnedLaunchModule from '@svc/capsule/launch/spawned-launch.ts';
-import type { ActivityListener } from '@svc/session/task/activity.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import type { FetchObserver, ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
-import { parseArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { encodeRunLine } from '@svc/protocol/run-line.ts';
+import type { Retained } from '@svc/record/sessions/journal-retention.ts';
+import type { ActivityListener } from '@svc/session/task/activity.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { exactLine, joined, jsonText, say, Shown } from '@svc/terminal/screen/shown.ts';
 import type { RunView } from '../shown/run-view.ts';
+import { stopOnSignals, usualEndMs } from '../command/stop-signals.ts';
+import { taskFailed } from '../command/task-failed.ts';
 import type { ResultPlace } from './script/result-place.ts';
 import type { RunOptions } from './run-options.ts';
 import type * as ScriptModule from './script/script-run.ts';
-import { render } from '@svc/terminal/screen/render-failure.ts';
-import { stopOnSignals, usualEndMs } from '../command/stop-signals.ts';
-import { taskFailed } from '../command/task-failed.ts';
-import { exactLine, joined, jsonText, say, Shown } from '@svc/terminal/screen/shown.ts';
 
 /** What `svc "task"` adds to a run. */
 interface TaskRun {

@@ -4,21 +4,21 @@ import { arch, platform } from 'node:process';
 import { existsSync } from 'node:fs';
 import { delimiter, isAbsolute } from 'node:path';
 
-import { notStopped } from '@svc/view-server/not-stopped.ts';
-import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
-import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { flagKeys } from '@svc/artifacts/grants/flag-grants.ts';
 import { type ListFields, listKeys } from '@svc/artifacts/grants/list-grants.ts';
 import type { PreopenLine, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
+import { type LaunchScope, scopeOfLaunch, type ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
+import { type CommandQuestion, searchPath } from '@svc/capsule/launch/launch-warnings.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
-import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { redactedTexts } from '@svc/record/trace/file-trace.ts';
-import { type LaunchScope, scopeOfLaunch, type ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
 import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
-import { type CommandQuestion, searchPath } from '@svc/capsule/launch/launch-warnings.ts';
+import { notStopped } from '@svc/view-server/not-stopped.ts';
 
 /** A field and its value, a line for each text. */
 type Field = readonly [name: string, lines: readonly string[]];

@@ -1,9 +1,9 @@
 /** Compares the trace of a session with that of its replay. */
 
 import { recordedJson } from '@svc/record/journal/recorded-json.ts';
-import { type Difference, differenceSince } from '@svc/session/replay/asked-again.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { typeOfLine } from '@svc/record/sessions/trace-events.ts';
+import { type Difference, differenceSince } from '@svc/session/replay/asked-again.ts';
 
 /** The first line of a trace that a replay does not repeat. */
 export interface TraceDifference {

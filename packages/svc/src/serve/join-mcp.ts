@@ -24,8 +24,8 @@ import {
   tokenChoice,
 } from '@svc/record/running/approach-capsule.ts';
 import { faultOf } from '@svc/record/running/capsule-faults.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { locateRunning, whenEnded } from '@svc/record/running/locate-running.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../command/stop-signals.ts';
 import { McpWire } from './mcp-wire.ts';
 

@@ -2,13 +2,13 @@
 
 import { Command, Option } from 'commander';
 
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
+import { sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { writeGitOption } from '../run/run-command.ts';
 import { usualOptions } from '../run/run-options.ts';
-import type { ServedOptions } from './run-served.ts';
-import { sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
 import { runningSessionHelp } from '../sessions/tasks/open-capsule.ts';
+import type { ServedOptions } from './run-served.ts';
 
 /** `svc serve`: one command below it for each protocol (docs/cli.md "svc serve"). */
 export function serveCommand(context: CommandContext): Command {

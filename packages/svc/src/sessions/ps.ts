@@ -3,8 +3,8 @@
 import { Command } from 'commander';
 
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { capsuleCell, suffixOf } from '@svc/record/sessions/session-names.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 

@@ -5,13 +5,9 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import { shownCount, shownMinute } from '@svc/kit/shown-values.ts';
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
-import { ageOf } from '../command/age.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { render } from '@svc/terminal/screen/render-failure.ts';
 import { capsuleCell, suffixOf } from '@svc/record/sessions/session-names.ts';
-import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
-import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   adhocSessions,
   holdSession,
@@ -20,10 +16,14 @@ import {
   startOfSession,
   type WorkspaceOption,
 } from '@svc/record/sessions/recorded-sessions.ts';
-import { manifestFlag, manifestHelp } from '../command/session-arguments.ts';
 import { factsOf, type SessionFacts } from '@svc/record/sessions/session-facts.ts';
-import { shownCount, shownMinute } from '@svc/kit/shown-values.ts';
 import { linesLeftOut } from '@svc/record/sessions/trace-events.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { ageOf } from '../command/age.ts';
+import { manifestFlag, manifestHelp } from '../command/session-arguments.ts';
 
 /** A session that runs elsewhere and under a version of `svc` that does not tell its folder has no counts. */
 type ListedSession = Omit<SessionFacts, 'tasks' | 'tokens' | 'unread_lines'> & {

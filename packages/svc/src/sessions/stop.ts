@@ -3,12 +3,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
 
-import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
+import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isAlive } from '@svc/kit/process-stat.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { decodeStopReport, type StopReport } from '@svc/protocol/stop-report.ts';
-import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
 import {
   doorOf,
   approachCapsule,
@@ -19,8 +19,8 @@ import {
   type LocatedCapsule,
 } from '@svc/record/running/approach-capsule.ts';
 import { faultOf, shownId } from '@svc/record/running/capsule-faults.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { locateRunning } from '@svc/record/running/locate-running.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** How long the capsule may take to stop its tasks before its process is ended all the same. */

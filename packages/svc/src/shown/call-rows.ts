@@ -1,13 +1,13 @@
 /** Shows a tool call in one row, with its arguments and how it ended, and the result in a few rows more. */
 
+import { shownDuration } from '@svc/kit/shown-values.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { isShell } from '@svc/session/tools/shell-command.ts';
-import type { ShownResult } from './session-event.ts';
-import { cutOf, type CutOutput, isNotice } from './cut-output.ts';
 import { exact } from '@svc/terminal/screen/shown.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { widthOf, cutToWidth, cellsOf } from '@svc/terminal/screen/terminal-kind.ts';
-import { shownDuration } from '@svc/kit/shown-values.ts';
-import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import type { ShownResult } from './session-event.ts';
+import { cutOf, type CutOutput, isNotice } from './cut-output.ts';
 
 /** Of what a model names a tool. */
 const longestName = 100;

@@ -4,19 +4,19 @@ import { once } from 'node:events';
 
 import { ClientError } from '@svc/client/client-error.ts';
 import { type EventStream, openStream } from '@svc/client/event-stream.ts';
-import { type EventId, parseLastEventId } from '@svc/protocol/frames.ts';
+import { HttpDoor } from '@svc/client/http-door.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
+import { type EventId, parseLastEventId } from '@svc/protocol/frames.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
+import { mostFrameValues } from '@svc/protocol/decode-frame.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { type ApproachedCapsule, doorOf } from '@svc/record/running/approach-capsule.ts';
+import { streamFaultOf } from '@svc/record/running/capsule-faults.ts';
 import type { Output } from '@svc/terminal/screen/output.ts';
 import { pageOf } from '@svc/terminal/screen/page.ts';
 import { joined, Shown, jsonText } from '@svc/terminal/screen/shown.ts';
 import { renderNotice, WatchView } from './watch-view.ts';
-import { HttpDoor } from '@svc/client/http-door.ts';
-import { type ApproachedCapsule, doorOf } from '@svc/record/running/approach-capsule.ts';
-import { streamFaultOf } from '@svc/record/running/capsule-faults.ts';
-import { mostFrameValues } from '@svc/protocol/decode-frame.ts';
-import { parseJsonText } from '@svc/protocol/json-text.ts';
 
 interface WatchOutput {
   readonly json: boolean;

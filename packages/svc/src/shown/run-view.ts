@@ -2,8 +2,8 @@
 
 import { createInterface, type Interface } from 'node:readline';
 
-import { systemClock } from '@svc/kit/system-clock.ts';
 import type { RunningCapsule, RunOutcome, Steering } from '@svc/capsule/launch/running-capsule.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import { type OutputPiece, OutputTails } from '@svc/session/stream/output-tails.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
@@ -13,8 +13,8 @@ import { LineEditor } from '@svc/terminal/keyboard/line-editor.ts';
 import { RawTerminal } from '@svc/terminal/keyboard/raw-terminal.ts';
 import { usesColor } from '@svc/terminal/screen/render-failure.ts';
 import { say, type Shown } from '@svc/terminal/screen/shown.ts';
-import { eventsOf } from './activity-events.ts';
 import type { LiveRows } from '@svc/terminal/screen/live-screen.ts';
+import { eventsOf } from './activity-events.ts';
 import { logsCommandOf } from './cut-output.ts';
 import { inputRows } from './input-rows.ts';
 import type { ShownResult } from './session-event.ts';

@@ -3,15 +3,15 @@
 import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import pc from 'picocolors';
 
-import { backgroundEnd } from '@svc/session/loop/background-ends.ts';
 import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
+import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
+import { backgroundEnd } from '@svc/session/loop/background-ends.ts';
 import type { LiveRows } from '@svc/terminal/screen/live-screen.ts';
 import type { Output } from '@svc/terminal/screen/output.ts';
 import { openScreen, type Screen } from '@svc/terminal/screen/screen.ts';
 import { exact, say, Shown } from '@svc/terminal/screen/shown.ts';
 import { inert, inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { cutToWidth, terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
-import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 import { type CallBody, callBody, callHead, cutInMiddle, headRow, shownCall } from './call-rows.ts';
 import { LastLines } from './cut-output.ts';
 import type { SessionEvent, ShownResult } from './session-event.ts';

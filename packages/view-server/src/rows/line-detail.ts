@@ -1,12 +1,12 @@
 /** Lays out one line of a trace for the side panel. */
 
+import { shownCount } from '@svc/kit/shown-values.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { mostShown, type ShownText, shownText } from '@svc/protocol/shown-text.ts';
 import type { LineDetail } from '@svc/protocol/viewed-rows.ts';
+import { parseLine } from '@svc/record/sessions/trace-events.ts';
 import { prettyJson, preview, textIn, textOrNull } from './checked.ts';
 import { editOf } from './file-edit.ts';
-import { parseLine } from '@svc/record/sessions/trace-events.ts';
-import { shownCount } from '@svc/kit/shown-values.ts';
 
 const tooMuch = 'The line holds more than 300,000 values, or nests too deep: only its beginning is shown.';
 

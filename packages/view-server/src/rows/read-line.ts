@@ -1,14 +1,14 @@
 /** Makes the row of a line of a trace: a few numbers and two short texts. */
 
+import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
 import { type JsonObject, parseJsonObject, wholeOrNull } from '@svc/protocol/json-object.ts';
-import { countIn, countOrNull, keptText, objectIn, preview, textIn, textOrNull, textsIn } from './checked.ts';
 import * as kinds from '@svc/protocol/row-kinds.ts';
 import { isModel, isPlanStep } from '@svc/protocol/row-kinds.ts';
 import { betweenDetails } from '@svc/protocol/viewed-rows.ts';
-import { parseLine } from '@svc/record/sessions/trace-events.ts';
-import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
-import { kindOf } from './event-kinds.ts';
 import * as flags from '@svc/protocol/row-flags.ts';
+import { parseLine } from '@svc/record/sessions/trace-events.ts';
+import { countIn, countOrNull, keptText, objectIn, preview, textIn, textOrNull, textsIn } from './checked.ts';
+import { kindOf } from './event-kinds.ts';
 
 /** What of a line is looked at for every row. */
 export interface Row {

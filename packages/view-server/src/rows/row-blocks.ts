@@ -2,9 +2,9 @@
 
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import type { Block, Child, EndedTask, NewTask, SessionStart } from '@svc/protocol/viewed-rows.ts';
-import { countIn, objectIn, textIn, textOrNull } from './checked.ts';
 import * as kinds from '@svc/protocol/row-kinds.ts';
 import * as flags from '@svc/protocol/row-flags.ts';
+import { countIn, objectIn, textIn, textOrNull } from './checked.ts';
 import { longestStepMs, readLine, type Row, taskText } from './read-line.ts';
 
 interface Fresh {

@@ -3,13 +3,13 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 
+import * as kinds from '@svc/protocol/row-kinds.ts';
+import { betweenDetails } from '@svc/protocol/viewed-rows.ts';
 import { conversationOf, type Talk } from '../store/conversation.ts';
 import type { Task } from '../store/session.ts';
 import type { Source } from '../store/source.ts';
 import { View } from '../store/view.ts';
 import { count, counted, duration } from '../text/words.ts';
-import * as kinds from '@svc/protocol/row-kinds.ts';
-import { betweenDetails } from '@svc/protocol/viewed-rows.ts';
 import { CallCard } from './call-card.tsx';
 import { ChildConversation } from './child-conversation.tsx';
 import { LiveTurn } from './live-turn.tsx';

@@ -1,9 +1,9 @@
 /** The tab Files: what the session left and changed, as a tree; and of the chosen file its changes and its text. */
 
-import type { ViewedFacts, ViewedFiles } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
+import type { ViewedFacts, ViewedFiles } from '@svc/protocol/viewed-session.ts';
 import type { FileChanges } from '@svc/protocol/viewed-rows.ts';
 import { type FileEntry, resultPath, treeOf, type TreeLine } from '../store/file-tree.ts';
 import type { Source } from '../store/source.ts';

@@ -1,9 +1,9 @@
 /** The tab Grants: what was asked for, what was granted, what of it was used or refused, and what nothing stops. */
 
-import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { ComponentChildren, JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 
+import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import { type GrantRow, grantRows, Uses } from '../store/grant-rows.ts';
 import type { View } from '../store/view.ts';
 import { count, counted } from '../text/words.ts';

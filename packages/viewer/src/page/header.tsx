@@ -1,12 +1,12 @@
 /** The head of the page: which capsule, how it is contained, and the sums of its session. */
 
-import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 
+import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
+import * as kinds from '@svc/protocol/row-kinds.ts';
 import { failedLabel, type Sum, sumsOf } from '../store/session-sums.ts';
 import type { View } from '../store/view.ts';
 import { withoutOdd } from '../text/odd-characters.ts';
-import * as kinds from '@svc/protocol/row-kinds.ts';
 import { goTo } from './address.ts';
 import { Theirs, theirs } from './theirs.tsx';
 import { theme, toggleTheme } from './theme.ts';

@@ -1,9 +1,9 @@
 /** Values that come later: what a component shows until then, and where they do not come at all. */
 
-import type { StepDetail } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
+import type { StepDetail } from '@svc/protocol/viewed-session.ts';
 import { type Again, type Loaded, loadInTurn } from '../store/load-in-turn.ts';
 import type { View } from '../store/view.ts';
 

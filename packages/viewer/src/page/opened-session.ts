@@ -1,8 +1,8 @@
 /** Opens a session for as long as a component looks at it. */
 
-import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import { useEffect, useMemo } from 'preact/hooks';
 
+import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import { Session } from '../store/session.ts';
 import type { Source } from '../store/source.ts';
 import { type Tab, View } from '../store/view.ts';

@@ -1,9 +1,9 @@
 /** The banner of a question that waits: the exact text, and a box for the answer. */
 
-import type { LiveNow, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
+import type { LiveNow, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { Source } from '../store/source.ts';
 import { mixesScripts } from '../text/odd-characters.ts';
 import { SourceFault } from '../worker/byte-sources.ts';

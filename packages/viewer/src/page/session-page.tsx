@@ -1,9 +1,9 @@
 /** The page of one session: reads it as long as it is looked at, and puts its parts together. */
 
-import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
+import type { ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import { type Source, unknownFacts } from '../store/source.ts';
 import type { Tab, View } from '../store/view.ts';
 import { withoutOdd } from '../text/odd-characters.ts';

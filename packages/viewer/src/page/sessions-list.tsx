@@ -1,9 +1,9 @@
 /** The list of sessions as a page: newest first, one leads to its session. */
 
-import type { ListedSession } from '@svc/protocol/viewed-session.ts';
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
+import type { ListedSession } from '@svc/protocol/viewed-session.ts';
 import type { ServedSource } from '../store/source.ts';
 import { withoutOdd } from '../text/odd-characters.ts';
 import { count, counted, minute } from '../text/words.ts';

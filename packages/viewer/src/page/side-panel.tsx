@@ -4,11 +4,11 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 
 import type { StepDetail } from '@svc/protocol/viewed-session.ts';
+import * as kinds from '@svc/protocol/row-kinds.ts';
 import { sumsOf } from '../store/session-sums.ts';
 import { percents, summarize } from '../store/summary.ts';
 import type { View } from '../store/view.ts';
 import { count, duration, moment, size } from '../text/words.ts';
-import * as kinds from '@svc/protocol/row-kinds.ts';
 import { labelOf, laneOfKind, lanes } from '../trace/kinds.ts';
 import { address, goTo, linkTo } from './address.ts';
 import { loaded, useDetail } from './loading.tsx';

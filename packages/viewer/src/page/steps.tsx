@@ -2,12 +2,12 @@
 
 import type { JSX } from 'preact';
 
-import type { Span, View } from '../store/view.ts';
-import { count, counted, duration } from '../text/words.ts';
 import * as kinds from '@svc/protocol/row-kinds.ts';
-import { labelOf, laneOfKind } from '../trace/kinds.ts';
 import * as flags from '@svc/protocol/row-flags.ts';
 import { betweenDetails } from '@svc/protocol/viewed-rows.ts';
+import type { Span, View } from '../store/view.ts';
+import { count, counted, duration } from '../text/words.ts';
+import { labelOf, laneOfKind } from '../trace/kinds.ts';
 import { theirs } from './theirs.tsx';
 import { type RowAttributes, VirtualList } from './virtual-list.tsx';
 

@@ -2,8 +2,7 @@
 
 import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
 import { holdsText } from '@svc/protocol/shown-text.ts';
-import type { StepDetail } from '@svc/protocol/viewed-session.ts';
-import type { HeldAnswer } from '@svc/protocol/viewed-session.ts';
+import type { StepDetail, HeldAnswer } from '@svc/protocol/viewed-session.ts';
 import type { Place } from '../messages.ts';
 import { BrokenStream, eachLine, heldBytes, nextPiece, SourceFault } from './byte-sources.ts';
 

@@ -3,17 +3,17 @@
 import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { ArtifactRef, ReleaseRef } from '../artifact-ref.ts';
-import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { listOf } from '@svc/kit/bounded-lists.ts';
+import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
+import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
+import { signatureLimits } from '@svc/protocol/registry-messages.ts';
+import type { ArtifactRef, ReleaseRef } from '../artifact-ref.ts';
+import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
 import { archiveLimits } from '../archive-entry.ts';
 import type { LockedArtifact } from '../lockfile.ts';
 import { decodeSignatures, signaturesSuffix } from '../trust/signature-bundle.ts';
 import { readErrorText } from './registry-source.ts';
-import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
-import { signatureLimits } from '@svc/protocol/registry-messages.ts';
-import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 
 /** The releases of a repository as a source of artifacts (docs/installing.md "GitHub releases"). */
 export class GithubSource implements ArtifactSource {

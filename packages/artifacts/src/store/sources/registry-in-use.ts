@@ -4,16 +4,16 @@ import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { parseArtifactPlace } from '../../manifest/artifact-place.ts';
-import { loadUserConfig, type ConfiguredSource, registryAddressFault, type UserConfig } from '../../manifest/config.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import type { ArtifactSource } from '../installed-artifact.ts';
-import { GithubApi, GithubSource } from './github-source.ts';
 import type { HttpClient } from '@svc/kit/net/http-client.ts';
+import { parseArtifactPlace } from '../../manifest/artifact-place.ts';
+import { loadUserConfig, type ConfiguredSource, registryAddressFault, type UserConfig } from '../../manifest/config.ts';
+import type { ArtifactSource } from '../installed-artifact.ts';
+import { ociAddress, ociAddressFault, ociPrefix, type OciRepositoryName } from '../../manifest/oci-reference.ts';
+import { GithubApi, GithubSource } from './github-source.ts';
 import { findLogin, loginOfToken } from './oci/logins.ts';
 import { type OciAccess, OciPlaceSource, OciSource } from './oci/oci-source.ts';
-import { ociAddress, ociAddressFault, ociPrefix, type OciRepositoryName } from '../../manifest/oci-reference.ts';
 import { RegistrySource } from './registry-source.ts';
 
 /** What `svc` reads the registry in use from: never the `.env` of a workspace, which could send a key elsewhere. */

@@ -3,14 +3,9 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { archiveLimits } from '../archive-entry.ts';
-import { type ArtifactRef, spell } from '../artifact-ref.ts';
-import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
-import type { LockedArtifact } from '../lockfile.ts';
-import { decodeSignatures } from '../trust/signature-bundle.ts';
-import { parseJson } from '@svc/protocol/json-object.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 import { bodyOf, type OutgoingBody } from '@svc/kit/net/request-run.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
 import {
   artifactsPath,
   decodeIndex,
@@ -37,9 +32,14 @@ import {
   stateHeader,
   type StateOfVersion,
 } from '@svc/protocol/version-states.ts';
+import { decodeRefusal } from '@svc/protocol/refusal.ts';
+import { archiveLimits } from '../archive-entry.ts';
+import { type ArtifactRef, spell } from '../artifact-ref.ts';
+import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
+import type { LockedArtifact } from '../lockfile.ts';
+import { decodeSignatures } from '../trust/signature-bundle.ts';
 import { isExactVersion } from '../../manifest/names.ts';
 import { blockedFault } from '../version-state-rules.ts';
-import { decodeRefusal } from '@svc/protocol/refusal.ts';
 
 interface RegistryAddress {
   /** Without `/v1` and without a slash at its end. */

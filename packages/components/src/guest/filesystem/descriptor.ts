@@ -1,7 +1,5 @@
 /** Gives components the files and directories below those that they were granted (`wasi:filesystem/types`). */
 
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import type { Child, HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import {
   fdatasyncSync,
   fstatSync,
@@ -19,6 +17,9 @@ import {
   utimesSync,
   type BigIntStats,
 } from 'node:fs';
+
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import type { Child, HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { WaitingRoom } from '../io.ts';
 import { HostObject } from '../retained.ts';
 import { InputStream, OutputStream, transferBytes } from '../streams.ts';

@@ -1,9 +1,9 @@
 /** Walks a path below a granted directory, so that no `..` and no link leads out of it. */
 
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import type { Child, HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { readlinkSync } from 'node:fs';
 
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import type { Child, HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { refuse } from './error-code.ts';
 import type { Mask } from './mask.ts';
 

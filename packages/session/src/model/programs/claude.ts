@@ -2,12 +2,12 @@
 
 import * as z from 'zod/mini';
 
-import { serverName, type CliDialect, type CliRequest, type CliDecoder, type CliEvent } from './cli-dialect.ts';
 import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import { listOf } from '@svc/kit/bounded-lists.ts';
 import type { ReportedUsage } from '../driver-notes.ts';
 import { describeFirst } from '../driver-lines.ts';
 import { addedTokens } from '../spend-meter.ts';
+import { serverName, type CliDialect, type CliRequest, type CliDecoder, type CliEvent } from './cli-dialect.ts';
 
 /** Long enough for any tool: how long a call may take is the capsule's to say. */
 const toolTimeoutMs = String(24 * 60 * 60 * 1000);

@@ -2,10 +2,10 @@
 
 import * as z from 'zod/mini';
 
-import { serverName, type CliDialect, type CliRequest, type CliDecoder, type CliEvent } from './cli-dialect.ts';
 import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import type { ReportedUsage } from '../driver-notes.ts';
 import { describeFirst } from '../driver-lines.ts';
+import { serverName, type CliDialect, type CliRequest, type CliDecoder, type CliEvent } from './cli-dialect.ts';
 
 /**
  * Codex in its non-interactive mode, with events as JSON lines. It has no flag for all of its tools: each that acts is switched off by name, and

@@ -7,9 +7,9 @@ import * as z from 'zod/mini';
 
 import type { Clock } from '@svc/kit/clock.ts';
 import { printable, quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
-import { inputSchemaProblem, type JsonSchema } from '../argument-check.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { inputSchemaProblem, type JsonSchema } from '../argument-check.ts';
 
 /** Everything that is offered is sent to the model with every turn. */
 const mostTools = 128;

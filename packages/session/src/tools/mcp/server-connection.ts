@@ -3,10 +3,10 @@
 import type * as Sdk from '@modelcontextprotocol/client';
 import * as z from 'zod/mini';
 
-import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
-import { isEmptyAnswer, LaunchedTransport } from './launched-transport.ts';
 import { longestTimerMs } from '@svc/kit/units.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
+import { isEmptyAnswer, LaunchedTransport } from './launched-transport.ts';
 
 /** The whole list of a well-meant server fits in a page or two. */
 const mostPages = 64;

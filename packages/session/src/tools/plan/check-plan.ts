@@ -1,7 +1,9 @@
 /** Checks a plan before anything of it runs. */
 
-import { isJsonObject } from '@svc/protocol/json-object.ts';
+import { isArtifactName, isExactVersion } from '@svc/artifacts/manifest/names.ts';
 import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { isJsonObject } from '@svc/protocol/json-object.ts';
+import type { ToolKind } from '../tool.ts';
 import {
   type Plan,
   planLimits,
@@ -14,8 +16,6 @@ import {
   nestsDeeper,
   referencesIn,
 } from './plan.ts';
-import { isArtifactName, isExactVersion } from '@svc/artifacts/manifest/names.ts';
-import type { ToolKind } from '../tool.ts';
 
 const shownProblems = 10;
 const longestProblem = 400;

@@ -2,11 +2,11 @@
 
 import { join } from 'node:path';
 
-import { planLimits, type SubmittedPlan } from './plan.ts';
-import type { EndedPlan, EndedStep } from './plan-run.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { planLimits, type SubmittedPlan } from './plan.ts';
+import type { EndedPlan, EndedStep } from './plan-run.ts';
 
 export type SavedPlan =
   /** Below the session directory. */

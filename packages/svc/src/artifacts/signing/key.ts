@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 
 import { generateKeys, type NewKeyPair } from '@svc/artifacts/store/trust/key-pair.ts';
+import { makeCardKey } from '@svc/capsule/run/card-key.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
@@ -13,7 +14,6 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { keyPassword } from './make-signature.ts';
-import { makeCardKey } from '@svc/capsule/run/card-key.ts';
 
 interface NewOptions {
   readonly out: string;

@@ -1,6 +1,7 @@
 /** Signs an archive, with a key or as the CI job that this is. */
 
 import { resolve } from 'node:path';
+import { createPublicKey } from 'node:crypto';
 
 import { loadTrustPolicy } from '@svc/artifacts/manifest/trust-policy.ts';
 import { ciIdentity, predicateOf } from '@svc/artifacts/store/trust/ci-identity.ts';
@@ -15,7 +16,6 @@ import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
-import { createPublicKey } from 'node:crypto';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 
 export interface SigningRequest {

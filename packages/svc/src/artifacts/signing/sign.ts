@@ -9,8 +9,8 @@ import { signaturesSuffix } from '@svc/artifacts/store/trust/signature-bundle.ts
 import { signAnew } from '@svc/artifacts/store/trust/stored-signatures.ts';
 import { inspectPublishable } from '@svc/artifacts/store/publishable.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { interruptible } from '../../command/stop-signals.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { interruptible } from '../../command/stop-signals.ts';
 import { makeSignature } from './make-signature.ts';
 
 interface SignOptions {

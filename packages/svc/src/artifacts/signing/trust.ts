@@ -8,8 +8,8 @@ import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { interruptible } from '../../command/stop-signals.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { interruptible } from '../../command/stop-signals.ts';
 
 interface UpdateOptions {
   readonly mirror: string;

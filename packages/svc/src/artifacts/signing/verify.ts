@@ -10,10 +10,10 @@ import { loadTrustPolicy } from '@svc/artifacts/manifest/trust-policy.ts';
 import { type VerifiedArchive, verifyLocked, verifyStores } from '@svc/artifacts/store/trust/verify-installed.ts';
 import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { openProject, placesOf } from '../../command/project.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { openProject, placesOf } from '../../command/project.ts';
 
 interface VerifyOptions {
   readonly manifest: string;

@@ -1,9 +1,9 @@
 /** Runs a recorded session again with the prompt, tools and grants of today, and says where it comes out differently. */
 
-import type { Parting, Judge } from '@svc/session/replay/asked-again.ts';
-import type { SessionId } from '@svc/protocol/ids.ts';
 import { orRefused, replayFrom, type Replayed } from '@svc/capsule/replay/replay-session.ts';
 import { setupToday, type TodaysProject } from '@svc/capsule/replay/todays-setup.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
+import type { Parting, Judge } from '@svc/session/replay/asked-again.ts';
 import type { InferenceRequest } from '@svc/session/model/driver.ts';
 import type { RecordedEnd, Recording } from '@svc/session/replay/recorded-crossings.ts';
 import {

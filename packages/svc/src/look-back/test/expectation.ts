@@ -2,8 +2,7 @@
 
 import * as z from 'zod/mini';
 
-import { readDocument } from '@svc/artifacts/manifest/checked-document.ts';
-import type { Findings } from '@svc/artifacts/manifest/checked-document.ts';
+import { readDocument, type Findings } from '@svc/artifacts/manifest/checked-document.ts';
 import { Draft } from '@svc/artifacts/manifest/key-path.ts';
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';

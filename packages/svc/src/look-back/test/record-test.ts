@@ -13,11 +13,11 @@ import { makeScratch, removeScratch, placeFolder } from '@svc/kit/files/scratch-
 import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { damaged } from '@svc/record/journal/journal-reader.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { exportLimits } from '@svc/record/sessions/export-limits.ts';
-import { filesOf } from '../trace/export.ts';
 import type { Exported } from '@svc/record/sessions/without-texts.ts';
 import type { WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { filesOf } from '../trace/export.ts';
 import { withJournal } from '../../command/session-arguments.ts';
 import { expectationHead } from './accept-changes.ts';
 import { namedFolder } from './named-folders.ts';

@@ -5,15 +5,15 @@ import * as z from 'zod/mini';
 import { $ZodError } from 'zod/v4/core';
 
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import { orRefused } from '@svc/capsule/replay/replay-session.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
-import { orRefused } from '@svc/capsule/replay/replay-session.ts';
 import { damaged, JournalReader } from '@svc/record/journal/journal-reader.ts';
 import type { JournalRecord } from '@svc/record/journal/records.ts';
-import { readRecording, type Recording, type Setup } from '@svc/session/replay/recorded-crossings.ts';
 import { unpackExport } from '@svc/record/sessions/unpack-export.ts';
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
+import { readRecording, type Recording, type Setup } from '@svc/session/replay/recorded-crossings.ts';
 
 /** A recording that a test can be run over: whole, with every text and an end. */
 export interface WholeRecording {

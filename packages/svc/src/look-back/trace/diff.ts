@@ -3,19 +3,19 @@
 import { Command } from 'commander';
 
 import { atOnce } from '@svc/kit/own-turn.ts';
+import { shownDuration } from '@svc/kit/shown-values.ts';
 import { type CacheMiss, type CacheStep, cacheSteps } from '@svc/record/journal/cache-misses.ts';
 import { comparing } from '@svc/record/journal/comparison.ts';
 import { damaged } from '@svc/record/journal/journal-reader.ts';
 import type { Damage } from '@svc/record/journal/journal-scan.ts';
+import { fixedDifference } from '@svc/record/journal/parting-facts.ts';
+import type { OpenJournal, WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { turnOf } from '@svc/record/journal/records.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { pageOf } from '@svc/terminal/screen/page.ts';
 import { jsonLine, say, Shown } from '@svc/terminal/screen/shown.ts';
-import { fixedDifference } from '@svc/record/journal/parting-facts.ts';
-import { renderParting } from './parting-view.ts';
-import type { OpenJournal, WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { manifestFlag, manifestHelp, sessionHelp, withJournal } from '../../command/session-arguments.ts';
-import { shownDuration } from '@svc/kit/shown-values.ts';
-import { turnOf } from '@svc/record/journal/records.ts';
+import { renderParting } from './parting-view.ts';
 
 interface DiffOptions extends WorkspaceOption {
   readonly json?: boolean;

@@ -11,13 +11,13 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { damaged, type JournalReader } from '@svc/record/journal/journal-reader.ts';
 import { bodiesDirectory, journalFile } from '@svc/record/journal/journal-writer.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { exactLine, jsonLine } from '@svc/terminal/screen/shown.ts';
 import type { OpenJournal, WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
-import { manifestFlag, manifestHelp, sessionHelp, withJournal } from '../../command/session-arguments.ts';
 import { exportLimits, ExportSize } from '@svc/record/sessions/export-limits.ts';
 import { type Exported, withoutTexts } from '@svc/record/sessions/without-texts.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { exactLine, jsonLine } from '@svc/terminal/screen/shown.ts';
+import { manifestFlag, manifestHelp, sessionHelp, withJournal } from '../../command/session-arguments.ts';
 
 interface ExportOptions extends WorkspaceOption {
   readonly output?: string;

@@ -12,12 +12,12 @@ import { makeScratch, removeScratch, placeFolder } from '@svc/kit/files/scratch-
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { damaged, JournalReader } from '@svc/record/journal/journal-reader.ts';
 import { bodiesDirectory } from '@svc/record/journal/journal-writer.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { workspaceSessions, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
-import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
 import { noExport, unpackExport } from '@svc/record/sessions/unpack-export.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
 
 /** `svc trace import <file.zip>`: whole, checked to the last record, and never in the place of another. */
 export function importCommand(context: CommandContext): Command {

@@ -3,22 +3,22 @@
 import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
 import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { render } from '@svc/terminal/screen/render-failure.ts';
 import { capsuleCell, suffixOf } from '@svc/record/sessions/session-names.ts';
-import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
-import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   holdSession,
   sessionIds,
   sessionsFolder,
   type WorkspaceOption,
 } from '@svc/record/sessions/recorded-sessions.ts';
-import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
 import { factsOf, type SessionFacts } from '@svc/record/sessions/session-facts.ts';
-import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
 import { linesLeftOut } from '@svc/record/sessions/trace-events.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
 
 const columns: readonly Column[] = [
   { title: 'SESSION' },

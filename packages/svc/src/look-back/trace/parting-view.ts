@@ -1,10 +1,10 @@
 /** Says for people where two sessions part. */
 
 import type { Difference } from '@svc/record/journal/json-difference.ts';
+import type { PartingFacts } from '@svc/record/journal/parting-facts.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import type { Page } from '@svc/terminal/screen/page.ts';
 import { say, type Shown } from '@svc/terminal/screen/shown.ts';
-import type { PartingFacts } from '@svc/record/journal/parting-facts.ts';
 
 /** What is shown of a text, around the place where it differs. */
 const around = 200;

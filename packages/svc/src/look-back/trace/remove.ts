@@ -10,14 +10,14 @@ import { removeTree } from '@svc/kit/files/remove-tree.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isJournalHeld } from '@svc/record/sessions/journal-holder.ts';
 import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   folderOfSession,
   holdSession,
   locateSession,
   type WorkspaceOption,
 } from '@svc/record/sessions/recorded-sessions.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
 
 /** `svc trace rm <session…>`: trace, journal and logs; the workdir stays. Nothing is removed unless all that are named can be. */

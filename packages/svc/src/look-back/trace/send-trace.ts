@@ -3,18 +3,18 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { LineFile, openOwn } from '@svc/record/journal/line-file.ts';
+import { traceEventSchemas, type TraceLine, traceLine } from '@svc/record/trace/events.ts';
+import { openFolder, traceFile, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
+import { linesLeftOut, receivedIn } from '@svc/record/sessions/trace-events.ts';
 import { callContent } from '@svc/telemetry/content.ts';
 import { Exporter } from '@svc/telemetry/exporter.ts';
 import { lossOf } from '@svc/telemetry/losses.ts';
 import type { Attribute } from '@svc/telemetry/otlp-records.ts';
 import { readSettings, type TelemetrySettings } from '@svc/telemetry/telemetry-settings.ts';
-import { traceEventSchemas, type TraceLine, traceLine } from '@svc/record/trace/events.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { openFolder, traceFile, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
-import { thisUser } from '@svc/record/sessions/recorded-process.ts';
-import { linesLeftOut, receivedIn } from '@svc/record/sessions/trace-events.ts';
 
 const whyUnread = 'that cannot be read, or of no event that this version of svc knows';
 /** For the whole of a trace. */

@@ -1,22 +1,21 @@
 /** The command `svc trace show`: shows one step of a session, or what the session began with. */
 
 import { closeSync } from 'node:fs';
-
 import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shownMinute } from '@svc/kit/shown-values.ts';
 import type { BodyReading, JournalReader, Step } from '@svc/record/journal/journal-reader.ts';
 import { openOwn } from '@svc/record/journal/line-file.ts';
+import { type OpenJournal, traceFile, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
+import { parsed } from '@svc/record/journal/recorded-json.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { pageOf } from '@svc/terminal/screen/page.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { writePaged } from '@svc/terminal/screen/pager.ts';
-import { type OpenJournal, traceFile, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
-import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import { manifestFlag, manifestHelp, sessionHelp, withJournal } from '../../command/session-arguments.ts';
-import { shownMinute } from '@svc/kit/shown-values.ts';
 import { addressOf } from './step-address.ts';
-import { parsed } from '@svc/record/journal/recorded-json.ts';
 import { StepView } from './step-view.ts';
 import { stepFacts } from './steps.ts';
 

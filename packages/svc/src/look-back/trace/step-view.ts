@@ -1,12 +1,12 @@
 /** Lays out one step of a session for people: what was asked, and what came back. */
 
+import { shownBytes, shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 import type { BodyReading, JournalReader, Step } from '@svc/record/journal/journal-reader.ts';
 import { type JournalRecord, type StartRecord, turnOf } from '@svc/record/journal/records.ts';
+import { parsed } from '@svc/record/journal/recorded-json.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import type { Page } from '@svc/terminal/screen/page.ts';
 import { say, type Shown, unfenced } from '@svc/terminal/screen/shown.ts';
-import { shownBytes, shownCount, shownDuration } from '@svc/kit/shown-values.ts';
-import { parsed } from '@svc/record/journal/recorded-json.ts';
 
 const longestName = 100;
 /** Of what happened within a step. */

@@ -7,9 +7,9 @@ import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
 import { damaged, type Step } from '@svc/record/journal/journal-reader.ts';
 import type { JournalScan } from '@svc/record/journal/journal-scan.ts';
 import { type StartRecord, turnOf } from '@svc/record/journal/records.ts';
+import type { OpenJournal, WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import type { OpenJournal, WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { manifestFlag, manifestHelp, sessionHelp, withJournal } from '../../command/session-arguments.ts';
 import { stepRow } from './step-row.ts';
 

@@ -10,8 +10,8 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
 import { LineFile } from '@svc/record/journal/line-file.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { suffixOf } from '@svc/record/sessions/session-names.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 
 /** A value, and what there is to say of it on one short line. */

@@ -3,8 +3,8 @@
 import { Argument, Command } from 'commander';
 
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { type CommandEntry, commandTree } from '../command-tree.ts';
 import { jsonLine, Shown } from '@svc/terminal/screen/shown.ts';
+import { type CommandEntry, commandTree } from '../command-tree.ts';
 import { commandTable } from './command-table.ts';
 import { completionScript, installing, type ShellName, shells } from './scripts.ts';
 

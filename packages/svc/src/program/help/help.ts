@@ -9,11 +9,11 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { jsonLine, say, sayLines, Shown } from '@svc/terminal/screen/shown.ts';
+import { writePaged } from '@svc/terminal/screen/pager.ts';
 import { type CommandEntry, commandTree } from '../command-tree.ts';
 import { commandTable } from '../completion/command-table.ts';
 import { commandsBelow } from '../placed-commands.ts';
-import { jsonLine, say, sayLines, Shown } from '@svc/terminal/screen/shown.ts';
-import { writePaged } from '@svc/terminal/screen/pager.ts';
 import { helpOf, type ManPage, manPages } from './man-page.ts';
 
 interface HelpOptions {

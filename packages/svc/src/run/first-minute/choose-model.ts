@@ -3,9 +3,9 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
+import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 import { providerAt, providers, type Provider } from './providers.ts';
 import { ollamaAddress } from './ask-ollama.ts';
-import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 
 /** A model and the way to it. */
 export interface ChosenModel {

@@ -5,21 +5,21 @@ import { dirname, resolve } from 'node:path';
 
 import { lower } from '@svc/artifacts/grants/effective-grants.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
+import { type CapsuleReach, reachOf } from '@svc/capsule/launch/capsule-reach.ts';
+import { hostFacts } from '@svc/capsule/launch/launch-surroundings.ts';
+import { loadManifest, type ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { decodeText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import { type CapsuleReach, reachOf } from '@svc/capsule/launch/capsule-reach.ts';
-import { hostFacts } from '@svc/capsule/launch/launch-surroundings.ts';
-import { loadManifest, type ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { RememberedList } from '../../command/remembered-list.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
-import type { RunOptions } from '../run-options.ts';
 import { askYes, canAsk } from '@svc/terminal/screen/ask-yes.ts';
 import { exactLine, joined, say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
+import { RememberedList } from '../../command/remembered-list.ts';
+import type { RunOptions } from '../run-options.ts';
 
 const largestManifest = 1024 * 1024;
 

@@ -2,23 +2,23 @@
 
 import { join } from 'node:path';
 
+import { GivenFolder } from '@svc/capsule/stage/given-project.ts';
+import { hostFacts } from '@svc/capsule/launch/launch-surroundings.ts';
+import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
+import { isTelemetryVariable } from '@svc/capsule/launch/telemetry-variables.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { version } from '@svc/kit/version.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { adhocRoot } from '@svc/record/sessions/adhoc-root.ts';
 import { parseCeiling } from '@svc/sandbox/floor.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
 import { hostContainment } from '@svc/sandbox/host-containment.ts';
 import { ownPlaces, mappedProcess } from '@svc/sandbox/own-process.ts';
 import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
-import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import { GivenFolder } from '@svc/capsule/stage/given-project.ts';
-import { hostFacts } from '@svc/capsule/launch/launch-surroundings.ts';
-import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
-import { isTelemetryVariable } from '@svc/capsule/launch/telemetry-variables.ts';
-import { version } from '@svc/kit/version.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
-import { adhocRoot } from '@svc/record/sessions/adhoc-root.ts';
 import { askOllama } from './ask-ollama.ts';
 import { adhocName, capsuleText, type TaskGrants } from './capsule-text.ts';
 import { chooseModel, type ChosenModel } from './choose-model.ts';

@@ -2,13 +2,13 @@
 
 import { join } from 'node:path';
 
-import { findProgram } from '@svc/sandbox/find-program.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
+import { findProgram } from '@svc/sandbox/find-program.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
-import type { RefusedThing } from '../script/run-result.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
+import type { RefusedThing } from '../script/run-result.ts';
 import type { TaskGrants } from './capsule-text.ts';
 
 interface RefusalQuestion {

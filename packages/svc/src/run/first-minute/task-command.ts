@@ -4,20 +4,19 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 
+import { reachOf } from '@svc/capsule/launch/capsule-reach.ts';
+import type { RunningCapsule } from '@svc/capsule/launch/running-capsule.ts';
+import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
+import { version } from '@svc/kit/version.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { exactLine, type Shown } from '@svc/terminal/screen/shown.ts';
 import { run, scopeRequest } from '../run.ts';
 import { explain, runCommand } from '../run-command.ts';
 import type { RunOptions } from '../run-options.ts';
 import type { ScriptCompanion } from '../script/script-run.ts';
-import { exactLine, type Shown } from '@svc/terminal/screen/shown.ts';
-import { version } from '@svc/kit/version.ts';
-import { reachOf } from '@svc/capsule/launch/capsule-reach.ts';
-import type { RunningCapsule } from '@svc/capsule/launch/running-capsule.ts';
-import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
-import { openTask } from './open-task.ts';
+import { openTask, type TaskFlags } from './open-task.ts';
 import type { CompanionRequest } from './task-companion.ts';
-import type { TaskFlags } from './open-task.ts';
 
 type TaskOptions = Omit<RunOptions, 'print'> & TaskFlags & TrustFlag & { readonly print?: string | true };
 

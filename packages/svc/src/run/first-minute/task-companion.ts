@@ -3,16 +3,16 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import type { RunningCapsule, Steering } from '@svc/capsule/launch/running-capsule.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { FolderChanges } from '@svc/sandbox/folder-changes.ts';
-import type { RunningCapsule, Steering } from '@svc/capsule/launch/running-capsule.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
-import type { RunView } from '../../shown/run-view.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { exactLine, joined, say, Shown } from '@svc/terminal/screen/shown.ts';
+import type { RunView } from '../../shown/run-view.ts';
 import type { RefusedThing } from '../script/run-result.ts';
 import type { ScriptCompanion } from '../script/script-run.ts';
-import { exactLine, joined, say, Shown } from '@svc/terminal/screen/shown.ts';
 import { changedRows, changedWarnings } from './changed-things.ts';
 import type { RefusedThings } from './refused-things.ts';
 

@@ -4,11 +4,6 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
-import { systemClock } from '@svc/kit/system-clock.ts';
-import { elapsedMs } from '@svc/kit/clock.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { durationShape, longestTimerMs, secondsOf, wholeMs } from '@svc/kit/units.ts';
-import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type {
   RunChanges,
   RunningCapsule,
@@ -16,14 +11,19 @@ import type {
   RunObserver,
   RunOutcome,
 } from '@svc/capsule/launch/running-capsule.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { elapsedMs } from '@svc/kit/clock.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { durationShape, longestTimerMs, secondsOf, wholeMs } from '@svc/kit/units.ts';
+import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import type { FailedTask, Task } from '@svc/session/task/task.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { diagnosticsIn, render } from '@svc/terminal/screen/render-failure.ts';
+import type { Shown } from '@svc/terminal/screen/shown.ts';
 import { encodeReason, failureReason } from './failure-reason.ts';
 import { hintsFor } from './provider-hint.ts';
 import type { OutputFormat, RefusedThing, RunResult } from './run-result.ts';
-import type { Shown } from '@svc/terminal/screen/shown.ts';
 import { ScriptOutput } from './script-output.ts';
 import { taskOfScript } from './script-task.ts';
 

@@ -5,9 +5,9 @@ import { statSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { version } from '@svc/kit/version.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { decodeTraceparent } from '@svc/protocol/traceparent.ts';
-import { version } from '@svc/kit/version.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { ServedOptions } from '../run-served.ts';
 import type { EditorOutput } from './editor-output.ts';

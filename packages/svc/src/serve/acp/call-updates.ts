@@ -6,8 +6,7 @@ import { posix } from 'node:path';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import type { DispatchedCall, FileChange, RequestedCall } from '@svc/session/tools/tool.ts';
-import type { AcpUpdate, ToolContent, ToolKind, ToolLocation } from './updates.ts';
-import { textBlock } from './updates.ts';
+import { type AcpUpdate, type ToolContent, type ToolKind, type ToolLocation, textBlock } from './updates.ts';
 
 /** What is known of a capsule before any of its tools was called. */
 export interface CalledTools {

@@ -1,14 +1,14 @@
 /** Turns the activity of a session into what its editor is told. */
 
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import type { Task } from '@svc/session/task/task.ts';
 import type { FileChange, RequestedCall } from '@svc/session/tools/tool.ts';
+import { planLimits, submittedPlan } from '@svc/session/tools/plan/plan.ts';
 import { callEnded, callStarted, type CalledTools } from './call-updates.ts';
 import type { TurnEnd } from './channel.ts';
 import { type AcpUpdate, textBlock, type PlanEntry } from './updates.ts';
-import { planLimits, submittedPlan } from '@svc/session/tools/plan/plan.ts';
-import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 /** What the model's context holds, where the manifest says it. */
 export interface ShownSession extends CalledTools {

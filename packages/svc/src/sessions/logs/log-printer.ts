@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { shownBytes } from '@svc/kit/shown-values.ts';
 import { LineFile, openOwn } from '@svc/record/journal/line-file.ts';
+import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import type { Output } from '@svc/terminal/screen/output.ts';
 import { type Page, pageOf } from '@svc/terminal/screen/page.ts';
 import { jsonLine, say, Shown } from '@svc/terminal/screen/shown.ts';
-import { thisUser } from '@svc/record/sessions/recorded-process.ts';
-import { shownBytes } from '@svc/kit/shown-values.ts';
 import { openLogs, type SessionLog } from './session-logs.ts';
 
 const pieceBytes = 64 * 1024;

@@ -9,17 +9,18 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
-import { ageOf } from '../../command/age.ts';
+import { sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { mayRun } from '@svc/record/sessions/live-sessions.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { placesOf } from '../../command/project.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { askYes, canAsk } from '@svc/terminal/screen/ask-yes.ts';
 import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
-import { sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { ageOf } from '../../command/age.ts';
+import { placesOf } from '../../command/project.ts';
 import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
-import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
 import { ProgressLine } from '../../shown/transfer-view.ts';
 import {
   findPrunable,
@@ -29,7 +30,6 @@ import {
   type StartingSessions,
   workdirFolder,
 } from './find-prunable.ts';
-import { mayRun } from '@svc/record/sessions/live-sessions.ts';
 import { removeAside, setAside } from './remove-aside.ts';
 import { findUnneeded } from './unneeded-artifacts.ts';
 

@@ -9,8 +9,8 @@ import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { journalFile } from '@svc/record/journal/journal-writer.ts';
-import { recordingFile } from '../../look-back/test/test-folders.ts';
 import { exportLimits } from '@svc/record/sessions/export-limits.ts';
+import { recordingFile } from '../../look-back/test/test-folders.ts';
 
 const testsFolder = 'tests';
 const mostTests = 1000;

@@ -10,8 +10,8 @@ import type { TaskFacts } from '@svc/protocol/task-object.ts';
 import { sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { quoted } from '@svc/terminal/screen/page.ts';
-import type { AskedText } from '../../command/task-input.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import type { AskedText } from '../../command/task-input.ts';
 import { type CapsuleOptions, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
 import { givenText, objectOf } from './send.ts';
 

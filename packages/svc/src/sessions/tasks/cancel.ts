@@ -4,14 +4,14 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { locateCapsule, sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
+import { sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { shortestSuffix } from '@svc/record/sessions/session-names.ts';
+import { tasksOfRunning } from '@svc/record/running/session-tasks.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
-import { shortestSuffix } from '@svc/record/sessions/session-names.ts';
 import { type CapsuleOptions, isLive, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
 import { objectOf } from './send.ts';
-import { tasksOfRunning } from '@svc/record/running/session-tasks.ts';
 
 /** `svc cancel <session> [task]`: the task that runs where none is named; the capsule stays up. */
 export function cancelCommand(context: CommandContext): Command {

@@ -6,11 +6,11 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TaskFacts } from '@svc/protocol/task-object.ts';
 import { sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { taskFailed } from '../../command/task-failed.ts';
-import { type AskedText, notBlank, readTaskInput } from '../../command/task-input.ts';
 import { quoted } from '@svc/terminal/screen/page.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { taskFailed } from '../../command/task-failed.ts';
+import { type AskedText, notBlank, readTaskInput } from '../../command/task-input.ts';
 import { type CapsuleOptions, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
 
 const longestPrompt = 200;

@@ -4,11 +4,8 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 import { locateCapsule, type LocatedCapsule, sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { render } from '@svc/terminal/screen/render-failure.ts';
-import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
-import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import {
   holdSession,
   locateSession,
@@ -16,11 +13,14 @@ import {
   sessionsFolder,
   type WorkspaceOption,
 } from '@svc/record/sessions/recorded-sessions.ts';
-import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
-import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 import { linesLeftOut } from '@svc/record/sessions/trace-events.ts';
-import { type CapsuleOptions, isLive, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
 import { type ListedTask, tasksIn, tasksOfRunning, type TracedTasks } from '@svc/record/running/session-tasks.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
+import { type CapsuleOptions, isLive, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
 
 const columns: readonly Column[] = [
   { title: 'TASK', keeps: 8 },

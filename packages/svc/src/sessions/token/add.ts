@@ -3,17 +3,17 @@
 import { Command } from 'commander';
 
 import { isArtifactName } from '@svc/artifacts/manifest/names.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { systemClock } from '@svc/kit/system-clock.ts';
 import { isScope, type Scope, scopes } from '@svc/doors/callers/scopes.ts';
 import { addToken, removeToken } from '@svc/doors/callers/change-tokens.ts';
 import { hashOfToken, isTokenName, mintToken } from '@svc/doors/callers/door-token.ts';
 import { type TokenPlace, tokenPlace } from '@svc/doors/callers/token-place.ts';
-import { ageOf } from '../../command/age.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { shownMinute } from '@svc/kit/shown-values.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { shownMinute } from '@svc/kit/shown-values.ts';
+import { ageOf } from '../../command/age.ts';
 
 interface AddOptions {
   readonly scope: string;

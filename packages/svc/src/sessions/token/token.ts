@@ -2,15 +2,15 @@
 
 import { Command } from 'commander';
 
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { addCommand } from './add.ts';
-import { systemClock } from '@svc/kit/system-clock.ts';
 import { readTokens } from '@svc/doors/callers/token-file.ts';
 import { tokenPlace } from '@svc/doors/callers/token-place.ts';
+import { removeToken } from '@svc/doors/callers/change-tokens.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { shownMinute } from '@svc/kit/shown-values.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { shownMinute } from '@svc/kit/shown-values.ts';
-import { removeToken } from '@svc/doors/callers/change-tokens.ts';
+import { addCommand } from './add.ts';
 
 /** `svc token`: tokens with which clients reach the doors of capsules (docs/doors.md "Tokens"). */
 export function tokenCommand(context: CommandContext): Command {

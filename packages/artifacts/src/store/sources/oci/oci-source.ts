@@ -26,6 +26,7 @@ import {
   ociPlatform,
   type OciBlob,
   type PlainComponent,
+  type PulledDocument,
 } from './documents.ts';
 import type { OciLogin } from './logins.ts';
 import { type OciReference, type OciRepositoryName, tagOfVersion } from '../../../manifest/oci-reference.ts';
@@ -33,7 +34,6 @@ import { Mirror, type OciMirror } from './mirror.ts';
 import { foreignComponent, pushComponent, wasmTagOf } from './plain-wasm.ts';
 import { nothingAt, placeIn } from './reference-place.ts';
 import { OciRepository } from './repository.ts';
-import type { PulledDocument } from './documents.ts';
 
 export interface OciAccess {
   readonly http: HttpClient;

@@ -18,13 +18,13 @@ import {
   isDigest,
   manifestType,
   type OciBlob,
+  type PulledDocument,
 } from './documents.ts';
 import type { OciLogin } from './logins.ts';
 import { type OciRepositoryName, ociPrefix, originOf } from '../../../manifest/oci-reference.ts';
 import type { Mirror } from './mirror.ts';
 import { challengeFields, identityForm, withQuery } from './challenges.ts';
 import { BodyPieces, mostAttempts, resumed } from './transfers.ts';
-import type { PulledDocument } from './documents.ts';
 
 const mostDocumentBytes = 4 * 1024 * 1024;
 const mostAnswerBytes = 64 * 1024;
