@@ -1,60 +1,27 @@
 import { describe, expect, it } from 'vitest';
 
 import { closedPort } from '../support/closed-port.ts';
-import { readTrace } from '../support/read-trace.ts';
-import { onlySession, taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts';
+import { taskFile, useCapsules } from '../support/capsule-folders.ts';
+import { asking, reasonOf, reasonsOf } from '../support/failed-runs.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
 import { runsCommand } from '../support/script-capsule.ts';
-import { svc, type SvcEnd } from '../support/svc-process.ts';
+import { svc } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
 
-/** A capsule whose model is asked at an endpoint, once. */
-function asking(endpoint: string): Workspace {
-  return capsule({
-    files: {
-      ...taskFile,
-      'svc.yaml': `name: demo
-version: 1.2.3
-inference:
-  endpoint: ${endpoint}
-  model: small-model
-  driver: { artifact: svc-driver-openai, config: { max_retries: 0 } }
-`,
-    },
-  });
-}
-
-/** What the trace says of the one task's failure. */
-function tracedReason(workspace: Workspace): unknown {
-  const end = readTrace(tracePath(workspace, onlySession(workspace))).find(
-    (event) => event['event_type'] === 'task_end',
-  );
-  return end?.['error'] ?? end?.['message'];
-}
-
-/** The reason on standard error, which has to be its only line and to have the words of the trace. */
-function reasonOf({ code, stderr }: SvcEnd, workspace: Workspace): string {
-  expect(code).toBe(1);
-  const [, reason = ''] = /^error\[E-RUN-059\]: the task failed: (.*)\n$/.exec(stderr) ?? [];
-  expect(reason, stderr).toBe(String(tracedReason(workspace)).replaceAll(/\s*\n\s*/g, ' '));
-  return reason;
+function asked(endpoint: string): Workspace {
+  return capsule({ files: asking(endpoint) });
 }
 
 describe('a piped svc run tells on standard error that the task failed', () => {
-  it('because nothing listens at the endpoint, in each of 20 runs', async () => {
-    const port = await closedPort();
-    const reasons = new Set<string>();
-    for (let run = 0; run < 20; run++) {
-      const workspace = asking(`http://127.0.0.1:${port}`);
-      reasons.add(reasonOf(await svc(workspace, ['run']), workspace));
-    }
-    expect([...reasons]).toEqual([`cannot reach http://127.0.0.1:${port}: connection refused`]);
-  }, 120_000);
+  it('because nothing listens at the endpoint, in each of 3 runs', async () => {
+    const endpoint = `http://127.0.0.1:${await closedPort()}`;
+    expect(await reasonsOf(3, () => asked(endpoint))).toEqual([`cannot reach ${endpoint}: connection refused`]);
+  });
 
   it('because the endpoint has a name that no host has', async () => {
-    const workspace = asking('https://no-such-host.invalid');
+    const workspace = asked('https://no-such-host.invalid');
     expect(reasonOf(await svc(workspace, ['run']), workspace)).toMatch(
       /^cannot reach https:\/\/no-such-host\.invalid: the name (?:does not resolve|server does not answer)$/,
     );
@@ -62,7 +29,7 @@ describe('a piped svc run tells on standard error that the task failed', () => {
 
   it.each([401, 403, 404, 429, 500])('because the provider answered %i', async (status) => {
     const provider = await startFakeOpenAi([{ kind: 'refuse', status, message: 'Not today, thanks.' }]);
-    const workspace = asking(provider.endpoint);
+    const workspace = asked(provider.endpoint);
     const reason = reasonOf(await svc(workspace, ['run']), workspace);
     await provider.close();
     expect(reason).toBe(`provider answered ${status}: Not today, thanks.`);
@@ -70,7 +37,7 @@ describe('a piped svc run tells on standard error that the task failed', () => {
 
   it('because the provider closed the connection', async () => {
     const provider = await startFakeOpenAi([{ kind: 'drop' }]);
-    const workspace = asking(provider.endpoint);
+    const workspace = asked(provider.endpoint);
     const reason = reasonOf(await svc(workspace, ['run']), workspace);
     await provider.close();
     expect(reason).toBe(`cannot reach ${provider.endpoint}: connection closed before a response`);
