@@ -71,7 +71,7 @@ describe('an async hook', { timeout: compileTimeoutMs }, () => {
   it('that hangs holds up neither tasks nor, for long, the end after a signal', async () => {
     const capsule = await start({
       hooks: { slow: 'binding: [on-task-start, on-task-end]\nexecution_mode: async' },
-      orders: '[[on-task-start hang]]',
+      orders: '[[on-task-start wait]]',
       deadlineSecs: 300,
     });
     for (const text of ['One.', 'Two.']) {
