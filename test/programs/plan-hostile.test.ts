@@ -103,7 +103,7 @@ describe('a plan whose task is canceled', () => {
 describe('a step that answers more than a plan can hold', () => {
   it('is shown and kept in part, and not handed on', async () => {
     const steps = [
-      { id: 'hopeless', tool: 'probe', input: { op: 'large', megabytes: 100 }, on_error: 'skip' },
+      { id: 'hopeless', tool: 'probe', input: { op: 'large', megabytes: 40 }, on_error: 'skip' },
       { id: 'large', tool: 'probe', input: { op: 'large', megabytes: 24 } },
       { id: 'next', tool: 'probe', input: { op: 'echo', x: '{{steps.large.output}}' }, depends_on: ['large'] },
     ];
