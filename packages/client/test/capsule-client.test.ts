@@ -150,7 +150,7 @@ describe('a watch', () => {
     expect(await all(client.watch())).toEqual(['connected', 'again', 'again', 'again', 'again', 'closed']);
   });
 
-  it.each([502, 503, 504])('is made again where a gateway answers %i, and is lost when that goes on', async (code) => {
+  it.each([502, 503, 504])('connects again where a gateway answers %i, and is lost when that goes on', async (code) => {
     const capsule = await FakeCapsule.open({ watch: (watcher) => watcher.write(acknowledgement + closed) });
     const watched = async (refusals: number): Promise<unknown[]> => {
       let left = refusals;
@@ -165,7 +165,7 @@ describe('a watch', () => {
     await expect(watched(4)).rejects.toMatchObject({ code: 'lost', cause: { code: 'refused', status: code } });
   });
 
-  it('is made again when nothing comes for too long, and is lost when that goes on', async () => {
+  it('connects again when nothing comes for too long, and is lost when that goes on', async () => {
     const capsule = await FakeCapsule.open({ watch: (watcher) => watcher.write(acknowledgement) });
     const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, idleMs: 300 } });
     await expect(all(client.watch())).rejects.toMatchObject({ name: 'ClientError', code: 'lost' });
@@ -206,7 +206,7 @@ describe('a watch', () => {
   it.each([
     ['a frame without end', 'too-large', (): string => `${acknowledgement}data: ${'x'.repeat(2_000_000)}`],
     ['another beginning', 'bad-answer', (): string => text(1n, 'a')],
-  ])('is given up for %s: %s', async (_name, code, written) => {
+  ])('ends for %s: %s', async (_name, code, written) => {
     const capsule = await FakeCapsule.open({ watch: (watcher) => watcher.write(written()) });
     const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, longestFrame: 1_000_000 } });
     await expect(all(client.watch())).rejects.toMatchObject({ code });
@@ -218,7 +218,7 @@ describe('a watch', () => {
     [200, 'application/json', '{"error":"odd"}', 'bad-answer'],
     [200, 'application/json', '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}', 'fault'],
     [401, 'application/json', '{"error":"unauthorized","message":"A token is missing."}', 'refused'],
-  ])('is given up where %i %s comes in its place', async (code, type, body, error) => {
+  ])('ends where %i %s comes in its place', async (code, type, body, error) => {
     const capsule = await FakeCapsule.open({});
     const fetch = async (url: string, request: RequestInit): Promise<Response> =>
       url.endsWith('.json')
@@ -457,7 +457,7 @@ describe('a call', () => {
     ]);
   });
 
-  it('is not sent with a token that no header holds, which no error repeats', async () => {
+  it('goes nowhere with a token that no header holds, which no error repeats', async () => {
     const capsule = await FakeCapsule.open();
     const client = new CapsuleClient({ url: capsule.url, token: 'secret\n', limits: quick });
     const message = `the token for http://${capsule.url} holds what no header can, such as a line break`;
@@ -465,14 +465,14 @@ describe('a call', () => {
     expect(capsule.calls).toEqual([]);
   });
 
-  it('is bound by the usual limits where one is undefined, and by none that is no number', async () => {
+  it('has the usual limits where one is undefined, and none that is not a number', async () => {
     const capsule = await FakeCapsule.open();
     const client = new CapsuleClient({ url: capsule.url, limits: { callMs: undefined } });
     expect(await client.card()).toMatchObject({ name: 'fake' });
     expect(() => new CapsuleClient({ url: capsule.url, limits: { idleMs: Number.NaN } })).toThrow(/limits.idleMs/);
   });
 
-  it('is refused as the capsule refuses it', async () => {
+  it('fails as the capsule refuses it', async () => {
     const capsule = await FakeCapsule.open({
       call: () => {
         throw new JsonRpcFault('task-not-found');
@@ -487,7 +487,7 @@ describe('a call', () => {
     ['is that of another version', {}, { version: '2.0.0' }, 'another-capsule'],
     ['is that of another session', {}, { sessionId: 'ses_2' }, 'another-capsule'],
     ['is none', { name: '' }, {}, 'bad-answer'],
-  ])('is not sent when the card %s', async (_name, shown, expect_, code) => {
+  ])('goes nowhere when the card %s', async (_name, shown, expect_, code) => {
     const capsule = await FakeCapsule.open({ card: (usual) => ({ ...usual, ...shown }) });
     const client = new CapsuleClient({ url: capsule.url, limits: quick, expect: expect_ });
     await expect(client.send('a')).rejects.toMatchObject({ code });
@@ -495,7 +495,7 @@ describe('a call', () => {
     expect(capsule.calls).toEqual([]);
   });
 
-  it('is sent to a runtime that does not say what it serves', async () => {
+  it('goes to a runtime that does not say what it serves', async () => {
     const capsule = await FakeCapsule.open({
       card: (usual) => ({ ...usual, serves: undefined }),
       call: () => ({ session_id: 'ses_1', canceled: [taskId], residue: [] }),
@@ -586,7 +586,7 @@ describe('a file', () => {
   it.each([
     ['is refused', 403, { error: 'outside_root', message: 'No.' }, 'refused', 'outside_root'],
     ['has other bytes than announced', 200, 'other', 'bad-answer', null],
-  ])('that %s does not come', async (_name, answered, body, code, refusal) => {
+  ])('does not come when it %s', async (_name, answered, body, code, refusal) => {
     const capsule = await FakeCapsule.open({
       other: (_request, response) =>
         response

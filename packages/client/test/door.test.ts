@@ -37,7 +37,7 @@ describe('a header', () => {
       'idempotency-key',
       (url: string) => new CapsuleClient({ url, limits: quick }).send('a', { idempotencyKey: secret }),
     ],
-  ])('that cannot hold %s is not sent, and no error repeats it', async (_what, name, ask) => {
+  ])('goes nowhere when it cannot hold %s, and no error repeats that', async (_what, name, ask) => {
     const asked: string[] = [];
     const capsule = await FakeCapsule.open({ other: ({ url = '' }, response) => response.end(asked.push(url)) });
     const message = `the header ${name} for http://${capsule.url} was to hold what no header can, such as a line break`;
@@ -49,7 +49,7 @@ describe('a header', () => {
 
 describe('an address', () => {
   it.each(['localhost:99999', 'no host:80', '', 'ftp://localhost', 'http://localhost?x=1', 'localhost:80#part'])(
-    'that is none is asked for nothing, and not again: "%s"',
+    'gets no request when it is invalid, and no second try: "%s"',
     async (url) => {
       const asked: string[] = [];
       const fetch = async (target: string): Promise<never> => {
@@ -140,7 +140,7 @@ describe('a publish', () => {
     return new RegistryClient({ url, limits: { ...quick, callMs: 50 } });
   }
 
-  it('of a large archive has longer than a call', async () => {
+  it('has longer than a call for a large archive', async () => {
     const publishing = (await slowRegistry()).publish(query, new Uint8Array(10 * 64 * 1024));
     expect(await publishing).toBeUndefined();
   });

@@ -18,7 +18,7 @@ function cards(...sessions: string[]): (usual: object) => unknown {
 }
 
 describe('a capsule that is not the expected one', () => {
-  it.each([true, false])('is asked nothing, with isGated %s', async (isGated) => {
+  it.each([true, false])('gets no request, with isGated %s', async (isGated) => {
     const asked: string[] = [];
     const capsule = await FakeCapsule.open({
       card: cards('ses_2'),
@@ -34,7 +34,7 @@ describe('a capsule that is not the expected one', () => {
     expect([capsule.calls, asked]).toEqual([[], []]);
   });
 
-  it('is met by a watch that is made again, and not watched', async () => {
+  it('ends a watch that connects again', async () => {
     const capsule = await FakeCapsule.open({
       card: cards('ses_1', 'ses_2'),
       watch: (watcher) => {
@@ -51,7 +51,7 @@ describe('a capsule that is not the expected one', () => {
     expect(capsule.watchers).toHaveLength(1);
   });
 
-  it('is met by the call after one that broke', async () => {
+  it('fails the call after one that broke', async () => {
     const capsule = await FakeCapsule.open({ card: cards('ses_1', 'ses_2'), call: () => taskObject({}) });
     let breaks = 0;
     const client = expecting(capsule, {

@@ -44,7 +44,7 @@ describe('a watch with events', () => {
 });
 
 describe('a snapshot', () => {
-  it('is read from the beginning of a stream that replays nothing', async () => {
+  it('comes from the beginning of a stream that replays nothing', async () => {
     const question = { taskId: 'tsk_1', waitId: 'q1', prompt: 'Which?' };
     const capsule = await FakeCapsule.open({
       hasEvents: true,
@@ -58,12 +58,12 @@ describe('a snapshot', () => {
     expect(capsule.watchers.map(({ lastEventId }) => lastEventId)).toEqual(['18446744073709551615']);
   });
 
-  it('is null of a capsule that has no live events, at once', async () => {
+  it('comes at once as null from a capsule without live events', async () => {
     const capsule = await FakeCapsule.open({ watch: (watcher) => watcher.write(acknowledgement) });
     expect(await new CapsuleClient({ url: capsule.url, limits: quick }).snapshot()).toBeNull();
   });
 
-  it('that does not come before the stream ends is a bad answer', async () => {
+  it('gives a bad answer when the stream ends before it', async () => {
     const capsule = await FakeCapsule.open({
       hasEvents: true,
       watch: (watcher) => void watcher.response.end(acknowledgement),
@@ -86,7 +86,7 @@ describe('an answer to one question', () => {
   it.each([
     ['question-not-open', { code: 'fault', fault: -32010 }],
     ['method-not-found', { code: 'not-served', fault: null }],
-  ] as const)('that is refused with %s is %j', async (kind, error) => {
+  ] as const)('gets %s as the error %j', async (kind, error) => {
     const capsule = await FakeCapsule.open({
       call: () => {
         throw new JsonRpcFault(kind);

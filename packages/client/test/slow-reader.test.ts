@@ -89,7 +89,7 @@ describe('a watch whose events are taken slowly', () => {
     await expect(events.next()).rejects.toThrow('left');
   });
 
-  it('is closed when it is left', async () => {
+  it('closes when it is left', async () => {
     const capsule = await FakeCapsule.open({ watch: (watcher) => watcher.write(acknowledgement) });
     const events = new CapsuleClient({ url: capsule.url, limits: quick }).watch();
     await events.next();

@@ -11,7 +11,7 @@ describe('an audience', () => {
     ['reader', 'http://peer.example/', 'reader@peer.example:80'],
     ['reader', 'https://peer.example', 'reader@peer.example:443'],
     ['reader-2_x.y', '127.0.0.1:1', 'reader-2_x.y@127.0.0.1:1'],
-  ])('of %s at %s is %s [D3-AUD-05] [D3-PEER-01]', (name, url, audience) => {
+  ])('names %s at %s as %s [D3-AUD-05] [D3-PEER-01]', (name, url, audience) => {
     expect(audienceOf({ name, url })).toBe(audience);
   });
 
@@ -31,7 +31,7 @@ describe('an audience', () => {
     ['a\r\nx-evil: 1', 'peer.example:80'],
     ['é', 'peer.example:80'],
     ['a'.repeat(500), 'peer.example:80'],
-  ])('is not made of %j and %j', (name, url) => {
+  ])('cannot name %j and %j', (name, url) => {
     expect(audienceOf({ name, url })).toBeUndefined();
   });
 });

@@ -5,7 +5,7 @@ import { text, wired } from '../test/both-ways.ts';
 import { agentCard, decodeAgentCard, servableMethods } from './agent-card.ts';
 
 describe('what a client reads of a capsule', () => {
-  it('is its card', () => {
+  it('has the shape of its card', () => {
     const facts = {
       name: fc.string({ minLength: 1 }),
       version: text,

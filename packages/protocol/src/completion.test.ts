@@ -11,7 +11,7 @@ import {
 } from './completion.ts';
 
 describe('what a parent is told of its child', () => {
-  it('is the end of a child, in a message and in its record', () => {
+  it('has the end of the child, in a message and in its record', () => {
     const completion: fc.Arbitrary<Completion> = fc.record(
       {
         delegation_id: delegation,
@@ -67,7 +67,7 @@ describe('what a parent is told of its child', () => {
     expect(decodeCompletion('nothing')).toBeNull();
   });
 
-  it('is nothing in a text that is too long or nests too deep, and takes a finite time', () => {
+  it('has nothing of a text that is too long or nests too deep, in finite time', () => {
     const padded = (length: number): string => '{"status":"ok"}'.padEnd(length);
     expect(decodeCompletion(padded(65_536))?.status).toBe('ok');
     expect(decodeCompletion(padded(65_537))).toBeNull();

@@ -19,7 +19,7 @@ describe('first_available_id of a gap', () => {
     ],
     ['{"a\\"first_available_id\\":1":"\\\\","first_available_id":4611686018427387903}', '4611686018427387903'],
     ['{"note":"\\"first_available_id\\":7, 8","first_available_id":12}', '12'],
-  ])('of %s is %s', (data, id) => {
+  ])('decodes %s as %s', (data, id) => {
     expect(gapId(data)).toBe(id);
   });
 
@@ -37,11 +37,11 @@ describe('first_available_id of a gap', () => {
     'null',
     '',
     'first_available_id: 5',
-  ])('is none in %j', (data) => {
+  ])('decodes %j as no id', (data) => {
     expect(gapId(data)).toBeNull();
   });
 
-  it('is found behind a text of any length', () => {
+  it('decodes behind a text of any length', () => {
     expect(gapId(`{"a":"${'\\n'.repeat(5_000_000)}","first_available_id":1}`)).toBe('1');
   });
 });
@@ -59,17 +59,17 @@ describe('the text of an error frame', () => {
     ['{"error":"', '{"error":"'],
     ['broken', 'broken'],
     ['', ''],
-  ])('of %j is %j', (data, text) => {
+  ])('decodes %j as %j', (data, text) => {
     expect(decoded('error', data)).toEqual({ event: 'error', error: text });
   });
 });
 
 describe('the data of a frame', () => {
-  it('that nests deep is not read', () => {
+  it('has no value when it nests deep', () => {
     expect(decoded('status', '['.repeat(5_000_000))).toBeNull();
   });
 
-  it('that holds too many values is not read', () => {
+  it('has no value when it holds too many values', () => {
     const data = (objects: number): string =>
       `{"id":"t","text":"a","later":[${Array.from({ length: objects }, () => '{}').join()}]}`;
     expect(decoded('text', data(16_382))).toMatchObject({ text: 'a' });
@@ -80,12 +80,12 @@ describe('the data of a frame', () => {
     ['status', '"status":{"state":"working"}'],
     ['artifact', '"artifact":{"content":"a"}'],
     ['text', '"text":"a"'],
-  ])('of a %s is not read when its task id is longer than 256 characters', (event, rest) => {
+  ])('has no value for a %s with a task id of more than 256 characters', (event, rest) => {
     expect(decoded(event, `{"id":"${'t'.repeat(256)}",${rest}}`)).toMatchObject({ taskId: 't'.repeat(256) });
     expect(decoded(event, `{"id":"${'t'.repeat(257)}",${rest}}`)).toBeNull();
   });
 
-  it('is read without the other ids when they are longer than 1024 characters', () => {
+  it('lacks other ids of more than 1024 characters', () => {
     const status = (id: string): string => `{"id":"t","context_id":"${id}","status":{"state":"working"}}`;
     const artifact = (id: string): string => `{"id":"t","artifact":{"content":"a","tool_call_id":"${id}"}}`;
     const [whole, long] = ['i'.repeat(1024), 'i'.repeat(1025)];

@@ -71,7 +71,7 @@ describe('a frame', () => {
     );
   });
 
-  it('of a connection says what was written', () => {
+  it('says what a connection wrote', () => {
     const line = text.map((each) => each.replaceAll(/[\r\n]/g, ''));
     const frames: fc.Arbitrary<[ConnectionFrame, DecodedFrame]> = fc.oneof(
       task.map((id): [ConnectionFrame, DecodedFrame] => [

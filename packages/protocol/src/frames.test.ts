@@ -158,13 +158,13 @@ describe('a Last-Event-ID header', () => {
     expect(parseLastEventId(header)).toBeUndefined();
   });
 
-  it('is read whatever its length', () => {
+  it('gives an event id of any length', () => {
     expect(parseLastEventId(`${'0'.repeat(1_000_000)}7`)).toBe(7n);
     expect(parseLastEventId(`${'0'.repeat(1_000_000)}x`)).toBeUndefined();
     expect(parseLastEventId('9'.repeat(1_000_000))).toBeUndefined();
   });
 
-  it('is none when absent', () => {
+  it('gives no event id when absent', () => {
     expect(parseLastEventId(undefined)).toBeUndefined();
   });
 });

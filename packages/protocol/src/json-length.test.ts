@@ -10,7 +10,7 @@ function jsonBytes(text: string): number {
 }
 
 describe('the length of text as JSON', () => {
-  it('is that of what JSON.stringify writes, for any character', () => {
+  it('equals that of what JSON.stringify writes, for any character', () => {
     for (let point = 0; point <= 0x10ffff; point += point < 0x3000 ? 1 : 97) {
       if (point >= 0xd800 && point <= 0xdfff) continue;
       const text = String.fromCodePoint(point);

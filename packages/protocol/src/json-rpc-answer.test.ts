@@ -27,7 +27,7 @@ describe('a call', () => {
     });
   });
 
-  it('is answered with its result or its fault', () => {
+  it('takes its result or its fault as the answer', () => {
     bothWays(text, (result) => {
       const answer = decodeJsonRpcAnswer(JSON.parse(encodeJsonRpcResult(1, result)));
       return answer?.kind === 'result' ? answer.result : answer;
@@ -41,7 +41,7 @@ describe('a call', () => {
   });
 
   it.each([null, 5, [], {}, { result: 1 }, { jsonrpc: '2.0' }, { jsonrpc: '2.0', error: 'no' }])(
-    'is not answered by %j',
+    'takes no answer from %j',
     (answer) => expect(decodeJsonRpcAnswer(answer)).toBeNull(),
   );
 });

@@ -47,32 +47,41 @@ describe('a JSON-RPC request', () => {
     expect(parsed).toEqual({ kind: 'request', id: 1, method: 'a', params: undefined });
   });
 
-  it.each(['', '{', 'nul', '{"jsonrpc":"2.0",}', '{"id":1}{"id":2}', '\u{feff}{}'])('is a parse error: %j', (text) => {
-    expect(faultOf(text)).toEqual({ id: null, code: -32700, message: 'Parse error' });
-  });
+  it.each(['', '{', 'nul', '{"jsonrpc":"2.0",}', '{"id":1}{"id":2}', '\u{feff}{}'])(
+    'gives a parse error for %j',
+    (text) => {
+      expect(faultOf(text)).toEqual({ id: null, code: -32700, message: 'Parse error' });
+    },
+  );
 
-  it('is a parse error when its bytes are not UTF-8', () => {
+  it('gives a parse error when its bytes are not UTF-8', () => {
     const body = Buffer.from('{"jsonrpc":"2.0","id":"\xff","method":"a"}', 'latin1');
     expect(parseJsonRpcRequest(body)).toMatchObject({ id: null, fault: { code: -32700 } });
   });
 
-  it.each(['null', '1', '"text"', '[]', '[{"jsonrpc":"2.0","id":1,"method":"a"}]', '{}'])('is invalid: %s', (text) => {
-    expect(faultOf(text)).toMatchObject({ id: null, code: -32600 });
-  });
+  it.each(['null', '1', '"text"', '[]', '[{"jsonrpc":"2.0","id":1,"method":"a"}]', '{}'])(
+    'gives an invalid request for %s',
+    (text) => {
+      expect(faultOf(text)).toMatchObject({ id: null, code: -32600 });
+    },
+  );
 
-  it.each(['', '"id":null,', '"id":true,', '"id":{},', '"id":[1],'])('is invalid with the id part %j', (id) => {
-    expect(faultOf(`{${id}"jsonrpc":"2.0","method":"a"}`)).toMatchObject({ id: null, code: -32600 });
-  });
+  it.each(['', '"id":null,', '"id":true,', '"id":{},', '"id":[1],'])(
+    'gives an invalid request with the id part %j',
+    (id) => {
+      expect(faultOf(`{${id}"jsonrpc":"2.0","method":"a"}`)).toMatchObject({ id: null, code: -32600 });
+    },
+  );
 
   it.each(['9007199254740993', '-9007199254740993', '1e400', '1e16'])(
-    'is invalid with an id that could not be echoed: %s',
+    'gives an invalid request with an id that cannot be echoed: %s',
     (id) => {
       expect(faultOf(`{"jsonrpc":"2.0","id":${id},"method":"a"}`)).toMatchObject({ id: null, code: -32600 });
     },
   );
 
   it.each(['"jsonrpc":"1.0","method":"a"', '"method":"a"', '"jsonrpc":2.0,"method":"a"', '"jsonrpc":"2.0"'])(
-    'is invalid, and its id is echoed: %s',
+    'gives an invalid request that echoes the id: %s',
     (rest) => {
       expect(faultOf(`{"id":"mine",${rest}}`)).toMatchObject({ id: 'mine', code: -32600 });
     },
@@ -86,7 +95,7 @@ describe('a JSON-RPC request', () => {
     ['{"id":1e400,"jsonrpc":"2.0","method":"a"}', 'id must be a string or a number that a double holds exactly'],
     ['{"id":1}', 'jsonrpc must be "2.0"'],
     ['{"id":1,"jsonrpc":"2.0"}', 'method must be a string'],
-  ])('that is %s is told what is wrong: %s', (text, why) => {
+  ])('gets a reason when it is %s: %s', (text, why) => {
     expect(faultOf(text).message).toBe(`Invalid Request: ${why}`);
   });
 
@@ -96,7 +105,7 @@ describe('a JSON-RPC request', () => {
     expect(faultOf(nested)).toMatchObject({ code: -32700 });
   });
 
-  it('is never more than a value: any bytes give a request or a fault', () => {
+  it('gives a request or a fault for any bytes', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -115,7 +124,7 @@ describe('a body of megabytes', () => {
   const mebibyte = 1024 * 1024;
   const withParams = (params: string): string => `{"jsonrpc":"2.0","id":1,"method":"a","params":${params}}`;
 
-  it('is read in steps of a megabyte, whatever it holds', () => {
+  it('arrives in steps of a megabyte, whatever it holds', () => {
     for (const unit of ['a', 'mh1.', '€', '\\u0041', '{},', '[', '1']) {
       const text = withParams(`"${unit.repeat((10 * mebibyte) / unit.length)}"`);
       const reading = readJsonRpcRequest(Buffer.from(text));
@@ -125,7 +134,7 @@ describe('a body of megabytes', () => {
     }
   });
 
-  it('is what it is read at once, also where a step ends within a character or an escape', () => {
+  it('equals the same body read at once, also where a step ends within a character or an escape', () => {
     for (let shift = 0; shift < 6; shift += 1) {
       const text = `${'x'.repeat(shift)}${'€😀\\"[{,'.repeat(100_000)}`;
       const request = parse(withParams(JSON.stringify({ text })));
@@ -133,7 +142,7 @@ describe('a body of megabytes', () => {
     }
   });
 
-  it.each(['{},', '[],', '1,', '"",', '{"text":"a"},'])('is refused unread where it holds a million of %s', (unit) => {
+  it.each(['{},', '[],', '1,', '"",', '{"text":"a"},'])('gets refused unread when it holds a million of %s', (unit) => {
     const many = withParams(`[${unit.repeat(1_000_000)}0]`);
     expect(faultOf(many)).toEqual({
       id: null,
@@ -151,7 +160,7 @@ describe('a body of megabytes', () => {
     expect(parse(withParams(JSON.stringify('[{,\\"'.repeat(1_000_000)))).kind).toBe('request');
   });
 
-  it('is a parse error when any of its bytes are not UTF-8, or it is cut within a character', () => {
+  it('gives a parse error when any of its bytes are not UTF-8, or it is cut within a character', () => {
     const text = withParams(JSON.stringify('a'.repeat(3 * mebibyte)));
     const broken = Buffer.from(text);
     broken[2 * mebibyte] = 0xff;

@@ -168,7 +168,7 @@ describe('a live event', () => {
     expect(decoded(written)).toEqual(says);
   });
 
-  it('of more than 256 KiB says nothing', () => {
+  it('says nothing above 256 KiB', () => {
     expect(decoded(`event: retry\ndata: {"task_id":"t","reason":"${'x'.repeat(256 * 1024)}"}\n\n`)).toBeNull();
   });
 });

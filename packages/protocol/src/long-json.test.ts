@@ -29,7 +29,7 @@ describe('JSON of megabytes', () => {
     );
   });
 
-  it('is JSON exactly when it is JSON at once', () => {
+  it('parses exactly when it parses at once', () => {
     const token = fc.constantFrom('"', '\\', 'u', '0041', '\\ud83d', '\n', ',', ':', '[', ']', '{', '}', '1', 'a', ' ');
     fc.assert(
       fc.property(fc.array(token, { maxLength: 12 }), (tokens) => {
@@ -51,13 +51,13 @@ describe('JSON of megabytes', () => {
   );
 
   it.each(['\\u12', '\\', '\\x', '\u0001', '\\u1\\"ab'])(
-    'is no JSON where a string of megabytes ends with %j',
+    'does not parse where a string of megabytes ends with %j',
     (end) => {
       expect(read(`["${'\\n'.repeat(mebibyte)}${end}"]`)).toEqual({ kind: 'not-json' });
     },
   );
 
-  it('is no JSON where a string has no end, or strings stand side by side', () => {
+  it('does not parse where a string has no end, or strings stand side by side', () => {
     expect(read(`["${'\\n'.repeat(mebibyte)}`)).toEqual({ kind: 'not-json' });
     expect(read(`[${'""'.repeat(mebibyte)}]`)).toEqual({ kind: 'not-json' });
   });

@@ -5,7 +5,7 @@ import { bothWays, text, wired } from '../test/both-ways.ts';
 import { encodeMessage, parseMessage } from './message.ts';
 
 describe('what a message is written as', () => {
-  it('is a message, half characters replaced', () => {
+  it('reads as the message, half characters replaced', () => {
     const message = fc.record(
       {
         messageId: text,

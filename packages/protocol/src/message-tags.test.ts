@@ -7,7 +7,7 @@ import { decodeMessageTags, encodeMessageTags, type MessageTags } from './messag
 const from = (headers: Readonly<Record<string, string>>) => decodeMessageTags((name) => headers[name]);
 
 describe('what a sender notes on a message', () => {
-  it('is the same after both ways', () => {
+  it('stays the same after both ways', () => {
     const digits = (length: number) => hex(length).filter((value) => !/^0+$/.test(value));
     const span = fc.tuple(digits(32), digits(16)).map(([trace, parent]) => `00-${trace}-${parent}-01`);
     const visible = fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCodePoint(code));
@@ -22,7 +22,7 @@ describe('what a sender notes on a message', () => {
     );
   });
 
-  it('is written as these headers', () => {
+  it('makes these headers', () => {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     expect(encodeMessageTags({ idempotencyKey: 'order-7', traceparent })).toEqual({
       'idempotency-key': 'order-7',

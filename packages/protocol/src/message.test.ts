@@ -52,7 +52,7 @@ describe('a message', () => {
     [{ ...message, contextId: '' }, 'contextId must not be empty'],
     [{ ...message, contextId: 'a'.repeat(1025) }, 'contextId must have at most 1024 bytes'],
     [{ ...message, contextId: 'ä'.repeat(513) }, 'contextId must have at most 1024 bytes'],
-  ])('is told what is wrong with it: %j', (params, problem) => {
+  ])('gets a reason when it is wrong: %j', (params, problem) => {
     expect(parseMessage(params)).toEqual({ kind: 'invalid', problem });
   });
 

@@ -26,7 +26,7 @@ function verified(text: string, binding = { key, audience }): unknown {
 }
 
 describe('a minted handle', () => {
-  it('is these bytes', () => {
+  it('has these bytes', () => {
     expect(mintPeerHandle({ key, audience, ...facts })).toBe(token);
   });
 
@@ -130,7 +130,7 @@ describe('a MAC', () => {
     expect(verified(`mh1.${payloadText}.${text}`)).toBeUndefined();
   });
 
-  it('is of the payload as spelt, even where another spelling says the same [D3-ERR-16]', () => {
+  it('covers the payload as spelt, even where another spelling says the same [D3-ERR-16]', () => {
     const minted = mintPeerHandle({ key, audience, ...facts, path: 'q3.csv' });
     const [, text = '', mac = ''] = minted.split('.');
     expect(verified(minted)).toMatchObject({ p: 'q3.csv' });

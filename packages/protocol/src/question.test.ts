@@ -5,7 +5,7 @@ import { bothWays, task, text, wired } from '../test/both-ways.ts';
 import { encodeAnswer, parseAnswer } from './question.ts';
 
 describe('an answer to a question', () => {
-  it('is written as id, wait and text', () => {
+  it('has an id, a wait and a text', () => {
     expect(JSON.stringify(encodeAnswer({ taskId: 'tsk_1', waitId: 'q2', text: 'Blue.' }))).toBe(
       '{"id":"tsk_1","wait":"q2","text":"Blue."}',
     );

@@ -21,7 +21,7 @@ describe('what the referee is asked and answers', () => {
   const artifact = { name: text, version: text };
   const token = fc.stringMatching(/^[!-~]{1,100}$/);
 
-  it('is read as it was written', () => {
+  it('reads as it was written', () => {
     expect(encodeCredential('c')).toEqual({ credential: 'c' });
     bothWays(fc.record(artifact), (request) => decodeSpawnRequest(JSON.parse(encodeSpawnRequest(request))));
     bothWays(fc.record({ sessionId: fc.string({ minLength: 1, maxLength: 256 }), ...artifact }), (request) =>
@@ -62,7 +62,7 @@ describe('what the referee is asked and answers', () => {
     );
   });
 
-  it('is nothing else', () => {
+  it('accepts nothing else', () => {
     for (const odd of [null, [], {}, { name: 'n' }, { name: 'n', version: 1 }])
       expect(decodeSpawnRequest(odd)).toBeNull();
     const named = { name: 'n', version: 'v' };

@@ -6,7 +6,7 @@ import { decodeRefusal, encodeRefusal } from './refusal.ts';
 import { decodeResourceRefusal, resourceRefusals } from './resource-refusals.ts';
 
 describe('a refusal', () => {
-  it('is read as it was written', () => {
+  it('reads as it was written', () => {
     bothWays(fc.record({ error: text, message: fc.string({ minLength: 1 }) }), (each) =>
       decodeRefusal(wired(encodeRefusal(each))),
     );
@@ -15,7 +15,7 @@ describe('a refusal', () => {
     expect(decodeRefusal([])).toBeNull();
   });
 
-  it('of a plane names one of its codes', () => {
+  it('names one of the codes of a plane', () => {
     for (const code of Object.keys(resourceRefusals)) expect(decodeResourceRefusal(code)).toBe(code);
     for (const other of ['later', 'toString', '', null]) expect(decodeResourceRefusal(other)).toBeNull();
   });

@@ -16,7 +16,7 @@ import {
 } from './registry-messages.ts';
 
 describe('what a registry is asked and answers', () => {
-  it('is the way to an archive', () => {
+  it('has the way to an archive', () => {
     bothWays(
       fc.record({
         name: text.filter((each) => each.isWellFormed()),
@@ -36,7 +36,7 @@ describe('what a registry is asked and answers', () => {
     }
   });
 
-  it('is what a publish says of its archive', () => {
+  it('has what a publish says of its archive', () => {
     const plain = fc.stringMatching(/^[0-9A-Za-z.+_-]+$/);
     bothWays(fc.record({ name: plain, version: plain, runtime: plain, platforms: fc.array(plain) }), (query) => {
       const decoded = decodeQuery(encodePublishQuery(query), ['name', 'version', 'runtime', 'platform']);
@@ -48,13 +48,13 @@ describe('what a registry is asked and answers', () => {
     expect(decodeQuery('b=1', ['a'])).toEqual({ kind: 'unknown-parameter' });
   });
 
-  it('is a receipt', () => {
+  it('has a receipt', () => {
     expect(JSON.stringify(encodeReceipt('a', '1.0.0', 'h'))).toBe('{"artifact_id":"a@1.0.0","sha256":"h"}');
     expect(decodeReceipt(encodeReceipt('a', '1.0.0', 'h'))).toBe('h');
     expect(decodeReceipt({ sha256: 1 })).toBeNull();
   });
 
-  it('is an index', () => {
+  it('has an index', () => {
     const tool = { runtime: 'wasm', artifact_runtime: 'tool', description: null, tags: ['t'] } as const;
     expect(encodeIndex([{ name: 'a', version: '1', ...tool, platforms: [['linux', 'x86_64']] }])).toBe(
       '[{"name":"a","version":"1","runtime":"wasm","artifact_runtime":"tool","description":null,"tags":["t"],"platforms":[["linux","x86_64"]]}]',

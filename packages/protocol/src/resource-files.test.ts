@@ -21,7 +21,7 @@ describe('files of a capsule', () => {
     bothWays(path, (each) => parseResourcePath(encodeResourcePath(each)));
   });
 
-  it('are listed', async () => {
+  it('appear in a list', async () => {
     const file: fc.Arbitrary<ListedFile> = fc.record({
       path: text,
       size_bytes: count,

@@ -5,7 +5,7 @@ import { bothWays, count, text } from '../test/both-ways.ts';
 import { decodeRunLine, encodeRunLine } from './run-line.ts';
 
 describe('what a run says first', () => {
-  it('is the line of a run', () => {
+  it('has the shape of the line of a run', () => {
     const facts = { url: text, pid: count, sessionId: text, name: text, version: text, workdir: text };
     bothWays(fc.record(facts), (line) => decodeRunLine(encodeRunLine(line)));
     const line = { url: 'localhost:1', pid: 2, sessionId: 's', name: 'n', version: 'v', workdir: '/w' };

@@ -6,7 +6,7 @@ import type { ContextId, DelegationId, SessionId } from './ids.ts';
 import { decodeSpawnerHandle, encodeSpawnerHandle } from './spawner-handle.ts';
 
 describe('what a child is told of its parent', () => {
-  it('is the handle of a spawner', () => {
+  it('has the handle of a spawner', () => {
     const handle = fc.record({
       url: fc
         .integer({ min: 1, max: 65_535 })

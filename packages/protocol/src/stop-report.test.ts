@@ -5,7 +5,7 @@ import { bothWays, text, wired } from '../test/both-ways.ts';
 import { decodeStopReport, encodeStopReport } from './stop-report.ts';
 
 describe('the answer to a stop', () => {
-  it('is a report of a stop', () => {
+  it('has the report of a stop', () => {
     const facts = { sessionId: text, canceled: fc.array(text), residue: fc.array(fc.jsonValue().map(wired)) };
     bothWays(fc.record(facts), (report) => decodeStopReport(wired(encodeStopReport(report))));
     expect(JSON.stringify(encodeStopReport({ sessionId: 's', canceled: ['t'], residue: [] }))).toBe(

@@ -5,7 +5,7 @@ import { anyCharacter } from '../../../test/support/any-character.ts';
 import { decodeMarkedUtf8, decodeStrictUtf8, strictUtf8Pieces } from './strict-utf8.ts';
 
 describe('UTF-8 from outside', () => {
-  it('is decoded', () => {
+  it('decodes', () => {
     expect(decodeStrictUtf8(Buffer.from([0x67, 0x72, 0xc3, 0xbc, 0xc3, 0x9f, 0x65]))).toBe('grüße');
   });
 
@@ -18,7 +18,7 @@ describe('UTF-8 from outside', () => {
     ['a character that is cut off', [0xe2, 0x82]],
     ['a character in too many bytes', [0xc0, 0xaf]],
     ['half of a surrogate pair', [0xed, 0xa0, 0x80]],
-  ])('is refused with %s, also after text that was right', (_, bytes) => {
+  ])('fails with %s, also after valid text', (_, bytes) => {
     expect(decodeStrictUtf8(Buffer.from(bytes))).toBeNull();
     expect(decodeStrictUtf8(Buffer.from([0x61]))).toBe('a');
   });
@@ -29,7 +29,7 @@ describe('UTF-8 from outside', () => {
     expect(decodeMarkedUtf8(Buffer.from([0xef, 0xbb, 0xbf, 0x80]))).toBeNull();
   });
 
-  it('is what the decoder of the platform makes of it, in one piece or cut anywhere', () => {
+  it('equals what the decoder of the platform makes of it, in one piece or cut anywhere', () => {
     const bytes = fc.oneof(
       fc.uint8Array(),
       fc.string({ unit: anyCharacter }).map((text) => Uint8Array.from(Buffer.from(text))),

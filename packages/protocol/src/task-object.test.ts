@@ -5,7 +5,7 @@ import { bothWays, optional, text, wired } from '../test/both-ways.ts';
 import { decodeTask, encodeTask, parseTaskId } from './task-object.ts';
 
 describe('a task object', () => {
-  it('is a task', () => {
+  it('has the shape of a task', () => {
     const facts = { id: text, contextId: text, state: text, message: optional, prompt: optional, response: optional };
     bothWays(fc.record(facts), (each) => decodeTask(wired(encodeTask(each))));
     const told = { id: 't', contextId: 'c', state: 'completed', message: 'session ended', prompt: null, response: 'a' };
@@ -20,7 +20,7 @@ describe('a task object', () => {
     expect(decodeTask(several)).toMatchObject({ contextId: '', message: null, prompt: null, response: 'a\nb' });
   });
 
-  it('is the id of a task', () => {
+  it('has the id of the task', () => {
     expect(parseTaskId(undefined)).toEqual({ kind: 'id', id: undefined });
     expect(parseTaskId({ id: 't' })).toEqual({ kind: 'id', id: 't' });
     expect(parseTaskId([])).toEqual({ kind: 'invalid', problem: 'params must be an object' });

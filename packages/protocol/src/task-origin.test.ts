@@ -5,7 +5,7 @@ import { bothWays, text, trust } from '../test/both-ways.ts';
 import { type TaskOrigin, decodeTaskOrigin, encodeTaskOrigin } from './task-origin.ts';
 
 describe('what headers tell', () => {
-  it('is the origin of a message', () => {
+  it('has the origin of a message', () => {
     const origin: fc.Arbitrary<TaskOrigin> = fc.oneof(
       fc.constant({ kind: 'message' as const }),
       fc.record({ kind: fc.constant('peer' as const), trust }),

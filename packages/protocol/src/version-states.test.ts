@@ -35,18 +35,18 @@ const version: PublishedVersion = {
 };
 
 describe('what a registry says of versions', () => {
-  it('is under the name of the artifact, and each state under its version', () => {
+  it('has the name of the artifact, and each state under its version', () => {
     expect(encodeVersionsTarget('echo')).toBe('/v1/artifacts/echo');
     expect(encodeStateTarget('echo', '1.0.0+a')).toBe('/v1/artifacts/echo/1.0.0%2Ba/state');
   });
 
-  it('is read as it was written', () => {
+  it('reads as it was written', () => {
     const text = encodeVersions('echo', [version]);
     expect(JSON.parse(text)).toEqual({ name: 'echo', versions: [version] });
     expect(decodeVersions(text, 'echo')).toEqual({ kind: 'versions', versions: [version] });
   });
 
-  it('is refused as a whole where a part is not as it should be', () => {
+  it('fails as a whole where a part is invalid', () => {
     const broken: unknown[] = [
       { ...version, state: 'gone' },
       { ...version, reason: 'a\nb' },
@@ -110,7 +110,7 @@ describe('what a registry says of versions', () => {
 });
 
 describe('the answer to a change of state', () => {
-  it('is read as it was written', () => {
+  it('reads as it was written', () => {
     const text = encodeStateReceipt('echo', '1.0.0', { state: 'yanked', reason: 'loses data' });
     expect(JSON.parse(text)).toEqual({ name: 'echo', version: '1.0.0', state: 'yanked', reason: 'loses data' });
     expect(decodeStateReceipt(text, 'echo', '1.0.0')).toBe('yanked');
