@@ -13,7 +13,7 @@ describe('a list of an untrusted side', () => {
     expect(numbers.safeParse(['text']).success).toBe(false);
   });
 
-  it('of any length is looked at up to the first item that does not fit', () => {
+  it('counts up to the first item that does not fit, at any length', () => {
     const points = listUntilBad(z.object({ x: z.number('no number') }));
     const good = Array.from({ length: 100_000 }, () => ({ x: 1 }));
     expect(points.safeParse(good)).toEqual({ success: true, data: good });

@@ -82,18 +82,18 @@ describe.each(clocks)('$which', ({ clock, let: pass }) => {
 });
 
 describe('what is measured', () => {
-  it('is whole milliseconds', () => {
+  it('comes in whole milliseconds', () => {
     expect(elapsedMs({ monotonicMs: () => 12.4 }, 10)).toBe(2);
     expect(elapsedMs({ monotonicMs: () => 12.5 }, 10)).toBe(3);
   });
 
-  it('is never negative', () => {
+  it('never gets negative', () => {
     expect(elapsedMs({ monotonicMs: () => 10 }, 12)).toBe(0);
   });
 });
 
 describe('a pause', () => {
-  it('is over when its time has passed', async () => {
+  it('ends when its time has passed', async () => {
     const clock = new FakeClock();
     const paused = pause(clock, 100, new AbortController().signal);
     clock.advance(100);
@@ -120,21 +120,21 @@ describe('a pause', () => {
 });
 
 describe('work that is waited for at most so long', () => {
-  it('is waited for no longer', async () => {
+  it('lasts no longer for its caller', async () => {
     const clock = new FakeClock();
     const waited = atMost(clock, 100, new Promise(() => {}));
     clock.advance(100);
     await expect(waited).resolves.toBeUndefined();
   });
 
-  it('is over when it is, or fails, before that', async () => {
+  it('ends or fails before that', async () => {
     await expect(atMost(new FakeClock(), 100, Promise.resolve('done'))).resolves.toBeUndefined();
     await expect(atMost(new FakeClock(), 100, Promise.reject(new Error('lost')))).rejects.toThrow('lost');
   });
 });
 
 describe('a number by chance', () => {
-  it('is whole and below its end', () => {
+  it('stays whole and below its end', () => {
     const source = (text: string) => ({ randomBytes: () => Buffer.from(text, 'hex') });
     expect(randomBelow(source('07000000'), 5)).toBe(2);
     expect(randomBelow(source('ffffffff'), 2.5)).toBe(1);

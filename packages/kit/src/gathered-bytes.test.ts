@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { GatheredBytes } from './gathered-bytes.ts';
 
 describe('gathered bytes', () => {
-  it('are the pieces in their order, however they were cut', () => {
+  it('hold the pieces in their order, however they were cut', () => {
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 100_000 }), { maxLength: 12 }), (sizes) => {
         const pieces = sizes.map((size, index) => Buffer.alloc(size, index));
@@ -17,7 +17,7 @@ describe('gathered bytes', () => {
     );
   });
 
-  it('are a new whole after they were taken, and leave what was taken alone', () => {
+  it('begin anew after they were taken, and leave what was taken alone', () => {
     const gathered = new GatheredBytes();
     gathered.append(Buffer.from('one'));
     const one = gathered.takeWith(Buffer.from(' and'));

@@ -27,7 +27,7 @@ describe('the budget of all logs', () => {
     expect([budget.take(11), told]).toEqual([10, 0]);
   });
 
-  it('is 256 MiB', () => {
+  it('has 256 MiB', () => {
     expect(new LogBudget().maxBytes).toBe(268_435_456);
   });
 });

@@ -17,7 +17,7 @@ afterEach(() => {
 });
 
 describe.skipIf(!existsSync('/proc/self/stat'))('what the kernel tells of a process (skipped without /proc)', () => {
-  it('is its state, its parent and its start, whatever the process calls itself', async () => {
+  it('has its state, its parent and its start, whatever the process calls itself', async () => {
     const program = join(folder, ') Z 1 (');
     symlinkSync(process.execPath, program);
     const child = spawn(program, ['-e', 'console.log(1); setInterval(() => {}, 1000)'], {
@@ -46,7 +46,7 @@ describe('a process', () => {
     expect(isAlive(process.pid, null)).toBe(true);
   });
 
-  it('is not alive once it has ended, and nothing is told of it', async () => {
+  it('stops being alive once it has ended, and nothing is known of it', async () => {
     const child = spawn(process.execPath, ['-e', ''], { stdio: 'ignore' });
     await once(child, 'exit');
     expect(isAlive(child.pid ?? 0, null)).toBe(false);

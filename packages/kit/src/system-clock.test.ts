@@ -22,7 +22,7 @@ function device(bytes: readonly number[]): string {
 }
 
 describe('random bytes of a start', () => {
-  it('are those of the device, each given once', () => {
+  it('come from the device, each given once', () => {
     const random = earlyRandom(device([1, 2, 3, 4, 5, 6]));
     expect([...random(2)]).toEqual([1, 2]);
     expect([...random(3)]).toEqual([3, 4, 5]);
@@ -36,11 +36,11 @@ describe('random bytes of a start', () => {
     expect([...more]).not.toEqual([...random(16)]);
   });
 
-  it('are as many as were asked for, when the device gives fewer', () => {
+  it('come in the number that was asked for, when the device gives fewer', () => {
     expect(earlyRandom(device([7]))(16)).toHaveLength(16);
   });
 
-  it('are to be had without a device', () => {
+  it('come without a device too', () => {
     expect(earlyRandom(join(folder, 'none'))(16)).toHaveLength(16);
   });
 

@@ -13,18 +13,18 @@ describe('the closest name', () => {
     expect(closestName(name, ['name', 'version', 'lifecycle'])).toBe(meant);
   });
 
-  it('is none when nothing is near, nothing is known, or the name is endless', () => {
+  it('does not exist when nothing is near, nothing is known, or the name is endless', () => {
     expect(closestName('capabilities', ['name', 'version'])).toBeUndefined();
     expect(closestName('mane', [])).toBeUndefined();
     expect(closestName('x'.repeat(100_000), ['x'.repeat(100_001)])).toBeUndefined();
     expect(closestName('abcd', ['name'])).toBeUndefined();
   });
 
-  it('is the nearest of several', () => {
+  it('comes from the nearest of several', () => {
     expect(closestName('max_turn', ['max_tokens', 'max_turns'])).toBe('max_turns');
   });
 
-  it('is asked for in a hint, which is none when nothing is near', () => {
+  it('stands in a hint, which is left out when nothing is near', () => {
     expect(didYouMean('nmae', ['name'])).toBe('did you mean name?');
     expect(didYouMean('capabilities', ['name'])).toBeUndefined();
   });

@@ -8,7 +8,7 @@ const token =
 const escaped = token.replaceAll(/./g, (each) => `%${each.charCodeAt(0).toString(16)}`);
 
 describe('the id of a handle', () => {
-  it('is the beginning of its hash [D3-HANDLE-09]', () => {
+  it('begins its hash [D3-HANDLE-09]', () => {
     expect(handleId(token)).toBe('39158f9a8a7c005d');
   });
 });
@@ -36,14 +36,14 @@ describe('a text that holds handles', () => {
     },
   );
 
-  it('is told of the first thousand of them, and of no more than can be hashed in a moment', () => {
+  it('shows the ids of the first thousand, and of no more than can be hashed in a moment', () => {
     const begun = (index: number): string => `mh1.e${String(index).padStart(60, 'a')}.b `;
     const redacted = redactHandles(Array.from({ length: 3000 }, (_, index) => begun(index)).join(''));
     expect(redacted.match(/<handle:[0-9a-f]{16}>/g)).toHaveLength(1000);
     expect(redacted.match(/<handle>/g)).toHaveLength(2000);
   });
 
-  it('is hidden to the last handle where they are too long to be told', () => {
+  it('hides every handle where they are too long for ids', () => {
     const long = `mh1.e${'a'.repeat(60_000)}.b `.repeat(5);
     for (const spell of [String, (text: string) => text.replaceAll('.', '%2e')]) {
       const redacted = redactHandles(spell(`${long}x ${token}mh1.${token} y ${token}.z after`));
@@ -52,7 +52,7 @@ describe('a text that holds handles', () => {
     expect(redactHandles(`mh1.e${'a'.repeat(10_000_000)}`)).toHaveLength(10_000_005);
   });
 
-  it('is searched in time that grows with its length alone', () => {
+  it('takes time to search that grows with its length alone', () => {
     const parts = ['mh1.', 'a', '%61', '%2e', '%', 'mh1.a', '%6dh1.'];
     for (const part of parts) expect(redactHandles(part.repeat(100_000)).length).toBeGreaterThan(0);
   });

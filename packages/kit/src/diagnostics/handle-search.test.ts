@@ -60,7 +60,7 @@ describe('a handle behind the beginning of another', () => {
     expect(redactHandles(text)).toBe(redacted);
   });
 
-  it('is covered where a MAC reads as the beginning of another', () => {
+  it('stays covered where a MAC reads as the beginning of another', () => {
     const odd = `mh1.${payload}.${mac.slice(0, 40)}mh1`;
     expect(redactHandles(`${odd}.x.y`)).toContain(`<handle:${handleId(odd)}>`);
     expect(leakOf(mac, redactHandles(`${odd}.x.y`))).toBeUndefined();
@@ -113,7 +113,7 @@ describe('any text', () => {
     assert(hides, { numRuns: 1000 });
   });
 
-  it('is read at most three times over, however many beginnings it has', () => {
+  it('gets read at most three times over, however many beginnings it has', () => {
     const read = (text: string): number => [...findHandles(text)].reduce((sum, { start, end }) => sum + end - start, 0);
     const isBounded = property(array(hostile, { maxLength: 40 }), (parts) => {
       const text = parts.join('');
@@ -122,7 +122,7 @@ describe('any text', () => {
     assert(isBounded, { numRuns: 1000 });
   });
 
-  it('of a payload that begins as JSON does and is long enough, and of nothing that only begins like one', () => {
+  it('gives up a payload that begins as JSON and is long enough, and nothing that only begins like one', () => {
     const begun = `mh1.e${'a'.repeat(50)}`;
     for (const [text, count] of [
       ['mh1.', 0],

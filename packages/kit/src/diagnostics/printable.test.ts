@@ -8,19 +8,19 @@ describe('text from outside', () => {
     expect(printable('a\u0000b\u001B[1m\u200B\u2028')).toBe('a\\u{0}b\\u{1b}[1m\\u{200b}\\u{2028}');
   });
 
-  it('is cut behind whole characters', () => {
+  it('ends behind whole characters', () => {
     expect(shortened('abcdef', 6)).toBe('abcdef');
     expect(shortened('abcdefg', 6)).toBe('abcdef…');
     expect(shortened('abcde🙂', 6)).toBe('abcde…');
     expect(shortened('abcd🙂e', 6)).toBe('abcd🙂…');
   });
 
-  it('is repeated without the user and the password of an address', () => {
+  it('loses the user and the password of an address', () => {
     expect(quoted('https://user:p@ss@example.com/a@b')).toBe('"https://…@example.com/a@b"');
     expect(quoted(`https://${'x'.repeat(200)}@example.com`)).toBe('"https://…@example.com"');
   });
 
-  it('is repeated in quotes and cut at sixty characters, never through one', () => {
+  it('appears in quotes and ends at sixty characters, never through one', () => {
     expect(quoted('short')).toBe('"short"');
     expect(quoted('x'.repeat(60))).toBe(`"${'x'.repeat(60)}"`);
     expect(quoted('x'.repeat(61))).toBe(`"${'x'.repeat(60)}…"`);

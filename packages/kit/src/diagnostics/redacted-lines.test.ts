@@ -17,7 +17,7 @@ describe('lines without secrets', () => {
     expect(given(linesWithout('sk-123456'), ['a', 'b\nc', 'd\n\ne'])).toEqual(['', 'ab\n', 'cd\n\n', 'e']);
   });
 
-  it('are kept byte for byte where they are no text', () => {
+  it('stay byte for byte where they are not text', () => {
     const lines = linesWithout('sk-123456');
     expect([...lines.take(Buffer.from([0xff, 0x0a, 0xc3]))]).toEqual([0xff, 0x0a]);
     expect([...lines.rest()]).toEqual([0xc3]);

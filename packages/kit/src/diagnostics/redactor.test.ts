@@ -67,7 +67,7 @@ describe('a redactor', () => {
   });
 });
 
-describe('a redactor knows what encoders make of a secret:', () => {
+describe('a redactor of secrets that encoders have changed', () => {
   const value = String.raw`pa ss"w\o/r'd!<&>+=(ß😀)*~`;
   const redactor = learned(value);
   const spellings: readonly (readonly [string, string])[] = [
@@ -118,25 +118,25 @@ describe('a redactor knows what encoders make of a secret:', () => {
     );
   });
 
-  it('and leaves what only begins or ends alike', async () => {
+  it('leaves what only begins or ends alike', async () => {
     expect((await learned('ab/cdef')).redact('ab/cde ab%2cdef ab%2Fcdf b/cdef')).toBe(
       'ab/cde ab%2cdef ab%2Fcdf b/cdef',
     );
   });
 
-  it('of one without a run of letters', async () => {
+  it('finds one without a run of letters', async () => {
     expect((await learned('a/b c')).redact(String.raw`a/b c, a\/b c, a%2fb+c, a/b,c`)).toBe(
       '[secret], [secret], [secret], a/b,c',
     );
   });
 
-  it('of one that repeats what encoders write in other ways', async () => {
+  it('finds one that repeats what encoders write in other ways', async () => {
     expect((await learned('a  b""//')).redact(String.raw`a++b%22%22%2F%2F a  b\"\"\/\/ a  b""\/\/`)).toBe(
       '[secret] [secret] [secret]',
     );
   });
 
-  it('of one that is mostly backslashes', async () => {
+  it('finds one that is mostly backslashes', async () => {
     expect((await learned(String.raw`\\\\n`)).redact(String.raw`\\\\n \\\\\\\\n \\\\\\\\\\\\\\\\n \\n`)).toBe(
       String.raw`[secret] [secret] [secret] \\n`,
     );
@@ -181,7 +181,7 @@ describe('where a text was cut within a secret, a redactor', () => {
     expect((await redactor).redact('…789, …x3456789')).toBe('…789, …x3456789');
   });
 
-  it('is done in time with a text of nothing but marks and beginnings', async () => {
+  it('finishes in time with a text of nothing but marks and beginnings', async () => {
     const text = 'ghp_0…456789'.repeat(100_000);
     expect((await redactor).redact(text)).toBe('[secret]…[secret]'.repeat(100_000));
   });

@@ -9,7 +9,7 @@ const source = 'name: a\nlifecycle:\n  queue_depth: many\n';
 const plain = { color: false, sourceOf: (file: string) => (file === 'svc.yaml' ? source : undefined) };
 
 describe('a diagnostic for a person', () => {
-  it('is one line of code and message, and a hint line when there is one [D1-ERR-14]', () => {
+  it('has one line of code and message, and a hint line when there is a hint [D1-ERR-14]', () => {
     expect(renderDiagnostic(new Diagnostic('E-RUN-010', 'port 80 is taken'), plain)).toBe(
       'error[E-RUN-010]: port 80 is taken\n',
     );
@@ -18,7 +18,7 @@ describe('a diagnostic for a person', () => {
     );
   });
 
-  it('is a warning when its code says so', () => {
+  it('becomes a warning when its code says so', () => {
     expect(renderDiagnostic(new Diagnostic('W-SEC-019', 'foo is unknown'), plain)).toBe(
       'warning[W-SEC-019]: foo is unknown\n',
     );
@@ -128,7 +128,7 @@ describe('the excerpt of a source line', () => {
     ['  keys: ./nofile.pub', '  keys: [secret]'],
     ['  api_keys: { acme: ./nofile.pub }', '  api_keys: [secret]'],
     ['{ signed_by: { "key": sk-123 } }', '{ signed_by: { "key": [secret]'],
-  ])('of %s shows %s', (line, shown) => {
+  ])('shows for %s: %s', (line, shown) => {
     expect(renderExcerpt(line, { column: 1 }).text).toBe(shown);
   });
 

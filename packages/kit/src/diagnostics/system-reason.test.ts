@@ -18,12 +18,12 @@ function caught(act: () => unknown): unknown {
 }
 
 describe('an error', () => {
-  it('of the system or of Node has a code', () => {
+  it('has a code when it comes from the system or Node', () => {
     expect([ofSystem, ofNode].map(errorCode)).toEqual(['ENOENT', 'ERR_INVALID_ARG_VALUE']);
     expect([ofSystem, ofNode].map(isCoded)).toEqual([true, true]);
   });
 
-  it('of the system alone was refused by it', () => {
+  it('counts as refused when it comes from the system alone', () => {
     expect([ofSystem, ofNode].map(isSystemError)).toEqual([true, false]);
     expect([isErrno(ofSystem, 'EACCES', 'ENOENT'), isErrno(ofSystem, 'EACCES')]).toEqual([true, false]);
     expect(isErrno(ofNode, 'ERR_INVALID_ARG_VALUE')).toBe(false);

@@ -42,14 +42,14 @@ describe('a directory of the agent', () => {
   directoryContract('that is its workdir', { reach: (workdir) => writeIn(workdir, null) });
   directoryContract('below its workdir', { reach: (workdir) => writeIn(workdir, 'out'), swaps: 0 });
 
-  it('is the workdir or one directly below it, made where it is missing', () => {
+  it('opens the workdir or one directly below it, made where it is missing', () => {
     writeIn(child, null);
     writeIn(child, 'out');
     expect(readFileSync(join(child, 'file'), 'utf8')).toBe('text');
     expect(readFileSync(join(child, 'out/file'), 'utf8')).toBe('text');
   });
 
-  it('is made again with the workdir, which a command may have removed', () => {
+  it('appears again with the workdir, which a command may have removed', () => {
     rmSync(join(root, 'work'), { recursive: true });
     writeIn(child, 'out');
     expect(readFileSync(join(child, 'out/file'), 'utf8')).toBe('text');
@@ -81,7 +81,7 @@ describe('a directory of the agent', () => {
       expect(existsSync(join(root, 'nowhere'))).toBe(false);
     });
 
-    it('of one that was removed is not made there', () => {
+    it('does not appear again there after it was removed', () => {
       rmSync(child, { recursive: true });
       renameSync(join(root, 'work/.svc/children'), join(root, 'work/moved'));
       rmSync(join(root, 'outside/c'), { recursive: true });

@@ -150,7 +150,7 @@ describe('a held directory', () => {
 });
 
 describe.skipIf(!existsSync('/proc/self/fd'))('a directory opened without links (skipped without /proc)', () => {
-  it('is the one at the path, also when it has another name since', () => {
+  it('stays the one at the path, also when it has another name since', () => {
     const directory = HeldDirectory.open(join(root, 'a/b/c'));
     try {
       swap(join(root, 'a'), join(root, 'elsewhere'));
@@ -168,7 +168,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a directory opened without links 
     directory.close();
   });
 
-  it('is made with all that is missing above it where that is asked for', () => {
+  it('appears with all that is missing above it on request', () => {
     expect(thrownBy(() => HeldDirectory.open(join(root, 'a/x/y')))).toMatchObject({ code: 'ENOENT' });
     HeldDirectory.open(join(root, 'a/x/y'), 0o700).close();
     expect(statSync(join(root, 'a/x')).mode & 0o777).toBe(0o700);

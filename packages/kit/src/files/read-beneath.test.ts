@@ -47,14 +47,14 @@ describe('a file of a folder', () => {
     ['a relative link inside', 'relative'],
     ['an absolute link inside', 'absolute'],
     ['below a link to a folder inside', 'linked/note'],
-  ])('is read where its path is %s', (_, path) => {
+  ])('gives its bytes where its path is %s', (_, path) => {
     symlinkSync('sub/note', join(folder, 'relative'));
     symlinkSync(join(folder, 'sub/note'), join(folder, 'absolute'));
     symlinkSync('sub', join(folder, 'linked'));
     expect(readTextBeneath(folder, path)).toEqual({ kind: 'text', text: 'note' });
   });
 
-  it('is read where a link leads to the folder itself', () => {
+  it('gives its bytes where a link leads to the folder itself', () => {
     symlinkSync('folder', join(base, 'other'));
     expect(readTextBeneath(join(base, 'other'), 'sub/note')).toEqual({ kind: 'text', text: 'note' });
   });
@@ -73,7 +73,7 @@ describe('a file of a folder', () => {
     expect(readBeneath(folder, path, mebibyte)).toEqual({ kind: 'unreadable', reason, hint });
   });
 
-  it('is refused where it is no regular file, without waiting', () => {
+  it('fails without waiting where it is not a regular file', () => {
     execFileSync('mkfifo', [join(folder, 'pipe')]);
     symlinkSync('loop', join(folder, 'loop'));
     const reasons = ['pipe', 'sub', '.', 'loop'].map((path) => readTextBeneath(folder, path));
@@ -91,7 +91,7 @@ describe('a file of a folder', () => {
     );
   });
 
-  it('is absent where nothing is, or the folder is not there', () => {
+  it('counts as absent where nothing is, or the folder is missing', () => {
     expect(readTextBeneath(folder, 'none')).toEqual({ kind: 'absent' });
     expect(readTextBeneath(folder, 'sub/note/below')).toEqual({ kind: 'absent' });
     expect(readTextBeneathIfThere(join(base, 'nowhere'), 'note')).toBeNull();

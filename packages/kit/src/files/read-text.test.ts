@@ -32,13 +32,13 @@ describe('a small text', () => {
     },
   });
 
-  it('is absent, unreadable or no text, and told apart so', () => {
+  it('counts as absent, unreadable or not text', () => {
     expect(readSmallText(join(folder, 'none'))).toEqual({ kind: 'absent' });
     expect(readSmallText(folder)).toMatchObject({ kind: 'unreadable', reason: 'it is a directory' });
     expect(readingOf(Buffer.from([0xff]))).toEqual({ kind: 'unreadable', reason: 'it is not UTF-8 text' });
   });
 
-  it('is null where there is none, and refused where it cannot be read', () => {
+  it('gives null where it is missing, and fails where it cannot be read', () => {
     const path = join(folder, 'file');
     expect(readTextIfThere(path)).toBeNull();
     writeFileSync(path, 'here');
@@ -47,7 +47,7 @@ describe('a small text', () => {
     expect(() => readTextIfThere(folder)).toThrow(expect.objectContaining(refused));
   });
 
-  it.each(['silent', 'speaking'])('is not read from a pipe at a path, whose other end is %s', async (end) => {
+  it.each(['silent', 'speaking'])('never comes from a pipe at a path, whose other end is %s', async (end) => {
     const path = join(folder, 'pipe');
     execFileSync('mkfifo', [path]);
     const writer = spawn(
@@ -66,7 +66,7 @@ describe('a small text', () => {
     }
   });
 
-  it('is not read from a device or a socket', async () => {
+  it('never comes from a device or a socket', async () => {
     const socket = join(folder, 'socket');
     const server = createServer().listen(socket);
     await once(server, 'listening');
@@ -77,7 +77,7 @@ describe('a small text', () => {
     server.close();
   });
 
-  it('is all that a writer says into a pipe that this process holds, however late', async () => {
+  it('holds all that a writer says into a pipe of this process, however late', async () => {
     const path = join(folder, 'pipe');
     execFileSync('mkfifo', [path]);
     const writer = spawn('sh', ['-c', `exec 3<>"$0"; echo up; sleep 0.3; printf late >&3`, path], {

@@ -30,7 +30,7 @@ describe('a stream', () => {
     read: async (pieces) => (await readUpTo(Readable.from(pieces), maxBytes))?.toString() ?? null,
   });
 
-  it('is not read on once it is too long', async () => {
+  it('stops being read once it is too long', async () => {
     const endless = Readable.from(
       (function* () {
         for (;;) yield Buffer.alloc(100);
@@ -40,7 +40,7 @@ describe('a stream', () => {
     expect(endless.destroyed).toBe(true);
   });
 
-  it('that does not end well is no shorter one', async () => {
+  it('fails when it does not end well', async () => {
     const cut = new Readable({ read: () => {} });
     cut.push('some');
     cut.destroy(new Error('cut'));
@@ -69,7 +69,7 @@ describe('a file', () => {
     },
   });
 
-  it('is read on from where its descriptor stands, which stays open', () => {
+  it('gives what follows where its descriptor stands, which stays open', () => {
     const path = fileOf([Buffer.from('one')]);
     const descriptor = openSync(path, 'r');
     const first = readFileUpTo(descriptor, 10)?.toString();
@@ -78,7 +78,7 @@ describe('a file', () => {
     closeSync(descriptor);
   });
 
-  it('that is none is what the system says of it', () => {
+  it('fails as the system says when it is missing', () => {
     expect(() => readFileUpTo(join(folder, 'none'), 10)).toThrow(expect.objectContaining({ code: 'ENOENT' }));
     expect(() => readFileUpTo(folder, 10)).toThrow(expect.objectContaining({ code: 'EISDIR' }));
   });

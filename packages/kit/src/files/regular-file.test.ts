@@ -44,7 +44,7 @@ describe('the bytes of a file', () => {
     expect(isOpen()).toBe(false);
   });
 
-  it('are refused where there is no file, and where there is a pipe, for whose writer nobody waits', async () => {
+  it('cannot come from a missing file or a pipe, for whose writer nobody waits', async () => {
     const path = join(folder, 'nothing');
     await expect(bytesOf(path)).rejects.toMatchObject({
       code: 'E-IO-001',

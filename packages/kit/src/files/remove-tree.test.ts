@@ -56,7 +56,7 @@ async function asOrdinaryUser<Value>(act: () => Promise<Value>, prepare = (): un
 }
 
 describe.skipIf(!existsSync('/proc/self/fd'))('a tree that is removed (skipped without /proc)', () => {
-  it('is gone with files, links and names of any bytes, and what links lead to stays', async () => {
+  it('goes with files, links and names of any bytes, and what links lead to stays', async () => {
     makeVictim(3);
     const tree = join(folder, 'tree');
     mkdirSync(join(tree, 'a/b/c'), { recursive: true });
@@ -67,7 +67,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a tree that is removed (skipped w
     expect([existsSync(tree), victims()]).toEqual([false, 3]);
   });
 
-  it('is gone for an ordinary user too where its owner may neither write nor look', async () => {
+  it('goes for an ordinary user too where its owner may neither write nor look', async () => {
     const tree = join(folder, 'tree');
     mkdirSync(join(tree, 'go/pkg/mod', ...Array.from({ length: 40 }, () => 'd')), { recursive: true });
     for (const path of ['go/pkg/file', 'go/pkg/mod/file']) writeFileSync(join(tree, path), 'x');
@@ -77,7 +77,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a tree that is removed (skipped w
     expect(existsSync(tree)).toBe(false);
   });
 
-  it('is gone when it is deeper than any path', async () => {
+  it('goes when it is deeper than any path', async () => {
     const tree = join(folder, 'tree');
     mkdirSync(tree);
     makeDeep(tree, 1500, 'n'.repeat(255));
@@ -116,11 +116,11 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a tree that is removed (skipped w
     expect(victims()).toBe(200);
   }, 30_000);
 
-  it('is gone where nothing was', async () => {
+  it('may be missing before', async () => {
     expect(await removeTree(join(folder, 'absent'))).toBeNull();
   });
 
-  it('is gone for an ordinary user too where its top may not be written and it is deeper than what is held open at once', async () => {
+  it('goes for an ordinary user too where its top may not be written and it is deeper than what is held open at once', async () => {
     const tree = join(folder, 'tree');
     mkdirSync(join(tree, ...Array.from({ length: 40 }, () => 'd')), { recursive: true });
     chmodSync(tree, 0o555);
@@ -128,7 +128,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a tree that is removed (skipped w
     expect(existsSync(tree)).toBe(false);
   });
 
-  it('is gone for an ordinary user too where its top may not even be listed', async () => {
+  it('goes for an ordinary user too where its top may not even be listed', async () => {
     const tree = join(folder, 'tree');
     mkdirSync(join(tree, 'd'), { recursive: true });
     chmodSync(tree, 0o000);
@@ -178,7 +178,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a tree that is removed (skipped w
     }
   });
 
-  it('is left by a removal that others write against without end', async () => {
+  it('stays when others write against its removal without end', async () => {
     const tree = join(folder, 'tree');
     mkdirSync(join(tree, 'a/b'), { recursive: true });
     const refill = `

@@ -44,7 +44,7 @@ describe('a temporary file', () => {
   });
   afterEach(() => rmSync(directory, { recursive: true }));
 
-  it('is gone when it was not kept', () => {
+  it('disappears when it was not kept', () => {
     const temporary = new TemporaryFile(directory);
     expect(readdirSync(directory)).toHaveLength(1);
     temporary.close();
@@ -57,13 +57,13 @@ describe('a temporary file', () => {
     expect(() => temporary.close()).not.toThrow();
   });
 
-  it('is gone when it could not take its place', () => {
+  it('disappears when it could not take its place', () => {
     mkdirSync(join(directory, 'file/work'), { recursive: true });
     expect(() => replaceFileSync(join(directory, 'file'), Buffer.from('text'))).toThrow('EISDIR');
     expect(readdirSync(directory)).toEqual(['file']);
   });
 
-  it('is not made for the name of a pipe or a device, which stay what they are', async () => {
+  it('never replaces a pipe or a device', async () => {
     execFileSync('mkfifo', [join(directory, 'pipe')]);
     symlinkSync('/dev/null', join(directory, 'null'));
     for (const name of ['pipe', 'null']) {
@@ -87,7 +87,7 @@ describe('a temporary file', () => {
     expect(readdirSync(directory)).toEqual(['file', 'link']);
   });
 
-  it('is gone when its bytes did not come', async () => {
+  it('disappears when its bytes did not come', async () => {
     writeFileSync(join(directory, 'file'), 'old');
     const broken = (async function* () {
       yield Buffer.from('half');

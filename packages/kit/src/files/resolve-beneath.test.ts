@@ -27,7 +27,7 @@ describe('a path is beneath another', () => {
     ['/work', '//work/./bin'],
     ['/work/', '/work/bin'],
     ['/', '/work'],
-  ])('of %s as %s', (base, path) => {
+  ])('resolves %s as %s', (base, path) => {
     expect(isBeneath(base, path)).toBe(true);
   });
 
@@ -36,7 +36,7 @@ describe('a path is beneath another', () => {
     ['/work', '/'],
     ['/work', '/work/../etc'],
     ['/work/a', '/work'],
-  ])('of %s not as %s', (base, path) => {
+  ])('does not resolve %s as %s', (base, path) => {
     expect(isBeneath(base, path)).toBe(false);
   });
 });

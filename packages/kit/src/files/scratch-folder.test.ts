@@ -41,7 +41,7 @@ function age(path: string, hours: number): void {
 }
 
 describe('a scratch folder', () => {
-  it('is new, of its owner alone, and gone with all in it once it is removed', () => {
+  it('begins new, for its owner alone, and goes with all in it once it is removed', () => {
     const folder = makeScratch(root, 'svc-x-');
     expect(readdirSync(root)).toEqual([expect.stringMatching(/^svc-x-/)]);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
@@ -89,7 +89,7 @@ describe('a folder that is whole', () => {
 });
 
 describe('leftovers', () => {
-  it('are files too, and none where there is no folder', () => {
+  it('include files, and nothing where there is no folder', () => {
     const file = join(root, '.svc-tmp-abc');
     writeFileSync(file, '');
     age(file, 25);

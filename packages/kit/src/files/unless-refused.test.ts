@@ -18,14 +18,14 @@ const bug = (): never => {
 };
 
 describe('what the system refuses', () => {
-  it('is another answer, at once and later', async () => {
+  it('gives another answer, at once and later', async () => {
     const absent = join(folder, 'absent');
     expect(unlessRefused(() => readFileSync(absent), 'none')).toBe('none');
     expect(await unlessRefusedLater(async () => await readFile(absent), 'none')).toBe('none');
     expect(unlessErrno(['ENOENT'], () => readFileSync(absent), 'none')).toBe('none');
   });
 
-  it('is thrown where its code is not one of those that were named', () => {
+  it('throws where its code is not one of those that were named', () => {
     expect(() => unlessErrno(['ENOENT'], () => readFileSync(folder), 'none')).toThrow('EISDIR');
   });
 
@@ -37,7 +37,7 @@ describe('what the system refuses', () => {
 });
 
 describe('the names in a directory', () => {
-  it('are none where there is no directory', () => {
+  it('form an empty list where there is no directory', () => {
     writeFileSync(join(folder, 'file'), '');
     expect(namesIfThere(join(folder, 'absent'), 'cannot list')).toEqual([]);
     expect(namesIfThere(join(folder, 'file'), 'cannot list')).toEqual([]);
@@ -45,7 +45,7 @@ describe('the names in a directory', () => {
     expect(namesIfThere(folder, 'cannot list').toSorted()).toEqual(['file', 'more']);
   });
 
-  it('are an error where the system refuses them', () => {
+  it('fail where the system refuses them', () => {
     const long = join(folder, 'x'.repeat(300));
     expect(() => namesIfThere(long, 'the names cannot be listed')).toThrow(
       expect.objectContaining({ code: 'E-IO-001', message: 'the names cannot be listed: the path is too long' }),

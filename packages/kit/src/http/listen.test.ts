@@ -30,7 +30,7 @@ describe('a server that is to listen', () => {
     expect((await bound('localhost')).address).toMatch(/^(127\.0\.0\.1|::1)$/);
   });
 
-  it('is left to Node where that has no way past the look-up', () => {
+  it('leaves the look-up to Node where there is no way past it', () => {
     const asked: unknown[] = [];
     listenAt({ listen: (options: unknown) => asked.push(options) } as unknown as Server, {
       host: '127.0.0.1',

@@ -104,7 +104,7 @@ describe('the class of an address', () => {
     expect(classifyAddress(address)).toBe(expected);
   });
 
-  it('is the same for an IPv4 address and every IPv6 address that holds it', () => {
+  it('stays the same for an IPv4 address and every IPv6 address that holds it', () => {
     const octet = fc.integer({ min: 0, max: 255 });
     fc.assert(
       fc.property(fc.tuple(octet, octet, octet, octet), fc.integer({ min: 0, max: 65_535 }), ([a, b, c, d], tail) => {

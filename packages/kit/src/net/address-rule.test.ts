@@ -68,7 +68,7 @@ describe('the addresses that nobody is asked for', () => {
     ['a[::1]', undefined],
     ['[::1]a', undefined],
     ['sub.localhost', undefined],
-  ])('of %s are %j', (host, addresses) => {
+  ])('for %s include %j', (host, addresses) => {
     expect(fixedAddresses(host)).toEqual(addresses);
   });
 });

@@ -74,7 +74,7 @@ describe('a network destination', () => {
     );
   });
 
-  it('is read from no text with an error of another kind', () => {
+  it('throws only its own kind of error, for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter }), (text) => {
         expect(['destination', 'malformed']).toContain(parseDestination(text).kind);

@@ -18,7 +18,7 @@ describe('the proxy for an address', () => {
     [{ HTTP_PROXY: 'http://proxy:3128' }, null],
     [{ HTTPS_PROXY: '' }, null],
     [{}, null],
-  ])('is with %j %j', (env, proxy) => {
+  ])('with %j comes out as %j', (env, proxy) => {
     expect(proxyFor(registry, env)).toEqual(proxy);
   });
 
@@ -57,7 +57,7 @@ describe('the proxy for an address', () => {
   });
 
   it.each(['http://127.0.0.1:7800', 'https://127.1.2.3', 'https://localhost:7800', 'https://[::1]:7800'])(
-    'is none for this machine: %s',
+    'does not exist for this machine: %s',
     (address) => {
       expect(proxyFor(new URL(address), { HTTPS_PROXY: 'http://proxy:3128' })).toBe(null);
     },

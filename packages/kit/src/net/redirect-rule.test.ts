@@ -36,7 +36,7 @@ describe('a redirect', () => {
     [null, 'https://10.0.0.2/a', false],
     [null, 'https://other.example/a', true],
     ['127.0.0.1', 'http://127.0.0.1/a', false],
-  ])('of an https registry at %s to %s is followed: %s', (address, location, isFollowed) => {
+  ])('from an https registry at %s to %s is followed: %s', (address, location, isFollowed) => {
     expect(followed(location, source(address))).toBe(isFollowed ? new URL(location).href : 'refused');
   });
 
@@ -52,7 +52,7 @@ describe('a redirect', () => {
     },
   );
 
-  it('of a registry on this machine without TLS may stay there', () => {
+  it('from a registry on this machine without TLS may stay there', () => {
     const local = source('127.0.0.1', 'http://127.0.0.1:7800/v1');
     expect(followed('http://localhost:7801/a', local)).toBe('http://localhost:7801/a');
     expect(followed('/a', local)).toBe('http://127.0.0.1:7800/a');
@@ -68,7 +68,7 @@ describe('a redirect', () => {
     ['10.0.0.1', ['10.0.0.2', '1.1.1.1'], null],
     ['10.0.0.1', ['169.254.169.254'], '169.254.169.254, a metadata'],
     ['127.0.0.1', ['127.0.0.1', '10.0.0.1'], null],
-  ])('of %s is judged by what a name resolves to: %j', async (from, addresses, refused) => {
+  ])('to %s depends on what a name resolves to: %j', async (from, addresses, refused) => {
     const resolver: HostResolver = { resolve: async () => ({ kind: 'addresses', addresses }) };
     const found = await new Promise((resolve) => {
       lookupWithin(source(from), 10_000, resolver)('a.test', { all: true }, (error, all) =>

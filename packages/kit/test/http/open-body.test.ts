@@ -66,7 +66,7 @@ async function open(make: (body: OpenBody) => Promise<void>, more: Partial<HttpS
 const get = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 describe('an open body', () => {
-  it('is whole once it has been put', async () => {
+  it('becomes whole once it has been put', async () => {
     const { ask } = await open(async (body) => {
       await body.put('one ');
       await body.put(Buffer.from('two'));
@@ -76,7 +76,7 @@ describe('an open body', () => {
     );
   });
 
-  it('is cut where something is missing, and the server is told why', async () => {
+  it('breaks off where something is missing, and the server learns why', async () => {
     const { ask, bugs } = await open(async (body) => {
       await body.put('one');
       throw new Error('lost');
@@ -105,7 +105,7 @@ describe('an open body', () => {
     expect(bugs).toEqual([]);
   });
 
-  it('is not made for who wants its head alone', async () => {
+  it('does not exist for a client that wants its head alone', async () => {
     let isMade = false;
     const { ask, abandoned } = await open(async () => {
       isMade = await Promise.resolve(true);

@@ -155,7 +155,7 @@ describe('the Host of a loopback listener', () => {
 });
 
 describe('a body over the limit', () => {
-  it('of 11 MiB is answered 413, and the client can read the answer after sending it all', async () => {
+  it('gets 413 at 11 MiB, and the client can read the answer after sending it all', async () => {
     const response = await ask(port, 'POST / HTTP/1.1', { body: Buffer.alloc(11 * mebibyte) });
     expect(response.status).toBe(413);
     expect(response.headers['connection']).toBe('close');
@@ -166,12 +166,12 @@ describe('a body over the limit', () => {
     expect(kit.handled).toEqual([]);
   });
 
-  it('of exactly 10 MiB is not over it', async () => {
+  it('begins above exactly 10 MiB', async () => {
     const response = await ask(port, 'POST / HTTP/1.1', { body: Buffer.alloc(10 * mebibyte) });
     expect(response.body).toBe('{"bytes":10485760}');
   });
 
-  it('is answered as soon as a chunked one passes it', async () => {
+  it('gets its answer as soon as a chunked one passes it', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.write(chunked(''));
     const answered = received(socket, 'HTTP/1.1 413');
@@ -182,7 +182,7 @@ describe('a body over the limit', () => {
     expect(kit.handled).toEqual([]);
   });
 
-  it('is not asked for when it is announced', async () => {
+  it('gets no invitation when it is announced', async () => {
     const response = await send(
       'POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n',
     );
@@ -225,7 +225,7 @@ describe('a web page of another origin', () => {
     'sec-fetch-storage-access: active',
     'Sec-Fetch-Mode: cors\r\nSec-Fetch-Dest: empty',
     'Sec-Fetch-Site: none\r\nSec-Fetch-Site: none',
-  ])('is refused before anything is done: %s', async (line) => {
+  ])('gets refused before anything is done: %s', async (line) => {
     const response = await asPage(line.replace('<port>', String(port)));
     expect([response.status, response.body]).toEqual([
       403,
@@ -242,7 +242,7 @@ describe('a web page of another origin', () => {
     'Sec-Fetch-Mode: cors',
     'Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: cors\r\nSec-Fetch-Dest: empty',
     'Origin: http://localhost:<port>\r\nSec-Fetch-Dest: empty',
-  ])('is not one that a person typed, nor one of this server, nor a program of Node: %s', async (line) => {
+  ])("excludes what a person typed, this server's own, and a program of Node: %s", async (line) => {
     expect((await asPage(line.replace('<port>', String(port)))).status).toBe(204);
   });
 });

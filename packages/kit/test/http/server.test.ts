@@ -45,7 +45,7 @@ describe('a sound request', () => {
     expect((await ask(port, 'POST / HTTP/1.1', upgrade)).body).toBe('{"bytes":4}');
   });
 
-  it('is answered in order when several come in one packet', async () => {
+  it('gets its answer in order when several come in one packet', async () => {
     const text = await exchange({ port, bytes: [['a', 'bb', 'ccc'].map(posted).join('')], halfClose: true });
     expect(text.match(/\{"bytes":\d\}/g)).toEqual(['{"bytes":1}', '{"bytes":2}', '{"bytes":3}']);
   });
@@ -75,12 +75,12 @@ describe('a sound request', () => {
     expect(await exchange({ port, bytes: [slow + card.repeat(101)] })).toBe('');
   });
 
-  it('is answered although what follows it is garbage', async () => {
+  it('gets its answer although what follows it is garbage', async () => {
     const text = await exchange({ port, bytes: [`${posted('a')}garbage\r\n\r\n`], halfClose: true });
     expect(parseResponse(text)).toMatchObject({ status: 200, body: '{"bytes":1}' });
   });
 
-  it('is answered although garbage comes while it is handled, and its connection closes', async () => {
+  it('gets its answer although garbage comes while it is handled, and its connection closes', async () => {
     const text = exchange({ port, bytes: ['GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\nzzzz\r\n\r\n'] });
     await kit.noted('slow');
     kit.release();
@@ -92,7 +92,7 @@ describe('a sound request', () => {
     expect(JSON.parse(body)).toEqual({ path: '/echo/%2e%2E/..//a/./%00', query: 'x=%2F?y' });
   });
 
-  it('is told to send its body when it asks first', async () => {
+  it('may send its body when it asks first', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n');
     await received(socket, 'HTTP/1.1 100 Continue\r\n\r\n');
@@ -115,7 +115,7 @@ describe('a sound request', () => {
 });
 
 describe('what is told of answers', () => {
-  it('is one account for each request, of refusals and of clients that left too', async () => {
+  it('has one account for each request, of refusals and of clients that left too', async () => {
     const told: Answered[] = [];
     const logged = await kit.open({ onAnswered: (answered) => told.push(answered), token: new Secret('k') });
     const { head, body } = await ask(logged, 'GET /read?a=%2F HTTP/1.1', { headers: ['Authorization: Bearer k'] });
@@ -136,14 +136,14 @@ describe('what is told of answers', () => {
 });
 
 describe('a streamed body', () => {
-  it('is read as it arrives', async () => {
+  it('reaches its reader as it arrives', async () => {
     expect((await ask(port, 'PUT /streamed HTTP/1.1', { body: Buffer.alloc(300_000) })).body).toBe('{"bytes":300000}');
   });
 
   it.each([
     ['ends early', 'Content-Length: 30\r\n\r\nabc'],
     ['is malformed', 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n'],
-  ])('that %s is never acted upon', async (_name, rest) => {
+  ])('has no effect when it %s', async (_name, rest) => {
     expect((await send(`PUT /streamed HTTP/1.1\r\nHost: localhost\r\n${rest}`)).status).toBe(400);
     expect(kit.handled).toEqual([]);
     expect(kit.bugs).toEqual([]);
@@ -172,7 +172,7 @@ describe('a streamed body', () => {
     expect(kit.handled).toEqual([]);
   });
 
-  it('that nobody reads is not asked for', async () => {
+  it('gets no invitation when nobody reads it', async () => {
     const response = await send(
       'PUT /unwanted HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n',
     );
@@ -187,7 +187,7 @@ describe('a token', () => {
     guarded = await kit.open({ token: new Secret('tökén one') });
   });
 
-  it('is not asked for on an open route', async () => {
+  it('stays unneeded on an open route', async () => {
     expect((await ask(guarded, 'GET /card HTTP/1.1')).status).toBe(200);
   });
 
@@ -202,7 +202,7 @@ describe('a token', () => {
     'Authorization: Bearer wrong',
     'Authorization: Basic dDprZW4=',
     `Authorization: Bearer ${'a'.repeat(9000)}`,
-  ])('is missed: %s', async (header) => {
+  ])('counts as missing: %s', async (header) => {
     const response = await ask(guarded, 'POST / HTTP/1.1', { headers: [header], body: 'abc' });
     expect(response.status).toBe(401);
     expect(response.headers['www-authenticate']).toBe('Bearer');
@@ -210,12 +210,12 @@ describe('a token', () => {
     expect(kit.handled).toEqual([]);
   });
 
-  it('is asked for before a path or method is said to be unknown', async () => {
+  it('comes before an unknown path or method', async () => {
     expect((await ask(guarded, 'GET /nothing HTTP/1.1')).status).toBe(401);
     expect((await ask(guarded, 'DELETE /card HTTP/1.1')).status).toBe(401);
   });
 
-  it('is missed before a body is asked for', async () => {
+  it('comes before a body', async () => {
     const text = await exchange({
       port: guarded,
       bytes: ['POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n'],
@@ -231,7 +231,7 @@ describe('a handler', () => {
     expect(response).toMatchObject({ status: 410, body: '{"error":"handle_expired","message":"It has expired."}' });
   });
 
-  it('that has a bug is reported, and the client gets 500', async () => {
+  it('gets reported for a bug, and the client gets 500', async () => {
     const response = await ask(port, 'GET /bug HTTP/1.1');
     expect(response.status).toBe(500);
     expect(JSON.parse(response.body)).toMatchObject({ error: 'internal_error' });
@@ -262,7 +262,7 @@ describe('a handler', () => {
     expect(kit.handled).toEqual(['slow', 'POST / 1', 'started']);
   });
 
-  it('that streams loses its connection when the client asks on', async () => {
+  it('loses its connection while it streams when the client asks on', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => {});
     const received: string[] = [];
@@ -291,7 +291,7 @@ describe('a handler', () => {
     expect(kit.bugs).toEqual([]);
   });
 
-  it('is not called any more when the client leaves while its request waits for its turn', async () => {
+  it('stays uncalled when the client leaves while its request waits for its turn', async () => {
     const told: Answered[] = [];
     const logged = await kit.open({ onAnswered: (answered) => told.push(answered) });
     const socket = connect(logged, '127.0.0.1');
@@ -324,7 +324,7 @@ describe('a client that ends its half of the connection behind its request', () 
     return socket;
   }
 
-  it('is answered once there is an answer, and its connection closes', async () => {
+  it('gets its answer once there is one, and its connection closes', async () => {
     const socket = await halfClosed('/slow');
     const answer = received(socket, '"slow"');
     await kit.noted('slow');
@@ -333,7 +333,7 @@ describe('a client that ends its half of the connection behind its request', () 
     await once(socket, 'close');
   });
 
-  it('is told what happens in a stream of events, among comments', async () => {
+  it('gets a stream of events, among comments', async () => {
     const socket = await halfClosed('/told');
     await received(socket, ':\n\n');
     const told = received(socket, 'data: 1\n\n');
@@ -343,7 +343,7 @@ describe('a client that ends its half of the connection behind its request', () 
     await once(socket, 'close');
   });
 
-  it('and leaves, is found out by them: the stream is let go of', async () => {
+  it('loses the stream when comments show that it has left', async () => {
     const socket = await halfClosed('/told');
     const source = await kit.telling;
     const gone = new Promise((resolve) => source.once('close', resolve));
@@ -352,7 +352,7 @@ describe('a client that ends its half of the connection behind its request', () 
     expect(kit.bugs).toEqual([]);
   });
 
-  it('is let go of after ten minutes without an answer', async () => {
+  it('loses its connection after ten minutes without an answer', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const socket = await halfClosed('/slow');

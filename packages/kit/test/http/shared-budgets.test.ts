@@ -145,7 +145,7 @@ async function small(): Promise<number> {
 }
 
 describe('what many clients send at once', () => {
-  it('is held up to 64 MiB; what is more is answered 503, small bodies pass, and nothing that was taken is lost', async () => {
+  it('stays within 64 MiB: more gets 503, small bodies pass, and nothing that was taken is lost', async () => {
     const begun = await Promise.all(Array.from({ length: 7 }, () => nearlySent()));
     const refused = await Promise.race(
       begun.map(async (client) => {
@@ -177,7 +177,7 @@ describe('what many clients send at once', () => {
     await expect.poll(() => whole('From: ann\r\n')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('is given back when its clients leave in the middle', async () => {
+  it('goes back to the budget when its clients leave in the middle', async () => {
     for (let round = 0; round < 3; round += 1) {
       const begun = await Promise.all(Array.from({ length: 6 }, () => nearlySent()));
       for (const { socket } of begun) {
@@ -245,7 +245,7 @@ describe('what many clients do not read', () => {
   it.each([
     ['in whole', '', ''],
     ['whose answer was begun before its body came', 'Content-Length: 1\r\n', 'x'],
-  ])('is let go of once they take nothing of it, for a request %s', async (_, header, body) => {
+  ])('goes once they take nothing of it, for a request %s', async (_, header, body) => {
     port = await impatient(() => jsonReply('x'.repeat(10 * mebibyte)), new ByteBudget(15 * mebibyte));
     const client = new Client();
     await client.send(`GET / HTTP/1.1\r\nHost: localhost\r\n${header}\r\n`);
@@ -293,7 +293,7 @@ describe('what many clients do not read', () => {
     expect(text).toMatch(expected);
   });
 
-  it('is held up to 128 MiB; what is more is answered 503, and what is read makes room', async () => {
+  it('stays within 128 MiB: more gets 503, and what is read makes room', async () => {
     const unread = [new Client(), new Client()];
     for (const client of unread) {
       await client.send('GET /large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
@@ -306,7 +306,7 @@ describe('what many clients do not read', () => {
     expect((await ask(port, 'GET /large HTTP/1.1')).status).toBe(200);
   });
 
-  it('is refused by a stream as it begins, and the connection serves on', async () => {
+  it('makes a stream fail as it begins, and the connection serves on', async () => {
     const client = new Client();
     const second = 'GET /small HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
     await client.send(`GET /full HTTP/1.1\r\nHost: localhost\r\n\r\n${second}`);

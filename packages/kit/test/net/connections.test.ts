@@ -27,14 +27,14 @@ async function answering(bytes: string): Promise<number> {
 const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n';
 
 describe('the answer to a request', () => {
-  it('is none when the server would speak another protocol', async () => {
+  it('never comes when the server would speak another protocol', async () => {
     const asked = request({ host: '127.0.0.1', port: await answering(upgrade), agent: false });
     const response = responseOf(asked);
     asked.end();
     await expect(response).rejects.toMatchObject({ code: 'ECONNRESET' });
   });
 
-  it('is its head, as soon as that is there', async () => {
+  it('begins with its head, as soon as that is there', async () => {
     const port = await answering('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n');
     const asked = request({ host: '127.0.0.1', port, agent: false });
     const response = responseOf(asked);
