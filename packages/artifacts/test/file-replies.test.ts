@@ -59,7 +59,7 @@ describe('a part of a file', () => {
     [262_143, 262_146],
     [3_000_000, 1],
     [7, 0],
-  ])('is sent byte for byte, from %d on %d bytes, and the file closed', async (start, length) => {
+  ])('arrives byte for byte, from %d on %d bytes, and closes the file', async (start, length) => {
     const { headers, body } = await ask(port, `GET /?${start}-${length} HTTP/1.1`);
     expect(headers['content-length']).toBe(String(length));
     expect(Buffer.from(body, 'latin1').equals(content.subarray(start, start + length))).toBe(true);
@@ -67,7 +67,7 @@ describe('a part of a file', () => {
     expect(bugs).toEqual([]);
   });
 
-  it('is sent to many at once, to each its own', async () => {
+  it('reaches many at once, each its own', async () => {
     const starts = Array.from({ length: 24 }, (_, index) => index * 100_003);
     const bodies = await Promise.all(
       starts.map(async (start) => (await ask(port, `GET /?${start}-600000 HTTP/1.1`)).body),
@@ -84,7 +84,7 @@ describe('a part of a file', () => {
     await closed(await opened);
   });
 
-  it('that the file does not have ends with the connection, short of what was announced', async () => {
+  it('ends with the connection where the file is shorter than announced', async () => {
     const { headers, body } = await ask(port, 'GET /?2999990-100 HTTP/1.1');
     expect(headers['content-length']).toBe('100');
     expect(body.length).toBeLessThan(100);
@@ -92,7 +92,7 @@ describe('a part of a file', () => {
     expect(bugs).toEqual([]);
   });
 
-  it('that is asked for behind another one is opened only when its turn comes', async () => {
+  it('opens only when its turn behind another one comes', async () => {
     const socket = connect(port, '127.0.0.1');
     onTestFinished(() => void socket.destroy());
     const more = 'GET /?0-3000001 HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20);
@@ -105,7 +105,7 @@ describe('a part of a file', () => {
     expect(handled).toBe(21);
   });
 
-  it('is closed when its client leaves in the middle', async () => {
+  it('closes when its client leaves in the middle', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.write('GET /?0-3000001 HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await new Promise((resolve) => socket.once('readable', resolve));

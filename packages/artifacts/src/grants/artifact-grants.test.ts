@@ -44,7 +44,7 @@ function narrow(
 }
 
 describe('the grants of an artifact', () => {
-  it.each(['tool', 'driver'] as const)('are those of the capsule when a %s declares nothing', (runtime) => {
+  it.each(['tool', 'driver'] as const)('equal those of the capsule when a %s declares nothing', (runtime) => {
     const { grants, warnings } = narrow(runtime);
     expect(warnings).toEqual([]);
     expect(grants).toMatchObject({
@@ -56,7 +56,7 @@ describe('the grants of an artifact', () => {
     });
   });
 
-  it.each(['tool', 'driver', 'hook'] as const)('are what a %s declares, where the capsule grants it', (runtime) => {
+  it.each(['tool', 'driver', 'hook'] as const)('equal what a %s declares, where the capsule grants it', (runtime) => {
     const { grants, warnings } = narrow(runtime, {
       filesystem: { scope: 'out/data', read_only: true },
       network: { allow: ['https://a.example', 'b.example:8080'] },
@@ -115,7 +115,7 @@ describe('the grants of an artifact', () => {
     ]);
   });
 
-  it('are told with the place of what was dropped, and with where it can be granted', () => {
+  it('come with the place of what was dropped, and with where it can be granted', () => {
     const { warnings } = narrow('tool', { network: { allow: ['c.example'] }, limits: { memory: 2000 } });
     expect(warnings.map(({ hint, location }) => `${location?.column} ${hint}`)).toEqual([
       '9 grant it in capabilities.network.allow, or remove it here',
@@ -123,7 +123,7 @@ describe('the grants of an artifact', () => {
     ]);
   });
 
-  it('are no more than the capsule has when a tool or a driver asks for none, and nothing of it for a hook', () => {
+  it('stay within those of the capsule when a tool or a driver asks for none, and empty for a hook', () => {
     const granted = { ...capsule, workdirExec: true, unixSockets: true };
     for (const runtime of ['tool', 'driver'] as const) {
       expect(narrow(runtime, undefined, granted).grants).toMatchObject({ workdirExec: true, unixSockets: true });

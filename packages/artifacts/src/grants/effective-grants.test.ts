@@ -38,7 +38,7 @@ capabilities:
 `;
 
 describe('effective grants', () => {
-  it('of a manifest that grants nothing are nothing but the workdir and the endpoint', () => {
+  it('hold only the workdir and the endpoint for a manifest that grants nothing', () => {
     const { grants, warnings } = lowered('');
     expect(warnings).toEqual([]);
     expect(grants).toEqual({
@@ -89,7 +89,7 @@ describe('effective grants', () => {
     expect(strongest([containmentFloor ?? undefined])).toBe('advisory');
   });
 
-  it('are what the manifest declares, once each', () => {
+  it('hold what the manifest declares, once each', () => {
     const { grants } = lowered(full);
     expect(grants).toMatchObject({
       containmentFloor: 'scoped',

@@ -275,7 +275,7 @@ describe('the comparison of envelopes', () => {
     );
   });
 
-  it('is transitive: what a grandchild is admitted with, its grandparent holds', () => {
+  it('stays transitive: what a grandchild is admitted with, its grandparent holds', () => {
     const held = (axis: keyof Declaration): fc.Arbitrary<Declaration> =>
       axes[axis].map((value) => ({ ...nothing, [axis]: value }));
     const generations = fc

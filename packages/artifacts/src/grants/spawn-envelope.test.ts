@@ -236,7 +236,7 @@ capabilities:
     ['capabilities.containment', (parent) => ({ ...parent, containmentFloor: null })],
   ];
 
-  it('are looked at in the order of the table', () => {
+  it('follow the order of the table', () => {
     const child = envelope('child', everything);
     let parent = envelope('parent', 'capabilities: { containment: sealed, filesystem: { scope: out } }');
     for (const [key, grant] of holding) {
@@ -246,7 +246,7 @@ capabilities:
     expect(firstExcess(parent, child)).toBeNull();
   });
 
-  it('are only compared: neither envelope is narrowed', () => {
+  it('leave both envelopes as they are', () => {
     const parent = envelope('parent', '');
     const child = envelope('child', everything);
     const before = structuredClone([parent, child]);
@@ -281,18 +281,18 @@ describe('a value that came from a variable', () => {
       'filesystem: { scope: "${PLACE}" }',
       'capabilities.filesystem.scope: the child declares "${PLACE}", which is not within "out" of the parent',
     ],
-  ])('is not told, its reference is: %s', (block, message) => {
+  ])('stays hidden behind its reference: %s', (block, message) => {
     const parent = block.startsWith('filesystem') ? 'filesystem: { scope: out }' : '';
     expect(said(capabilities(parent), capabilities(block))).toBe(message);
   });
 
-  it('is not told of the parent either', () => {
+  it('stays hidden for the parent too', () => {
     expect(said(capabilities('filesystem: { scope: "${PLACE}" }'), '')).toBe(
       'capabilities.filesystem.scope: the child declares none and sees its whole workdir, the parent only "${PLACE}"',
     );
   });
 
-  it('is what is compared', () => {
+  it('takes part in the comparison', () => {
     expect(said(capabilities('shell: { allow: [S3cr3t] }'), capabilities('shell: { allow: ["${SECRET}"] }'))).toBe(
       undefined,
     );

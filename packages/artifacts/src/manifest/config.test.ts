@@ -62,7 +62,7 @@ describe('the workspace configuration', () => {
     ]);
   });
 
-  it('is a coded error when it is not YAML or cannot be read', () => {
+  it('gives a coded error when it is not YAML or cannot be read', () => {
     write('containment: [\n');
     expect(workspaceRefusal()[0]).toMatch(/^E-MAN-002 /);
     rmSync(join(directory, '.svc', 'config.yaml'));
@@ -113,11 +113,11 @@ describe('the user configuration', () => {
     ]);
   });
 
-  it('is empty when it is missing', () => {
+  it('counts as empty when it is missing', () => {
     expect(loadUserConfig({ home: directory, env: {} })).toEqual({ sources: [], warnings: [] });
   });
 
-  it('is refused with every mistake at once, and shows no token', () => {
+  it('fails with every mistake at once, and shows no token', () => {
     write(`registry:
   default: ous
   sources:

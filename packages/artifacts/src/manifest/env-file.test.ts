@@ -17,7 +17,7 @@ afterEach(() => {
 });
 
 describe('the environment of a manifest', () => {
-  it('is the .env of the workspace root below the process environment [D1-AUTH-02]', () => {
+  it('has the .env of the workspace root below the process environment [D1-AUTH-02]', () => {
     writeFileSync(join(directory, '.env'), 'A=file\nB="from file"\n');
     const started = { A: 'process', C: 'process', D: undefined };
     expect(loadEnvironment({ directory, process: started, useFile: true })).toEqual({
@@ -28,7 +28,7 @@ describe('the environment of a manifest', () => {
     expect(started).toEqual({ A: 'process', C: 'process', D: undefined });
   });
 
-  it('is the process environment alone when the file is turned off or not there [D1-AUTH-02]', () => {
+  it('has the process environment alone when the file is turned off or missing [D1-AUTH-02]', () => {
     expect(loadEnvironment({ directory, process: { A: '1' }, useFile: true })).toEqual({ A: '1' });
     writeFileSync(join(directory, '.env'), 'B=2\n');
     expect(loadEnvironment({ directory, process: { A: '1' }, useFile: false })).toEqual({ A: '1' });
@@ -39,14 +39,14 @@ describe('the environment of a manifest', () => {
     expect(loadEnvironment({ directory, process: {}, useFile: true })).toEqual({ A: '1', B: '2' });
   });
 
-  it('is a coded error when the file cannot be read', () => {
+  it('gives a coded error when the file cannot be read', () => {
     mkdirSync(join(directory, '.env'));
     expect(() => loadEnvironment({ directory, process: {}, useFile: true })).toThrow(
       /cannot read .*: it is a directory/,
     );
   });
 
-  it('is a coded error when the file may not be read', (context) => {
+  it('gives a coded error when the file may not be read', (context) => {
     context.skip(process.getuid?.() === 0, 'root may read every file');
     writeFileSync(join(directory, '.env'), 'A=1\n');
     chmodSync(join(directory, '.env'), 0);

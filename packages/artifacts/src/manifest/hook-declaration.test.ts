@@ -14,7 +14,7 @@ function refusal(yaml: string): string | null {
 }
 
 describe('what a hook declares', () => {
-  it('is every event, blocking, and nothing to commit, when it says nothing', () => {
+  it('means every event, blocking, and nothing to commit, when it says nothing', () => {
     const declaration = hookDeclaration(manifest(''));
     expect([...declaration.events]).toEqual([
       'on-stage',
@@ -32,7 +32,7 @@ describe('what a hook declares', () => {
     expect([...declaration.policies]).toEqual([]);
   });
 
-  it('is one name or a list of them', () => {
+  it('may be one name or a list of them', () => {
     const one = hookDeclaration(manifest('binding: on-shell\ncommit_policy: deny\n'));
     expect([...one.events, ...one.policies]).toEqual(['on-shell', 'deny']);
     const two = hookDeclaration(
@@ -53,7 +53,7 @@ describe('what a hook declares', () => {
     ],
     ['execution_mode: lazy', 'execution_mode must be one of blocking, async, not "lazy"'],
     ['on_overflow: block', 'on_overflow must be one of wait, drop, not "block"'],
-  ])('is refused where a name is not known: %s', (yaml, message) => {
+  ])('fails on an unknown name: %s', (yaml, message) => {
     expect(() => manifest(`${yaml}\n`)).toThrow(message);
   });
 });
@@ -66,7 +66,7 @@ describe('a commit policy', () => {
     ['on-shell', 'deny'],
     ['on-compaction', 'replace-context'],
     ['on-task-end', 'reopen-task'],
-  ])('of %s is %s', (event, policy) => {
+  ])('made of %s reads as %s', (event, policy) => {
     expect(refusal(`binding: ${event}\ncommit_policy: ${policy}\n`)).toBeNull();
     expect(refusal(`commit_policy: ${policy}\n`)).toBeNull();
   });
@@ -77,13 +77,13 @@ describe('a commit policy', () => {
     ['on-session-start', 'write-manifests', 'on-stage'],
     ['on-inference', 'replace-context', 'on-compaction'],
     ['on-session-end', 'artifact', 'on-inference'],
-  ])('is refused at %s when it is %s', (event, policy, allowed) => {
+  ])('fails at %s when it is %s', (event, policy, allowed) => {
     expect(refusal(`binding: ${event}\ncommit_policy: ${policy}\n`)).toBe(
       `E-ART-009 the hook guard declares commit_policy ${policy}, but is bound to ${event}; ${policy} is committed at ${allowed} alone`,
     );
   });
 
-  it('is refused of an async hook, which may have none', () => {
+  it('fails for an async hook, which may have none', () => {
     expect(refusal('execution_mode: async\n')).toBeNull();
     expect(refusal('binding: on-shell\nexecution_mode: async\ncommit_policy: deny\n')).toBe(
       'E-ART-009 the hook guard is async and declares commit_policy deny: an async hook commits nothing',
@@ -92,7 +92,7 @@ describe('a commit policy', () => {
 });
 
 describe('on_overflow', () => {
-  it.each(['wait', 'drop'])('is refused of a blocking hook, which has no queue: %s', (policy) => {
+  it.each(['wait', 'drop'])('fails for a blocking hook, which has no queue: %s', (policy) => {
     const message =
       'E-ART-012 the hook guard is blocking and declares on_overflow: the session waits for it at each event';
     expect(refusal(`on_overflow: ${policy}\n`)).toBe(message);
@@ -102,7 +102,7 @@ describe('on_overflow', () => {
 });
 
 describe('a hook that is a program', () => {
-  it('is refused: hooks get no process', () => {
+  it('fails: hooks get no process', () => {
     expect(refusal('implementation: native\n')).toBe('E-ART-010 the hook guard declares implementation: native');
   });
 });

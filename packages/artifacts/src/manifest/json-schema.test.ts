@@ -12,7 +12,7 @@ const committed: unknown = JSON.parse(
 const accepts = new Ajv({ strict: false }).compile(manifestJsonSchema());
 
 describe('the JSON Schema of svc.yaml', () => {
-  it('is the committed docs/svc.schema.json (else run node scripts/generate-schemas.mjs)', () => {
+  it('equals the committed docs/svc.schema.json (else run node scripts/generate-schemas.mjs)', () => {
     expect(committed).toEqual(manifestJsonSchema());
   });
 

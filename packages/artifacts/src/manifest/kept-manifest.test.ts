@@ -64,7 +64,7 @@ const keptFile = (): string =>
   join(keeper.directory, 'manifests', readdirSync(join(keeper.directory, 'manifests'))[0]!);
 
 describe('a kept manifest', () => {
-  it('is what the file was read as', () => {
+  it('equals what the file was read as', () => {
     const { locate: _, keep: _keep, apiKey, ...loaded } = load(manifest);
     const { locate: __, apiKey: keyAgain, ...again } = kept(manifest)!;
     expect(again).toEqual(loaded);
@@ -100,7 +100,7 @@ describe('a kept manifest', () => {
     expect(kept(manifest, { env: {} })).toBeNull();
   });
 
-  it('is not taken for a manifest that differs in a byte, by another build, or without its prompt', () => {
+  it('stays unused for a manifest that differs in a byte, by another build, or without its prompt', () => {
     load(manifest);
     expect(kept(manifest.replace('large', 'largE'))).toBeNull();
     expect(kept(manifest, { build: 'a2' })).toBeNull();
@@ -108,7 +108,7 @@ describe('a kept manifest', () => {
     expect(kept(manifest)).toBeNull();
   });
 
-  it('is not taken where somebody else may have written it, or it is damaged', () => {
+  it('stays unused where somebody else may have written it, or it is damaged', () => {
     load(manifest);
     expect(kept(manifest, { uid: keeper.uid + 1 })).toBeNull();
     chmodSync(keptFile(), 0o620);
@@ -138,7 +138,7 @@ describe('a kept manifest', () => {
     expect(kept(text)).toBeNull();
   });
 
-  it('is one of two hundred at most', () => {
+  it('counts among two hundred at most', () => {
     for (let count = 0; count < 203; count += 1) {
       const name = join(folder, `${count}.yaml`);
       writeFileSync(name, manifest);

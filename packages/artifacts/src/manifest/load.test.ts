@@ -72,21 +72,21 @@ describe('a reference', () => {
     expect(manifest.artifacts[0]?.config).toEqual({ a: ['some words'], b: 'x ${WORDS}', c: '${words}' });
   });
 
-  it('is checked like any other text, without the value being shown', () => {
+  it('undergoes the checks of any other text, without the value being shown', () => {
     const text = smallest.replace('https://provider.example', '${ADDRESS}');
     expect(refusal(text, { ADDRESS: 'http://user:hunter2@far.example' })).toEqual([
       'E-MAN-003 5:13 inference.endpoint (the value of ADDRESS) must not hold a user or password',
     ]);
   });
 
-  it('is checked by the rules across keys without the value being shown', () => {
+  it('undergoes the rules across keys without the value being shown', () => {
     const text = smallest.replace('svc-driver-openai', '"${DRIVER}"');
     expect(refusal(text, { DRIVER: 'hunter2' })).toEqual([
       'E-MAN-003 7:23 inference.driver.artifact names ${DRIVER}, which artifacts does not list',
     ]);
   });
 
-  it('that cannot be resolved is all that is said about its key', () => {
+  it('hides other problems of its key when it cannot be resolved', () => {
     const text = smallest.replace('svc-driver-openai', '"${DRIVER}"').replace('https://provider.example', '${ADDRESS}');
     expect(refusal(text)).toEqual([
       'E-MAN-003 5:13 inference.endpoint refers to the variable ADDRESS, which is not set',
@@ -106,7 +106,7 @@ describe('a reference', () => {
 });
 
 describe('the system prompt', () => {
-  it('is in the manifest, in a file beside it, or empty', () => {
+  it('comes from the manifest or a file beside it, or stays empty', () => {
     const inFile = smallest.replace('model: large', 'model: large\n  system_prompt_file: prompt.md');
     const file = workspace({ 'svc.yaml': inFile, 'prompt.md': 'Be brief.\n' });
     expect(loadCapsuleManifest({ file, env: {} }).systemPrompt).toBe('Be brief.\n');
@@ -116,7 +116,7 @@ describe('the system prompt', () => {
     expect(load(smallest).systemPrompt).toBe('');
   });
 
-  it('is refused with everything else when its file is missing, leaves the directory, or stands beside a text', () => {
+  it('fails with everything else when its file is missing, leaves the directory, or stands beside a text', () => {
     const text = smallest.replace('model: large', 'system_prompt_file: prompt.md');
     expect(refusal(text)).toEqual([
       'E-MAN-001 4:1 inference.model is missing',
@@ -133,14 +133,14 @@ describe('the system prompt', () => {
 });
 
 describe('a manifest file', () => {
-  it('is read from disk, and its directory is the workspace root', () => {
+  it('comes from disk, and its directory is the workspace root', () => {
     const file = workspace({ 'svc.yaml': `\uFEFF${smallest}` });
     const loaded = loadCapsuleManifest({ file, env: {} });
     expect(loaded.manifest.name).toBe('researcher');
     expect(join(loaded.directory, 'svc.yaml')).toBe(file);
   });
 
-  it('that is missing, a directory or not text is a coded error', () => {
+  it('gives a coded error when it is missing, a directory or not text', () => {
     const file = workspace({ 'svc.yaml': smallest });
     writeFileSync(file, Buffer.from([0x6e, 0xff, 0xfe]));
     const codeOf = (path: string): string | undefined => {

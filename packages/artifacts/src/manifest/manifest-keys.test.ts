@@ -372,7 +372,7 @@ artifacts:
 describe('doors', () => {
   const doored = (doors: string): string => `${smallest}doors: ${doors}\n`;
 
-  it('are all there are unless the manifest names them', () => {
+  it('include all there are unless the manifest names them', () => {
     const served = (text: string): readonly string[] => servedDoors(load(text).manifest);
     expect(served(smallest)).toEqual(['a2a', 'mcp', 'openai']);
     expect(served(doored('{ serve: [] }'))).toEqual([]);
@@ -380,7 +380,7 @@ describe('doors', () => {
     expect(served(`${smallest}lifecycle: { task_acceptance: none }\n`)).toEqual([]);
   });
 
-  it('are refused where a client would not find them', () => {
+  it('fail where a client would not find them', () => {
     expect(refusal(doored('{ serve: [a2a, a2a] }'))).toEqual(['E-MAN-003 8:23 doors.serve[1] repeats a2a']);
     expect(refusal(doored('{ serve: [gopher] }'))).toEqual([
       'E-MAN-003 8:18 doors.serve[0] must be one of a2a, mcp, openai, not "gopher"',

@@ -48,7 +48,7 @@ function summary(text: string): string[] {
 }
 
 describe('a manifest with many mistakes', () => {
-  it('is refused with every one of them, each with its place', () => {
+  it('fails with every one of them, each with its place', () => {
     expect(summary(tenMistakes)).toEqual([
       'E-MAN-003 1:7+10 name must be lowercase letters, digits and inner hyphens, no',
       'E-MAN-003 5:14+6 artifacts[0].version ("latest") is a reserved version, name ',
@@ -113,7 +113,7 @@ describe('a hint', () => {
     );
   });
 
-  it('of a command whose words are not all text does not deny that it is a list', () => {
+  it('says what is wrong with a command whose words are not all text', () => {
     const text = 'name: a\nversion: "1"\ninference: { transport: process, command: [true] }\n';
     expect(problemsOf(text).map(({ message, hint }) => [message, hint])).toEqual([
       ['inference.command must be a command line or a list of words', 'put each value in quotes'],
@@ -132,22 +132,22 @@ describe('text that is not one YAML document', () => {
     ['an open quote', 'a: "b\n', 'E-MAN-002 2:1+1 not valid YAML: missing closing "quote'],
     ['an open list', 'a: [b\n', 'E-MAN-002 2:1+1 not valid YAML: flow sequence in block collection must be su'],
     ['a tag', 'a: !!binary aGk=\n', 'E-MAN-002 1:4+8 a tag ("!…") is not allowed here'],
-  ])('is refused for %s', (_, text, expected) => {
+  ])('fails for %s', (_, text, expected) => {
     expect(summary(text)).toContain(expected);
   });
 
-  it('is refused with all its syntax errors at once', () => {
+  it('fails with all its syntax errors at once', () => {
     expect(problemsOf('a: "\\q"\nb: "\\w"\n').map(({ location }) => location?.line)).toEqual([1, 2]);
   });
 
-  it('is refused for a key that appears twice, beside every other problem', () => {
+  it('fails for a key that appears twice, beside every other problem', () => {
     expect(summary('name: a\nversion: "1"\nname: b\n')).toEqual([
       'E-MAN-001 1:1+4 inference is missing',
       'E-MAN-002 3:1+4 the key name appears twice in one block',
     ]);
   });
 
-  it('is refused for an alias without its anchor, and for a key that would reach into every object', () => {
+  it('fails for an alias without its anchor, and for a key that would reach into every object', () => {
     expect(summary('name: *gone\n__proto__: { version: "1" }\n').filter((line) => !line.includes('E-MAN-001'))).toEqual(
       [
         'E-MAN-002 1:7+5 an alias names an anchor that is not set before it',
@@ -211,7 +211,7 @@ const anyValue = fc.letrec<{ value: unknown }>((tie) => ({
 })).value;
 
 describe('any text at all', () => {
-  it('is a manifest or a list of coded problems with places, never another error', () => {
+  it('gives a manifest or a list of coded problems with places, never another error', () => {
     const structured = anyValue.map((value) => stringify(value));
     fc.assert(
       fc.property(fc.oneof(structured, fc.string(), fc.string({ unit: anyCharacter }), yamlLike()), (text) => {
@@ -225,7 +225,7 @@ describe('any text at all', () => {
     );
   });
 
-  it('is an artifact manifest or a list of coded problems', () => {
+  it('gives an artifact manifest or a list of coded problems', () => {
     fc.assert(
       fc.property(
         fc.oneof(

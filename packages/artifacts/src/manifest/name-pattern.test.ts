@@ -82,7 +82,7 @@ describe('a pattern', () => {
     );
   });
 
-  it('takes no time worth a word on a text that is made to take long', () => {
+  it('matches in linear time on an adversarial text', () => {
     const { value, ms } = inProcessorTime(() => matchesPattern(`${'*a'.repeat(200)}b`, 'a'.repeat(100_000)));
     expect(value).toBe(false);
     expect(ms).toBeLessThan(1_000);

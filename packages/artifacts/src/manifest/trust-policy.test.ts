@@ -38,7 +38,7 @@ function refusal(): string[] {
 const workflow = 'https://github.com/acme/*/.github/workflows/release.yml@refs/tags/*';
 
 describe('the trust policy', () => {
-  it('is none without a file, and without a trust block', () => {
+  it('does not exist without a file, and without a trust block', () => {
     expect(loadTrustPolicy(home)).toBeNull();
     for (const text of [
       '',
@@ -51,7 +51,7 @@ describe('the trust policy', () => {
     }
   });
 
-  it('is read with its rules in their order, and the first for a name counts', () => {
+  it('keeps its rules in their order, and the first for a name counts', () => {
     writeFileSync(join(home, '.svc', 'acme.pub'), publicKey());
     write(`trust:
   keys: { acme-2026: ./acme.pub }
@@ -88,13 +88,13 @@ describe('the trust policy', () => {
     ]);
   });
 
-  it('is for nothing that no rule names', () => {
+  it('applies to nothing that no rule names', () => {
     write('trust: { rules: [{ names: ["acme-*"], mode: refuse-unsigned }] }\n');
     const policy = loadTrustPolicy(home);
     expect(policy === null ? null : ruleFor(policy, 'other')).toBeNull();
   });
 
-  it('is found under a key that is written with escapes', () => {
+  it('counts under a key that is written with escapes', () => {
     write('"tr\\u0075st": { rules: [{ names: ["*"], mode: refuse-unsigned }] }\n');
     expect(loadTrustPolicy(home)?.rules).toHaveLength(1);
   });
@@ -166,12 +166,12 @@ describe('the trust policy', () => {
     ]);
   });
 
-  it('is known to those who read the rest of the configuration', () => {
+  it('counts as known where the rest of the configuration is read', () => {
     write('trust: { rules: [{ names: ["${NOT_SET}"], mode: broken }] }\n');
     expect(loadUserConfig({ home, env: {} })).toEqual({ sources: [], warnings: [] });
   });
 
-  it('of a workspace is a key that is not known, and ignored', () => {
+  it('stays an unknown, ignored key in a workspace', () => {
     write('trust: { rules: [] }\n');
     const { warnings } = loadWorkspaceConfig({ directory: home, env: {} });
     expect(warnings.map(({ code }) => code)).toEqual(['W-SEC-019']);

@@ -22,7 +22,7 @@ describe('a name that may stand in an archive', () => {
 });
 
 describe('the names of one archive', () => {
-  it('are all different when they are taken, also where case and Unicode form do not count', () => {
+  it('all differ when they are taken, also where case and Unicode form do not count', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom('a', 'A', 'a/b', 'A/b', 'é', 'e\u0301', 'b'), { maxLength: 8 }), (names) => {
         const table = new NameTable();

@@ -42,7 +42,7 @@ describe('a range of versions', () => {
     }
   });
 
-  it('is no other text, and none that takes long to read', () => {
+  it('excludes any other text, and one that takes long to read', () => {
     const odd = [
       '',
       ' ',

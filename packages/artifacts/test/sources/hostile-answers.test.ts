@@ -113,7 +113,7 @@ describe('an index', () => {
       '0.platforms.0 is missing, or not what it should be',
     ],
   ])(
-    'that %s is refused whole [D3-INDEX-01, D3-INDEX-02, D3-INDEX-03, D3-INDEX-04, D3-REG-23, D3-ERR-24, D1-ERR-10]',
+    'fails whole when it %s [D3-INDEX-01, D3-INDEX-02, D3-INDEX-03, D3-INDEX-04, D3-REG-23, D3-ERR-24, D1-ERR-10]',
     async (_, body, reason) => {
       const server = await StandInServer.open((__, response) => {
         response.writeHead(200).end(typeof body === 'string' ? body : JSON.stringify(body));

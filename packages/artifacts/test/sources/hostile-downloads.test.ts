@@ -44,7 +44,7 @@ const whole = (headers: Readonly<Record<string, string>>): Answer =>
   download((response) => response.writeHead(200, headers).end(bytes));
 
 describe('a registry whose download', () => {
-  it('is as D3 has it is believed', async () => {
+  it('keeps to D3 gets its bytes stored', async () => {
     expect(await install(whole({ 'x-svc-sha256': sha256 }))).toBe('stored');
     expect(stored()).toEqual(['echo']);
   });
@@ -65,7 +65,7 @@ describe('a registry whose download', () => {
     expect(stored()).toEqual([]);
   });
 
-  it('is cut short is refused, and nothing is stored', async () => {
+  it('ends too early gets nothing stored', async () => {
     const cut = download((response) => {
       response.writeHead(200, { 'x-svc-sha256': sha256, 'content-length': String(bytes.length) });
       response.write(bytes.subarray(0, 100), () => response.destroy());
@@ -105,7 +105,7 @@ describe('a registry whose download', () => {
     expect(stored()).toEqual([]);
   });
 
-  it('is encoded is refused', async () => {
+  it('has an encoding fails', async () => {
     const encoded = whole({ 'x-svc-sha256': sha256, 'content-encoding': 'gzip' });
     expect(await install(encoded)).toMatchObject({
       code: 'E-IO-003',
@@ -114,7 +114,7 @@ describe('a registry whose download', () => {
     expect(stored()).toEqual([]);
   });
 
-  it('is no archive, or the archive of another artifact, is refused', async () => {
+  it('has no archive, or that of another artifact, fails', async () => {
     const answering = (body: Buffer): Answer =>
       download((response) => {
         const hash = createHash('sha256').update(body).digest('hex');
@@ -149,7 +149,7 @@ describe('a registry whose download', () => {
 });
 
 describe('a download of other bytes than svc.lock records', () => {
-  it('is refused before a byte of it is read', async () => {
+  it('fails before a byte of it is read', async () => {
     mkdirSync(places.manifestDir, { recursive: true });
     const locked = { ...echo, sha256: 'a'.repeat(64) };
     writeFileSync(join(places.manifestDir, 'svc.lock'), JSON.stringify({ lock_version: 1, artifacts: [locked] }));
@@ -180,7 +180,7 @@ describe('which variant a download is', () => {
     return found.platform;
   };
 
-  it('is told by whether the generic file is another', async () => {
+  it('depends on whether the generic file is another', async () => {
     expect(await platformOf(json(404, { error: 'artifact not found' }))).toBe('linux-x86_64');
   });
 
@@ -193,11 +193,11 @@ describe('which variant a download is', () => {
           response.writeHead(200, { 'x-svc-sha256': hash }).end('unread'),
     ],
     ['has not changed', '"tag"', (): Answer => (_, response) => response.writeHead(304).end()],
-  ])('is the generic one when that %s', async (_, etag, answer) => {
+  ])('falls to the generic one when that %s', async (_, etag, answer) => {
     expect(await platformOf(answer(sha256), etag ?? undefined)).toBe(null);
   });
 
-  it('is the one for the platform when the generic one has another hash', async () => {
+  it('falls to the one for the platform when the generic one has another hash', async () => {
     const other: Answer = (_, response) => response.writeHead(200, { 'x-svc-sha256': '0'.repeat(64) }).end('unread');
     expect(await platformOf(other)).toBe('linux-x86_64');
   });

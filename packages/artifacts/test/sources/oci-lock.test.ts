@@ -73,7 +73,7 @@ describe('svc.lock of what came from an OCI registry', () => {
   });
 
   it.each(['other bytes', 'the same bytes in another document'])(
-    'is not followed to %s that a tag was moved to, and --frozen takes what it records',
+    'does not lead to %s that a tag was moved to, and --frozen takes what it records',
     async (what) => {
       const held = putMarked(registry, bytes, 'first');
       expect(await install()).toBe('stored');
@@ -95,7 +95,7 @@ describe('svc.lock of what came from an OCI registry', () => {
     },
   );
 
-  it('is held to when a reference names the artifact', async () => {
+  it('binds a reference that names the artifact', async () => {
     putMarked(registry, bytes, 'first');
     expect(await install()).toBe('stored');
     emptyStore();
@@ -105,7 +105,7 @@ describe('svc.lock of what came from an OCI registry', () => {
     expect(await refusalOf(installOci(reference, accessWith(), request))).toMatchObject({ code: 'E-REG-005' });
   });
 
-  it('is enough for --frozen where no registry is in use, and does nothing when all is to stay offline', async () => {
+  it('suffices for --frozen where no registry is in use, and does nothing offline', async () => {
     await publishTo(registry, bytes);
     expect(await install()).toBe('stored');
     emptyStore();
@@ -161,7 +161,7 @@ describe('svc.lock of what came from an OCI registry', () => {
     expect(await install(true)).toMatchObject({ code });
   });
 
-  it('is not led by a digest of its own to bytes that it does not record', async () => {
+  it('takes no bytes that it does not record, whatever its digest leads to', async () => {
     const digest = putMarked(registry, await archiveBytes(toolFiles('echo', '1.0.0', 'other')), 'other');
     const from = `oci://${registry.host}/acme/echo@${digest}`;
     mkdirSync(places.manifestDir);

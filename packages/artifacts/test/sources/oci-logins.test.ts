@@ -32,13 +32,13 @@ function shownOf(found: OciLogin | null): string | null {
 }
 
 describe('the login that is kept for a registry', () => {
-  it('is none where nobody has logged in', async () => {
+  it('does not exist where nobody has logged in', async () => {
     expect(await login('registry.example')).toBeNull();
     keep('.docker/config.json', {});
     expect(await login('registry.example')).toBeNull();
   });
 
-  it('is that of the host, or of the part of it that is named most closely', async () => {
+  it('belongs to the host, or to the part of it that is named most closely', async () => {
     keep('.docker/config.json', {
       auths: {
         'registry.example': { auth: encoded('all:1') },
@@ -52,7 +52,7 @@ describe('the login that is kept for a registry', () => {
     expect(await login('registry.example.evil')).toBeNull();
   });
 
-  it('is looked for where the environment says, then where podman keeps it, then with docker', async () => {
+  it('comes from where the environment says, then from podman, then from docker', async () => {
     const auths = (user: string): object => ({ auths: { 'registry.example': { auth: encoded(`${user}:x`) } } });
     keep('.docker/config.json', auths('docker'));
     expect(await login('registry.example')).toBe('docker:x');
@@ -66,7 +66,7 @@ describe('the login that is kept for a registry', () => {
     expect(await login('registry.example', 'echo', { REGISTRY_AUTH_FILE: named })).toBe('named:x');
   });
 
-  it('is that of the hub where docker.io is meant', async () => {
+  it('belongs to the hub where docker.io is meant', async () => {
     keep('.docker/config.json', { auths: { 'https://index.docker.io/v1/': { auth: encoded('ann:1') } } });
     expect(await login('docker.io')).toBe('ann:1');
   });
@@ -77,7 +77,7 @@ describe('the login that is kept for a registry', () => {
     ['a helper that leads elsewhere', { credsStore: '../../bin/evil' }],
     ['a helper with a blank', { credHelpers: { 'registry.example': 'a b' } }],
     ['a helper that is not there', { credsStore: 'absent' }],
-  ])('is refused with %s', async (_, logins) => {
+  ])('fails with %s', async (_, logins) => {
     keep('.docker/config.json', logins);
     expect(await refusalOf(login('registry.example'))).toMatchObject({ code: 'E-REG-006' });
   });

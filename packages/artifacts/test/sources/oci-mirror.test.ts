@@ -115,7 +115,7 @@ describe('the mirror of an OCI registry', () => {
   });
 
   it.each(['at once', 'in the middle of an archive'])(
-    'that hangs %s is given up after the time of a request',
+    'loses its turn after the time of a request when it hangs %s',
     async (when) => {
       await publishTo(registry, bytes);
       copy();
@@ -132,7 +132,7 @@ describe('the mirror of an OCI registry', () => {
     },
   );
 
-  it('is not blamed where the command is interrupted', async () => {
+  it('gets no blame where the command is interrupted', async () => {
     await publishTo(registry, bytes);
     copy();
     const interruption = new AbortController();
@@ -147,7 +147,7 @@ describe('the mirror of an OCI registry', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('that lies as the source does leaves nothing behind', async () => {
+  it('leaves nothing behind when it lies as the source does', async () => {
     await publishTo(registry, bytes);
     copy();
     for (const each of [registry, mirror]) each.blobs.set(digestOf(bytes), Buffer.alloc(bytes.length));
@@ -157,17 +157,14 @@ describe('the mirror of an OCI registry', () => {
     expect(existsSync(root) ? readdirSync(root) : []).toEqual([]);
   });
 
-  it.each(['text/html', 'application/vnd.oci.image.index.v1+json'])(
-    'is not believed that a document is %s',
-    async (type) => {
-      await publishTo(registry, bytes, { platforms: ['linux-x86_64'] });
-      copy();
-      for (const [key, document] of mirror.manifests) mirror.manifests.set(key, { ...document, type });
-      expect(await install()).toBe('stored');
-    },
-  );
+  it.each(['text/html', 'application/vnd.oci.image.index.v1+json'])('fails to pass a document as %s', async (type) => {
+    await publishTo(registry, bytes, { platforms: ['linux-x86_64'] });
+    copy();
+    for (const [key, document] of mirror.manifests) mirror.manifests.set(key, { ...document, type });
+    expect(await install()).toBe('stored');
+  });
 
-  it('is shown nothing of what the source is shown', async () => {
+  it('sees nothing of what the source is shown', async () => {
     const login = loginOfToken(new Secret('ann:secret-of-ann'));
     await publishTo(registry, bytes);
     copy();
@@ -183,7 +180,7 @@ describe('the mirror of an OCI registry', () => {
     expect(warnings).toMatchObject([{ code: 'W-REG-008' }]);
   });
 
-  it('is not asked for signatures, of which it could keep some back', async () => {
+  it('gets no question about signatures, of which it could keep some back', async () => {
     await publishTo(registry, bytes, { platforms: ['linux-x86_64'], signatures: ['{"mediaType":"one"}'] });
     copy();
     const source = acmeOf(registry, accessWith({ mirror, warnings }));
@@ -192,7 +189,7 @@ describe('the mirror of an OCI registry', () => {
     expect(asked(mirror)).toEqual([]);
   });
 
-  it('is not blamed for what the source does not say of signatures, nor asked for its archive again', async () => {
+  it('gets no blame for what the source does not say of signatures, nor another question for its archive', async () => {
     await publishTo(registry, bytes);
     copy();
     places = trustingPlaces(['{ names: ["*"], signed_by: { key: acme } }'], { keys: { acme } });
@@ -206,7 +203,7 @@ describe('the mirror of an OCI registry', () => {
     expect(asked(mirror).filter((line) => line.includes('/blobs/'))).toHaveLength(1);
   });
 
-  it('is not blamed for genuine bytes that are not taken as an archive, which come once', async () => {
+  it('gets no blame for genuine bytes that are not taken as an archive, which come once', async () => {
     bytes = zipBytes([{ name: 'svc.yaml', data: Buffer.from('name: echo') }], { entryCount: 0xfffe });
     await publishTo(registry, bytes);
     copy();
@@ -216,7 +213,7 @@ describe('the mirror of an OCI registry', () => {
     expect([asked(mirror).length, asked(registry).length - before]).toEqual([1, 1]);
   });
 
-  it('that has failed is asked for nothing else of the command, and told of once', async () => {
+  it('gets no more questions of the command once it has failed, and one warning', async () => {
     await publishTo(registry, bytes);
     copy();
     mirror.fault = (_, response) => (response.destroy(), true);

@@ -44,7 +44,7 @@ const layerOf = (text: string, size = text.length): object => {
 };
 
 describe('what an OCI registry lists as signatures', () => {
-  it('is what was published', async () => {
+  it('equals what was published', async () => {
     expect(await signatures()).toEqual([bundle]);
   });
 
@@ -67,7 +67,7 @@ describe('what an OCI registry lists as signatures', () => {
   });
 
   it.each(['application/vnd.oci.empty.v1+json', undefined])(
-    'is looked at where the registry lists it as %s, behind what it lists as a signature',
+    'counts where the registry lists it as %s, behind what it lists as a signature',
     async (artifactType) => {
       const unsaid = { ...listed([layerOf('{"unsaid":true}')]), artifactType };
       const other = { ...listed([{ ...layerOf('{"other":true}'), mediaType: 'text/plain' }]), artifactType };

@@ -215,7 +215,7 @@ describe('an OCI registry', () => {
     expect(stored()).toEqual([]);
   });
 
-  it('that gives another document for a digest is refused', async () => {
+  it('fails when it gives another document for a digest', async () => {
     const digest = putArchive(bytes);
     registry.manifests.set(`acme/echo ${digest}`, { type: manifestType, bytes: Buffer.from('{}') });
     const reference = parseOciReference(`oci://${registry.host}/acme/echo@${digest}`);
@@ -232,7 +232,7 @@ describe('an OCI registry', () => {
 });
 
 describe('a connection to an OCI registry that is cut', () => {
-  it('is opened again where it was, at whatever byte', async () => {
+  it('opens again where it was, at whatever byte', async () => {
     const large = Buffer.alloc(2_000_000, 'svc');
     putArchive(large);
     let cuts = 0;
@@ -252,7 +252,7 @@ describe('a connection to an OCI registry that is cut', () => {
     expect(cuts).toBe(20);
   });
 
-  it('is given up after four in a row that brought nothing', async () => {
+  it('ends after four in a row that brought nothing', async () => {
     putArchive(bytes);
     let asked = 0;
     registry.fault = (request, response) => {
@@ -296,7 +296,7 @@ describe('the login for an OCI registry', () => {
       return true;
     };
 
-  it('is shown when it is asked for, and in no message', async () => {
+  it('appears when it is asked for, and in no message', async () => {
     registry.fault = asksBasic();
     await publish(bytes, { login });
     expect(await install(login)).toBe('stored');
@@ -319,7 +319,7 @@ describe('the login for an OCI registry', () => {
     await gone;
   });
 
-  it('is changed for a token for just this repository and this action', async () => {
+  it('buys a token for just this repository and this action', async () => {
     const service = await StandInServer.open((request, response) => {
       const isAnn = request.headers.authorization === `Basic ${pair}`;
       response.writeHead(isAnn ? 200 : 401, { 'content-type': 'application/json' });
@@ -382,7 +382,7 @@ describe('the login for an OCI registry', () => {
   });
 
   it.each(['ftp://evil.example/token', 'http://evil.example/token', 'nonsense'])(
-    'is shown to no token service without TLS elsewhere: %s',
+    'goes to no token service without TLS elsewhere: %s',
     async (realm) => {
       registry.fault = (_, response) => {
         response.writeHead(401, { 'www-authenticate': `Bearer realm="${realm}"` }).end();

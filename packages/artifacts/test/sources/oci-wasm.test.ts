@@ -90,7 +90,7 @@ describe('a component that is published alone', async () => {
     expect(registry.manifests.has('acme/echo 1.0.0-wasm')).toBe(false);
   });
 
-  it('is no artifact: who asks for one is told what to do', async () => {
+  it('does not count as an artifact: the error says what to do', async () => {
     await publishTo(registry, bytes, { component });
     const asked = acmeOf(registry).fetch({ name: 'echo', version: '1.0.0-wasm' }, 'linux-x86_64');
     expect(await refusalOf(asked)).toMatchObject({
@@ -167,7 +167,7 @@ describe('a component of another project', () => {
     expect(await take(() => packed({ reference: `other/grep:latest@${digest}` }))).toBe('stored');
   });
 
-  it('is held to svc.lock, what it is packed with included', async () => {
+  it('must match svc.lock, what it is packed with included', async () => {
     putComponent();
     const entry = { name: 'grep', version: '2.0.1', runtime: 'tool', config: {} };
     const entries = [entry] as unknown as ReturnType<typeof installOfEcho>['entries'];

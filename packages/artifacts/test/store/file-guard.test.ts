@@ -25,13 +25,13 @@ describe('a guard', () => {
     expect(readdirSync(directory)).toEqual(['counter']);
   });
 
-  it('is free again after a failure', async () => {
+  it('becomes free again after a failure', async () => {
     const target = join(temporaryDirectory(), 'x');
     await expect(withGuard(target, async () => await Promise.reject(new Error('no')))).rejects.toThrow('no');
     expect(await withGuard(target, async () => await Promise.resolve('yes'))).toBe('yes');
   });
 
-  it('is taken over from a killed process by one of those that wait', async () => {
+  it('passes from a killed process to one of those that wait', async () => {
     const directory = temporaryDirectory();
     const target = join(directory, 'x');
     writeFileSync(join(directory, '.x.guard'), '');
@@ -60,7 +60,7 @@ describe('a guard', () => {
     expect(others).toEqual(['E-IO-001']);
   });
 
-  it('is left to who has taken it over', async () => {
+  it('stays with the process that has taken it over', async () => {
     const directory = temporaryDirectory();
     const target = join(directory, 'x');
     // As a process that was stopped meanwhile.
@@ -89,7 +89,7 @@ describe('a guard', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('is a coded error when it stays with others', async () => {
+  it('gives a coded error when it stays with others', async () => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, '.x.guard'), '');
     const patience = { pauseMs: 1, maxAttempts: 5, staleAfterAttempts: 100, touchMs: 1000 };

@@ -66,7 +66,7 @@ describe('an archive that is taken in', () => {
     expect(filesIn(root)).toHaveLength(3);
   });
 
-  it('is found for its platform, else the generic one', async () => {
+  it('serves its platform, or else as the generic one', async () => {
     const generic = await put(await tool('generic'));
     expect(findStored(root, echo, host)).toMatchObject({ platform: null, sha256: generic });
     const variant = await put(await tool('variant'), { platform: host });
@@ -85,7 +85,7 @@ describe('an archive that is taken in', () => {
     expect(await componentIn()).toBe('b');
   });
 
-  it('is listed with its kind', async () => {
+  it('appears in the list with its kind', async () => {
     await put(await tool('a'));
     await put(await tool('a'), { platform: host });
     await put(await archiveBytes(skillFiles('style', 'Be brief.')));
@@ -160,7 +160,7 @@ describe('an archive that is not what it should be leaves nothing behind', () =>
 });
 
 describe('what a killed writer left', () => {
-  it('is not there for a reader and is overwritten by the next writer', async () => {
+  it('stays invisible to a reader, and the next writer overwrites it', async () => {
     mkdirSync(directory, { recursive: true });
     writeFileSync(join(directory, 'echo-1.0.0.zip'), 'half an arch');
     expect(findStored(root, echo, host)).toBeNull();
@@ -174,7 +174,7 @@ describe('what a killed writer left', () => {
     expect(await componentIn()).toBe('a');
   });
 
-  it('is removed once it is old', async () => {
+  it('goes once it is old', async () => {
     await put(await tool('a'));
     const twoHoursAgo = Date.now() / 1000 - 7200;
     writeFileSync(join(root, '.svc-tmp-old'), 'x');

@@ -41,13 +41,13 @@ describe('svc.lock', () => {
     expect(readdirSync(project)).toEqual(['svc.lock']);
   });
 
-  it('is not replaced by whoever comes second to make it', async () => {
+  it('stays as the first writer made it', async () => {
     await createLock(project, [a]);
     expect(await createLock(project, [b])).toEqual([a]);
     expect(readLock(project)).toEqual([a]);
   });
 
-  it('is brought up to date for what is installed, and keeps the rest and the other platforms', async () => {
+  it('follows what is installed, and keeps the rest and the other platforms', async () => {
     const mac = { ...b, platform: 'darwin-aarch64', sha256: 'd'.repeat(64) };
     await upsertLock(project, [a, b, mac]);
     const changed = { ...b, sha256: 'c'.repeat(64) };
@@ -65,7 +65,7 @@ describe('svc.lock', () => {
     expect(readdirSync(project)).toEqual(['svc.lock']);
   });
 
-  it('is absent as null', () => {
+  it('reads as null when absent', () => {
     expect(readLock(project)).toBeNull();
     expect(readLock(join(project, 'nowhere'))).toBeNull();
   });
@@ -124,14 +124,14 @@ describe('svc.lock', () => {
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
 
-  it('of another format says so', () => {
+  it('fails with a reason in another format', () => {
     writeFileSync(path, '{ "lock_version": 3, "artifacts": [] }');
     expect(() => readLock(project)).toThrow(
       `cannot understand ${path}: lock_version is neither 1 nor 2, those that this svc knows`,
     );
   });
 
-  it('is written in version 2 once a signer is known, and says who it is', async () => {
+  it('has version 2 once a signer is known, and says who it is', async () => {
     const issuer = 'https://issuer.example';
     const signedBy = { kind: 'identity', issuer, identity: 'https://github.com/acme/x' } as const;
     const keyed = { ...b, signedBy: { kind: 'key', fingerprint: '1'.repeat(64) } as const };
@@ -145,7 +145,7 @@ describe('svc.lock', () => {
     expect(readLock(project)).toEqual([{ ...a, signedBy }, keyed]);
   });
 
-  it('is written in version 2 once a place is known, which stays as long as the bytes are the same', async () => {
+  it('has version 2 once a place is known, which stays as long as the bytes are the same', async () => {
     const from = `oci://registry.example/acme/a@sha256:${'e'.repeat(64)}`;
     await upsertLock(project, [b, { ...a, from }]);
     expect(readFileSync(path, 'utf8')).toBe(`{
@@ -188,7 +188,7 @@ describe('svc.lock', () => {
     expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ lock_version: 1 });
   });
 
-  it('that is a directory cannot be read', async () => {
+  it('cannot be read when it is a directory', async () => {
     mkdirSync(path);
     expect(await codesOf(Promise.resolve().then(() => readLock(project)))).toEqual(['E-IO-001']);
   });
@@ -199,11 +199,11 @@ describe('what differs from the lock', () => {
   const messages = (lock: readonly LockedArtifact[], artifact: LockedArtifact): string[] =>
     lockFaults(lock, [{ ...artifact, location: '/store/a.zip' }]).map(({ code, message }) => `${code} ${message}`);
 
-  it('is nothing when the hash is the one that is recorded', () => {
+  it('comes to nothing when the hash is the recorded one', () => {
     expect(lockFaults([b, a], [found])).toEqual([]);
   });
 
-  it('is told with both hashes', () => {
+  it('comes with both hashes', () => {
     const [fault] = lockFaults([{ ...a, sha256: 'f'.repeat(64) }], [found]);
     expect(fault?.code).toBe('E-RUN-003');
     expect(fault?.message).toBe(
@@ -212,7 +212,7 @@ describe('what differs from the lock', () => {
     expect(fault?.hint).toContain('svc install');
   });
 
-  it('is an artifact, a version or a platform that the lock does not name', () => {
+  it('includes an artifact, a version or a platform that the lock does not name', () => {
     expect(messages([b], a)[0]).toMatch(/^E-RUN-003 artifact a@1\.0\.0 .* records nothing for it$/);
     expect(messages([{ ...a, version: '0.9.0' }], a)[0]).toMatch(/records a@0\.9\.0 for it$/);
     expect(messages([b], { ...b, platform: 'darwin-aarch64' })[0]).toMatch(

@@ -154,7 +154,7 @@ describe('an artifact is taken from', () => {
 });
 
 describe('an artifact that is found nowhere', () => {
-  it('is told with every place that was looked at', async () => {
+  it('comes with every place that was looked at', async () => {
     const refusal = await resolve([echo]).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(Diagnostic);
     expect(refusal).toMatchObject({
@@ -166,13 +166,13 @@ describe('an artifact that is found nowhere', () => {
     });
   });
 
-  it('is told with the versions that are there', async () => {
+  it('comes with the versions that are there', async () => {
     await putTool(storeRoot(places.userHome), 'a');
     const refusal = await resolve([{ ...echo, version: '9.0.0' }]).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ hint: 'there is echo in version 1.0.0 (user store)' });
   });
 
-  it('is told together with everything else that is wrong', async () => {
+  it('comes together with everything else that is wrong', async () => {
     await putTool(storeRoot(places.userHome), 'a');
     const entries: ArtifactEntry[] = [
       { ...echo, name: 'missing' },
@@ -185,7 +185,7 @@ describe('an artifact that is found nowhere', () => {
 });
 
 describe('a source: directory', () => {
-  it('is read in place, and what was read once stays', async () => {
+  it('serves in place, and what was read once stays', async () => {
     await writeSource('first');
     const artifact = await resolveOne(fromSource);
     await writeSource('second');
@@ -236,7 +236,7 @@ describe('a source: directory', () => {
       { 'svc.yaml': manifestText({ name: 'echo', version: 'latest', runtime: 'tool' }) },
       'E-MAN-003',
     ],
-  ])('that %s is refused', async (_, files, code) => {
+  ])('fails when it %s', async (_, files, code) => {
     mkdirSync(sourceDirectory, { recursive: true });
     await writeFiles(sourceDirectory, files);
     expect((await codesOf(resolve([fromSource])))[0]).toBe(code);
@@ -244,13 +244,13 @@ describe('a source: directory', () => {
 });
 
 describe('what an artifact holds', () => {
-  it('of a skill is its text', async () => {
+  it('includes the text of a skill', async () => {
     const chunks = [await archiveBytes(skillFiles('style', 'Be brief.\n'))];
     await putArchive({ root: storeRoot(places.userHome), chunks, platform: null, from: 'a test' });
     expect((await resolve([{ name: 'style', version: '1.0.0', runtime: 'skill' }]))[0]?.skillText).toBe('Be brief.\n');
   });
 
-  it('of a native tool is its program, staged for all to execute', async () => {
+  it('includes the program of a native tool, staged for all to execute', async () => {
     const manifest = manifestText({ name: 'echo', version: '1.0.0', runtime: 'tool', implementation: 'native' });
     await writeFiles(sourceDirectory, { 'svc.yaml': manifest, 'bin/echo': '#!/bin/sh\necho hello\n' });
     const staging = join(places.manifestDir, '.svc', 'staging');
@@ -272,7 +272,7 @@ describe('what an artifact holds', () => {
     },
   });
 
-  it('is refused once its archive has other bytes than when it was resolved', async () => {
+  it('fails once its archive has other bytes than when it was resolved', async () => {
     const root = storeRoot(places.userHome);
     await putTool(root, 'first');
     const artifact = await resolveOne(echo);
@@ -287,7 +287,7 @@ describe('svc.lock', () => {
     await resolveArtifacts({ ...places, entries, lock: 'hold' });
   const lockPath = (): string => join(places.manifestDir, 'svc.lock');
 
-  it('is made by the first run, and holds the next ones to it', async () => {
+  it('comes from the first run, and binds the next ones', async () => {
     await writeSource('first');
     await hold([fromSource]);
     const lock = readFileSync(lockPath(), 'utf8');
@@ -297,13 +297,13 @@ describe('svc.lock', () => {
     expect(readFileSync(lockPath(), 'utf8')).toBe(lock);
   });
 
-  it('is not made for a capsule without artifacts, nor where artifacts are missing', async () => {
+  it('does not appear for a capsule without artifacts, nor where artifacts are missing', async () => {
     await hold([]);
     expect(await codesOf(hold([echo]))).toEqual(['E-REG-001']);
     expect(readdirSync(places.manifestDir)).toEqual([]);
   });
 
-  it('that names an artifact no more wanted is no problem, one that lacks a new artifact is', async () => {
+  it('may name an artifact no more wanted, and may not lack a new one', async () => {
     await writeSource('first');
     const style: ArtifactEntry = { name: 'style', version: '1.0.0', runtime: 'skill', source: 'style' };
     const files = skillFiles('style', 'x').map(({ name, data }) => [name, data] as const);

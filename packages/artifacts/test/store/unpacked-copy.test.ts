@@ -38,7 +38,7 @@ beforeEach(async () => {
 const at = (path: string): string => join(target, path);
 
 describe('what was unpacked', () => {
-  it('is believed as it was, and with what a run leaves beside it', async () => {
+  it('counts as it was, and with what a run leaves beside it', async () => {
     await expect(checkUnpacked(archive, target)).resolves.toBeUndefined();
     writeFileSync(at('svc.lock'), '{}');
     writeFileSync(at('.svc.lock.guard'), '');

@@ -71,7 +71,7 @@ describe('an archive', () => {
     expect(await asked(places, { bundles })).toEqual(signed(acme));
   });
 
-  it('is refused without a signature, by the rule and its line', async () => {
+  it('fails without a signature, by the rule and its line', async () => {
     const places = trustingPlaces(['{ names: ["z"], mode: refuse-unsigned }', byAcme], { keys });
     const { code, message, location, hint } = await refusal(places);
     const file = join(places.userHome, '.svc', 'config.yaml');
@@ -83,7 +83,7 @@ describe('an archive', () => {
     expect(hint).toContain('svc install');
   });
 
-  it('is refused with a signature that does not hold, and says what is wrong with it', async () => {
+  it('fails with a signature that does not hold, and says what is wrong with it', async () => {
     const places = trustingPlaces([byAcme], { keys });
     const { code, message } = await refusal(places, { bundles: ['{', await signedBy(acme, Buffer.from('x'))] });
     expect([code, message]).toEqual([
@@ -92,7 +92,7 @@ describe('an archive', () => {
     ]);
   });
 
-  it('is refused with a valid signature of somebody else, and names both', async () => {
+  it('fails with a valid signature of somebody else, and names both', async () => {
     const places = trustingPlaces([byAcme], { keys: { acme, stranger } });
     const { code, message } = await refusal(places, { bundles: [await signedBy(stranger, archive)] });
     const file = join(places.userHome, '.svc', 'config.yaml');
@@ -111,7 +111,7 @@ describe('an archive', () => {
     expect(await asked(places, { bundles: [await signedBy(acme, archive)] })).toEqual(signed(acme));
   });
 
-  it('of a key that is known, and broken, may have been tampered with', async () => {
+  it('counts as possibly tampered with when its signature by a known key is broken', async () => {
     const bundle = JSON.parse(await signedBy(acme, archive)) as { messageSignature: { signature: string } };
     const other = JSON.parse(await signedBy(stranger, archive)) as typeof bundle;
     bundle.messageSignature.signature = other.messageSignature.signature;
@@ -125,7 +125,7 @@ describe('an archive', () => {
     expect(hint).toBe('do not use it before you know why: it may have been tampered with on its way');
   });
 
-  it('is from somebody who is known, where the rule asks for no more', async () => {
+  it('comes from a known signer, where the rule asks for no more', async () => {
     const anybody = ['{ names: ["*"], mode: refuse-unsigned }'];
     expect(await asked(trustingPlaces(anybody, { keys }), { bundles: [await signedBy(acme, archive)] })).toEqual(
       signed(acme),
@@ -146,7 +146,7 @@ describe('an archive', () => {
     ['the policy', 'config.yaml', 'trust: {\n'],
     ['the list of authorities', 'root.json', 'no list'],
     ['a key', 'acme.pub', 'no key'],
-  ])('is refused where %s cannot be read, signed or not', async (_, file, text) => {
+  ])('fails where %s cannot be read, signed or not', async (_, file, text) => {
     const places = trustingPlaces([`{ names: ["*"], signed_by: { key: acme }, mode: warn }`], { keys });
     writeFileSync(join(places.userHome, '.svc', file), text);
     const bundles = [await signedBy(acme, archive)];
@@ -163,7 +163,7 @@ describe('a signature of a CI job', () => {
   const rule = (wanted: string, at = issuer): string =>
     `{ names: ["echo"], signed_by: { issuer: "${at}", identity: "${wanted}" } }`;
 
-  it('is compared with the rule by svc: the whole text, and no star across a slash', async () => {
+  it('must match the rule in the whole text, with no star across a slash', async () => {
     const authority = await MockAuthority.open();
     const bundles = [JSON.stringify(await authority.statement({ sha256 }))];
     const accepted = { kind: 'signed', signer: { kind: 'identity', issuer, identity } };
@@ -186,7 +186,7 @@ describe('a signature of a CI job', () => {
     }
   });
 
-  it('of a log that is not known advises to fetch the list of today', async () => {
+  it('fails in an unknown log with advice to fetch the current list', async () => {
     const authority = await MockAuthority.open();
     const other = await MockAuthority.open();
     const bundles = [JSON.stringify(await authority.statement({ sha256 }))];
@@ -219,7 +219,7 @@ describe('what svc.lock records of a signer', () => {
     expect(accepted).toEqual(signed(acme));
   });
 
-  it('is no word for anybody whom the rule does not accept', async () => {
+  it('admits nobody whom the rule does not accept', async () => {
     const places = trustingPlaces([byAcme], { keys: { acme, stranger } });
     const bundles = [await signedBy(stranger, archive)];
     const lock = [locked(stranger.fingerprint, '1.0.0')];
@@ -235,7 +235,7 @@ describe('what svc.lock records of a signer', () => {
 });
 
 describe('an archive that was verified before', () => {
-  it('is not verified again, as long as the list of authorities stays', async () => {
+  it('needs no second check, as long as the list of authorities stays', async () => {
     const places = trustingPlaces([byAcme], { keys });
     await asked(places, { bundles: [await signedBy(acme, archive)] });
     const never = (): never => {
@@ -249,7 +249,7 @@ describe('an archive that was verified before', () => {
     expect((await refusal(places)).code).toBe('E-REG-011');
   });
 
-  it('is held to the rules of today', async () => {
+  it('must meet the rules of today', async () => {
     const places = trustingPlaces([byAcme], { keys: { acme, stranger } });
     await asked(places, { bundles: [await signedBy(acme, archive)] });
     const config = join(places.userHome, '.svc', 'config.yaml');

@@ -133,7 +133,7 @@ describe('an install', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['W-REG-006']);
   });
 
-  it('of a path takes the signatures that lie beside it', async () => {
+  it('takes the signatures that lie beside a path', async () => {
     const { request } = await project([byAcme]);
     const path = join(temporaryDirectory(), 'x.zip');
     writeFileSync(path, await bytesOf());
@@ -173,7 +173,7 @@ it('an archive in the place of a signed one does not inherit its signature', asy
 });
 
 describe('a run', () => {
-  it('is held to the rule with what is stored, and asks nobody', async () => {
+  it('must meet the rule with what is stored, and asks nobody', async () => {
     const { request, source } = await project([byAcme]);
     source.bundles = [await signedBy(acme, await bytesOf())];
     await installEntries(request);
@@ -207,7 +207,7 @@ describe('a run', () => {
     expect(await codesOf(resolveArtifacts({ ...request, fetching: {}, lock: 'hold' }))).toEqual(['E-REG-011']);
   });
 
-  it('is refused where the signer is another than svc.lock records', async () => {
+  it('fails where the signer is another than svc.lock records', async () => {
     const anybody = '{ names: ["*"], mode: refuse-unsigned }';
     const { request, source } = await project([anybody]);
     source.bundles = [await signedBy(acme, await bytesOf())];

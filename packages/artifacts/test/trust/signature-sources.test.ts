@@ -57,7 +57,7 @@ describe('a release on GitHub', () => {
     expect(signaturesBeside(stored(asRelease))).toEqual(signaturesBeside(stored(asSource)));
   });
 
-  it('is refused without one, where the forge attests nothing either', async () => {
+  it('fails without one, where the forge attests nothing either', async () => {
     const github = await FakeGithub.open({ repo: 'acme/echo', releases: { 'v1.0.0': [zip] } });
     const places = trustingPlaces([rule], { keys: { acme } });
     const work = installRelease({ owner: 'acme', repo: 'echo', tag: 'v1.0.0' }, apiOf(github), requestFor(places));
@@ -77,7 +77,7 @@ describe('a release on GitHub', () => {
     expect(forge.asked[0]?.headers['authorization']).toBe('Bearer token');
   });
 
-  it.each([401, 403, 404])('that answers %s for attestations has none', async (status) => {
+  it.each([401, 403, 404])('has none when it answers %s for attestations', async (status) => {
     const forge = await StandInServer.open(json(status, { message: 'no' }));
     const access = { apiUrl: forge.url, repo: 'acme/echo', token: null, tokenName: 'GITHUB_TOKEN' };
     expect(await new GithubApi(access, new HttpClient()).signaturesOf(null, sha256)).toEqual([]);
@@ -90,18 +90,18 @@ describe('a registry', () => {
     return new RegistrySource({ url, key: null, keyName: 'REGISTRY_API_KEY' }, new HttpClient());
   };
 
-  it.each([404, 405])('that answers %s has no signatures', async (status) => {
+  it.each([404, 405])('has no signatures when it answers %s', async (status) => {
     const server = await StandInServer.open(json(status, {}));
     expect(await sourceOf(server).signatures(locked)).toEqual([]);
     expect(server.lines).toEqual([`GET /v1/signatures/${sha256}`]);
   });
 
-  it('that fails is no registry without signatures', async () => {
+  it('does not count as one without signatures when it fails', async () => {
     const server = await StandInServer.open(json(500, { error: 'broken' }));
     expect(await codesOf(sourceOf(server).signatures(locked))).toEqual(['E-IO-003']);
   });
 
-  it('that sends more than 16 bundles is heard to the 16th, and no more than 1 MiB of them', async () => {
+  it('counts to the 16th bundle, and to 1 MiB of them', async () => {
     const many = await StandInServer.open((_, response) => response.end('{}\n'.repeat(100)));
     expect(await sourceOf(many).signatures(locked)).toHaveLength(16);
     const much = await StandInServer.open((_, response) => response.end('x'.repeat(2 * 1024 * 1024)));

@@ -46,7 +46,7 @@ async function refusal(entry: ArtifactEntry, places: StorePlaces): Promise<Diagn
 }
 
 describe('what a manifest takes from a path', () => {
-  it('is refused under a rule for its name without a signature, and is told what to do', async () => {
+  it('fails under a rule for its name without a signature, with advice', async () => {
     const places = await project([byAcme]);
     expect(await refusal(folder, places)).toMatchObject({
       code: 'E-REG-011',
@@ -58,7 +58,7 @@ describe('what a manifest takes from a path', () => {
     });
   });
 
-  it('is used when it is an archive with the signature that the rule wants beside it, which svc.lock records', async () => {
+  it('works as an archive with the signature that the rule wants beside it, which svc.lock records', async () => {
     const places = await project([byAcme], [stranger, acme]);
     const signer = { kind: 'key', fingerprint: acme.fingerprint };
     expect((await taken(archived, places))?.admission).toEqual({ kind: 'signed', signer });
@@ -69,11 +69,11 @@ describe('what a manifest takes from a path', () => {
     ]);
   });
 
-  it('is refused as a folder, whatever lies beside it: its program may run other files there than are signed', async () => {
+  it('fails as a folder, whatever lies beside it: its program may run other files there than are signed', async () => {
     expect((await refusal(folder, await project([byAcme], [acme]))).code).toBe('E-REG-011');
   });
 
-  it('is refused as an archive that somebody else has signed, or whose bytes are others', async () => {
+  it('fails as an archive that somebody else has signed, or whose bytes are others', async () => {
     const other = await project([byAcme], [stranger]);
     expect(await codesOf(taken(archived, other))).toEqual(['E-REG-012']);
     const changed = await project([byAcme], [acme]);
@@ -81,18 +81,18 @@ describe('what a manifest takes from a path', () => {
     expect(await codesOf(taken(archived, changed))).toEqual(['E-REG-012']);
   });
 
-  it('is used with a warning where a rule before that one only warns: that of whoever works on it', async () => {
+  it('works with a warning where an earlier rule only warns: that of its author', async () => {
     const places = await project(['{ names: ["echo"], signed_by: { key: acme }, mode: warn }', byAcme]);
     const used = await taken(folder, places);
     expect(used?.admission).toMatchObject({ kind: 'warned', warning: { code: 'W-REG-006' } });
   });
 
-  it('is used as it is where no rule is for its name', async () => {
+  it('works as it is where no rule is for its name', async () => {
     const places = await project(['{ names: ["other"], signed_by: { key: acme } }']);
     expect((await taken(folder, places))?.admission).toEqual({ kind: 'unchecked' });
   });
 
-  it('is told of by svc verify as the rule sees it, and not looked at where there is none', async () => {
+  it('appears in svc verify as the rule sees it, and unchecked where there is none', async () => {
     const lock = [{ name: 'echo', version: '1.0.0', platform: null, sha256: 'ab'.repeat(32) }];
     const ruled = await project([byAcme]);
     const [refused] = await verifyLocked(lock, { ...ruled, entries: [folder] });

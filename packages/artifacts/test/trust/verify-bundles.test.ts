@@ -87,7 +87,7 @@ describe('a signature of a CI job', () => {
   it.each([
     ['the statement of other bytes', { of: 'statement', bytes: other }, 'it is a signature of other bytes'],
     ['the signature of other bytes', { of: 'message', bytes: other }, 'it is a signature of other bytes'],
-  ] as const)('is refused: %s', async (_, { of, bytes }, reason) => {
+  ] as const)('fails: %s', async (_, { of, bytes }, reason) => {
     expect(await refusal({ bundle: of === 'statement' ? statement : message, bytes })).toBe(reason);
   });
 
@@ -127,22 +127,22 @@ describe('a signature of a CI job', () => {
   };
   const ofEither = Object.keys(tampered);
 
-  it.each(ofEither)('is refused as a statement: %s', async (name) => {
+  it.each(ofEither)('fails as a statement: %s', async (name) => {
     expect(await refusal({ bundle: changed(statement, tampered[name] ?? (() => {})) })).not.toBe('it holds');
   });
 
-  it.each(ofEither)('is refused as a signature of the archive: %s', async (name) => {
+  it.each(ofEither)('fails as a signature of the archive: %s', async (name) => {
     expect(await refusal({ bundle: changed(message, tampered[name] ?? (() => {})) })).not.toBe('it holds');
   });
 
-  it('is held to the root in the signed head of the log, whatever root stands beside it', async () => {
+  it('must match the root in the signed head of the log, whatever root stands beside it', async () => {
     const bundle = changed(statement, (_, { inclusionProof }) => {
       if (inclusionProof) inclusionProof.rootHash = flipped(inclusionProof.rootHash);
     });
     expect(await refusal({ bundle })).toBe('it holds');
   });
 
-  it('is refused with a changed statement, whose hash is still that of the archive', async () => {
+  it('fails with a changed statement, whose hash is still that of the archive', async () => {
     const bundle = changed(statement, ({ dsseEnvelope }) => {
       const text = Buffer.from(dsseEnvelope?.payload ?? '', 'base64').toString();
       if (dsseEnvelope) dsseEnvelope.payload = Buffer.from(text.replace('echo-1.0.0', 'echo-9.9.9')).toString('base64');
@@ -150,7 +150,7 @@ describe('a signature of a CI job', () => {
     expect(await refusal({ bundle })).not.toBe('it holds');
   });
 
-  it('is refused with a changed signature', async () => {
+  it('fails with a changed signature', async () => {
     const inStatement = changed(statement, ({ dsseEnvelope }) => {
       const [first] = dsseEnvelope?.signatures ?? [];
       if (first) first.sig = flipped(first.sig);
@@ -162,20 +162,20 @@ describe('a signature of a CI job', () => {
     expect(await refusal({ bundle: ofMessage })).not.toBe('it holds');
   });
 
-  it('is refused with a second signature in its envelope, or none', async () => {
+  it('fails with a second signature in its envelope, or none', async () => {
     const twice = changed(statement, ({ dsseEnvelope }) => dsseEnvelope?.signatures.push({ sig: 'AAAA' }));
     const none = changed(statement, ({ dsseEnvelope }) => dsseEnvelope?.signatures.pop());
     expect(await refusal({ bundle: twice })).not.toBe('it holds');
     expect(await refusal({ bundle: none })).not.toBe('it holds');
   });
 
-  it('is refused with the certificate and the entry of another signature', async () => {
+  it('fails with the certificate and the entry of another signature', async () => {
     const theirs = await (await MockAuthority.open()).statement({ sha256, by: 'https://github.com/evil/x' });
     const bundle = { ...statement, verificationMaterial: theirs.verificationMaterial };
     expect(await refusal({ bundle })).not.toBe('it holds');
   });
 
-  it('is refused by a list with another authority, another log, or no log of certificates', async () => {
+  it('fails under a list with another authority, another log, or no log of certificates', async () => {
     const strange = (await MockAuthority.open()).root;
     const { certificateAuthorities, tlogs } = strange;
     expect(await refusal({ bundle: statement, root: { ...mock.root, certificateAuthorities } })).toMatch(
@@ -188,7 +188,7 @@ describe('a signature of a CI job', () => {
     });
   });
 
-  it('is refused where it was logged after its certificate had expired, or before it began', async () => {
+  it('fails where it was logged after its certificate had expired, or before it began', async () => {
     // Certificates of the authority are good for ten minutes, and itself begins now.
     const startMs = (Math.floor(Date.now() / 1000) + 3600) * 1000;
     const at = new Date(startMs);
@@ -201,12 +201,12 @@ describe('a signature of a CI job', () => {
     expect(await refusal({ bundle: await inTime.statement({ sha256 }), root: inTime.root })).toBe('it holds');
   });
 
-  it('is refused where its certificate was never logged', async () => {
+  it('fails where its certificate was never logged', async () => {
     const silent = await MockAuthority.open({ logsCertificates: false });
     expect(await refusal({ bundle: await silent.statement({ sha256 }), root: silent.root })).toMatch(/SCT/);
   });
 
-  it('is refused where its statement says something else than that it made the archive', async () => {
+  it('fails where its statement says something else than that it made the archive', async () => {
     const authority = await MockAuthority.open();
     const bundle = await authority.statement({
       sha256,
@@ -224,7 +224,7 @@ describe('a signature of a CI job', () => {
     });
   });
 
-  it('is refused where its certificate names anybody in other letters than those of ASCII', async () => {
+  it('fails where its certificate names anybody in other letters than those of ASCII', async () => {
     const authority = await MockAuthority.open();
     for (const by of [{ by: 'https://github.com/acmé' }, { at: 'https://issuer.example/é' }]) {
       const bundle = await authority.statement({ sha256, ...by });
@@ -237,7 +237,7 @@ describe('a signature of a CI job', () => {
     ['a list', '[]', 'it is not a JSON object'],
     ['an object', '{}', 'it is no sigstore bundle of version 0.1 to 0.3'],
     ['too much', `"${'x'.repeat(65_535)}"`, 'it is larger than 64 KiB'],
-  ])('is refused: %s', async (_, bundle, reason) => {
+  ])('fails: %s', async (_, bundle, reason) => {
     expect(await refusal({ bundle })).toBe(reason);
   });
 
@@ -251,7 +251,7 @@ describe('a signature of a CI job', () => {
     ['envelope', { dsseEnvelope: null }],
     ['a signature beside the envelope', { messageSignature: [] }],
     ['payload', { dsseEnvelope: { payload: 5, payloadType: 'application/vnd.in-toto+json', signatures: [] } }],
-  ])('is refused where %s is of no shape that it may have', async (_, parts) => {
+  ])('fails where %s has an invalid shape', async (_, parts) => {
     expect(await refusal({ bundle: { ...statement, ...parts } })).not.toBe('it holds');
   });
 });
@@ -273,7 +273,7 @@ describe('a signature with a key', () => {
     });
   });
 
-  it('is refused for other bytes, by another key, and by none', async () => {
+  it('fails for other bytes, by another key, and by none', async () => {
     expect(await refusal({ bundle, keys: [known], bytes: other })).toBe('it is a signature of other bytes');
     const digest = createHash('sha256').update(other).digest('base64');
     const claims = {
@@ -301,7 +301,7 @@ describe('a signature with a key', () => {
     );
   });
 
-  it('is refused with Ed25519, and with another digest than SHA-256', async () => {
+  it('fails with Ed25519, and with another digest than SHA-256', async () => {
     const { privateKey: ed } = generateKeyPairSync('ed25519');
     const byEd = {
       ...bundle,
@@ -318,7 +318,7 @@ describe('a signature with a key', () => {
     expect(await refusal({ bundle: longer, keys: [known] })).toBe('it names no SHA-256 of the archive');
   });
 
-  it('is refused where the archive changes while it is read', async () => {
+  it('fails where the archive changes while it is read', async () => {
     const text = JSON.stringify(mock.root);
     const verifier = new BundleVerifier({ file: 'root.json', text, sha256: '' }, [known]);
     const bundles = [JSON.stringify(bundle)];
@@ -373,7 +373,7 @@ describe('a signature with a key', () => {
 
 describe('a list of authorities', () => {
   it.each(['', '[]', '{}', '{"tlogs":[],"ctlogs":[]}', '{"tlogs":[{}],"certificateAuthorities":[]}'])(
-    'is refused when it is %j',
+    'fails when it is %j',
     (text) => {
       expect(() => new BundleVerifier({ file: 'root.json', text, sha256: '' }, [])).toThrow(
         /^root.json is no trusted root/,

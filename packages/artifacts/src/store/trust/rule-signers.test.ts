@@ -27,7 +27,7 @@ describe('two signatures', () => {
     ['one key', byKey('1'), byKey('1'), true],
     ['two keys', byKey('1'), byKey('2'), false],
     ['a key and a job', byKey('1'), job('@refs/tags/v1'), false],
-  ])('are by the same hands or not: %s', (_, one, other, same) => {
+  ])('have the same hands or not: %s', (_, one, other, same) => {
     expect(isSameSigner(one, other)).toBe(same);
     expect(isSameSigner(other, one)).toBe(same);
   });
