@@ -281,7 +281,7 @@ describe('a run of a task', () => {
     expect(end).toMatchObject({ id: taskId, state: 'completed', message: null });
   });
 
-  it.each([1, 2])('ends as the final frame told when the capsule is gone at question %i', async (last) => {
+  it.each([1, 2])('ends as the final frame said when the capsule is gone at question %i', async (last) => {
     const { states, end } = await runTold((asked) => (asked < last ? 'working' : null));
     expect(states).toEqual(['working', 'completed']);
     expect(end).toEqual({

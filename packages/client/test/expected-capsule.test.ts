@@ -67,7 +67,7 @@ describe('a capsule that is not the expected one', () => {
     expect(capsule.calls).toEqual([]);
   });
 
-  it('leaves a run whose final frame has come with what that told', async () => {
+  it('leaves a run whose final frame has come with what that said', async () => {
     const capsule = await FakeCapsule.open({
       card: cards('ses_1', 'ses_2'),
       watch: (watcher) => watcher.write(acknowledgement),

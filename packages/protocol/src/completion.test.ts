@@ -10,7 +10,7 @@ import {
   encodeCompletionRecord,
 } from './completion.ts';
 
-describe('what a parent is told of its child', () => {
+describe('what a parent gets to know of its child', () => {
   it('has the end of the child, in a message and in its record', () => {
     const completion: fc.Arbitrary<Completion> = fc.record(
       {

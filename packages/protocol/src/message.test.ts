@@ -56,7 +56,7 @@ describe('a message', () => {
     expect(parseMessage(params)).toEqual({ kind: 'invalid', problem });
   });
 
-  it('has its problem told in one line that repeats nothing of it', () => {
+  it('gets its problem in one line that repeats nothing of it', () => {
     const told = new Set<string>();
     const tell = property(jsonValue(), (value) => {
       const parsed = parseMessage({ ...message, parts: [{ text: 'a' }, value] });

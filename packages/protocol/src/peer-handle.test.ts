@@ -99,7 +99,7 @@ describe('the form of a token', () => {
     expect(parsePeerHandle(around(payload))).toBeUndefined();
   });
 
-  it('a payload that is no UTF-8 is none [D3-ERR-12]', () => {
+  it('a payload that is not UTF-8 does not decode [D3-ERR-12]', () => {
     expect(parsePeerHandle(around(Buffer.from('{"v":1,"p":"\xff"}', 'latin1')))).toBeUndefined();
   });
 

@@ -5,7 +5,7 @@ import { bothWays, delegation, session, trust } from '../test/both-ways.ts';
 import type { ContextId, DelegationId, SessionId } from './ids.ts';
 import { decodeSpawnerHandle, encodeSpawnerHandle } from './spawner-handle.ts';
 
-describe('what a child is told of its parent', () => {
+describe('what a child gets to know of its parent', () => {
   it('has the handle of a spawner', () => {
     const handle = fc.record({
       url: fc

@@ -236,7 +236,7 @@ describe('the comparison of envelopes', () => {
     );
   });
 
-  it('agrees with the model where the child is its parent but for a few axes, and names the first that is more', () => {
+  it('agrees with the model where the child differs from its parent in a few axes, and names the first that is more', () => {
     const mixed = fc.tuple(
       declaration,
       declaration,

@@ -79,7 +79,7 @@ describe('of network destinations', () => {
     expect(verdict(peerFetch, network)).toContain('capabilities.network.allow: ');
   });
 
-  it('the endpoint of inference is none of them', () => {
+  it('the endpoint of inference does not belong to them', () => {
     const text =
       'name: child\nversion: 1.0.0\ninference: { model: m, endpoint: "https://a.example", driver: { artifact: svc-driver-openai } }\n';
     const loaded = loadCapsuleManifest({ file: 'svc.yaml', text, env: {} });

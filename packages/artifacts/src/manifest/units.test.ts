@@ -13,7 +13,7 @@ describe('a size', () => {
   });
 
   it.each([0, -1, 1.5, '0Ki', '10', '10MB', '1.5Mi', '1 Ki', '999999999999999Gi', '', null, true, []])(
-    '%j is none',
+    '%j is invalid',
     (written) => {
       expect(byteSize.safeParse(written).success).toBe(false);
     },
@@ -33,7 +33,7 @@ describe('a duration', () => {
   });
 
   it.each([0, -5, 0.5, '0s', '5', '5d', '-5s', '597h', '99999999999h', 2_147_484, '1e3s', '', null, {}])(
-    '%j is none',
+    '%j is invalid',
     (written) => {
       expect(durationSecs.safeParse(written).success).toBe(false);
     },
@@ -53,7 +53,7 @@ describe('a lifetime', () => {
     expect(lifetimeSecs.parse(written)).toBe(secs);
   });
 
-  it.each([0, -5, 0.5, '0s', '0.0m', '5', '5d', '-5s', 1e16, '', null, {}])('%j is none', (written) => {
+  it.each([0, -5, 0.5, '0s', '0.0m', '5', '5d', '-5s', 1e16, '', null, {}])('%j is invalid', (written) => {
     expect(lifetimeSecs.safeParse(written).success).toBe(false);
   });
 });
@@ -70,7 +70,7 @@ describe('an age', () => {
     expect(ageSecs.parse(written)).toBe(secs);
   });
 
-  it.each([0, -1, 1.5, '0d', '30', '30 d', '1w', '-1d', 'd', '', null, []])('%j is none', (written) => {
+  it.each([0, -1, 1.5, '0d', '30', '30 d', '1w', '-1d', 'd', '', null, []])('%j is invalid', (written) => {
     expect(ageSecs.safeParse(written).success).toBe(false);
   });
 });

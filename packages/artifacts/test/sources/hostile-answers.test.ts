@@ -180,7 +180,7 @@ describe('a registry that answers a publish with', () => {
     expect(other.asked).toEqual([]);
   });
 
-  it('a refusal before the body is sent is told, and no body is sent', async () => {
+  it('a refusal before the body gets no body, and the user reads the refusal', async () => {
     const port = await rawServer('HTTP/1.1 409 Conflict\r\ncontent-length: 0\r\n\r\n', Buffer.alloc(0));
     let isRead = false;
     const body = {
@@ -196,7 +196,7 @@ describe('a registry that answers a publish with', () => {
     expect(isRead).toBe(false);
   });
 
-  it('a refusal in the middle of the body is told, and no more of the body is read', async () => {
+  it('a refusal in the middle of the body gets no more of it, and the user reads the refusal', async () => {
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.once('data', () => {
@@ -226,7 +226,7 @@ describe('a registry that answers a publish with', () => {
     expect(read).toBeLessThan(1000);
   });
 
-  it('nothing, on a line too slow for the archive, is given up and told how far it got [D3-LIMIT-01]', async () => {
+  it('nothing, on a line too slow for the archive, makes a publish end with how far it got [D3-LIMIT-01]', async () => {
     // Reads nothing, so that no more is taken than the buffers on the way hold.
     const server = createServer({ pauseOnConnect: true }, (socket) => {
       socket.on('error', () => undefined);

@@ -202,7 +202,7 @@ describe('which variant a download is', () => {
     expect(await platformOf(other)).toBe('linux-x86_64');
   });
 
-  it('cannot be told by a registry that fails meanwhile', async () => {
+  it('stays unknown while a registry fails', async () => {
     expect(await refusalOf(platformOf(json(500, { error: 'io_error' })))).toMatchObject({ code: 'E-IO-003' });
     expect(stored()).toEqual([]);
   });

@@ -33,7 +33,7 @@ it('the same files make the same bytes in any time zone', async () => {
   }
 });
 
-it('what is written to a file has the hash that is told', async () => {
+it('what is written to a file has the hash that is returned', async () => {
   const path = join(temporaryDirectory(), 'made', 'echo.zip');
   const written = await writeArchive(path, files);
   expect(written).toEqual({ path, sha256, bytes: (await archiveBytes(files)).length });

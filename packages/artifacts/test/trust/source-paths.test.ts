@@ -92,7 +92,7 @@ describe('what a manifest takes from a path', () => {
     expect((await taken(folder, places))?.admission).toEqual({ kind: 'unchecked' });
   });
 
-  it('appears in svc verify as the rule sees it, and unchecked where there is none', async () => {
+  it('appears in svc verify as the rule sees it, and unchecked without a rule', async () => {
     const lock = [{ name: 'echo', version: '1.0.0', platform: null, sha256: 'ab'.repeat(32) }];
     const ruled = await project([byAcme]);
     const [refused] = await verifyLocked(lock, { ...ruled, entries: [folder] });

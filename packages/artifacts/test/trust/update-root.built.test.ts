@@ -182,7 +182,7 @@ describe('svc trust update', () => {
     expect((await update()).changed).toBe(false);
   });
 
-  it('needs to be told what to begin with, but for the public mirror', async () => {
+  it('needs a list to begin with, except for the public mirror', async () => {
     expect(await refusal(update())).toBe(`E-REG-015 nothing vouches for ${mirror.url} yet`);
     expect(existsSync(updatedRootFile(userHome))).toBe(false);
     expect(publicMirror).toBe('https://tuf-repo-cdn.sigstore.dev');

@@ -215,7 +215,7 @@ describe('a signature of a CI job', () => {
     expect(await refusal({ bundle, root: authority.root })).toBe('its statement is no provenance');
   });
 
-  it('names whoever signed as the certificate does, and no pattern is asked for', async () => {
+  it('names the signer as the certificate does, and asks for no pattern', async () => {
     const authority = await MockAuthority.open();
     const bundle = await authority.statement({ sha256, by: 'https://gXthub.com/acme', at: 'https://issuer.example' });
     expect(await verdictOn({ bundle, root: authority.root })).toEqual({

@@ -11,7 +11,7 @@ it('the package root is the directory above the module whose package.json offers
   expect(existsSync(join(root, 'packages', 'kit', 'src', 'files', 'package-root.ts'))).toBe(true);
 });
 
-it('a module outside every package is a bug of whoever asks', () => {
+it('a module outside every package is a bug of the caller', () => {
   expect(() => findPackageRoot('/nowhere/module.js')).toThrow('no package root above /nowhere');
 });
 

@@ -79,7 +79,7 @@ describe('a redirect', () => {
     expect(found).toEqual(refused === null ? all : `it redirects to a.test, which is ${refused} address`);
   });
 
-  it('to a name without an address is told as such, with one address where Node wants one', async () => {
+  it('to a name without an address says so, with one address where Node wants one', async () => {
     const unknown: HostResolver = { resolve: async () => ({ kind: 'failed', reason: 'EAI_AGAIN' }) };
     const look = async (host: string): Promise<unknown> =>
       await new Promise((resolve) => {

@@ -114,7 +114,7 @@ describe('a sound request', () => {
   });
 });
 
-describe('what is told of answers', () => {
+describe('the report of answers', () => {
   it('has one account for each request, of refusals and of clients that left too', async () => {
     const told: Answered[] = [];
     const logged = await kit.open({ onAnswered: (answered) => told.push(answered), token: new Secret('k') });
