@@ -20,7 +20,7 @@ const require = createRequire(import.meta.url);
 const tsc = join(root, 'node_modules', '.bin', 'tsc');
 
 /** Lowest first: the declarations of one may name those of another. */
-export const publishedPackages = ['protocol', 'client', 'sandbox', 'guest', 'testing', 'capsule'];
+export const publishedPackages = ['protocol', 'client', 'sandbox', 'guest', 'testing', 'record', 'capsule'];
 
 /**
  * Those that are built into files of their own with what they import: that is needed to build them, and not to use them. `needs` are their dependencies all
@@ -33,6 +33,7 @@ export const bundledPackages = {
     native: ['svc-launch'],
     needs: [],
   },
+  record: { entries: { index: 'index.ts' }, types: 'index.ts', native: [], needs: ['@svc/protocol', 'zod'] },
   capsule: { entries: { index: 'index.ts' }, types: 'index.ts', native: [], needs: ['@svc/protocol', '@svc/svc'] },
 };
 
@@ -159,7 +160,7 @@ function emitEach(folder) {
 }
 
 /** A file of JavaScript for each entry, the declarations of one of them, and the programs that it starts. */
-function emitBundle(folder, { entries, types, native }) {
+function emitBundle(folder, { entries, types, native, needs }) {
   const { metafile } = buildSync({
     absWorkingDir: root,
     entryPoints: Object.fromEntries(Object.entries(entries).map(([name, file]) => [name, join(folder, 'src', file)])),
@@ -173,6 +174,7 @@ function emitBundle(folder, { entries, types, native }) {
     legalComments: 'none',
     logLevel: 'warning',
     alias: replacedPackages,
+    external: needs.flatMap((name) => (name.startsWith(scope) ? [] : [name, `${name}/*`])),
     metafile: true,
   });
   completeFiles(metafile);

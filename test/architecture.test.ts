@@ -44,6 +44,8 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   'guest/src/provider/driver-ports.ts',
   // What is recorded of this process, and whose files it reads.
   'record/src/sessions/recorded-process.ts',
+  // What the library is told of the process that uses it: where it is, and its user.
+  'record/src/index.ts',
   // Signals a group of processes.
   'sandbox/src/child-group.ts',
   // Run in a browser, and draw or ask again by its clock.

@@ -6,6 +6,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { bodyFile } from './body-file.ts';
+import type { BodyReading } from './body-reading.ts';
 import { LineFile, openOwn } from './line-file.ts';
 import {
   indexedBytes,
@@ -40,16 +41,6 @@ export interface Step {
   readonly endByte: number | null;
 }
 
-/** What is known of a text. */
-export type BodyReading =
-  | { readonly kind: 'text'; readonly text: string }
-  /** It was too long: its first and last characters. */
-  | { readonly kind: 'cut'; readonly bytes: number; readonly head: string; readonly tail: string }
-  /** The session kept hashes and sizes alone, or its journal was full. */
-  | { readonly kind: 'not kept'; readonly bytes: number }
-  /** There is none of that hash, or what is there has another; `why` is a clause. */
-  | { readonly kind: 'damaged'; readonly why: string };
-
 /** An index is never further from the end than this, unless the file is no journal. */
 const longestTail = 8 * indexedBytes;
 const firstTail = 64 * 1024;
@@ -61,6 +52,8 @@ interface TailLine {
   readonly kind: RecordKind;
   readonly line: Buffer;
 }
+
+export type { BodyReading } from './body-reading.ts';
 
 export class JournalReader {
   readonly #directory: HeldDirectory;

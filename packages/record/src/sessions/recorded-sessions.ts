@@ -204,13 +204,15 @@ function beginning(reader: JournalReader, name: string): Pick<OpenJournal, 'sess
   return { session: open.session, open, setup, warnings: open.trusted ? [] : [untrusted(open.session)] };
 }
 
-function untrusted(session: string): Diagnostic {
+/** `W-RUN-072` */
+export function untrusted(session: string): Diagnostic {
   return new Diagnostic('W-RUN-072', `commands of ${session} could have written its journal`, {
     hint: 'it ran with less than scoped containment: do not take this record for proof',
   });
 }
 
-function noJournal(name: string, removedAtMs: number | null): Diagnostic {
+/** `E-RUN-071`; `removedAtMs` is when `trace.keep` removed it, null where it did not. */
+export function noJournal(name: string, removedAtMs: number | null): Diagnostic {
   if (removedAtMs !== null) {
     return new Diagnostic(
       'E-RUN-071',

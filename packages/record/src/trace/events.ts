@@ -290,6 +290,13 @@ export const traceLine = z.object({
 /** One line as it stands in the file. */
 export type TraceLine = TraceEvent & Readonly<Omit<z.infer<typeof traceLine>, 'event_type'>>;
 
+/** A line of a trace that anybody may have written; null for what is no line of a type that is known here. Keys that are unknown stay. */
+export function readTraceLine(value: unknown): TraceLine | null {
+  const head = traceLine.safeParse(value);
+  if (!head.success || !traceEventSchemas[head.data.event_type].safeParse(value).success) return null;
+  return value as TraceLine;
+}
+
 /** A long text as its line will hold it: redacted and encoded before the line is written. */
 export interface PreparedText {
   readonly text: string;
