@@ -12,6 +12,7 @@ import { gunzipSync } from 'node:zlib';
 
 import { releasedVersionsThatChanged } from './artifact-sums.mjs';
 import { makeDebianPackage } from './debian-package.mjs';
+import { scope } from './own-names.mjs';
 import { differingBuilds, packReleased, sha256 } from './release-packages.mjs';
 import { spdxList } from './spdx-list.mjs';
 
@@ -49,7 +50,7 @@ export function whyNotReleasable(checkout, { publishes }) {
  * @param {{ out: string, packages: readonly { name: string, file: string, sha256: string }[], created: string, maintainer?: string, listOf?: typeof spdxList }} release
  */
 export function makeAssets({ out, packages, created, maintainer, listOf = spdxList }) {
-  const svc = packages.at(-1);
+  const svc = packages.find(({ name }) => name === `${scope}svc`);
   if (svc === undefined) throw new Error('nothing was packed');
   const { version } = JSON.parse(
     execFileSync('tar', ['-xzOf', join(out, svc.file), 'package/package.json'], { encoding: 'utf8' }),
@@ -64,7 +65,7 @@ export function makeAssets({ out, packages, created, maintainer, listOf = spdxLi
   const list = `svc-${version}.spdx.json`;
   writeFileSync(join(out, list), `${JSON.stringify(listOf({ version, sha256: svc.sha256, created }), null, 2)}\n`);
   const assets = [tarball, `${tar.slice(out.length + 1)}.xz`, debian, list];
-  const others = packages.slice(0, -1).map(({ file }) => file);
+  const others = packages.filter((each) => each !== svc).map(({ file }) => file);
   const files = [...assets, ...others, ...archives];
   const sums = files.map((file) => `${sha256(readFileSync(join(out, file)))}  ${file}\n`);
   writeFileSync(join(out, 'SHA256SUMS'), sums.join(''));
