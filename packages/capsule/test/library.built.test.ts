@@ -94,6 +94,16 @@ describe('runCapsule', { timeout: 30_000 }, () => {
     expect((await runCapsule(asked({ provider }))).tasks).toMatchObject([{ state: 'completed', result: 'c1 1' }]);
   });
 
+  it('takes a call without an input for one that has nothing to say', async () => {
+    const provider: ModelProvider = {
+      infer: async ({ messages }) => {
+        if (messages.length > 1) return { content: [], stopReason: 'end_turn' };
+        return { content: [{ type: 'tool_call', id: 'c1', name: 'sleep' } as never], stopReason: 'tool_call' };
+      },
+    };
+    expect((await runCapsule(asked({ provider }))).tasks).toMatchObject([{ state: 'completed', result: '' }]);
+  });
+
   const circle: Record<string, unknown> = { stopReason: 'end_turn' };
   circle['content'] = [circle];
   it.each([

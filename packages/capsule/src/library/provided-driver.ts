@@ -21,7 +21,7 @@ const mostValues = 262_144;
 const contentBlock = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
   z.object({ type: z.literal('thinking'), text: z.string(), signature: z.string().optional() }),
-  z.object({ type: z.literal('tool_call'), id: z.string(), name: z.string(), input: z.unknown() }),
+  z.object({ type: z.literal('tool_call'), id: z.string(), name: z.string(), input: z.unknown().default({}) }),
 ]);
 
 const tokenCount = z.int().min(0);
