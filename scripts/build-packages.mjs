@@ -12,7 +12,7 @@ import { buildSync } from 'esbuild';
 
 import { buildAllNative } from './build-native.mjs';
 import { scope } from './own-names.mjs';
-import { bundledNotice, renderNotices } from './shipped-software.mjs';
+import { bundledNotice, helperNotice, renderNotices } from './shipped-software.mjs';
 import { packedFiles, packPackage, tarballName } from './pack-package.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -178,7 +178,7 @@ function emitBundle(folder, { entries, types, native, needs }) {
     metafile: true,
   });
   completeFiles(metafile);
-  addLicences(folder, metafile);
+  addLicences(folder, metafile, native.length === 0 ? [] : [helperNotice]);
   const compilerOptions = { emitDeclarationOnly: true, rootDir: '../..', outDir: 'declarations' };
   compile(folder, { compilerOptions, include: [], files: [`../src/${types}`] });
   takeDeclarations(folder, types);
@@ -210,12 +210,12 @@ function withNames(text, names) {
   return text.replace(whole, (_all, made) => `const whole = ${made}, ${own};\nexport { whole as default, ${list} };`);
 }
 
-/** Gives the package the licences of what was bundled. */
-function addLicences(folder, { outputs }) {
+/** Gives the package the licences of what was bundled, and of what else is in it. */
+function addLicences(folder, { outputs }, others) {
   const used = Object.values(outputs).flatMap(({ inputs }) => Object.entries(inputs));
   const files = used.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
   const names = files.flatMap((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
-  const notices = [...new Set(names)].sort().map(bundledNotice);
+  const notices = [...[...new Set(names)].sort().map(bundledNotice), ...others];
   const target = join(folder, 'THIRD-PARTY-LICENSES');
   if (notices.length === 0) rmSync(target, { force: true });
   else writeFileSync(target, renderNotices(notices));

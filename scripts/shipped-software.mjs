@@ -60,6 +60,12 @@ function runtimePackages() {
 }
 
 /**
+ * What is in the containment helper, for a package that brings it.
+ * @type {Notice}
+ */
+export const helperNotice = part('musl, in the containment helper', 'MIT', 'musl.txt');
+
+/**
  * Of an installed package of which something is bundled.
  * @param {string} name
  * @returns {Notice}

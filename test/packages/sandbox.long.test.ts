@@ -27,7 +27,9 @@ describe('the package @svc/sandbox, installed from its tarball', { timeout: 120_
     expect(readdirSync(at('node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['@svc']);
     expect(readdirSync(at('node_modules/@svc'))).toEqual(['sandbox']);
     const files = readdirSync(at('node_modules/@svc/sandbox'), { recursive: true, encoding: 'utf8' });
-    expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'dist/native/linux-x64/svc-launch']));
+    expect(files).toEqual(
+      expect.arrayContaining(['LICENSE', 'README.md', 'THIRD-PARTY-LICENSES', 'dist/native/linux-x64/svc-launch']),
+    );
     expect(files.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))).toEqual([]);
   });
 
