@@ -10,21 +10,18 @@ import type { SessionFacts } from './sessions/listed-session.ts';
 import { thisUser } from './sessions/recorded-process.ts';
 import {
   folderOfSession,
-  holdSession,
   locateSession,
   noJournal,
   openFolder,
   type OpenFolder,
   removedAt,
-  sessionIds,
   type SessionPlaces,
   sessionsFolder,
   traceFile,
   untrusted,
   usualManifest,
 } from './sessions/recorded-sessions.ts';
-import { readRunningRecords } from './sessions/running-record.ts';
-import { factsOf } from './sessions/session-facts.ts';
+import { sessionList } from './sessions/session-list.ts';
 import { linesLeftOut, parseLine, receivedIn } from './sessions/trace-events.ts';
 import { readTraceLine, type TraceLine } from './trace/events.ts';
 
@@ -60,32 +57,8 @@ export function isRecordError(error: unknown): error is RecordError {
 /** The sessions of the workspace, the newest first. One that cannot be looked into is left out. */
 export function listSessions(options: RecordOptions = {}): readonly SessionFacts[] {
   const places = placesOf(options);
-  const folder = sessionsFolder(places, workspaceOf(options));
-  const running = new Set<string>(readRunningRecords(places.home).map(({ session_id: id }) => id));
-  const facts = sessionIds(folder).flatMap((id) => factsIn(folder, { id, isRunning: running.has(id), options }));
-  return facts.toSorted(
-    (a, b) => (b.started_at_ms ?? 0) - (a.started_at_ms ?? 0) || (a.session_id < b.session_id ? 1 : -1),
-  );
-}
-
-function factsIn(
-  folder: string,
-  { id, isRunning, options }: { readonly id: string; readonly isRunning: boolean; readonly options: RecordOptions },
-): readonly SessionFacts[] {
-  try {
-    const directory = holdSession(folder, id);
-    try {
-      const facts = factsOf(id, directory, isRunning);
-      if (facts.unread_lines > 0) options.onWarning?.(linesLeftOut(id, facts.unread_lines));
-      return [facts];
-    } finally {
-      directory.close();
-    }
-  } catch (error) {
-    if (!(error instanceof Diagnostic)) throw error;
-    options.onWarning?.(error);
-    return [];
-  }
+  const tell = (found: RecordError): void => options.onWarning?.(found);
+  return sessionList(sessionsFolder(places, workspaceOf(options)), { home: places.home, tell });
 }
 
 /** The whole id of the session that the last characters of it name, four or more. `E-RUN-070` when there is none, `E-RUN-091` when several fit. */

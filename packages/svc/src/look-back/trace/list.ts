@@ -2,23 +2,16 @@
 
 import { Command } from 'commander';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
-import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
-import { capsuleCell, suffixOf } from '@svc/record/sessions/session-names.ts';
-import {
-  holdSession,
-  sessionIds,
-  sessionsFolder,
-  type WorkspaceOption,
-} from '@svc/record/sessions/recorded-sessions.ts';
-import { factsOf, type SessionFacts } from '@svc/record/sessions/session-facts.ts';
-import { linesLeftOut } from '@svc/record/sessions/trace-events.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
+import { capsuleCell, suffixOf } from '@svc/record/sessions/session-names.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
+import type { SessionFacts } from '@svc/record/sessions/listed-session.ts';
+import { sessionList } from '@svc/record/sessions/session-list.ts';
+import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
 
 const columns: readonly Column[] = [
   { title: 'SESSION' },
@@ -39,11 +32,10 @@ export function listCommand(context: CommandContext): Command {
     .option('--json', 'write one JSON object per line')
     .action((options: WorkspaceOption & { readonly json?: boolean }) => {
       const folder = sessionsFolder(context, options);
-      const running = new Set<string>(readRunningRecords(context.home).map(({ session_id: id }) => id));
-      const facts = sessionIds(folder).flatMap((id) => factsIn(folder, id, { isRunning: running.has(id), context }));
-      const newestFirst = facts.toSorted(
-        (a, b) => (b.started_at_ms ?? 0) - (a.started_at_ms ?? 0) || (a.session_id < b.session_id ? 1 : -1),
-      );
+      const newestFirst = sessionList(folder, {
+        home: context.home,
+        tell: (found) => context.stderr.write(render([found], context)),
+      });
       if (options.json === true) {
         for (const each of newestFirst) context.stdout.write(jsonLine(each));
       } else if (newestFirst.length === 0) {
@@ -59,28 +51,6 @@ export function listCommand(context: CommandContext): Command {
         );
       }
     });
-}
-
-/** Reports an unreadable session and lists the others. */
-function factsIn(
-  folder: string,
-  id: string,
-  { isRunning, context }: { readonly isRunning: boolean; readonly context: CommandContext },
-): SessionFacts[] {
-  try {
-    const directory = holdSession(folder, id);
-    try {
-      const facts = factsOf(id, directory, isRunning);
-      if (facts.unread_lines > 0) context.stderr.write(render([linesLeftOut(id, facts.unread_lines)], context));
-      return [facts];
-    } finally {
-      directory.close();
-    }
-  } catch (error) {
-    if (!(error instanceof Diagnostic)) throw error;
-    context.stderr.write(render([error], context));
-    return [];
-  }
 }
 
 function rowOf(facts: SessionFacts, ids: readonly string[]): readonly string[] {
