@@ -150,6 +150,28 @@ describe('runCapsule', { timeout: 30_000 }, () => {
     expect(JSON.stringify(tasks)).not.toContain('hunter2');
   });
 
+  it('ends a call that takes longer than the manifest allows, and shows nothing that comes after', async () => {
+    writeFileSync(
+      join(folder, 'svc.yaml'),
+      manifest.replace('driver:', 'timeout_secs: { idle: 1, total: 5 }, driver:'),
+    );
+    let late = (): void => {};
+    const provider: ModelProvider = {
+      infer: ({ onText }) => {
+        late = () => onText('Too late.');
+        return new Promise(() => {});
+      },
+    };
+    const shown: CapsuleEvent[] = [];
+    const onEvent = (event: CapsuleEvent): void => {
+      if (event.kind === 'task-failed') late();
+      if (event.kind === 'frame' && event.frame.event === 'text') shown.push(event);
+    };
+    const { tasks } = await runCapsule(asked({ provider, onEvent }));
+    expect(tasks).toMatchObject([{ state: 'failed', error: expect.stringMatching(/^E-RUN-064: .*silent for 1 s/) }]);
+    expect(shown).toEqual([]);
+  });
+
   it('ends where its signal is aborted, also while the provider does not listen', async () => {
     const aborting = new AbortController();
     const provider: ModelProvider = {
@@ -186,6 +208,8 @@ describe('runCapsule', { timeout: 30_000 }, () => {
       await runCapsule(asked(more)).catch((thrown: unknown) => thrown);
     expect(await failureOf({ task: ' ' })).toMatchObject({ code: 'E-RUN-024', hint: 'say what the capsule is to do' });
     expect(await failureOf({ home: 'here' })).toMatchObject({ code: 'E-IO-001' });
+    const env = { SVC_CONTAINMENT_CEILING: 'advisory' };
+    expect(await failureOf({ env, containment: 'scoped' })).toMatchObject({ code: 'E-CAP-003' });
     writeFileSync(join(folder, 'svc.yaml'), 'name: kettle\nversion: 1\n');
     const invalid = await failureOf({});
     expect(invalid).toBeInstanceOf(CapsuleError);
