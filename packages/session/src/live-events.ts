@@ -1,4 +1,4 @@
-/** Tells those who asked for it what happens in a session beyond its frames, from its activity. */
+/** Sends what happens in a session beyond its frames to those who asked for it, from its activity. */
 
 import { toUSVString } from 'node:util';
 
@@ -74,7 +74,7 @@ export class LiveEvents {
   /** How the texts of waiting tasks begin: each is searched for secrets once. */
   readonly #starts = new WeakMap<Task, string>();
   #leave: () => void = () => {};
-  /** A repetition was told of as its wait began, and has not come yet. */
+  /** A repetition was announced as its wait began, and has not come yet. */
   #toldRetry = false;
 
   constructor(session: LiveSession, options: LiveEventsOptions) {
@@ -212,7 +212,7 @@ export class LiveEvents {
     return { event: 'retry', taskId: task.id, turn, reason, wait };
   }
 
-  /** Whether the one that comes now was told as its wait began. */
+  /** Whether the one that comes now was announced as its wait began. */
   #isRetryTold(): boolean {
     const isTold = this.#toldRetry;
     this.#toldRetry = false;

@@ -15,7 +15,7 @@ export type SessionStatus = 'ok' | 'failed' | 'trapped';
 
 export interface SessionOutcome {
   readonly status: SessionStatus;
-  /** What the session could not survive. Null with `trapped` when it went on, but a component of its driver or a hook had trapped. */
+  /** What the session could not survive. With `trapped` it is null when the session went on after a trap of its driver or a hook. */
   readonly trap: Diagnostic | null;
   /** True when a stop met no live task: that is a clean end whatever earlier tasks came to. */
   readonly stoppedIdle: boolean;

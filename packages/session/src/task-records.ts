@@ -108,7 +108,7 @@ export class TaskRecords {
       case 'task-submitted':
         return this.#submitted(activity.task);
       case 'state-changed':
-        // The end of an attempt is none yet: hooks may reopen the task.
+        // The end of an attempt does not end the task yet: hooks may reopen it.
         if (activity.event.kind === 'turn-started') this.#turn(this.of(activity.task));
         return;
       case 'text':
@@ -158,7 +158,7 @@ export class TaskRecords {
 
   /** What the turn before said is a message now, and the response starts again. */
   #turn(record: TaskRecord): void {
-    // It was told as it was said; what is too long to be kept is not told once more.
+    // Clients heard it as it was said; what is too long to be kept is not sent again.
     const said = record.isStale || (record.response ?? '').length > longestMessage ? null : record.response;
     record.beginTurn();
     this.#change(record, 'working', said);

@@ -63,7 +63,7 @@ export class ChildProcess {
     return end;
   }
 
-  /** Its last lines on standard error, safe to print and without the secrets that `redact` knows. Empty when there are none. */
+  /** Its last lines on standard error, safe to print and without the secrets that `redact` knows; empty when it wrote nothing. */
   lastWords(redact: (text: string) => string): string {
     const lines = redact(this.#stderr.text()).slice(-shownStderrCharacters).split(/\r?\n/);
     return lines.map(printable).join('\n');

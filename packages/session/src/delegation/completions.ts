@@ -1,4 +1,4 @@
-/** Reads and writes how a child ended, and tells the session of it. */
+/** Reads and writes how a child ended, and reports it to the session. */
 
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
@@ -58,7 +58,7 @@ export function isEndedByLauncher(directory: string, ids: DelegationIds): boolea
   return readRecord(directory, ids)?.reportedBy === 'launcher';
 }
 
-/** The status that a child told its parent; `error` when it told none. */
+/** The status that a child reported to its parent; `error` when it reported nothing. */
 export function statusToldIn(text: string): 'ok' | 'error' {
   return decodeCompletion(text)?.status === 'ok' ? 'ok' : 'error';
 }
@@ -98,7 +98,7 @@ interface EndReport {
 
 const retryPauseMs = 1000;
 
-/** Records an end that is told to nobody (D2 "Completion reporting", the third row). */
+/** Records an end that nobody reports to the parent (D2 "Completion reporting", the third row). */
 export function recordEnd(completion: Completion, deps: Deps): void {
   write({ completion, reportedBy: 'launcher' }, { delivered: false }, deps);
 }
@@ -147,7 +147,7 @@ async function mayTryAgain(stopping: AbortSignal, { clock }: Deps): Promise<bool
 
 type Outcome = { readonly delivered: boolean; readonly delivery_error?: string };
 
-/** The end itself counts more than its record: a directory that cannot be written is told, and no more. */
+/** The end itself counts more than its record: a directory that cannot be written causes a warning and nothing else. */
 function write(
   { completion, reportedBy }: Pick<EndReport, 'completion' | 'reportedBy'>,
   outcome: Outcome,

@@ -11,7 +11,7 @@ const longestTask = 200_000;
 
 const request = z.object({ capsule: z.string(), version: z.string(), task: z.string() });
 
-/** How a model is told of `delegate-task`, for a capsule that may start these. */
+/** Declares `delegate-task` to the model of a capsule that may start these. */
 export function delegateTaskDeclaration(spawnAllow: readonly [string, ...string[]]): ToolDeclaration {
   return { name: 'delegate-task', description, kind: 'runtime', inputSchema: schemaOf(spawnAllow) };
 }

@@ -44,8 +44,8 @@ type Leaving =
   | 'failed';
 
 /**
- * A child from when it is ready until nothing of it is left. Whatever closes it first tells how it ended; everything later is told to
- * nobody, so no delegation is reported twice (D2 "Completion reporting").
+ * A child from when it is ready until nothing of it is left. The first report of its end counts; later ones are dropped, so no delegation
+ * is reported twice (D2 "Completion reporting").
  */
 export class Delegation implements OpenDelegation {
   readonly contextId: ContextId;
@@ -127,7 +127,7 @@ export class Delegation implements OpenDelegation {
     this.#recordEnding(durationMs);
     const end = await this.#child.program.end(leaving === 'failed' ? shortGraceMs : this.#deps.childGraceMs);
     const report = this.#childReport();
-    // One that told of its end and exited has deregistered itself. A caller that sees the end finds the slot free.
+    // A child that reported its end and exited has deregistered itself. A caller that sees the end finds the slot free.
     const isOrderly = end.kind === 'exited' && (this.isReported || report !== null);
     if (!isOrderly) await releaseSlot(this.#child.sessionId, this.#deps);
     await this.#tell(end, report, durationMs);
@@ -149,7 +149,7 @@ export class Delegation implements OpenDelegation {
     return this.#closedBy === 'stopped' ? 'ended by its parent' : null;
   }
 
-  /** Tells whom it concerns how the child ended. What the child settled before its parent did stays: pollers have read it. */
+  /** Reports to all concerned how the child ended. What the child settled before its parent did stays: pollers have read it. */
   async #tell(end: LaunchEnd, report: ChildReport | null, durationMs: number): Promise<void> {
     switch (this.#closedBy) {
       case 'ended':

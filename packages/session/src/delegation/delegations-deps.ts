@@ -18,7 +18,7 @@ export type ChildReading =
   /** `reason` is a clause for a person. */
   | { readonly kind: 'not-read'; readonly reason: string };
 
-/** What a launcher tells its own session of an end. */
+/** How a launcher reports an end to its own session. */
 export interface CompletionDelivery {
   readonly text: string;
   readonly contextId: ContextId;
@@ -84,11 +84,11 @@ export interface DelegationsDeps {
   /** Writes one line to standard error. */
   readonly warn: (line: string) => void;
   readonly clock: Clock;
-  /** Null where the session sends no telemetry. */
+  /** A session that sends no telemetry has null here. */
   readonly telemetry: DelegatedTelemetry | null;
 }
 
-/** What children are told, so that theirs goes where that of this session goes, and is of the same trace. */
+/** What children receive, so that their telemetry goes where this session's goes and belongs to the same trace. */
 export interface DelegatedTelemetry {
   /** The variables that say where, which their environment does not have: JSON without a line feed. */
   readonly variables: string;
@@ -100,7 +100,7 @@ export interface DelegatedTelemetry {
 export interface DelegationRequest {
   readonly capsule: string;
   readonly version: string;
-  /** Everything the child is told. */
+  /** The child's whole input. */
   readonly task: string;
 }
 
@@ -117,7 +117,7 @@ export type StartOutcome =
   | {
       readonly kind: 'failed';
       readonly delegationId: DelegationId;
-      /** Null when the child never told it. */
+      /** It is null when the child never reported it. */
       readonly sessionId: SessionId | null;
       readonly reason: string;
     }

@@ -20,7 +20,7 @@ import { runCapsuleStep } from './run-capsule-step.ts';
 
 type DelegatingCall = Pick<ToolCallContext, 'taskId' | 'signal' | 'record'>;
 
-/** The children of one session: started for a call, watched until they are gone, each told of once. */
+/** The children of one session: starts each for a call, watches it until it is gone and reports its end once. */
 export class Delegations {
   readonly #deps: DelegationsDeps;
   readonly #delegations = new Map<string, Delegation>();
@@ -53,12 +53,12 @@ export class Delegations {
     return delegation?.isOpen === true ? delegation : null;
   }
 
-  /** The children that hold a task and have not told of their end, in the order of their starts. */
+  /** The children that hold a task and have not reported their end, in the order of their starts. */
   get running(): readonly RunningDelegation[] {
     return [...this.#delegations.values()].flatMap(({ running }) => running ?? []);
   }
 
-  /** Ends every child; settles when nothing of them is left. Their ends are recorded and told to nobody (D2 "Completion reporting"). */
+  /** Ends every child and settles when nothing of them is left. It records their ends without a report (D2 "Completion reporting"). */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error(sessionEnds));
     for (const delegation of this.#delegations.values()) delegation.end('stopped');
@@ -131,7 +131,7 @@ export class Delegations {
         clock,
         signal,
       });
-      // A child that told of its end has had its task, whatever became of the answer.
+      // A child that reported its end has had its task, whatever became of the answer.
       if (delivered.kind === 'undelivered' && !delegation.isReported) {
         delegation.end('failed');
         const how = program.isOver ? ` (${await this.#lastOf(child)})` : '';

@@ -21,7 +21,7 @@ export const shortGraceMs = 2000;
 interface ChildLaunch extends ChildArtifact {
   readonly approval: Secret;
   readonly envAllow: readonly string[];
-  /** Null for a child that is to report to nobody. */
+  /** A child that reports to nobody has null here. */
   readonly handle: SpawnerHandle | null;
   readonly signal: AbortSignal;
 }
@@ -83,7 +83,7 @@ export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): P
     };
   }
   const end = await program.end(shortGraceMs);
-  // It may have got as far as the referee, and cannot tell it any more.
+  // The child may have registered with the referee, and cannot deregister itself any more.
   await releaseSlot(sessionId, deps);
   const words = withoutApproval(launch.approval, deps);
   const how = describeEnd(end, program.lastWords(words));
@@ -182,7 +182,7 @@ interface ChildEnvironmentRequest {
   readonly parentAllow: readonly string[];
   readonly childAllow: readonly string[];
   readonly refereeUrl: string;
-  /** Null for a child that is to report to nobody. */
+  /** A child that reports to nobody has null here. */
   readonly handle: SpawnerHandle | null;
 }
 
@@ -204,7 +204,7 @@ export function childEnvironment(request: ChildEnvironmentRequest): Readonly<Rec
   ]);
 }
 
-/** What its parent told it to be. */
+/** What its parent expects it to be. */
 interface ExpectedLine {
   readonly name: string;
   readonly version: string;

@@ -33,7 +33,7 @@ interface RegisterRequest {
   readonly sessionId: string;
   readonly name: string;
   readonly version: string;
-  /** Null on the top-level path, which `--spawn-allow` gates. */
+  /** It is null on the top-level path, which `--spawn-allow` gates. */
   readonly approval: Secret | null;
 }
 

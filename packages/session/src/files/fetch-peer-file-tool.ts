@@ -44,7 +44,7 @@ type Fetched =
 
 const defaultTimes: PeerTimes = { idleMs: 30_000, totalMs: 15 * 60_000 };
 
-/** How a model is told of `fetch-peer-file`. */
+/** Declares `fetch-peer-file` to the model. */
 export function fetchPeerFileDeclaration(): ToolDeclaration {
   return { name: 'fetch-peer-file', description, kind: 'runtime', inputSchema };
 }

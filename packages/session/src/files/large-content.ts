@@ -159,8 +159,8 @@ interface SpoolLimits {
 const spoolLimits: SpoolLimits = { bytes: 1024 * 1024 * 1024, files: 256 };
 
 /**
- * Makes nameless files in a directory that only `svc` writes to: 256 at once, of 1 GiB together, unless told otherwise. What readers have asked
- * for and not taken lies there, and the disk is that of the trace.
+ * Makes nameless files in a directory that only `svc` writes to: at most 256 at once, of 1 GiB together by default. They hold what readers
+ * have asked for and not taken, on the disk of the trace.
  */
 export class Spool {
   readonly #directory: string;

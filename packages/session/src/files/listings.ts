@@ -25,11 +25,11 @@ export interface OperatorPlaneOptions {
 export interface ListingRequest {
   /** Asked again and again while the listing is made. */
   readonly isAwaited: () => boolean;
-  /** Resolves when the client may have left: the listing then goes out as it is made, which tells. */
+  /** Resolves when the client may have left: the listing is then sent as it is made, since a failed write shows it. */
   readonly ended: Promise<'ended'> | null;
   /** Whose share of the room for listings it takes; null for those who have none of their own. */
   readonly holder: string | null;
-  /** Told once a listing that has a readable reply has ended. */
+  /** Called once a listing that has a readable reply has ended. */
   readonly onStreamed: (listing: StreamedListing) => void;
 }
 

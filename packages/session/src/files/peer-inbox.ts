@@ -164,7 +164,7 @@ async function store(
   }
 }
 
-/** Why the disk does not take the file; told apart from why the connection does not give it. */
+/** Why the disk does not take the file; a class of its own, since a connection that does not give the file is another failure. */
 class StorageFailure extends Error {}
 
 async function onDisk<Value>(action: () => Value | Promise<Value>): Promise<Value> {
@@ -177,7 +177,7 @@ async function onDisk<Value>(action: () => Value | Promise<Value>): Promise<Valu
 
 const largestRefusalBytes = 4096;
 
-/** Every code of a peer's plane (D3 "Errors"), as the model is told of it. */
+/** Every code of a peer's plane (D3 "Errors"), in words for the model. */
 const meanings = new Map(
   Object.entries({
     malformed_handle: 'it takes this for no handle of a version it knows',

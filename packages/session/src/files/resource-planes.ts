@@ -31,7 +31,7 @@ export function exportedPlanes({ files, peerFiles, spoolDirectory, ...rest }: Re
 export class OperatorPlane {
   readonly #options: OperatorPlaneOptions;
   readonly #readHeaders: ReplyHeaders;
-  /** Null until one is asked for. */
+  /** It is null until somebody asks for a listing. */
   #listings: Listings | null = null;
 
   constructor(options: OperatorPlaneOptions) {

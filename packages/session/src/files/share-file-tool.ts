@@ -32,7 +32,7 @@ export interface ShareFileSettings {
   readonly resolver?: HostResolver;
 }
 
-/** How a model is told of `share-file`. */
+/** Declares `share-file` to the model. */
 export function shareFileDeclaration(): ToolDeclaration {
   return { name: 'share-file', description, kind: 'runtime', inputSchema };
 }

@@ -46,7 +46,7 @@ export type ArrivedTask = Pick<
 
 /** What comes to a session by itself. */
 export type Arrival =
-  /** `isDelivered` when the session itself has it to tell, so that it takes no place of the queue. */
+  /** `isDelivered` when the session itself submits the task, so that it takes no place of the queue. */
   | { readonly what: 'task'; readonly task: ArrivedTask; readonly isDelivered: boolean }
   | {
       readonly what: 'answer';
@@ -67,7 +67,7 @@ export type Arrival =
   /** Something outside has a line of the trace to write: a command in the background, a child, a limit that was reached. */
   | { readonly what: 'note'; readonly event: TraceEvent };
 
-/** The time that hooks get after a stop has run out: what they had not been told yet, they are not told. */
+/** The time that hooks get after a stop has run out: events that they have not received yet are dropped. */
 export const hooksTimeOver = { what: 'timer', name: 'hooks/stop' } as const satisfies Arrival;
 
 /** Ids of checks still pending when this was recorded, unless an earlier event lists them. */
@@ -155,7 +155,7 @@ function isUnusual({ value, fault }: Finding): boolean {
   return fault !== null || (value !== null && value !== undefined);
 }
 
-/** Tells of everything that goes through, before the session acts on it. */
+/** Records everything that goes through, before the session acts on it. */
 type Recorder = (crossing: Crossing) => void;
 
 /** Effects whose numbers are known. */

@@ -1,7 +1,7 @@
 /** Numbers the places of a session at which something is asked of its outside, without growing with the tasks that it has had. */
 
 /**
- * Tasks that have settled and of which hooks may still be told: an async hook has 256 events before it at most (docs/hooks.md "Async hooks"), each of
+ * Settled tasks whose events hooks may still receive: an async hook has at most 256 events before it (docs/hooks.md "Async hooks"), each of
  * them of another task.
  */
 const mostLate = 1024;
@@ -26,7 +26,7 @@ export class Places {
     return uses === 1 ? place : `${place}.${uses}`;
   }
 
-  /** The task has settled, and only hooks may still be told of it. */
+  /** The task has settled, and only hooks may still refer to it. */
   over(taskId: string): void {
     const places = this.#uses.get(taskId);
     for (const place of places?.keys() ?? []) if (!ofHooks.test(place)) places?.delete(place);

@@ -1,4 +1,4 @@
-/** Tells async hooks of events while the session goes on. */
+/** Sends events to async hooks while the session goes on. */
 
 import type { HookEvent } from '@svc/artifacts/manifest/hook-events.ts';
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -45,8 +45,8 @@ export class AsyncHooks {
   }
 
   /**
-   * Tells the last event. Resolves once everything has been delivered or `drainMs` have passed; what was not is reported. Nothing is
-   * told afterwards.
+   * Sends the last event. Resolves once everything has been delivered or `drainMs` have passed, and reports what was not delivered. It sends
+   * nothing afterwards.
    */
   async end({ event, argument, taskId }: AskedEvent, drainMs: number): Promise<void> {
     const { budget } = this.#deps;
@@ -85,7 +85,7 @@ export class AsyncHooks {
     if (answer.kind === 'error') this.#report(() => reports.failed(hook.name, event, answer.error));
   }
 
-  /** Nobody waits here for a trace that cannot be written: the next caller is told. */
+  /** Nobody waits here for a trace that cannot be written: the next caller gets the error. */
   #report(report: () => void): void {
     const lost = diagnosticOf(report);
     if (lost !== null) this.#deps.reports.lost(lost);
@@ -110,7 +110,7 @@ interface EventQueueDeps {
   readonly onLost: (event: HookEvent, reason: string) => void;
 }
 
-/** What an async hook is told, one event after another in the order they happened. */
+/** The events that an async hook receives, one after another in the order they happened. */
 export class EventQueue {
   readonly #deps: EventQueueDeps;
   readonly #waiting: QueuedEvent[] = [];

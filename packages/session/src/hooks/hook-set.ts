@@ -1,4 +1,4 @@
-/** Tells all hooks of a session what happens in it, and takes their answers. */
+/** Sends what happens in a session to all its hooks, and takes their answers. */
 
 import type { HookEvent } from '@svc/artifacts/manifest/hook-events.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -206,7 +206,7 @@ export class HookSet implements CapsuleHooks {
     return { event, argument, taskId: task.id, canceled: task.signal };
   }
 
-  /** Tells the async hooks, then asks the blocking ones that are bound to the event. */
+  /** Notifies the async hooks, then asks the blocking ones that are bound to the event. */
   async *#asked(asked: AskedEvent): AsyncGenerator<Asked> {
     this.#throwIfLost();
     if (this.#deps.hooks.length === 0) return;

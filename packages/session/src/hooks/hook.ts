@@ -34,7 +34,7 @@ export interface HookSurroundings {
 
 export type HookReply =
   | HookAnswer
-  /** Its component broke off or ran out of memory: an error that the session's status tells of. */
+  /** Its component broke off or ran out of memory: an error that the session's status shows. */
   | { readonly kind: 'trapped'; readonly error: string }
   /** One of the signals was aborted before it answered. */
   | { readonly kind: 'stopped' };
@@ -127,14 +127,14 @@ export interface Hook {
 export interface CompletionRequest {
   readonly system: string;
   readonly prompt: string;
-  /** Null for as many as the capsule lets its model write. */
+  /** With null the model writes as many as the capsule lets it. */
   readonly maxTokens: number | null;
 }
 
 /** On whose behalf a completion is made. */
 export interface CompletionAsker {
   readonly hookName: string;
-  /** Null outside of a task. */
+  /** It is null outside of a task. */
   readonly taskId: string | null;
   /** Aborted when nobody waits for the answer any more. */
   readonly signal: AbortSignal;

@@ -1,10 +1,10 @@
-/** What a session tells its hooks, and what they may answer. */
+/** What a session sends to its hooks, and what they may answer. */
 
 import type { InferenceRequest, InferenceResponse, Message } from '../model/driver.ts';
 import type { Usage } from '../model/driver-notes.ts';
 import type { CallVerdict, CheckedCall } from '../tools/tool.ts';
 
-/** A task as its hooks are told of it. */
+/** A task as its hooks see it. */
 export interface HookedTask {
   readonly id: string;
   readonly contextId: string;
@@ -63,7 +63,7 @@ export interface HookArtifact {
 
 /**
  * The hooks of a session, as its tasks meet them (docs/hooks.md "Events"). Each function resolves once every blocking hook has answered; an
- * async one has only been told. A hook that fails has been written to the trace: nothing rejects but with the Diagnostic of a trace
+ * async one has only been notified. The trace records a hook that fails: a function rejects only with the Diagnostic of a trace
  * that cannot be written.
  */
 export interface SessionHooks {
@@ -79,16 +79,16 @@ export interface SessionHooks {
   takeArtifacts(taskId: string): readonly HookArtifact[];
   /** A hook wanted what it may not have just now: it is written to the trace like a failure. */
   refused(event: 'on-compaction' | 'on-task-end', reason: string): void;
-  /** Whether the component of a hook has broken off, which the session's status tells of (docs/protocol.md "The end of a session"). */
+  /** Whether the component of a hook has broken off, which the session's status shows (docs/protocol.md "The end of a session"). */
   readonly trapped: boolean;
 }
 
 /** The same, as the capsule that runs the session meets them. */
 export interface CapsuleHooks extends SessionHooks {
-  /** Before the session starts: hooks are told of its tools and may write files. */
+  /** Called before the session starts: hooks learn its tools and may write files. */
   stage(tools: InferenceRequest['tools']): Promise<void>;
   sessionStarted(): Promise<void>;
-  /** Resolves once every hook has been told, async ones included, or their time is over. Nothing is told afterwards. */
+  /** Resolves once every hook has been notified, async ones included, or their time is over. No hook hears anything afterwards. */
   sessionEnded(status: 'ok' | 'failed' | 'trapped'): Promise<void>;
 }
 

@@ -90,14 +90,14 @@ function reasonOf(said: unknown): string {
   return shortened(said, longestError);
 }
 
-/** The session as its hooks are told of it. */
+/** The session as its hooks see it. */
 export interface HookedSession {
   readonly sessionId: string;
   readonly capsule: string;
   readonly version: string;
 }
 
-/** What a hook is told, as the records of `svc:hook/types` (packages/guest/wit/deps/svc-hook/hook.wit). */
+/** What a hook receives, as the records of `svc:hook/types` (packages/guest/wit/deps/svc-hook/hook.wit). */
 export class WitEvents {
   readonly session: HookedSession;
 
@@ -139,7 +139,7 @@ export class WitEvents {
     };
   }
 
-  /** A command that cannot be split into words never runs; its hooks are told of it as one word. */
+  /** A command that cannot be split into words never runs; its hooks see it as one word. */
   shell(task: HookedTask, call: JudgedCall): object {
     const command = String(call.arguments['command']);
     const split = commandWords(call.toolName, command);

@@ -46,7 +46,7 @@ export interface AgentLoopDeps {
   readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'>;
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   readonly hooks: SessionHooks;
-  /** The task at hand, as its hooks are told of it. */
+  /** The task at hand, as its hooks see it. */
   readonly hooked: HookedTask;
   /** Inference turns that earlier attempts of the task used: all share `inference.maxTurns`. */
   readonly turnsUsed: number;

@@ -1,4 +1,4 @@
-/** What one attempt at a task has come to, and what it tells of itself. */
+/** What one attempt at a task has come to, and what it reports of itself. */
 
 import type { Usage } from '../model/driver-notes.ts';
 import { addedUsage } from '../model/spend-meter.ts';
@@ -22,14 +22,14 @@ export class Attempt {
     this.#activity = activity;
   }
 
-  /** Moves the task, and tells it where the table of states has something to tell. */
+  /** Moves the task, and announces the new state where the table of states says so. */
   announce(event: TaskEvent): void {
     const { task } = this;
     const announcement = task.apply(event);
     if (announcement !== null) this.#activity.emit({ kind: 'state-changed', task, event, announcement });
   }
 
-  /** Chunks of a driver or a tool. Nothing is told once the task is canceled. */
+  /** Chunks of a driver or a tool. It sends nothing once the task is canceled. */
   text(text: string): void {
     if (this.task.signal.aborted) return;
     this.#hasStreamedText = true;
@@ -41,7 +41,7 @@ export class Attempt {
     this.#activity.emit({ kind: 'thinking', task: this.task, text });
   }
 
-  /** One inference call and its chunks. `streamedText` tells whether the reply has already been shown. Rejects with `TaskCanceled`. */
+  /** One inference call and its chunks. `streamedText` says whether the reply has already been shown. Rejects with `TaskCanceled`. */
   async inference<T>(call: () => Promise<T>): Promise<{ outcome: T; streamedText: boolean }> {
     this.#hasStreamedText = false;
     let isCanceled = true;

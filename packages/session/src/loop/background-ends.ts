@@ -12,7 +12,7 @@ import type {
 import type { Task } from '../task/task.ts';
 import type { TaskBoard } from './task-board.ts';
 
-/** How the task begins that tells of such an end. */
+/** How the task begins that reports such an end. */
 export const backgroundEnd = 'A command that went on in the background, ';
 
 interface BackgroundEndsDeps {

@@ -111,7 +111,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-/** Returns null when there is none. */
+/** Returns null when there is no such file. */
 function readText(path: string): string | null {
   try {
     // Anything else could hold the read for ever.

@@ -105,8 +105,8 @@ export class TaskBoard {
   }
 
   /**
-   * Accepts what the session itself has to tell, whatever waits already; it takes no place of the queue. Rejected only where a
-   * session never runs a second task.
+   * Accepts a task of the session's own, whatever waits already; it takes no place of the queue. Rejected only where a session never runs
+   * a second task.
    */
   deliver(source: TaskSource): Submission {
     const task = this.#taskOf(source);

@@ -22,7 +22,7 @@ import {
 } from '../task/task.ts';
 
 export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'hooked' | 'turnsUsed'> {
-  /** Null where every task starts from nothing (`lifecycle.conversation: stateless`). */
+  /** It is null where every task starts from nothing (`lifecycle.conversation: stateless`). */
   readonly conversations: Conversations | null;
   /** `lifecycle.max_task_reopens`. */
   readonly maxReopens: number;
@@ -58,7 +58,7 @@ interface EndedAttempt {
 }
 
 /**
- * Runs one task from its first turn to its last frame, and again as often as its hooks reopen it; tells whether a component trapped
+ * Runs one task from its first turn to its last frame, and again as often as its hooks reopen it; says whether a component trapped
  * outside a tool call on the way. Rejects with the Diagnostic that ends the session when the trace or the workdir fails; the task is
  * `failed` then and no final frame is written (D1 "Task states" 2).
  */
@@ -139,7 +139,7 @@ interface Judged {
   readonly ended: EndedAttempt;
 }
 
-/** Tells the hooks of an attempt's end. Gives what the next one begins with when they reopen the task (D1 "Task states"). */
+/** Reports the end of an attempt to the hooks. Gives what the next one begins with when they reopen the task (D1 "Task states"). */
 async function reopened(judged: Judged, deps: TaskRunnerDeps): Promise<AttemptStart | null> {
   const { task, thread, run, start, ended } = judged;
   task.mayReopen = deps.hooks.mayReopen && refusalToReopen(judged, deps) === null;
@@ -185,7 +185,7 @@ class AttemptRun {
     deps.activity.emit({ kind: 'attempt-started', task, attempt: start.number });
   }
 
-  /** The task as hooks are told of it. */
+  /** The task as hooks see it. */
   get hooked(): HookedTask {
     const { id, contextId, origin, trust, signal } = this.#task;
     return { id, contextId, origin, trusted: trust === 'trusted', attempt: this.#start.number, signal };

@@ -49,7 +49,7 @@ export function createComponentDriver(settings: ComponentDriverSettings): Driver
   };
 }
 
-/** A driver that keeps a conversation is told what is new of it; one that has lost it meanwhile is told the whole. */
+/** A driver that keeps a conversation gets only what is new in it; one that has lost it meanwhile gets the whole. */
 async function inferOnward(
   { whole, onward }: NextRequest,
   call: InferenceCall,

@@ -100,7 +100,7 @@ export interface InferenceCall {
   readonly onRequest?: (host: string) => void;
   /** Called when the first bytes of an answer of the model have come. */
   readonly onFirstBytes?: () => void;
-  /** Called when the driver waits before it asks the model again. It is told of the repetition too, once it comes. */
+  /** Called when the driver waits before it asks the model again. The driver reports the repetition too, once it comes. */
   readonly onRetryWait?: (wait: RetryWait, why: RetryReason) => void;
   /** Called when the driver asks the model again within the call; `reason` is a clause. */
   readonly onRetry?: (reason: string) => void;

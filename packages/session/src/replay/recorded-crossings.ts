@@ -26,7 +26,7 @@ export interface Recording {
   readonly ends: readonly RecordedEnd[];
   /** The text that ends them, and why it is not there; null when none is missing. */
   readonly missing: { readonly place: string; readonly why: string } | null;
-  /** The first record that says something else than those that it is about; null when there is none. */
+  /** The first record that contradicts those that it is about; null when no record does. */
   readonly unfit: Parting | null;
   readonly damage: Damage | null;
   /** How the session ended; null for one that runs yet, was killed or is cut off. */

@@ -55,7 +55,7 @@ export class ReplayedCalls {
     }
     this.calls.run += logs.length;
     const outcome = outcomeOf(live, [...logs]);
-    // Whoever holds it is told; of what was cut off nobody does.
+    // Whoever holds the outcome gets its error; nobody holds what was cut off.
     outcome.catch(() => {});
     this.#runs.set(place, { port, outcome });
   }

@@ -96,7 +96,7 @@ export class EventStream {
     for (const ended of this.#onEnd) ended();
   }
 
-  /** Tells of the end, for streams of other kinds which end with this one. */
+  /** Reports the end, for streams of other kinds which end with this one. */
   onEnd(ended: () => void): void {
     if (this.#ended) ended();
     else this.#onEnd.push(ended);

@@ -7,9 +7,9 @@ import { longestHeld } from './replay-buffer.ts';
 
 /** A frame as it is sent. One that is stored is read piece by piece, and has neither text nor bytes. */
 export interface SentFrame {
-  /** Null of a frame that is written without one. */
+  /** It is null when the frame is written without one. */
   readonly id: EventId | null;
-  /** The task that it tells of; null of a frame that is for readers of all tasks alone. */
+  /** The task that it belongs to; null for a frame that only readers of all tasks get. */
   readonly taskId: TaskId | null;
   /** A status that ends a task. */
   readonly final: boolean;

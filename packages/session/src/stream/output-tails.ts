@@ -11,7 +11,7 @@ export interface OutputPiece {
   readonly commandName: string;
   /** Whole lines, as they came on both outputs; of a long line its end. */
   readonly text: string;
-  /** Bytes in front of `text` that are not told. */
+  /** Bytes in front of `text` that were left out. */
   readonly leftOutBytes: number;
 }
 
@@ -19,7 +19,7 @@ export interface OutputPiece {
 const everyMs = 100;
 /** Of one piece, in bytes. */
 const mostBytes = 4096;
-/** Commands that are told of at a time; what more of them write is not. */
+/** Commands whose output is shown at a time; that of further ones is not. */
 const mostCommands = 32;
 
 interface OutputTailsOptions {

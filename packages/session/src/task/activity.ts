@@ -1,4 +1,4 @@
-/** Tells everything that shows or records a session what happens in it. */
+/** Sends what happens in a session to everything that shows or records it. */
 
 import type { Question } from '@svc/protocol/question.ts';
 import type { HookArtifact } from '../hooks/session-hooks.ts';
@@ -26,7 +26,7 @@ export type Activity =
   | { readonly kind: 'task-submitted'; readonly task: Task; readonly prepared?: PreparedText | undefined }
   /** The first attempt is 1. */
   | { readonly kind: 'attempt-started'; readonly task: Task; readonly attempt: number }
-  /** A task moved in a way that clients are told of: a turn began, or the attempt has come to its last state. */
+  /** A task moved in a way that clients hear of: a turn began, or the attempt has come to its last state. */
   | {
       readonly kind: 'state-changed';
       readonly task: Task;
@@ -91,9 +91,9 @@ export type Activity =
       readonly task: Task;
       readonly question: Question;
       readonly end: QuestionEnd;
-      /** Null unless it was answered. */
+      /** It is null unless it was answered. */
       readonly answer: string | null;
-      /** What clients are told; null of a canceled question. */
+      /** What clients receive; null of a canceled question. */
       readonly announcement: Announcement | null;
       readonly durationMs: number;
     }
@@ -102,9 +102,9 @@ export type Activity =
   /** A hook has committed this to be shown with the result. */
   | { readonly kind: 'hook-artifact'; readonly task: Task; readonly artifact: HookArtifact }
   | { readonly kind: 'spend-refused'; readonly task: Task; readonly refusal: SpendRefusal }
-  /** `announcement` is told of a task that waited in the queue; one that ran tells its own end. */
+  /** `announcement` is set for a task that waited in the queue; one that ran announces its own end. */
   | { readonly kind: 'task-canceled'; readonly task: Task; readonly announcement: Announcement | null }
-  /** Said before clients are told of the end. A hook may still reopen a task that completed. */
+  /** Emitted before clients hear of the end. A hook may still reopen a task that completed. */
   | {
       readonly kind: 'attempt-ended';
       readonly task: Task;
@@ -148,7 +148,7 @@ export type ActivityListener = (activity: Activity) => void;
 export class SessionActivity {
   #listeners: readonly ActivityListener[] = [];
   #outputListeners: readonly OutputListener[] = [];
-  /** Null while nobody listens. */
+  /** It is null while nobody listens. */
   files: FileListener | null = null;
 
   /** Hears what commands write for all who listen; null while nobody does: it is then not looked at. */
@@ -174,7 +174,7 @@ export class SessionActivity {
     };
   }
 
-  /** Tells every listener. Throws what the first failing one throws; the later ones are not told then. */
+  /** Calls every listener. Throws what the first failing one throws; the later ones are not called then. */
   emit(activity: Activity): void {
     for (const listener of this.#listeners) listener(activity);
   }

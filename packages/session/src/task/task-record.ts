@@ -53,7 +53,7 @@ export const costOfOne = 256;
 /** What is kept of one task. */
 export class TaskRecord {
   readonly task: Task;
-  /** As clients are told it: a task that completed still works until its hooks have spoken. */
+  /** As clients see it: a task that completed still works until its hooks have spoken. */
   state: TaskState;
   /** Unix milliseconds of the last change of the state. */
   changedMs: number;
@@ -63,7 +63,7 @@ export class TaskRecord {
   said: KeptMessage | null = null;
   readonly messages: KeptMessage[] = [];
   readonly artifacts: KeptArtifact[] = [];
-  /** What the last turn that spoke has said so far; whole once the task completed. Null before the first word. */
+  /** What the last turn that spoke has said so far; whole once the task completed, null before the first word. */
   response: string | null = null;
   /** A turn has begun since: its first word begins the response again. */
   isStale = false;

@@ -26,7 +26,7 @@ export interface Sender {
 
 export interface TaskSource {
   readonly text: string;
-  /** Null for a task that the session gives itself, and for the one that it was started with. */
+  /** It is null for a task that the session gives itself, and for the one that it was started with. */
   readonly sender?: Sender | null;
   readonly origin: TaskOrigin;
   readonly trust: Trust;
@@ -119,12 +119,12 @@ export class Task {
     return this.#state;
   }
 
-  /** The state as clients are told of it: a task that completed still works while a hook may reopen it (docs/protocol.md "Task states"). */
+  /** The state as clients see it: a task that completed still works while a hook may reopen it (docs/protocol.md "Task states"). */
   get toldState(): TaskState {
     return this.#state === 'completed' && this.mayReopen && !this.signal.aborted ? 'working' : this.#state;
   }
 
-  /** What the last status frame said, or why there is none; null before the first. */
+  /** What the last status frame said, or why no frame was sent; null before the first. */
   get statusMessage(): string | null {
     return this.#statusMessage;
   }
@@ -138,7 +138,7 @@ export class Task {
     return this.#cancel.signal;
   }
 
-  /** An accepted cancel wins over every later outcome (docs/protocol.md "tasks/cancel"), and the first is that which is told. */
+  /** An accepted cancel wins over every later outcome (docs/protocol.md "tasks/cancel"), and the first is the one that is reported. */
   requestCancel(by: string | null = null): void {
     if (!this.signal.aborted) this.canceledBy = by;
     this.#cancel.abort(new TaskCanceled());
@@ -213,7 +213,7 @@ export interface Announcement {
 
 interface Transition {
   readonly state: TaskState;
-  /** Null where no status frame is written. */
+  /** It is null where no status frame is written. */
   readonly announcement: Announcement | null;
 }
 
@@ -235,7 +235,7 @@ export function step(state: TaskState, event: TaskEvent): Transition {
       return announce('working', 'resumed', false);
     case 'input-timed-out':
       from(['input-required'], state, event);
-      // The frame says failed, the task goes on: the asking tool fails and the model is told (D1 "Task states").
+      // The frame says failed, the task goes on: the asking tool fails and the model gets its error (D1 "Task states").
       return { state: 'working', announcement: { state: 'failed', message: 'input-timeout', final: false } };
     case 'completed':
       from(['working'], state, event);

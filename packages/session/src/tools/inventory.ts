@@ -23,7 +23,7 @@ import {
 import { fenceUntrusted } from './untrusted-fence.ts';
 
 export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'tools'> {
-  /** Told of a file that the component of a tool was refused. */
+  /** Called with a file that the component of a tool was refused. */
   readonly onRefusedFile?: (file: RefusedFile) => void;
 }
 
@@ -58,7 +58,7 @@ interface CuttingRedactor {
 
 /** Everything the model of a session can call, by name. */
 export class Inventory {
-  /** What the model is told of the tools, in the order of their names. */
+  /** The tools as the model sees them, in the order of their names. */
   readonly definitions: readonly Omit<ToolDeclaration, 'kind'>[];
   readonly names: readonly string[];
   /** In the order of their names. */

@@ -23,7 +23,7 @@ interface NativeToolSettings extends Omit<ToolDeclaration, 'kind'> {
   readonly env: Readonly<Record<string, string>>;
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;
-  /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
+  /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
   readonly hiddenIn?: (said: string) => string | null;
 }
 

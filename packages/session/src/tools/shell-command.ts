@@ -4,7 +4,7 @@ import { splitWords } from '@svc/sandbox/split-words.ts';
 import type { BackgroundSettings } from './background/background-commands.ts';
 import type { ToolDeclaration } from './tool.ts';
 
-/** How a model is told of a command; `background` is what becomes of one that takes long. */
+/** Declares a command to the model; `background` says what becomes of one that takes long. */
 export function shellDeclaration(
   name: string,
   background: Pick<BackgroundSettings, 'graceMs' | 'endIsTold'>,

@@ -42,7 +42,7 @@ function createShellTool(name: string, nextCall: () => number, settings: ShellSe
 interface ShellCall {
   readonly name: string;
   readonly command: string;
-  /** Tells the logs of a session apart. */
+  /** Distinguishes the logs of a session. */
   readonly number: number;
 }
 

@@ -21,14 +21,14 @@ export interface CheckedCall {
 
 export type CallVerdict =
   | { readonly kind: 'proceed' }
-  /** The call is refused; the reason is what the model is told. `by` names the hook; absent where the task was canceled. */
+  /** The call is refused; the model receives the reason. `by` names the hook; absent where the task was canceled. */
   | { readonly kind: 'deny'; readonly reason: string; readonly by?: string };
 
 /** Whether a call was let through. */
 export interface JudgedDispatch {
   readonly name: string;
   readonly kind: ToolKind | 'unknown';
-  /** Null for one that ran, or that could not run for another reason. */
+  /** It is null for a call that ran, or that could not run for another reason. */
   readonly refusal: CallRefusal | null;
 }
 
@@ -53,7 +53,7 @@ export interface ToolCallContext {
   readonly tools: OtherTools;
   /** Has hooks judge what a tool does without a dispatch of `tools`. */
   readonly judge: (call: CheckedCall) => Promise<CallVerdict>;
-  /** Told of each call that was judged. */
+  /** Called with each call that was judged. */
   readonly onJudged?: (call: JudgedDispatch) => void;
   /**
    * Runs an internal check so that its result is recorded. Resolves to null unless it found something unusual (plain JSON).
@@ -63,9 +63,9 @@ export interface ToolCallContext {
   readonly record: (event: TraceEvent) => boolean;
   /** Hears what a command writes while its call lasts, as it comes. Nothing of the session depends on it. */
   readonly onOutput?: (command: RunningCommand, bytes: Buffer) => void;
-  /** Told of a file that a component asked for and that its directories do not give it; `rule` is a code of WASI: `not-permitted`, `access`, `read-only`. */
+  /** Called with a file that a component asked for and its directories do not give it; `rule` is a WASI code: `not-permitted`, `access`, `read-only`. */
   readonly onFileRefused?: (path: string, rule: string) => void;
-  /** Told of a file that the call has changed, where somebody wants to know what it holds. */
+  /** Called with a file that the call has changed, where somebody wants to know what it holds. */
   readonly onFileChanged?: ((change: FileChange) => void) | undefined;
   /** Of a component, where they are recorded or played. */
   readonly imports?: CallImports;
@@ -75,7 +75,7 @@ export interface ToolCallContext {
 export interface FileChange {
   /** Absolute, on the host. */
   readonly path: string;
-  /** Null where there was no file, and where there is none any more. */
+  /** It is null where there was no file; so is `after` where the file is gone. */
   readonly before: ChangedContent | null;
   readonly after: ChangedContent | null;
 }
@@ -85,10 +85,10 @@ export interface ChangedContent {
   readonly bytes?: Buffer;
 }
 
-/** A command whose output is told of. */
+/** A command whose output the session reports. */
 export interface RunningCommand {
   readonly name: string;
-  /** Tells the commands of a session apart. */
+  /** Distinguishes the commands of a session. */
   readonly number: number;
   readonly output: 'stdout' | 'stderr';
 }
@@ -104,7 +104,7 @@ export interface RequestedCall {
 export interface DispatchedCall {
   readonly toolName: string;
   readonly kind: ToolKind | 'unknown';
-  /** Exactly what the model receives, fenced when `fenceSource` is a string; cut at `longestResultBytes`, which `truncated` tells. */
+  /** Exactly what the model receives, fenced when `fenceSource` is a string; `truncated` says that it was cut at `longestResultBytes`. */
   readonly content: string;
   readonly fenceSource: string | null;
   /** The content before fencing. Text of a stranger wherever `fenceSource` is a string. */
@@ -150,7 +150,7 @@ export function neverReached(content: string): ToolOutcome {
   return { status: 'failed', content, exitCode: null, truncated: false, reached: false };
 }
 
-/** How a model is told of a tool. */
+/** A tool as the model sees it. */
 export interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
@@ -166,6 +166,6 @@ export interface Tool extends ToolDeclaration {
   call(args: Readonly<Record<string, unknown>>, context: ToolCallContext): Promise<ToolOutcome>;
   /** Runs here, and reaches nothing outside but by calls of its own. */
   readonly isOwn?: true;
-  /** Gets ready for a call that may come soon. What goes wrong is that call's to tell. */
+  /** Gets ready for a call that may come soon. That call reports what goes wrong here. */
   warm?(): void;
 }

@@ -78,7 +78,7 @@ function breakMarkers(content: string): string {
   return result + content.slice(copied);
 }
 
-/** Where the opening bracket at `index` ends; `index` when there is none. */
+/** Where the opening bracket at `index` ends; `index` when there is no bracket. */
 function endOfOpener(content: string, index: number, { openers }: Reading): number {
   const code = content.charCodeAt(index);
   if (code === lessThan) return index + 1;

@@ -24,11 +24,11 @@ const mapping = /^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) [0-9a-f]+:[0-9a-f]+ (\
 /**
  * Counts the bytes of files that were removed from below `workdir`, a canonical path, and still take their space because a process that was
  * started after this one has them open or mapped. Yields often, so that the caller can do other work in between; gives the sum. A removed file
- * whose path is too long for the system to tell counts where it lies on the workdir's device and a child of this process has it, or a child
+ * whose path is too long for the system to give counts where it lies on the workdir's device and a child of this process has it, or a child
  * of one.
  *
  * Nothing counts of a process that does not let itself be looked at, nor of a descriptor that is on its way through a socket. Of a file that
- * is only mapped, the mapped part counts where the system does not tell its size. Gives 0 without /proc.
+ * is only mapped, the mapped part counts where the system does not give its size. Gives 0 without /proc.
  */
 export function* unlinkedBytes(workdir: string): Generator<void, number> {
   if (!existsSync('/proc/self/stat')) return 0;

@@ -29,7 +29,7 @@ export const claudeDialect: CliDialect = {
       DISABLE_AUTOUPDATER: '1',
       CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(request.maxTokens),
       MCP_TOOL_TIMEOUT: toolTimeoutMs,
-      // All tools are told at once; the search for more of them is a tool of its own.
+      // The model gets all tools at once; the search for more of them is a tool of its own.
       ENABLE_TOOL_SEARCH: 'false',
     },
     stdin: `${JSON.stringify(userMessage(request.prompt))}\n`,

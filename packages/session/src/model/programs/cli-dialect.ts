@@ -13,7 +13,7 @@ export interface CliRequest {
   readonly maxTokens: number;
   /** The program's own id of a conversation that goes on; null for a new one. */
   readonly resume: string | null;
-  /** Where the program finds the capsule's tools; null where there are none. */
+  /** Where the program finds the capsule's tools; null when the capsule has no tools. */
   readonly toolsUrl: string | null;
   /** The variable that holds the bearer token for them: the token itself stands on no command line. */
   readonly tokenVariable: string;

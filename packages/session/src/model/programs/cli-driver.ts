@@ -132,7 +132,7 @@ class CliDriverTask implements DriverTask {
     this.#onClosed();
   }
 
-  /** Goes on with what the program remembers; when it does not after all, tells it everything. */
+  /** Goes on with what the program remembers; sends it everything when it does not remember after all. */
   async #answer(service: OpenedService, request: InferenceRequest, call: InferenceCall): Promise<DriverOutcome> {
     const { conversations } = this.#parts;
     const known = conversations.find(request.messages);

@@ -131,7 +131,7 @@ const knownTypes: ReadonlySet<string> = new Set<Line['type']>([
   'error',
 ]);
 
-/** What the program did by itself, with a tool that its flags leave it. Shown, since nothing else of the capsule tells of it. */
+/** What the program did by itself, with a tool that its flags leave it. Shown, since nothing else of the capsule reports it. */
 const ownActs: Readonly<Record<string, string>> = {
   command_execution: 'ran a command of its own',
   file_change: 'changed files by itself',
@@ -139,7 +139,7 @@ const ownActs: Readonly<Record<string, string>> = {
   collab_tool_call: 'asked another agent of its own',
 };
 
-/** Reads what `codex exec --json` writes. An `error` is not its end: it tells of each new attempt to reach the model by one. */
+/** Reads what `codex exec --json` writes. An `error` is not its end: it announces each new attempt to reach the model by one. */
 export class CodexDecoder implements CliDecoder {
   #thread: string | null = null;
   #reply = '';

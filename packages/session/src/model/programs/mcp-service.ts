@@ -15,7 +15,7 @@ interface McpServiceOptions {
   readonly token: Secret;
   /** Names that cannot be guessed, for addresses. */
   readonly mintName: () => string;
-  /** The version of `svc`, which clients are told. */
+  /** The version of `svc`, as clients see it. */
   readonly version: string;
   /** Called with every error that is not a refusal. */
   readonly onBug: (error: unknown) => void;
@@ -144,7 +144,7 @@ export interface InferenceToolsOptions {
   readonly mostCalls: number | null;
   /** Called once with what ends the inference: a cancel, or a failure of the runtime itself. */
   readonly onFault: (reason: unknown) => void;
-  /** Called when a program goes on calling after it was told that its calls are used up, or that too many wait; `why` is a clause. */
+  /** Called when a program goes on calling after an answer that its calls are used up, or that too many wait; `why` is a clause. */
   readonly onStubborn: (why: string) => void;
 }
 

@@ -14,7 +14,7 @@ export interface BackgroundSettings {
   readonly clock: Clock;
   /** How long a call waits for its command: `lifecycle.shell_grace_secs`. */
   readonly graceMs: number;
-  /** Whether the session takes another task, which is how the end of a command is told. */
+  /** Whether the session takes another task, which is how it reports the end of a command. */
   readonly endIsTold: boolean;
 }
 
@@ -59,7 +59,7 @@ type Watched =
 interface Running {
   readonly command: BackgroundCommand;
   readonly process: LaunchedProcess;
-  /** Settles after the observer was told. */
+  /** Settles after the observer was notified. */
   readonly over: Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export class BackgroundCommands {
     this.settings = settings;
   }
 
-  /** Who is told from now on. */
+  /** Reports to this observer from now on. */
   observe(observer: BackgroundObserver): void {
     this.#observer = observer;
   }

@@ -28,7 +28,7 @@ const mostBlocks = 1_000;
 const mostValues = 262_144;
 
 /**
- * What the model is told of a result: its texts, a block a paragraph; of what is no text, that it is there and is not shown. Structured
+ * What the model receives of a result: its texts, a block a paragraph; a block that is no text is mentioned and not shown. Structured
  * content follows unless one of the texts is the same. Beyond 1,000 blocks, how many there are.
  */
 export function contentOf({ content, structuredContent }: CallResult): string {

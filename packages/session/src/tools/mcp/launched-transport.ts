@@ -31,7 +31,7 @@ interface LaunchedTransportSettings {
   readonly launched: LaunchedProcess;
   /** What the launcher found that may keep it from running. */
   readonly problems: readonly string[];
-  /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
+  /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
   readonly hiddenIn: (said: string) => string | null;
   readonly sdk: Pick<
     typeof Sdk,
@@ -103,7 +103,7 @@ export class LaunchedTransport implements Sdk.Transport {
       this.#unaskedBytes = 0;
       this.#asked.add(message.id);
     } else this.#forgetCanceled(message);
-    // Of a server that does not read any more, the end of its process or a limit of time tells.
+    // The end of its process or a limit of time reveals a server that does not read any more.
     if (stdin?.writable === true) stdin.write(`${JSON.stringify(message)}\n`);
     return Promise.resolve();
   }
@@ -206,7 +206,7 @@ export class LaunchedTransport implements Sdk.Transport {
     void endProcess(launched, endGraceMs);
   }
 
-  /** The first reason counts; every call that waits for an answer is told at once. */
+  /** The first reason counts; every call that waits for an answer fails at once. */
   #lose(fault: string | null): void {
     if (!this.isOpen) return;
     this.#fault = fault;

@@ -23,9 +23,9 @@ export type ServerAnswer<T> =
 interface ConnectionSettings {
   readonly launched: LaunchedProcess;
   readonly problems: readonly string[];
-  /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
+  /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
   readonly hiddenIn: (said: string) => string | null;
-  /** The version of this program, which the server is told. */
+  /** The version of this program, as the server sees it. */
   readonly version: string;
   readonly endGraceMs: number;
   readonly onListChanged: () => void;
@@ -95,7 +95,7 @@ export class ServerConnection {
     return tooLong(`more than ${mostListed} tools, or in more than ${mostPages} pages`);
   }
 
-  /** An abort or a passed limit is told to the server, and not waited for. */
+  /** Sends the server an abort or a passed limit, and does not wait for it. */
   async call(
     params: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> },
     limits: RequestLimits,

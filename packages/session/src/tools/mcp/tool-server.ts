@@ -26,7 +26,7 @@ export interface ToolServerSettings {
   readonly env: Readonly<Record<string, string>>;
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;
-  /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
+  /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
   readonly hiddenIn?: (said: string) => string | null;
   /** Long answers are kept in its `logs/`. */
   readonly sessionDirectory: string;
@@ -69,7 +69,7 @@ export class ToolServer {
   #offered: ListedTools | null;
   #isStale = false;
   #change: string | null = null;
-  /** The change, until a call has told of it. */
+  /** The change, until a call has reported it. */
   #untold: string | null = null;
   #calls = 0;
 

@@ -7,7 +7,7 @@ export interface CapsuleStep {
   readonly id: string;
   readonly capsule: string;
   readonly version: string;
-  /** Everything the capsule is told. Outputs of earlier steps stand in it fenced. */
+  /** The capsule's whole input. Outputs of earlier steps stand in it fenced. */
   readonly task: string;
 }
 

@@ -47,7 +47,7 @@ export function checkPlan(args: unknown, kindOf: KindOf): PlanCheck {
     }
   }
   problems.push(...orderProblems(submitted));
-  // References are about steps that can be told apart and come in an order.
+  // References are about steps that have different ids and come in an order.
   if (problems.length === 0) problems.push(...referenceProblems(steps));
   return problems.length === 0 ? { kind: 'plan', plan: { id, steps } } : refused(problems);
 }
@@ -143,7 +143,7 @@ type WaitGraph = ReadonlyMap<string, readonly string[]>;
 
 const shownOfCycle = 8;
 
-/** Steps that wait for themselves by way of each other, the first one once more at the end; null when there are none. */
+/** Returns steps that wait for themselves by way of each other, the first one once more at the end; null when no steps do. */
 function findCycle(graph: WaitGraph): readonly string[] | null {
   const finished = new Set<string>();
   const path: string[] = [];

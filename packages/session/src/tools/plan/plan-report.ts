@@ -1,4 +1,4 @@
-/** Tells the model and the record how the steps of a plan ended. */
+/** Reports to the model and the record how the steps of a plan ended. */
 
 import { join } from 'node:path';
 
@@ -18,7 +18,7 @@ interface PlanReport {
   readonly truncated: boolean;
 }
 
-/** What the model is told of a plan: each step, with an equal share of what there is room for. What is cut of it is redacted (`cutText`). */
+/** Writes what the model receives of a plan: each step with an equal share of the room. What is cut of it is redacted (`cutText`). */
 export function reportPlan(
   planId: string,
   { outcome, steps }: EndedPlan,
@@ -108,7 +108,7 @@ export interface PlanFileSettings {
 }
 
 interface PlanFile {
-  /** Tells the plans of a session apart. */
+  /** Distinguishes the plans of a session. */
   readonly number: number;
   readonly planId: string;
   readonly text: string;

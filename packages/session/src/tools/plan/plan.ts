@@ -129,7 +129,7 @@ const stepSchema = {
   additionalProperties: false,
 } as const;
 
-/** The input schema of `submit-plan`. It accepts what the shape `submittedPlan` accepts, and tells a model the rest in words. */
+/** The input schema of `submit-plan`. It accepts what the shape `submittedPlan` accepts, and explains the rest to a model in words. */
 export const planSchema: JsonSchema = {
   type: 'object',
   properties: {
@@ -153,7 +153,7 @@ const anyReference = /(?<!\$)\{\{\s*steps\b[^{}]{0,100}\}{0,2}/;
 
 interface FoundReferences {
   readonly steps: ReadonlySet<string>;
-  /** The first reference that is malformed, unchanged; null when there is none. */
+  /** The first reference that is malformed, unchanged; null when they are all well-formed. */
   readonly malformed: string | null;
 }
 
