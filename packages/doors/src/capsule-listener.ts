@@ -123,7 +123,7 @@ interface OpenDoor {
   readonly callers: Callers;
   readonly dispatch: Dispatch;
   readonly cardReply: Reply;
-  /** Null where the capsule serves none. */
+  /** It is null where the capsule serves no doors. */
   readonly doors: Doors | null;
 }
 
@@ -150,7 +150,7 @@ class ReadyDoor {
       this.#recordEarly(opened.resources);
       return this.#open;
     });
-    // A launch that fails closes the listener; whoever waited loses the connection.
+    // A launch that fails closes the listener; a client that waits loses the connection.
     this.#opening.catch(() => undefined);
   }
 
@@ -185,7 +185,7 @@ class Dispatch {
   readonly #deps: Omit<MethodDeps, 'principal'>;
   readonly #callers: Callers;
   readonly #streamed: StreamedSession;
-  /** Null until somebody asks for a stream. */
+  /** It is null until somebody asks for a stream. */
   #streams: EventStreams | null = null;
   readonly #served: ReadonlySet<string>;
 

@@ -208,7 +208,7 @@ export const a2aMethods: ReadonlySet<string> = new Set([
   'SubscribeToTask',
 ]);
 
-/** The span ends with the answer, but for a stream, which ends it itself. */
+/** The span ends with the answer; a stream ends its own span. */
 function spanned(span: RequestSpan, call: () => A2aAnswer | Promise<A2aAnswer>): A2aAnswer | Promise<A2aAnswer> {
   const answered = (answer: A2aAnswer): A2aAnswer => {
     const end = (): void => span.end({ errorType: null, taskId: null });

@@ -28,7 +28,7 @@ function publicCard({ card, facts }: Described): Json {
   return withSkills({ card, facts }, []);
 }
 
-/** What a client with a token is told besides: what the capsule has been taught. */
+/** What a client with a token sees besides: what the capsule has been taught. */
 export function extendedCard({ card, facts }: Pick<DoorCore, 'card' | 'facts'>): Json {
   const taught = facts.skills.map(({ name, description }) => ({
     id: name,

@@ -113,7 +113,7 @@ function keptOf({ messageId, parts }: ReceivedA2aMessage): KeptMessage {
 
 const visibleAscii = /^[\x21-\x7e]{1,255}$/;
 
-/** A message is told from others by its id. One that no header could carry stands for itself as a hash. */
+/** The id of a message identifies it. An id that no header could carry is replaced by its hash. */
 function senderOf({ message: { messageId }, principal, traceparent }: Delivered): Sender {
   const key = visibleAscii.test(messageId) ? messageId : `sha256-${sha256Hex(messageId)}`;
   const tags: MessageTags = traceparent === undefined ? { idempotencyKey: key } : { idempotencyKey: key, traceparent };

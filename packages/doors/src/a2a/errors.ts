@@ -83,7 +83,7 @@ export function notJson(): A2aFault {
   return new A2aFault('CONTENT_TYPE_NOT_SUPPORTED', 'Content type is not supported: send application/json');
 }
 
-/** A fault of a request that is none, in the words of A2A. */
+/** A fault of an invalid request, in the words of A2A. */
 export function ofJsonRpc(fault: JsonRpcFault): { readonly code: number; readonly message: string } {
   if (fault.code === -32700) return { code: fault.code, message: 'Invalid JSON payload' };
   return { code: fault.code, message: fault.message.replace(/^Invalid Request/, 'Request payload validation error') };

@@ -12,8 +12,8 @@ export interface InputFile {
 const longestName = 100;
 
 /**
- * `of` tells the part from those of all other messages. The same part of the same message has the same name with the same bytes, however often it
- * comes, and nobody else's: a client does not decide what is replaced.
+ * `of` identifies the part among those of all messages. The same part of the same message has the same name with the same bytes, however often
+ * it comes, and nobody else's: a client does not decide what is replaced.
  */
 export function inputFile({ raw, filename }: Extract<KeptPart, { raw: string }>, of: string): InputFile {
   const key = sha256Hex(`${of} ${raw}`).slice(0, 16);

@@ -64,7 +64,7 @@ function answerOf(delivery: Delivery, { historyLength }: SendRequest, core: Door
   return JSON.stringify({ task: deliveredTask(delivery, { historyLength, artifacts: true }, core) });
 }
 
-/** The task of a message as its sender is told of it. */
+/** The task of a message as its sender sees it. */
 export function deliveredTask(
   delivery: Delivery,
   view: TaskView,

@@ -4,7 +4,7 @@ import type { DispatchedCall } from '@svc/session/tools/tool.ts';
 import type { KeptArtifact, KeptMessage, TaskRecord } from '@svc/session/task/task-record.ts';
 import type { TaskState } from '@svc/session/task/task.ts';
 
-/** The extension under which a status tells of a call that has ended. */
+/** The extension under which a status reports a call that has ended. */
 export const callExtension = 'urn:svc:a2a:calls:1';
 /** Marks a status that follows a question which nobody answered in time. */
 export const inputTimeoutExtension = 'urn:svc:a2a:input-timeout:1';
@@ -92,7 +92,7 @@ export function artifactUpdate(
   return { artifactUpdate: { taskId, contextId, artifact: artifactObject(artifact), append, lastChunk } };
 }
 
-/** What a status tells of a call: never what it came to, which is no output of the task. */
+/** What a status reports of a call: never its result, which is no output of the task. */
 export function callMetadata(call: DispatchedCall): Json {
   const { toolName: tool, callId, isError, durationMs, exitCode, truncated } = call;
   return { [callExtension]: { tool, callId, isError, durationMs, exitCode, truncated } };

@@ -9,11 +9,11 @@ import { A2aFault, faultOf, invalidField } from './errors.ts';
 /** A message that starts a task, or answers one. */
 export interface ReceivedA2aMessage {
   readonly messageId: string;
-  /** Null where it names none. */
+  /** It is null where the message names none. */
   readonly contextId: string | null;
   readonly taskId: string | null;
   readonly parts: readonly KeptPart[];
-  /** What the model is told: the texts, data as JSON, and where files are, joined by newlines. */
+  /** What the model receives: the texts, data as JSON, and where files are, joined by newlines. */
   readonly text: string;
   /** What belongs into `in/` of the workdir. */
   readonly files: readonly InputFile[];

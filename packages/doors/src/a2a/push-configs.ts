@@ -27,7 +27,7 @@ const mostOfTask = 8;
 /** Of all clients, and of one: it must not keep out the others. */
 const mostTogether = 1000;
 const mostOfClient = 250;
-/** A longer task or artifact is not sent: the receiver is told of the status, and asks for it. */
+/** A longer task or artifact is not sent: the receiver gets the status, and asks for it. */
 const longestBody = 1024 * 1024;
 
 /** At the end of the session. */
@@ -127,7 +127,7 @@ export class PushConfigs {
     return shownPush(request, id, record.id);
   }
 
-  /** Null is a task that there is not yet. */
+  /** With null the task does not exist yet. */
   #checkRoom(record: TaskRecord | null, owner: Principal): void {
     const full = (message: string): A2aFault => faultOf('UNSUPPORTED_OPERATION', message, {});
     const ofTask = record === null ? 0 : (this.#followed.get(record)?.configs.size ?? 0);
@@ -149,7 +149,7 @@ export class PushConfigs {
     return this.#configsOf(record, principal).find((config) => config.id === id);
   }
 
-  /** Those of a principal, who is not told of others. */
+  /** Those of a principal, who does not learn of others. */
   #configsOf(record: TaskRecord, principal: Principal): readonly Config[] {
     const configs = [...(this.#followed.get(record)?.configs ?? [])];
     return principal.seesAll ? configs : configs.filter(({ owner }) => owner.name === principal.name);
@@ -280,7 +280,7 @@ function isPlaceOf(config: Config, asked: PushRequest): boolean {
 
 type Event = Readonly<Record<string, unknown>>;
 
-/** Changes of the state and whole artifacts; the end has the whole task. Returns null for what is not told. */
+/** Changes of the state and whole artifacts; the end has the whole task. Returns null for what is not sent. */
 function eventOf(record: TaskRecord, news: TaskNews): Event | null {
   switch (news.kind) {
     case 'state': {

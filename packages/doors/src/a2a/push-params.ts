@@ -8,7 +8,7 @@ import { objectOf, optionalId, optionalObject, optionalText, requiredId } from '
 
 /** Where a client wants to be notified of a task. */
 export interface PushRequest {
-  /** Null where it leaves that to the agent. */
+  /** It is null where the client leaves the id to the agent. */
   readonly id: string | null;
   readonly url: URL;
   readonly token: string | null;
@@ -83,7 +83,7 @@ export function receiverOf({ token, authentication }: PushRequest, traceparent: 
   };
 }
 
-/** As clients are told of it later: credentials are for the receiver alone. */
+/** As clients see it later: credentials are for the receiver alone. */
 export function shownPush({ url, token, authentication }: PushRequest, id: string, taskId: string): JsonObject {
   const shown = { ...authentication, ...(authentication?.credentials == null ? {} : { credentials: '…' }) };
   return {

@@ -40,9 +40,9 @@ interface TokenCallersOptions {
   readonly capsule: string;
   readonly place: TokenPlace;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'after'>;
-  /** Told once of each token that somebody shows and that is good. */
+  /** Called once with each token that somebody shows and that is good. */
   readonly onToken: (token: Secret) => void;
-  /** Told of a file of tokens that cannot be used, once for each time that it changes. */
+  /** Called with a file of tokens that cannot be used, once for each time that it changes. */
   readonly onProblem: (problem: Diagnostic) => void;
 }
 

@@ -27,7 +27,7 @@ export async function addToken(place: TokenPlace, token: DoorToken): Promise<voi
   });
 }
 
-/** Removes the token of this name; `E-RUN-153` where there is none. */
+/** Removes the token of this name; throws `E-RUN-153` where there is no such token. */
 export async function removeToken(place: TokenPlace, name: string): Promise<void> {
   await change(place, (tokens) => {
     const rest = tokens.filter((token) => token.name !== name);

@@ -36,7 +36,7 @@ export function isOwn(principal: Principal, { sender }: Pick<Task, 'sender'>): b
   return sender?.principal === principal.name;
 }
 
-/** A task of another is not there, as far as a principal is told. */
+/** For a principal, the task of another does not exist. */
 export function maySee(principal: Principal, task: Task): boolean {
   return principal.seesAll || isOwn(principal, task);
 }

@@ -14,7 +14,7 @@ import type { TokenPlace } from './token-place.ts';
 const mostBytes = 64 * 1024;
 const shown = '~/.svc/door-tokens.json';
 
-/** Changes whenever the file is replaced or written to; null where there is none. It opens nothing. */
+/** Changes whenever the file is replaced or written to; null where there is no file. It opens nothing. */
 export function tokenFileState({ path }: Pick<TokenPlace, 'path'>): string | null {
   try {
     const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false });
@@ -25,7 +25,7 @@ export function tokenFileState({ path }: Pick<TokenPlace, 'path'>): string | nul
   }
 }
 
-/** The tokens of the file; null where there is none. Throws `E-RUN-150` for a file that is not of this user alone, `E-RUN-151` for one that holds no tokens. */
+/** The tokens of the file; null without a file. Throws `E-RUN-150` for a file that is not of this user alone, `E-RUN-151` for one without tokens. */
 export function readTokens(place: TokenPlace): readonly DoorToken[] | null {
   const file = opened(place);
   if (file === null) return null;

@@ -1,4 +1,4 @@
-/** Signs the agent card, so that clients can tell who has written it (A2A 1.0, 8.4). */
+/** Signs the agent card, so that clients can check who has written it (A2A 1.0, 8.4). */
 
 import { type KeyObject, sign } from 'node:crypto';
 
@@ -39,8 +39,8 @@ const cardParts: Part = {
 };
 
 /**
- * What is signed of a card: the keys that the protocol has. Verifiers read a card by its definition before they write it anew, so that others are
- * not covered; and those of the protocol that are empty lists are left out by some and not by others, so that there are none in what is signed.
+ * What is signed of a card: the keys that the protocol has. Verifiers read a card by its definition before they write it anew, so others are
+ * not covered. Some verifiers leave out the keys of the protocol that are empty lists and some do not, so the signed text has no empty list.
  */
 export function signedText(card: unknown): string {
   return canonicalJson(partOf(card, cardParts));

@@ -19,7 +19,7 @@ import { Heartbeats } from './heartbeats.ts';
 import { DoorStream, type DoorStreamOptions } from './door-stream.ts';
 import type { CardKey } from './card-signature.ts';
 
-/** An artifact that tells a model how something is done. */
+/** An artifact that teaches a model how something is done. */
 export interface OfferedSkill {
   readonly name: string;
   readonly description: string;
@@ -29,7 +29,7 @@ export interface OfferedSkill {
 export interface DoorFacts {
   /** Scheme, host, port and the path in front of the doors' own, as clients reach them; without a slash at the end. */
   readonly publicUrl: string;
-  /** Null where the manifest has none. */
+  /** It is null where the manifest has none. */
   readonly description: string | null;
   /** Whether clients have to show a token. */
   readonly asksForToken: boolean;
@@ -168,7 +168,7 @@ export class DoorCore {
     };
   }
 
-  /** Their tasks are over, so each has been told of its end, but where the record of the session could not be written. */
+  /** Their tasks are over, so each has reported its end, unless the record of the session could not be written. */
   #endStreams(): void {
     for (const stream of this.#open) stream.end();
   }

@@ -119,7 +119,7 @@ function cancelWithQuestion(record: TaskRecord, waitId: string, { mcpReq }: Cont
   );
 }
 
-/** Tells the client what happens meanwhile. A client that takes its call back cancels the task. */
+/** Reports to the client what happens meanwhile. A client that takes its call back cancels the task. */
 function untilAtRest(record: TaskRecord, { mcpReq }: Context, caller: Caller): Promise<void> {
   const { core } = caller;
   const { signal } = mcpReq;

@@ -93,7 +93,7 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
       if (error instanceof HttpRefusal && error.status === 503) throw new ProtocolError(busyCode, error.message);
       // Its token has ended meanwhile.
       if (error instanceof HttpRefusal) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, error.message);
-      // The library would tell the client what went wrong inside.
+      // The library would show the client what went wrong inside.
       if (error instanceof Diagnostic) core.session.trap(error);
       else raise(error);
       throw new ProtocolError(ProtocolErrorCode.InternalError, 'Internal error');

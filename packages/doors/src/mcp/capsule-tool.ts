@@ -12,11 +12,11 @@ import { holdsWholeText } from '../core/bad-input.ts';
 export interface IntroducedCapsule {
   readonly name: string;
   readonly version: string;
-  /** Null where the manifest has none. */
+  /** It is null where the manifest has none. */
   readonly description: string | null;
 }
 
-/** What clients are told that they can use. */
+/** The capabilities that clients see. */
 export const servedCapabilities = {
   tools: {},
   resources: {},
@@ -75,7 +75,7 @@ export function parseCallArguments(given: unknown): CallArguments | string {
   return { task, contextId, taskId };
 }
 
-/** Returns null where it is absent or empty, as models write it that have none; undefined for one that is none. */
+/** Returns null where it is absent or empty, as models without an id write it; undefined for an invalid one. */
 function idOf(given: JsonObject, key: string): string | null | undefined {
   const id = given[key];
   if (id === undefined || id === null || id === '') return null;

@@ -33,8 +33,8 @@ interface Answered {
 }
 
 /**
- * At most 256, of which one that was not used for 30 minutes makes room, or else the one that was longest not in use; at most 64 of a client with a
- * token of its own, of which one of its own makes room.
+ * At most 256: a new one replaces one that was not used for 30 minutes, or else the least recently used. A client with a token of its own has
+ * at most 64, and replaces one of its own.
  */
 export class ClientSessions {
   readonly #capsule: ServedCapsule;

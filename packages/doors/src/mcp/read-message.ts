@@ -11,8 +11,8 @@ const tooDeep = `the message must not nest deeper than ${deepest}`;
 type Id = string | number | null;
 
 /**
- * A request, a notification or an answer; `fault` says why a body is none. `id` is that of what looks like a request, null where it has none that can be
- * told: what answers a question of ours is not answered under its id, which could be one of the client's own.
+ * A request, a notification or an answer; `fault` says why a body is neither. `id` is that of what looks like a request, null where it has no valid
+ * one. An answer to a question of ours is not answered under its id, which could be one of the client's own.
  */
 export type ReadMessage =
   | { readonly kind: 'message'; readonly message: JsonObject; readonly id: Id }

@@ -77,7 +77,7 @@ async function readStream(source: Readable, most: number): Promise<Buffer | null
       chunks.push(bytes);
     }
   } catch (error) {
-    // The system could not read on, or the session is over; whoever made the reply has recorded it.
+    // The system could not read on, or the session is over; the maker of the reply has recorded it.
     if (isSystemError(error) || error instanceof UnfinishedRead) return null;
     throw error;
   }

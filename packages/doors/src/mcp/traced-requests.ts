@@ -10,7 +10,7 @@ import type { RequestSpan, RequestSpans } from '@svc/telemetry/request-spans.ts'
 
 /** How a client came, and to what. */
 export interface TracedConnection {
-  /** Null where no telemetry is sent, or not yet. */
+  /** Returns null while no telemetry is sent. */
   readonly spans: () => RequestSpans | null;
   readonly binding: 'HTTP' | 'stdio';
   /** The name of the one tool. */

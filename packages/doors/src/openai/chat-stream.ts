@@ -8,7 +8,7 @@ import { chatChunk, reasonOf, usageChunk } from './objects.ts';
 interface ChatStreamOptions {
   readonly model: string;
   readonly includeUsage: boolean;
-  /** Told what the client has been told, once that is all. */
+  /** Called with everything that the client has received, once that is all. */
   readonly onAnswered: (text: string) => void;
 }
 

@@ -106,7 +106,7 @@ export function deliver({ place, text }: Delivery, caller: Caller, core: DoorCor
 }
 
 const later = { 'retry-after': '5' };
-/** Clients of the API ask again by themselves, unless they are told not to. */
+/** Clients of the API ask again by themselves, unless this header forbids it. */
 export const noRetry = { 'x-should-retry': 'false' };
 
 function answered(record: TaskRecord, text: string, { principal, tags }: Caller, core: DoorCore): TaskRecord {

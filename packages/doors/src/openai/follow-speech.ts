@@ -16,13 +16,13 @@ export interface SpeechListener {
   rests(): void;
 }
 
-/** What is followed: the record of a task, and whether what it has said so far is told too. */
+/** What is followed: the record of a task, and whether the listener also hears what it has said so far. */
 export interface Followed {
   readonly record: TaskRecord;
   readonly fromStart: boolean;
 }
 
-/** Tells the listener what happens from this turn on. The returned function ends that. */
+/** Sends the listener what happens from this turn on. The returned function ends that. */
 export function followSpeech(
   { record, fromStart }: Followed,
   records: Pick<TaskRecords, 'follow'>,

@@ -38,7 +38,7 @@ function saidText({ said }: TaskRecord): string {
   return (said?.parts ?? []).map((part) => ('text' in part ? part.text : '')).join('');
 }
 
-/** Of what a response comes to; a stream numbers what is said on the way there. */
+/** The id of the answer's item; a stream numbers what is said on the way there. */
 export function itemId({ id, task, state }: TaskRecord): string {
   return state === 'input-required' ? `msg_${id}_q${task.questions}` : `msg_${id}`;
 }

@@ -10,7 +10,7 @@ export interface Turn {
   readonly text: string;
 }
 
-/** What is said now, and what was said before it as far as the request tells. */
+/** What is said now, and what was said before it as far as the request has it. */
 export interface Asked {
   readonly before: readonly Turn[];
   readonly text: string;

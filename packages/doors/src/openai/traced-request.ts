@@ -9,7 +9,7 @@ import type { RequestSpan, RequestSpans } from '@svc/telemetry/request-spans.ts'
 
 type Answer = Reply | Promise<Reply>;
 
-/** What is told to the span of a request, and by it. */
+/** What a request and its span exchange. */
 export interface TracedRequest {
   /** For a task that the request starts; undefined for the one that came with it. */
   readonly traceparent: string | undefined;

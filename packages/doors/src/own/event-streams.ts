@@ -42,7 +42,7 @@ export class EventStreams implements OpenConnections {
   readonly #streamed: StreamedSession;
   readonly #session: Session;
   readonly #heartbeats: Heartbeats;
-  /** Null until somebody asks for them. */
+  /** It is null until somebody asks for them. */
   #live: LiveEvents | null = null;
   #readers = 0;
 
@@ -104,7 +104,7 @@ export class EventStreams implements OpenConnections {
     return this.#stream({ closesOnFinal: true, principal, ...(seesAll ? {} : { sees: isOfOwn }) }, (connection) => {
       const replayed = seesAll ? parseLastEventId(lastEventId) : undefined;
       if (replayed !== undefined) connection.replay(events.replayFrom(replayed));
-      // A stream that has ended would close the connection before its client is told what became of the task.
+      // A stream that has ended would close the connection before its client hears what became of the task.
       if (!events.isOver) events.subscribe(connection);
       const { refusal, isOver } = this.#handOver(hand);
       if (refusal !== null) connection.write(refusal);
@@ -139,7 +139,7 @@ export class EventStreams implements OpenConnections {
       return refused(kind === 'rejected' ? { event: 'rejected', taskId: task.id } : queueSendFailed);
     } catch (error) {
       if (error instanceof JsonRpcFault) return refused(invalidParams(error.message));
-      // The trace failed: the session cannot go on, and the client is told that its task went nowhere.
+      // The trace failed: the session cannot go on, and the client learns that its task went nowhere.
       if (!(error instanceof Diagnostic)) throw error;
       this.#session.trap(error);
       return refused(queueSendFailed);

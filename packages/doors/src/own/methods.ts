@@ -118,7 +118,7 @@ function endedTask(task: Task): EncodedJson {
 
 /**
  * `tasks/cancel`: the task as it then stands; a terminal one is returned unchanged (docs/protocol.md "tasks/cancel"). Without the scope `stop` the
- * tasks of others are not there; without `read` nothing is told of what was said in them.
+ * tasks of others do not exist; without `read` the answer has nothing of what was said in them.
  */
 export async function cancelTask(params: unknown, { session, principal }: MethodDeps): Promise<TaskObject> {
   const id = taskId(params);
@@ -189,7 +189,7 @@ function rejectedTaskObject({ id, contextId }: Task): TaskObject {
   return encodeTask({ id, contextId, state: 'rejected', message: rejectedMessage, prompt: null, response: null });
 }
 
-/** The headers that tell how a task reached the capsule, in lower case as node gives them. */
+/** The headers that say how a task reached the capsule, in lower case as node gives them. */
 type OriginHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** The delegations that this session started and has not closed; a completion of any other is refused (docs/protocol.md "Origin and trust"). */
@@ -215,7 +215,7 @@ interface SourceContext {
 
 interface SourcedTask {
   readonly source: TaskSource;
-  /** The delegation whose end this message tells; null for any other message. */
+  /** The delegation whose end this message reports; null for any other message. */
   readonly delegation: OpenDelegation | null;
 }
 
