@@ -58,7 +58,7 @@ export function initialSender(env: Environment): Sender | null {
   return decodeTraceparent(traceparent) === null ? null : { principal: 'operator', tags: { traceparent } };
 }
 
-/** All that a delegated capsule is told comes from its parent: a `task.md` of its own is none of it (D2 "`delegate-task` tool"). */
+/** The parent gives a delegated capsule its whole input: a `task.md` of its own does not count (D2 "`delegate-task` tool"). */
 function awaitedTask(taskAcceptance: InitialTaskRequest['taskAcceptance']): null {
   if (taskAcceptance !== 'none') return null;
   throw new Diagnostic(

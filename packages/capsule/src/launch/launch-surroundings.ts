@@ -119,9 +119,9 @@ interface DelegationQuestion {
 
 /** What the environment of a launch says about delegation. */
 export interface LaunchDelegation {
-  /** Null when it is not set, which only a capsule that delegates minds. */
+  /** It is null when it is not set, which matters only to a capsule that delegates. */
   readonly refereeUrl: string | null;
-  /** Null for a capsule that nobody delegated to. */
+  /** It is null for a capsule that nobody delegated to. */
   readonly spawner: SpawnerHandle | null;
   readonly refusals: readonly Diagnostic[];
 }

@@ -47,7 +47,7 @@ export function searchPath({ loaded, env, source }: CommandQuestion): string {
   return PATH;
 }
 
-/** What the manifest declares and this version does not do: the operator is told that it is missing (`W-RUN-002`). */
+/** Warns the operator of what the manifest declares and this version does not do (`W-RUN-002`). */
 export function unavailableParts({ manifest, locate }: LoadedManifest): readonly Diagnostic[] {
   return manifest.artifacts.flatMap(({ config }, index) => {
     if (config === undefined) return [];

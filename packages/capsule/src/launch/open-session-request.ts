@@ -13,7 +13,7 @@ export interface OpenSessionRequest {
   readonly request: RunRequest;
   readonly launch: PreparedLaunch;
   readonly sessionId: SessionId;
-  /** Null when the session is not registered with a referee. */
+  /** It is null when the session is not registered with a referee. */
   readonly membership: RefereeMembership | null;
   /** `host:port` for the card. */
   readonly url: string;

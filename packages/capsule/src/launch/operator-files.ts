@@ -46,8 +46,8 @@ export function operatorFiles(words: readonly string[], places: OperatorPlaces):
 }
 
 /**
- * Names what the last words of a program tell of that is there, beside the manifest or a file of the command, and that it cannot read. Returns null when there
- * is nothing of the kind.
+ * Names files in a program's last words that exist, beside the manifest or a file of the command, and that the program cannot read. Returns null
+ * when the words name no such file.
  */
 export function hiddenIn(said: string, reads: readonly string[], places: OperatorPlaces): string | null {
   const { workdir } = places;

@@ -146,7 +146,7 @@ export interface RunningCapsule {
   readonly hasTask: boolean;
   /** Declared skills. */
   readonly skills: number;
-  /** What `reachOf` tells hosts and variables from. */
+  /** What `reachOf` derives hosts and variables from. */
   readonly launch: DeclaredReach;
 }
 

@@ -78,7 +78,7 @@ export interface LaunchScope {
 
 /**
  * Reads the manifest and the configuration and asks the host what it contains processes with. Throws where the scope itself
- * cannot be told: a manifest or configuration that is not readable or not valid.
+ * cannot be determined: a manifest or configuration that is not readable or not valid.
  */
 export async function scopeOfLaunch(
   request: ScopeRequest,

@@ -25,7 +25,7 @@ interface SpawnInput {
 
 /**
  * The approval that a parent writes to a child's standard input and closes (D2 "Authentication" 2); a second line has the variables of telemetry
- * as JSON. `E-RUN-039` when there is none.
+ * as JSON. Throws `E-RUN-039` when there is no approval.
  */
 export async function readSpawnApproval(stdin: Readable): Promise<SpawnInput> {
   const deadline = AbortSignal.timeout(longestMs);

@@ -10,8 +10,8 @@ import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 
 /**
  * `W-RUN-059` for a launch whose programs get less than `scoped` from this host: shell commands, native tools, servers of tools, a driver
- * that is a process. Returns null where there are none, or where they are contained. In one line, at each run (docs/adr/terminal-and-viewer.md "What standard error
- * says of a run").
+ * that is a process. Returns null where the capsule has no programs, or they are contained. In one line, at each run
+ * (docs/adr/terminal-and-viewer.md "What standard error says of a run").
  */
 export function weakPrograms(
   { manifest }: Pick<LoadedManifest, 'manifest'>,

@@ -1,4 +1,4 @@
-/** Makes of what the program `svc` prints what users of the library are told. */
+/** Turns the diagnostics of a launch into errors for users of the library. */
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { CapsuleError } from './capsule-error.ts';

@@ -101,7 +101,7 @@ function wordsOf(error: unknown): string {
   try {
     return String(error);
   } catch {
-    // An object that cannot be told as text.
+    // An object that cannot be converted to text.
     return 'it threw no error';
   }
 }

@@ -1,11 +1,11 @@
-/** What programs that run a capsule say, and what they are told: plain types. */
+/** What programs that run a capsule say, and what they receive: plain types. */
 
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 
 export interface CapsuleRequest {
   /** Path of the manifest, absolute or relative to the current directory. */
   readonly manifest: string;
-  /** The first task, as text. Without one it is `task.md` beside the manifest; where there is none, the capsule waits for messages at its address. */
+  /** The first task, as text. Without one it is `task.md` beside the manifest; without that file, the capsule waits for messages at its address. */
   readonly task?: string;
   /** The folder that the capsule works in. When absent, a fresh one named by the session, below `workdir/` beside the manifest. */
   readonly workdir?: string;
@@ -42,9 +42,9 @@ export interface CapsuleOutcome {
 export interface EndedTask {
   readonly id: string;
   readonly state: 'completed' | 'failed' | 'canceled';
-  /** What `out/result.txt` held when it ended: its answer, or why it failed. Null where it wrote none. */
+  /** What `out/result.txt` held when it ended: its answer, or why it failed; null when the task wrote none. */
   readonly result: string | null;
-  /** Null unless it failed. */
+  /** It is null unless the task failed. */
   readonly error: string | null;
 }
 
@@ -83,7 +83,7 @@ export interface ModelProvider {
   /** Names it in the trace; `provider` when absent. */
   readonly name?: string;
   /**
-   * Resolves with what the model answered. A rejection, or an answer that is none, fails the task. `inference.timeout_secs` of the manifest ends a call
+   * Resolves with what the model answered. A rejection, or an invalid answer, fails the task. `inference.timeout_secs` of the manifest ends a call
    * that takes too long; each text that is shown begins the time of silence anew.
    */
   infer(request: InferenceRequest): Promise<InferenceResponse>;

@@ -92,7 +92,7 @@ export async function openReplayedComponents({
         deadlineMs: driver.deadlineMs,
         endpoint: redact((inference.endpoint ?? '').replace(/\/+$/, '')),
         apiKeyPlaceholder: hasKey ? loggedPlaceholder : undefined,
-        // It reaches nothing, and the recording has no secret: what it asks for is told where the two part.
+        // It reaches nothing, and the recording has no secret: where it asks for another thing than recorded, the replay reports that.
         config: redactedJson(driverConfig(loaded), redact) as ReturnType<typeof driverConfig>,
         redact: (text) => text,
       });

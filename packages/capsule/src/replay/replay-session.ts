@@ -260,7 +260,7 @@ function notHere(): Promise<never> {
   return Promise.reject(new Error('a replay reaches nothing outside of it'));
 }
 
-/** What was a component when it was recorded, and is none of the capsule now. */
+/** Stands for a component of the recording that the capsule does not have now. */
 function noComponent(): Promise<never> {
   return Promise.reject(new ComponentParted(null, 'is not one of this capsule any more'));
 }

@@ -25,7 +25,7 @@ interface ConversationPlaceRequest {
   readonly capsule: string;
   /** `--workdir`, links resolved. */
   readonly workdir: string;
-  /** Tells conversations apart that belong to the same workdir; absent for those of `svc run`. */
+  /** Distinguishes conversations that belong to the same workdir; absent for those of `svc run`. */
   readonly thread?: string | undefined;
   readonly sessionId: SessionId;
 }

@@ -14,7 +14,7 @@ import type { RunObserver, RunRequest } from '../launch/running-capsule.ts';
 import { readCardKey } from './card-key.ts';
 import { type DoorsAround, DoorsOutside } from './door-outside.ts';
 
-/** Throws `E-RUN-130` for an address that is none, and warns with `W-SEC-033` where other machines would be told one that is not theirs. */
+/** Throws `E-RUN-130` for an invalid address, and warns with `W-SEC-033` where other machines would receive one that is not theirs. */
 export function checkPublicUrl(
   { env, bind }: Pick<RunRequest, 'env' | 'bind'>,
   { isPublic }: Pick<BoundListener, 'isPublic'>,
@@ -46,7 +46,7 @@ function publicUrlOf(env: Environment): string | null {
   return url.href.replace(/\/+$/, '');
 }
 
-/** A session as far as its doors tell of it. */
+/** A session as far as its doors describe it. */
 export interface DescribedSession {
   readonly launch: PreparedLaunch;
   readonly request: Pick<RunRequest, 'env' | 'home'>;

@@ -17,9 +17,9 @@ export interface DoorsAround {
   readonly workdir: string;
   readonly hides?: Hides | undefined;
   readonly record: (event: TraceEvent) => void;
-  /** Told of a line that could not be written. */
+  /** Called with each line that could not be written. */
   readonly onLost: (lost: Diagnostic) => void;
-  /** Null where no telemetry is sent. */
+  /** It is null where no telemetry is sent. */
   readonly telemetry: SessionTelemetry | null;
   /** What is to be called, and waited for, at the end of the session. */
   readonly ends: (() => Promise<void>)[];
@@ -29,7 +29,7 @@ export interface DoorsOutsideOptions extends DoorsAround {
   /** `exports.files` of the manifest. */
   readonly files: CapsuleManifest['exports']['files'];
   readonly achieved: ContainmentClass;
-  /** Told of a file of a client that could not be written. */
+  /** Called with each file of a client that could not be written. */
   readonly onWarning: (warning: Diagnostic) => void;
 }
 

@@ -8,7 +8,7 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 /** Itself too: git has nothing to say of a folder for a capsule having run in it. */
 const ignored = '*\n!config.yaml\n';
 
-/** Called for the first session of a workspace, with its `.svc`. A file that is there stays as it is; where the system refuses, there is none. */
+/** Called for the first session of a workspace, with its `.svc`. Keeps an existing file; writes nothing where the system refuses. */
 export function keepOutOfGit(directory: string): void {
   unlessRefused(() => writeFileSync(join(directory, '.gitignore'), ignored, { flag: 'wx' }), undefined);
 }

@@ -31,7 +31,7 @@ export interface KeeperRequest {
   readonly directory: string;
   readonly tools: readonly Tool[];
   readonly conversations: KeptWhere;
-  /** Told once, when the journal has reached `trace.max_bytes`. */
+  /** Called once, when the journal has reached `trace.max_bytes`. */
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
@@ -39,7 +39,7 @@ export interface KeeperRequest {
 export interface RetentionOfSession extends Pick<KeeperRequest, 'launch'> {
   /** The user's, whose running records are looked at. */
   readonly home: string;
-  /** Told once, where journals were removed or should have been. */
+  /** Called once, where journals were removed or should have been. */
   readonly onRetained: (retained: Retained) => void;
 }
 

@@ -182,7 +182,7 @@ interface StagedParts {
   readonly recorded: SessionRecord;
   readonly staged: StagedSession;
   readonly evidence: LateEvidence;
-  /** Null for a session that may not delegate. */
+  /** It is null for a session that may not delegate. */
   readonly delegating: SessionDelegations | null;
   readonly peerFiles: SessionPeerFiles;
   readonly inventory: Inventory;

@@ -1,4 +1,4 @@
-/** Tells the parent of a delegated session how it ended. */
+/** Reports to the parent of a delegated session how it ended. */
 
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ interface SpawnerReport extends EndedSession {
 
 const resultPath = 'out/result.txt';
 
-/** Tells the parent of a delegated session how it ended (D2 "Completion reporting"). */
+/** Reports to the parent of a delegated session how it ended (D2 "Completion reporting"). */
 export async function reportToSpawner(report: SpawnerReport): Promise<void> {
   const { spawner, request, outcome, tasks, workdir, durationMs, sessionId, scoped, onWarning } = report;
   const { name, version } = scoped.loaded.manifest;
@@ -101,9 +101,9 @@ interface CompletionReport {
 const timeoutMs = 5000;
 
 /**
- * Tells the parent how this session ended: writes `completion.json`, posts one message, and writes again what became of it (D2 "Events" 1, 2,
- * 5). A parent that cannot be told fails nobody: it is recorded, and said in one line. One that has ended this session itself is told
- * nothing, and its record stays.
+ * Reports to the parent how this session ended: writes `completion.json`, posts one message, and writes again what became of it (D2 "Events" 1,
+ * 2, 5). A report that does not arrive fails nobody: it is recorded, and warned of in one line. A parent that has ended this session itself gets
+ * no report, and its record stays.
  */
 export async function reportCompletion(report: CompletionReport): Promise<void> {
   const { completion, isEndedByParent, write, warn } = report;

@@ -35,7 +35,7 @@ const partOfStop = 1 / 4;
 
 /**
  * `svc run`: prepares, binds the port, opens the session, runs it to its end and closes everything
- * (D1 "What the service does"). A launch that fails rejects with its Diagnostics and has told the observer no more than warnings.
+ * (D1 "What the service does"). A launch that fails rejects with its Diagnostics; the observer has heard no more than warnings.
  */
 export async function runCapsule(request: RunRequest, observer: RunObserver): Promise<RunOutcome> {
   const onWarning = observer.onWarning.bind(observer);
@@ -197,7 +197,7 @@ async function warnOfSharing({ request, observer }: BoundLaunch, { session, dire
 }
 
 /**
- * Runs to the end, tells the hooks, closes the event streams and the door, and records the end: `capsule-closed` is the last frame, `session_end`
+ * Runs to the end, notifies the hooks, closes the event streams and the door, and records the end: `capsule-closed` is the last frame, `session_end`
  * the last line (docs/protocol.md "The end of a session").
  */
 async function runSession(
@@ -238,7 +238,7 @@ async function startHooks({ hooks, session }: OpenSession): Promise<void> {
   }
 }
 
-/** The last that hooks are told of; what their components came to by then is part of the outcome (docs/protocol.md "The end of a session"). */
+/** Sends the hooks their last event; what their components came to by then is part of the outcome (docs/protocol.md "The end of a session"). */
 async function endHooks(hooks: CapsuleHooks, outcome: SessionOutcome): Promise<SessionOutcome> {
   try {
     await hooks.sessionEnded(outcome.status);

@@ -96,7 +96,7 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
       return { contextId, conversation, trust };
     },
     deliver: ({ text, contextId, conversation, trust }) => {
-      // What this runtime itself has to tell is not lost to a full queue.
+      // A full queue does not drop the reports of this runtime itself.
       const { kind } = served().session.board.deliver({
         text,
         contextId,

@@ -53,7 +53,7 @@ export interface SessionRecord {
 export interface SessionEnd {
   readonly status: SessionStatus;
   readonly reason: string | null;
-  /** Null where no telemetry was sent. */
+  /** It is null where no telemetry was sent. */
   readonly telemetry: DeliveredSignals | null;
 }
 

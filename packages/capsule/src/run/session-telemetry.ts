@@ -29,7 +29,7 @@ export class SessionTelemetry {
 
   /** A line of the trace was written. */
   readonly written = (line: TraceLine): void => {
-    // The first is of no activity; every other belongs to the one that is told of next.
+    // The first belongs to no activity; every other belongs to the activity that is noted next.
     if (line.event_type === 'session_start') this.#hear((live) => live.start(line));
     else this.#line = line;
   };

@@ -41,7 +41,7 @@ export function claimWorkdir({ request, launch, onWarning }: ClaimingLaunch, wor
 }
 
 interface Claim {
-  /** The first task; null when there is none. */
+  /** The first task; null when the session starts without one. */
   readonly task: string | null;
   /** Whether files of peers may come. */
   readonly hasInbox: boolean;
@@ -64,8 +64,8 @@ export class WorkdirFiles {
   }
 
   /**
-   * What stands where `svc` writes and is not its own is refused, all of it with `E-RUN-053`; what is no longer as `svc` left it is moved aside,
-   * which the returned warnings tell. Of a refusal nothing has been moved or taken.
+   * Refuses with `E-RUN-053` whatever stands where `svc` writes and is not its own. Moves aside what is no longer as `svc` left it,
+   * which the returned warnings report. A refusal has moved and taken nothing.
    */
   claim(claim: Claim): readonly Diagnostic[] {
     if (this.#written === null) return [];

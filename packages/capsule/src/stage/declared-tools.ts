@@ -1,4 +1,4 @@
-/** Lists the tools of a capsule as its model is told of them, without making any of them. */
+/** Lists the tools of a capsule as its model sees them, without making any of them. */
 
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';

@@ -8,7 +8,7 @@ import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
 import type { SessionActivity } from '@svc/session/task/activity.ts';
 import type { ComponentTraffic, Evidence, GrantEvidence } from './grant-evidence.ts';
 
-/** The evidence of one session. What is told before it is loaded waits for that, in order. */
+/** The evidence of one session. What it hears before it is loaded waits for that, in order. */
 export class LateEvidence {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'after'>;
   readonly #waiting: ((evidence: GrantEvidence) => void)[] = [];
@@ -48,7 +48,7 @@ export class LateEvidence {
 
   readonly onHookAsked = (name: string): void => this.#tell((evidence) => evidence.onHookAsked(name));
 
-  /** Resolves once all that was told is counted. */
+  /** Resolves once all that it heard is counted. */
   async ready(): Promise<void> {
     await this.#loading;
   }

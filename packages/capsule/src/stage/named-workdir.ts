@@ -21,7 +21,7 @@ interface NamedWorkdir {
   readonly bringsPrograms: boolean;
   /** Links resolved. */
   readonly workdir: string;
-  /** Whether it is only told of: nothing is made in it. */
+  /** Whether it is only reported: nothing is made in it. */
   readonly isReport?: boolean;
 }
 

@@ -35,7 +35,7 @@ interface HookSurroundings {
   readonly logs: LogBudget;
   /** Throws the Diagnostic of a trace that cannot be written. */
   readonly record: (event: TraceEvent) => void;
-  /** Told of the name of each hook that is asked. */
+  /** Called with the name of each hook that is asked. */
   readonly onAsked: (name: string) => void;
 }
 

@@ -93,7 +93,7 @@ class ProgramLog {
   readonly #sessionDirectory: string;
   readonly #name: string;
   readonly #budget: LogBudget;
-  /** Null before the first bytes, and where there is no file or no more. */
+  /** It is null before the first bytes, and where there is no file or no more. */
   #fd: number | null = null;
   #isBegun = false;
   #bytes = 0;

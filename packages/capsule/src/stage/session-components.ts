@@ -21,7 +21,7 @@ interface SessionComponentsDeps {
   readonly home: string;
   /** The variables that `svc run` holds. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Seen by tools that see the workdir, or itself the workdir; null where there is none. */
+  /** Seen by tools that see the workdir, or itself the workdir; null when no project is given. */
   readonly project: GivenProject | null;
   /** Where their imports get their answers. */
   readonly imports: ImportMode;

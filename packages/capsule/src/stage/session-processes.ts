@@ -30,7 +30,7 @@ interface SessionProcessesDeps {
   readonly directories: SessionDirectories;
   /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
-  /** What commands see as `project/`, or the workdir that was named; null where there is none. */
+  /** What commands see as `project/`, or the workdir that was named; null when neither was given. */
   readonly project: GivenProject | null;
   /** The user's, with the state stores below it. */
   readonly home: string;

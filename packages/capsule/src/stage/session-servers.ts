@@ -18,7 +18,7 @@ export interface SessionServersDeps {
   /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
   readonly cutBefore: CutBefore;
-  /** Aborted when the session was asked to stop: a server that has not told its tools by then is not waited for. */
+  /** Aborted when the session was asked to stop: a server that has not listed its tools by then is not waited for. */
   readonly stop: AbortSignal;
   readonly onWarning: (warning: Diagnostic) => void;
 }
@@ -85,7 +85,7 @@ export class SessionServers {
   #keep(sha256: string, listed: ListedTools): void {
     const write = async (): Promise<void> => await this.#kept.write(sha256, listed);
     this.#writing = this.#writing.then(write).catch((error: unknown) => {
-      // Without it the next session asks the server, or tells of the change again.
+      // Without it the next session asks the server, or reports the change again.
       if (!(error instanceof Diagnostic && error.code === 'E-IO-001')) throw error;
     });
   }

@@ -34,7 +34,7 @@ export interface StageParts {
   /** Made when the first program is met whose standard error is kept. */
   readonly programLogs: () => Promise<ProgramLogs>;
   readonly background: BackgroundCommands;
-  /** Null for a session that may not delegate. */
+  /** It is null for a session that may not delegate. */
   readonly delegations: Delegations | null;
   readonly driver: RunRequest['driver'];
 }
@@ -62,7 +62,7 @@ const graceWhereTold = 10;
 /** A session that ends with its task would not hear of the end: a build or a test may take its time there. */
 const graceOfItsTask = 600;
 
-/** How a model is told of the commands that its capsule may run. */
+/** Declares the commands that the capsule may run to its model. */
 export function commandDeclarations(
   { shellAllow }: EffectiveGrants,
   lifecycle: CapsuleManifest['lifecycle'],

@@ -17,7 +17,7 @@ import { hiddenIn, operatorFiles, type OperatorCommand } from '../launch/operato
 import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
 import type { ProgramOwner } from './program-logs.ts';
 
-/** Names what the last words of a program tell of that is hidden from it; null when there is nothing of the kind. */
+/** Returns what the last words of a program name that is hidden from it; null when they name nothing hidden. */
 type HiddenIn = (said: string) => string | null;
 
 /**
@@ -41,8 +41,8 @@ function namedFiles(
 }
 
 /**
- * How the program of a tool is started: contained by the grants of its artifact, and told where its state stores are. `reads` are files of the host
- * that it may read besides.
+ * How the program of a tool is started: contained by the grants of its artifact, with variables that say where its state stores are. It may
+ * also read `reads`, files of the host.
  */
 async function toolProcess(
   { launch, processes, programLogs }: StageParts,

@@ -39,7 +39,7 @@ interface StageRequest {
   readonly home: string;
   /** `~/.svc/cache`. */
   readonly cacheDir: string;
-  /** Null for a session that may not delegate. */
+  /** It is null for a session that may not delegate. */
   readonly delegations: Delegations | null;
   /** As in `RunRequest`. */
   readonly driver?: StageParts['driver'];
