@@ -27,7 +27,7 @@ const lookMs = 250;
 const looksEachBeat = 40;
 /** The event of a stream whose capsule is not there. */
 export const capsuleGone = 'capsule-gone';
-/** What a page is told until the capsule is there again; each also tells a reader that is still there from one that is not. */
+/** What a page receives until the capsule is there again; writing it also shows whether the reader is still there. */
 const waiting = `event: ${capsuleGone}\ndata: {}\n\n`;
 
 interface RelayOptions {
@@ -44,7 +44,7 @@ type Reader = Pick<OpenBody, 'gone'> & {
   put(bytes: Uint8Array | string): Promise<boolean>;
 };
 
-/** One page that listens. Nothing is kept for a page that is slow: the capsule drops what it does not take, and nothing tells of it. */
+/** One page that listens. Nothing is kept for a page that is slow: the capsule drops what it does not take, without a word. */
 export class EventRelay {
   readonly #options: RelayOptions;
   readonly #seen = new SeenFrames();
@@ -158,7 +158,7 @@ export class EventRelay {
 
 const endBytes = 1024;
 
-/** What tells a frame from others, without a text of all of it. */
+/** Distinguishes a frame from others, without a text of all of it. */
 function endsOf(bytes: Buffer): string {
   const end = Math.max(endBytes, bytes.length - endBytes);
   return `${bytes.length} ${bytes.toString('latin1', 0, endBytes)}${bytes.toString('latin1', end)}`;

@@ -45,13 +45,13 @@ interface ExportRequest {
   readonly bodies: boolean;
   readonly files: boolean;
   readonly redactor: Redactor;
-  /** Told what is added, before anything is written. */
+  /** Called with what is added, before anything is written. */
   readonly tell: (added: Added) => void;
   /** Ends it, and nothing is left beside what was there. */
   readonly signal: AbortSignal;
 }
 
-/** `text` is null for what is none, or too long. */
+/** `text` is null for a file that is no text, or too long. */
 type HeldFile = ViewedFile & { readonly text: string | null };
 
 const mostFileBytes = 16 * 1024 * 1024;
@@ -136,7 +136,7 @@ class SessionParts {
   readonly #journal: LineFile | null;
   readonly #open: { readonly reader: JournalReader; readonly close: () => void } | null;
   readonly #places = new JournalPlaces();
-  /** One text may be shown at many lines: what is measured before tells less than what is written. */
+  /** One text may be shown at many lines: measuring before gives less than what is written. */
   readonly #written = new ExportSize();
 
   constructor({ session, redactor, bodies }: ExportRequest) {
@@ -270,7 +270,7 @@ class SessionParts {
   }
 }
 
-/** The JSON of a value whose texts have no secrets: one that is spelled as `null` or a number is none where JSON has that. */
+/** The JSON of a value whose texts have no secrets: a secret spelled as `null` or a number is no secret where JSON has that. */
 function redactedJson(value: object, redactor: Redactor): string {
   return JSON.stringify(value, (_key, each: unknown) => (typeof each === 'string' ? redactor.redact(each) : each));
 }

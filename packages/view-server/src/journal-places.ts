@@ -43,7 +43,7 @@ export class JournalPlaces {
 
   /** Reads what has come since the last time. */
   async goOn(file: LineFile): Promise<void> {
-    // One behind the other; what one fails of is told to who asked for it.
+    // One behind the other; each caller gets the errors of its own request.
     const reading = this.#reading.then(async () => await this.#read(file));
     this.#reading = reading.catch(() => {});
     await reading;
@@ -127,7 +127,7 @@ export class JournalPlaces {
 }
 
 interface ReadRecord {
-  /** Null for a dangling reference or an invalid line. */
+  /** It is null for a dangling reference or an invalid line. */
   readonly record: JsonObject | null;
   readonly byte: number;
   /** Where the line behind it begins. */

@@ -1,4 +1,4 @@
-/** Tells a page what a running capsule does right now, as a line of JSON whenever that changes. */
+/** Sends a page what a running capsule does right now, as a line of JSON whenever that changes. */
 
 import type { OpenBody } from '@svc/kit/http/open-body.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';

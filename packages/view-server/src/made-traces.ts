@@ -15,7 +15,7 @@ import { type ViewedSession, withReader } from './viewed-session.ts';
 export class MadeTraces {
   #folder: string | null = null;
 
-  /** A trace of what the journal tells, made once, for the caller to close; null without a journal. */
+  /** A trace made from the journal, once, for the caller to close; null without a journal. */
   open(session: ViewedSession): LineFile | null {
     if (!this.has(session)) withReader(session, (reader) => this.#make(session, traceFromJournal(reader)));
     return this.has(session) ? new LineFile(openSync(this.#pathOf(session), 'r')) : null;

@@ -112,7 +112,7 @@ class GrantList {
     else this.#rows.push({ kind, what, line: asked === null ? null : this.#lineOf(asked), use });
   }
 
-  /** The first line with this word behind the start of its section, from 1; null where there is none. */
+  /** The first line with this word behind the start of its section, from 1; null where no line has it. */
   #lineOf([section, word]: Asked): number | null {
     const start = this.#startOf(section);
     if (start === -1) return null;

@@ -1,4 +1,4 @@
-/** Makes the lines of a trace of what a journal tells, for a session whose trace is not there: an export has none. */
+/** Makes the lines of a trace from a journal, for a session whose trace is not there: an export has none. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
@@ -36,7 +36,7 @@ interface Answer {
 
 /**
  * Lines as `trace.jsonl` has them, each with its line feed, up to the end of the journal or where it is damaged. Ids are made of the journal,
- * so that the same one gives the same lines. What a journal does not tell is not in them: connections, refusals, what was used of grants.
+ * so that the same one gives the same lines. They lack what a journal does not have: connections, refusals, what was used of grants.
  */
 export function* traceFromJournal(reader: JournalReader): Generator<Buffer> {
   const lines = new Lines(reader);

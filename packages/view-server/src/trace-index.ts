@@ -19,7 +19,7 @@ interface Mark {
 
 export interface FoundLine {
   readonly text: string;
-  /** Null for a line of no step. */
+  /** A line of no step has null here. */
   readonly sought: Sought | null;
 }
 
@@ -34,7 +34,7 @@ export class TraceIndex {
   async line(file: LineFile, row: number): Promise<FoundLine | null> {
     // A line that is known waits for nobody.
     if (row >= this.#end.row || !this.#isOf(file)) {
-      // One behind the other; what one fails of is told to who asked for it.
+      // One behind the other; each caller gets the errors of its own request.
       const walking = this.#walking.then(async () => await this.#walkTo(file, row));
       this.#walking = walking.catch(() => {});
       await walking;
@@ -84,7 +84,7 @@ export class TraceIndex {
   }
 }
 
-/** What a line tells of; null where that is no step, and for a line that is too long to be read. */
+/** What a line records; null where that is no step, and for a line that is too long to be read. */
 export function placedEvent({ line, isWhole }: WalkedLine): JsonObject | null {
   return isWhole && placedTypes.has(typeOfLine(line)) ? parseLineObject(line.toString('utf8')) : null;
 }

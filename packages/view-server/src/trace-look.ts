@@ -1,4 +1,4 @@
-/** Looks through a trace once for what a page is told of it: what is wrong with it, and which files it says were changed. */
+/** Looks through a trace once for what a page shows of it: what is wrong with it, and which files it says were changed. */
 
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 import { ownTurn } from '@svc/kit/own-turn.ts';
@@ -40,7 +40,7 @@ export class TraceLooks {
 
   /** What is known of the trace as it is now; `isLive`: more of it may come, so that no end is missed. */
   async look(file: LineFile, isLive: boolean): Promise<TraceLook> {
-    // One behind the other; what one fails of is told to who asked for it.
+    // One behind the other; each caller gets the errors of its own request.
     const looking = this.#looking.then(async () => await this.#goOn(file));
     this.#looking = looking.catch(() => {});
     await looking;
@@ -104,7 +104,7 @@ class SeenLines {
   start: string | null = null;
   readonly changed = new Set<string>();
 
-  /** What a line says of itself at its beginning and its end; only one that tells of a file is parsed, and one that another program wrote. */
+  /** Reads the beginning and the end of a line; it parses only a line that names a file, and one that another program wrote. */
   take(line: Buffer): void {
     this.count += 1;
     const type = typeOfLine(line);
@@ -136,7 +136,7 @@ function pathIn(line: string): string | null {
     const normal = normalizeWorkdirPath(path) ?? '.';
     return normal === '.' ? null : normal;
   } catch {
-    // No JSON: it tells of nothing.
+    // No JSON: it names no file.
     return null;
   }
 }

@@ -38,7 +38,7 @@ export interface ViewServer {
   close(): Promise<void>;
 }
 
-/** Binds. `E-RUN-141` when the port is not to be had. Whoever starts it closes it. */
+/** Binds. Throws `E-RUN-141` when the port is taken. The caller closes it. */
 export async function serveView({ port, opens, ...options }: ServedOptions): Promise<ViewServer> {
   const token = newKey();
   const openKey = opens ? newKey() : null;

@@ -113,7 +113,7 @@ async function damageOf(reader: JournalReader): Promise<Damage | null> {
   return scan.damage;
 }
 
-/** What a page is told of a session (docs/viewer.md "What the page asks"). */
+/** What a page receives of a session (docs/viewer.md "What the page asks"). */
 export async function viewedFacts(
   session: ViewedSession,
   { looks, readOnly }: { readonly looks: SessionLooks; readonly readOnly: boolean },
@@ -186,7 +186,7 @@ interface Folder {
   readonly hold: () => HeldDirectory;
   /** Gives what has no trace one that is made of its journal. */
   readonly made?: TraceMaker;
-  /** Where the workdir of an ended session lies if `--workdir` named no other; null where nobody can tell. */
+  /** Where the workdir of an ended session lies if `--workdir` named no other; null where nobody knows. */
   readonly usualWorkdir: () => WorkdirPlace | null;
 }
 

@@ -5,7 +5,7 @@ export interface WholeFrame {
   /** With the empty line that ends it. */
   readonly bytes: Buffer;
   readonly event: string;
-  /** Null for one of the connection, and for a live event. */
+  /** It is null for a frame of the connection, and for a live event. */
   readonly numbered: { readonly id: string; readonly taskId: string } | null;
 }
 

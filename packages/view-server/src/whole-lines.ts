@@ -1,4 +1,4 @@
-/** Finds how far the lines of a file are whole, and reads them in pieces, however long they are and whoever goes on writing. */
+/** Finds how far the lines of a file are whole, and reads them in pieces, however long they are and while others go on writing. */
 
 import type { LineFile } from '@svc/record/journal/line-file.ts';
 
@@ -29,7 +29,7 @@ export class WholeLines {
     return this.#looked - this.#end;
   }
 
-  /** The byte behind the last line feed in what was looked through, which is now 64 MiB more; 0 where there is none. Reads nothing twice. */
+  /** The byte behind the last line feed in what was looked through, which is now 64 MiB more; 0 without a line feed. Reads nothing twice. */
   end(): number {
     const end = Math.min(this.#file.size, this.#looked + lookedBytes);
     for (let to = end; to > this.#looked;) {

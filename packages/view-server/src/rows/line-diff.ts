@@ -6,8 +6,8 @@ import type { DiffLine } from '@svc/protocol/viewed-rows.ts';
 export const mostCells = 250_000;
 
 /**
- * All lines of both texts in their order, the common ones once. Where what lies between the common beginning and the common end would take more than `most`
- * comparisons, its lines are told as taken away and brought as a whole.
+ * All lines of both texts in their order, the common ones once. Where what lies between the common beginning and the common end would take more than
+ * `most` comparisons, its lines are shown as taken away and brought as a whole.
  */
 export function lineDiff(before: string, after: string, most: number = mostCells): readonly DiffLine[] {
   const [old, now] = [linesOf(before), linesOf(after)];

@@ -24,7 +24,7 @@ export interface Row {
   readonly outputTokens: number;
   readonly name: string;
   readonly detail: string;
-  /** Null for a damaged line. */
+  /** A damaged line has null here. */
   readonly event: JsonObject | null;
 }
 
@@ -32,7 +32,7 @@ export interface Row {
 const longestName = 300;
 /** What took longer is not believed, as a clock that jumps so far is not. */
 export const longestStepMs: number = 366 * 86_400_000;
-/** Ids tell things apart: more of one is not looked at. */
+/** Ids distinguish things: more of one is not looked at. */
 const longestId = 128;
 
 /** Never throws, whatever the line holds. */
@@ -192,10 +192,10 @@ function modelRow(event: JsonObject): readonly [string, string] {
 /** A turn that ends otherwise, as at its most tokens, says so. */
 const usualStops: ReadonlySet<string> = new Set(['end_turn', 'tool_call']);
 
-/** What tells of an end is no longer than this. */
+/** A report of an end is no longer than this. */
 const longestCompletion = 20_000;
 
-/** The text of a task; of one that tells of the end of a session that was asked for, in words. */
+/** The text of a task; when it reports the end of a session that was asked for, that end in words. */
 export function taskText(event: JsonObject): string {
   const ended = event['origin'] === 'completion' ? parseJsonObject(textIn(event['text'], longestCompletion)) : null;
   const name = textOrNull(ended?.['capsule_name'], 100);

@@ -90,7 +90,7 @@ export class RowBlocks {
     if (known !== undefined) return known;
     const number = this.#nameCount;
     this.#nameCount += 1;
-    // One that is not kept is told again each time.
+    // A name that is not kept is sent again each time.
     if (this.#names.size < mostNames) this.#names.set(name, number);
     fresh.names.push(name);
     return number;
