@@ -212,7 +212,7 @@ async function chosen(name: string, wanted: string | null, opened: OpenedProject
 }
 
 interface Choosing {
-  /** Null where the registry has no such list. */
+  /** It is null where the registry has no such list. */
   readonly candidates: Candidates | null;
   readonly where: string;
   readonly platform: string;
@@ -238,7 +238,7 @@ function isWhole(wanted: string): boolean {
   return isExactVersion(wanted) && (compatibleRange(wanted) !== null || !/^[\dxX.]+$/.test(wanted));
 }
 
-/** The same is judged, and told, when it is fetched; a plan that nothing is fetched for has to tell it too. */
+/** A fetch judges and reports the same; a plan that nothing is fetched for has to do it here. */
 function judgeChosen(
   name: string,
   { version, listed }: Candidate,

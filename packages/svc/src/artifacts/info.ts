@@ -1,4 +1,4 @@
-/** The command `svc info`: tells what a registry, and this machine, know of an artifact, and what is in one version of it. */
+/** The command `svc info`: shows what a registry, and this machine, know of an artifact, and what is in one version of it. */
 
 import { Command } from 'commander';
 
@@ -67,7 +67,7 @@ export function infoCommand(context: CommandContext): Command {
           context.stderr.write(say`what the registry in use has of ${name} is not known: ${fault.message}\n`);
         };
         if (version === null) {
-          // What is here can be told of without the registry.
+          // What is here can be shown without the registry.
           if (fault !== null && copies.length === 0) throw fault;
           sayUnknown();
           const candidates = withLocal(listed ?? storedHere(places, name), copies);
@@ -90,7 +90,7 @@ export function infoCommand(context: CommandContext): Command {
 }
 
 interface RegistryList {
-  /** Null where the registry in use has no such artifact, or keeps no lists. */
+  /** It is null where the registry in use has no such artifact, or keeps no lists. */
   readonly listed: Candidates | null;
   /** Why nothing is known of it: it does not answer (`E-IO-003`), or lists no versions (`E-REG-006`). */
   readonly fault: Diagnostic | null;
@@ -153,7 +153,7 @@ function showVersions(
   stderr.write(exactLine`what is in one: svc info ${spell({ name, version: highest.version })}\n`);
 }
 
-/** A row for each archive that the registry lists, then one for each on this machine that is none of them. */
+/** A row for each archive that the registry lists, then one for each other archive on this machine. */
 function rowsOf({ version, listed }: Candidate, copies: readonly LocalCopy[]): string[][] {
   const archives = listed?.archives ?? [];
   const published = archives.map((archive) => [
@@ -189,7 +189,7 @@ function platformsOf({ platforms }: PublishedArchive): string {
   return platforms.length === 0 ? '-' : platforms.map((pair) => pair.join('-')).join(' ');
 }
 
-/** How many there are; whose they are is told of one version, since that takes its bytes. */
+/** How many there are; `svc info` of one version shows whose they are, since that takes its bytes. */
 function shownSignatures(count: number | null): string {
   if (count === null) return '-';
   return count === 0 ? 'no' : `${count}`;

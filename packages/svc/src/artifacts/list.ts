@@ -117,7 +117,7 @@ async function kindInside(path: string, context: CommandContext): Promise<string
   try {
     return await kindOfArchive(path);
   } catch (error) {
-    // One archive that cannot be read is told of and does not hide the others.
+    // Reports an archive that cannot be read, and lists the others.
     const failure = renderFailure(error, context);
     if (failure === null) throw error;
     context.stderr.write(failure);

@@ -52,7 +52,7 @@ export interface InsideFacts {
   /** What an MCP server is started with; null for anything else. */
   readonly command: readonly string[] | null;
   readonly hook: HookFacts | null;
-  /** Null for what is no component, and for one that cannot be read or is too large to be compiled. */
+  /** It is null for what is no component, and for one that cannot be read or is too large to be compiled. */
   readonly component: ComponentFacts | null;
   readonly platform: string | null;
   readonly sha256: string;
@@ -63,12 +63,12 @@ export interface InsideFacts {
   readonly unasked: string | null;
 }
 
-/** Of what is told and not taken; a blocked version is given to nobody. */
+/** The state of a version is shown, not judged; a blocked version is given to nobody. */
 const states: StateRules = { allowsYanked: true, tellsDeprecated: false, onWarning: () => {} };
 
 /**
- * A version that this machine does not have is brought into a store that is gone afterwards: looking installs nothing. It holds nothing to a rule of trust:
- * what its signatures are worth is told.
+ * A version that this machine does not have is brought into a store that is gone afterwards: looking installs nothing. It applies no rule of
+ * trust: it shows what the signatures are worth.
  */
 export async function lookInside({ from, ...ref }: WantedArtifact, wherever: StorePlaces): Promise<InsideFacts> {
   const sources = from === undefined ? wherever.sources : (): Sources => wherever.sources(from);

@@ -30,7 +30,7 @@ export interface Standing {
   readonly entry: ArtifactEntry;
   /** Why the registry has no say in it; null where it has. */
   readonly apart: Apart | null;
-  /** Null where the registry has no such artifact, or no lists. */
+  /** It is null where the registry has no such artifact, or no lists. */
   readonly candidates: Candidates | null;
   /** What has become of the version in use; null where that is not known. */
   readonly now: StateOfVersion | null;

@@ -17,7 +17,7 @@ import type { InsideFacts } from './look-inside.ts';
 interface VersionFacts {
   /** What the registry says; null where it was not asked, or has none. */
   readonly known: PublishedVersion | null;
-  /** Null where nobody has looked. */
+  /** It is null where nobody has looked. */
   readonly inside: InsideFacts | null;
   readonly copies: readonly LocalCopy[];
 }

@@ -170,7 +170,7 @@ export class ChatSession {
     return isSent;
   }
 
-  /** Once: when the session tells of it, so that it stands before what comes of it, or when the capsule says that it has taken it. */
+  /** Says it once: when the session reports it, so that it stands before its effects, or when the capsule says that it has taken it. */
   #sayAnswer(question: QuestionName): void {
     const text = this.#answers.get(keyOf(question));
     if (this.#answers.delete(keyOf(question))) this.say(say`answer> ${text ?? ''}\n`);
@@ -249,7 +249,7 @@ export class ChatSession {
     }
   }
 
-  /** The frames of a task from before the connection come without what was said. A capsule of before tells it of no task. */
+  /** The frames of a task from before the connection come without what was said. An older capsule sends no tasks. */
   #sayPast(taskId: string): void {
     if (this.#snapshot === null || this.#said.has(taskId)) return;
     this.#noteSaid(taskId);

@@ -125,7 +125,7 @@ interface Talk {
   readonly context: CommandContext;
   readonly capsule: OpenCapsule;
   readonly located: LocatedCapsule;
-  /** Null for a session that was joined. */
+  /** It is null for a session that was joined. */
   readonly own: OwnCapsule | null;
   /** Whether its first row, which names model, folder and class, has been said as it started. */
   readonly isTold: boolean;
@@ -185,8 +185,8 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
 }
 
 /**
- * Says which capsules of this folder run: a chat that was killed leaves its own behind (docs/adr/terminal-and-viewer.md "A chat is a client"), and nothing
- * else would tell of it here. `manifest` is null for a folder without one.
+ * Says which capsules of this folder run: a chat that was killed leaves its own behind (docs/adr/terminal-and-viewer.md "A chat is a client"),
+ * and nothing else would show it here. `manifest` is null for a folder without one.
  */
 function runningHere({ cwd, home }: CommandContext, manifest: string | null): Shown {
   const here = realPath(manifest === null ? cwd : dirname(resolve(cwd, manifest)));

@@ -26,7 +26,7 @@ interface NamedCall {
 }
 
 /**
- * Puts the frames of the specification and the events beyond it together: a result is shown once both have told of it. Frames of a time before this
+ * Joins the frames of the specification with the events beyond it: a result is shown once both have come. Frames of a time before this
  * connection come without events, and are shown by themselves.
  */
 export class FrameEvents {
@@ -35,13 +35,13 @@ export class FrameEvents {
   readonly #refused = new BoundedMap<string, string>(mostCalls);
   /** Tasks whose events come. */
   readonly #followed = new Set<string>();
-  /** The question that was told of and waits. */
+  /** The question that was shown and waits. */
   #asked: QuestionName | null = null;
 
   /** Where the session stands as the connection opens: what waits, and what it waits for. */
   begin({ tasks }: Snapshot): readonly SessionEvent[] {
     const live = new Set(tasks.map(({ taskId }) => taskId));
-    // What ended while there was no connection is told by its last frame.
+    // The last frame of a task reports an end that came while there was no connection.
     for (const taskId of this.#followed) if (!live.has(taskId)) this.#followed.delete(taskId);
     const isOpen = (task: LiveTask): boolean =>
       task.taskId === this.#asked?.taskId && task.question?.waitId === this.#asked.waitId;
@@ -54,7 +54,7 @@ export class FrameEvents {
     return [...over, ...tasks.flatMap((task) => [...this.#begun(task), ...(isOpen(task) ? [] : this.#waiting(task))])];
   }
 
-  /** Nothing of a task that was told of before. */
+  /** Gives nothing for a task that has begun before. */
   #begun({ taskId, state, origin, text }: LiveTask): readonly SessionEvent[] {
     if (this.#followed.has(taskId)) return [];
     this.#follow(taskId);
@@ -168,7 +168,7 @@ export class FrameEvents {
     const started = this.#started.take(key);
     const input = started?.input;
     if (frame !== undefined) return [{ kind: 'result', result: { ...resultOf(frame, step), input } }];
-    // The frame of a call whose beginning nobody told of has been shown by itself.
+    // The frame of a call without a begin event has been shown by itself.
     if (started === undefined && !isRefused) return [];
     const content = this.#refused.take(keyOf(null, event)) ?? '';
     const ended = { callId, name, input, content, exitCode, isCut: false, isError, isRefused, durationMs, step };

@@ -30,8 +30,8 @@ export interface OwnCapsule {
 }
 
 /**
- * Starts a capsule for a chat with these arguments of `svc` and waits until it listens. What it says, now and later, is given to `tell`; so it has said itself why
- * it did not start, and `exit` is its exit code then. `E-RUN-120` when it ends otherwise.
+ * Starts a capsule for a chat with these arguments of `svc` and waits until it listens. The callback gets what it writes, now and later: so it
+ * has said itself why it did not start, and `exit` is its exit code then. Throws `E-RUN-120` when it ends otherwise.
  */
 export async function startCapsule(
   args: readonly string[],

@@ -20,7 +20,7 @@ import type { ChatSession, KeptResult } from './chat-session.ts';
 export interface CommandScope {
   readonly chat: ChatSession;
   readonly context: CommandContext;
-  /** Null for a capsule that is no session of this user. */
+  /** It is null for a capsule that is no session of this user. */
   readonly record: RunningRecord | null;
   /** A text of others, behind the gutter. */
   readonly quote: (text: string) => void;
@@ -84,7 +84,7 @@ const commands: Readonly<Record<string, SlashCommand>> = {
 /** The names of all of them, for completion. */
 export const slashCommands: readonly string[] = Object.keys(commands).map((name) => `/${name}`);
 
-/** Runs the command of a line that begins with a slash. One that does not exist is told, with those whose names are like it. */
+/** Runs the command of a line that begins with a slash. Reports one that does not exist, with those whose names are like it. */
 export async function runSlashCommand(line: string, scope: CommandScope): Promise<void> {
   const [, name = '', rest = ''] = /^\/(\S*)\s*([^]*)$/.exec(line) ?? [];
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;

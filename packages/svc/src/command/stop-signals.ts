@@ -23,7 +23,7 @@ export const usualEndMs = 18_000;
 /** A terminal and npm both send one, and some supervisors repeat it: signals within this time of the first are the same stop (docs/cli.md "svc run"). */
 const sameStopMs = 500;
 
-/** The first signal asks for a clean stop; one that comes more than 500 ms later ends the process at once. `tell` writes what is said of it. */
+/** The first signal asks for a clean stop; one that comes more than 500 ms later ends the process at once. The callback writes rows about it. */
 export function stopOnSignals(
   context: CommandContext,
   endWithinMs: number = usualEndMs,

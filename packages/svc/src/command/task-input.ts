@@ -33,8 +33,8 @@ export function inputOf(stdin: NodeJS.ReadStream): Readable & { readonly isTTY?:
 }
 
 /**
- * The whole of standard input as it came, of at most 10 MiB. `E-RUN-060` when it is larger, is no UTF-8 text, cannot be read or `stop` is
- * aborted before its end; `E-RUN-024` when it is empty. A person at a terminal is told how to end it.
+ * The whole of standard input as it came, of at most 10 MiB. Throws `E-RUN-060` when it is larger, is no UTF-8 text, cannot be read or `stop` is
+ * aborted before its end; `E-RUN-024` when it is empty. A hint shows a person at a terminal how to end it.
  */
 export async function readTaskInput(
   stdin: Readable & { readonly isTTY?: boolean },

@@ -46,7 +46,7 @@ interface HostReport {
   readonly userns_grant: string;
   /** Why the class is not a stronger one; null for the strongest. */
   readonly not_stronger: string | null;
-  /** Where `svc-launch` is; null where there is none. */
+  /** Where `svc-launch` is; null where it is not installed. */
   readonly helper: string | null;
   /** What stands in the way of every contained program, as sentences. */
   readonly problems: readonly string[];

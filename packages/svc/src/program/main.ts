@@ -20,7 +20,7 @@ import { StandardStreams } from '../command/standard-streams.ts';
 const usageError = 2;
 const bugInSvc = 70;
 
-/** What the file that starts `svc` tells it. */
+/** What the file that starts `svc` passes to it. */
 interface Start {
   /** Which build of the program this is. */
   readonly build?: string;
@@ -82,8 +82,8 @@ function meantBy(args: readonly string[]): readonly string[] {
 }
 
 /**
- * Every terminal is a character device; `node:tty` is loaded to ask whether one of those is a terminal. Asked for big numbers: Node finds the real path of
- * a module by the plain ones that it was told last, and takes those of a pipe for a path that ends there.
+ * Every terminal is a character device; `node:tty` is loaded to ask whether one of those is a terminal. Asked for big numbers: Node finds the
+ * real path of a module by the plain ones that it got last, and takes those of a pipe for a path that ends there.
  */
 function isTerminal(descriptor: 1 | 2): boolean {
   return fstatSync(descriptor, { bigint: true }).isCharacterDevice() && isatty(descriptor);

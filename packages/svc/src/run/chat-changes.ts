@@ -5,7 +5,7 @@ import type { RunChanges } from '@svc/capsule/launch/running-capsule.ts';
 /** Who types on while a task runs shall not be turned away; a manifest may allow more. */
 const mostWaiting = 16;
 
-/** It takes one message after the other, remembers what was said, and ends when it is told to. It begins without a task. */
+/** It takes one message after the other, remembers what was said, and ends when somebody stops it. It begins without a task. */
 export const chatChanges: RunChanges = {
   settle: (manifest) => ({
     ...manifest,

@@ -163,7 +163,7 @@ function shownValue(value: unknown): string {
 }
 
 /**
- * What the trace of the session says otherwise; null where it says the same, and where there is none, as beside an export. `unread` is how many of
+ * What the trace of the session says otherwise; null where it says the same, and without a trace, as beside an export. `unread` is how many of
  * the lines that were looked at were too long to be read.
  */
 function traceDifference(

@@ -166,7 +166,7 @@ interface Shows {
   readonly view: RunView | null;
   /** Says rows of `svc` on standard error. */
   readonly tell: (rows: Shown) => void;
-  /** Told what became of the first lines of standard output. */
+  /** Called with what became of the first lines of standard output. */
   readonly written: (refusal: Error | null) => void;
   readonly companion: ScriptModule.ScriptCompanion | null;
   /** What can be done about the failure of a task; null where nobody reads along. */

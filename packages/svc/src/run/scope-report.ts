@@ -1,4 +1,4 @@
-/** Tells what a launch would be granted, as a report for people and as JSON. */
+/** Reports what a launch would be granted, for people and as JSON. */
 
 import { arch, platform } from 'node:process';
 import { existsSync } from 'node:fs';
@@ -160,8 +160,8 @@ interface ScopeExplanation {
 }
 
 /**
- * Tells the scope from manifest, configuration and host alone: looks no host or artifact up, compiles nothing, makes no directory
- * and binds no port (D1 "Command line"). Throws a Diagnostic or a DiagnosticList where the scope cannot be told.
+ * Determines the scope from manifest, configuration and host alone: looks no host or artifact up, compiles nothing, makes no directory
+ * and binds no port (D1 "Command line"). Throws a Diagnostic or a DiagnosticList where it cannot determine the scope.
  */
 export async function explainScope(request: ScopeRequest): Promise<ScopeExplanation> {
   const packageRoot = findPackageRoot(import.meta.filename);
@@ -201,7 +201,7 @@ async function withNamedWorkdir(
 
 /**
  * `W-RUN-003` for what listed commands need and the host does not have. Reads all files that they need, which takes too long for a
- * launch; there the call that fails tells of it.
+ * launch; there the call that fails reports it.
  */
 function commandProblems(question: CommandQuestion): readonly Diagnostic[] {
   const names = question.loaded.manifest.capabilities.shell?.allow ?? [];

@@ -9,7 +9,7 @@ import { type Difference, differenceSince } from '@svc/session/replay/asked-agai
 export interface TraceDifference {
   /** From 1. */
   readonly line: number;
-  /** Null where one of the two has no such line. */
+  /** It is null where one of the two has no such line. */
   readonly difference: Difference | null;
 }
 
@@ -39,8 +39,9 @@ const neverSame = [
 ] as const;
 
 /**
- * The first line that differs but for ids and times; null when there is none. Of a session whose recording was cut off, either may have lines that
- * follow those of the other: its journal and its trace do not end at the same moment. Of a line that is not whole, what it tells of is compared.
+ * The first line that differs in more than ids and times; null when no line does. When the recording of a session was cut off, either may have
+ * lines that follow those of the other: its journal and its trace do not end at the same moment. A line that is not whole is compared as far
+ * as it goes.
  */
 export function firstTraceDifference(
   lines: Iterable<TraceLine>,

@@ -7,7 +7,7 @@ import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { holdsWholeText } from '@svc/doors/core/bad-input.ts';
 import { type IntroducedCapsule, servedCapabilities } from '@svc/doors/mcp/capsule-tool.ts';
 
-/** A request that is longer is none of these. */
+/** A longer request is not answered here. */
 const longestFirst = 64 * 1024;
 const longestId = 256;
 
@@ -50,7 +50,7 @@ export async function answerFirst(
   return { input, answeredId: id };
 }
 
-/** What comes up to the first end of a line, and with it; all of it where there is none. */
+/** What comes up to the first end of a line, and with it; all of it without one. */
 async function firstOf(source: Readable): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let length = 0;

@@ -84,7 +84,7 @@ export class McpWire implements Transport {
     return this.#bytesAtHand;
   }
 
-  /** Tells the operator, once, that messages which nobody answers are lost. */
+  /** Warns the operator, once, that messages which nobody answers are lost. */
   sayDropped(why: string): void {
     if (this.#hasDropped) return;
     this.#hasDropped = true;
@@ -95,7 +95,7 @@ export class McpWire implements Transport {
     this.#end();
   }
 
-  /** Tells the operator why a server ends whose standard input is still open. */
+  /** Says to the operator why a server ends whose standard input is still open. */
   sayLost(): void {
     this.#stderr.write(say`svc: the client cannot be answered any more, so svc serve ends\n`);
   }

@@ -32,7 +32,7 @@ interface ServedRun {
   /** The session can be given tasks. `workdir` is absolute, links resolved. */
   readonly onDoor: (door: CapsuleDoor, workdir: string) => void;
   readonly onActivity: ActivityListener | null;
-  /** Aborted where its client is lost in another way than by the end of standard input; null where there is none. */
+  /** Aborted where its client is lost in another way than by the end of standard input; null where that cannot happen. */
   readonly clientLost: AbortSignal | null;
 }
 

@@ -25,7 +25,7 @@ import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { ageOf } from '../command/age.ts';
 import { manifestFlag, manifestHelp } from '../command/session-arguments.ts';
 
-/** A session that runs elsewhere and under a version of `svc` that does not tell its folder has no counts. */
+/** A session that runs elsewhere and under a version of `svc` that does not record its folder has no counts. */
 type ListedSession = Omit<SessionFacts, 'tasks' | 'tokens' | 'unread_lines'> & {
   readonly tasks: number | null;
   readonly tokens: number | null;
@@ -122,7 +122,7 @@ function newestFirst(context: CommandContext, options: SessionsOptions): readonl
     .toSorted((a, b) => b.startedMs - a.startedMs || (a.id < b.id ? 1 : -1));
 }
 
-/** Returns null for a session that cannot be read and does not run, of which standard error tells. */
+/** Returns null for a session that cannot be read and does not run, and reports it on standard error. */
 function factsFor({ id, folder, record }: Candidate, context: CommandContext): ListedSession | null {
   try {
     const directory = holdSession(folder, id);

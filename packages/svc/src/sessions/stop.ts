@@ -98,7 +98,7 @@ function failed(message: string): StopAnswer {
   return { kind: 'failed', failure: new Diagnostic('E-IO-003', message) };
 }
 
-/** Ends the process of the session that answered, when it is one of this user's, and tells of it. */
+/** Ends the process of the session that answered, when it is one of this user's, and reports it. */
 export async function endStopped(
   { address, record }: LocatedCapsule,
   report: StopReport,

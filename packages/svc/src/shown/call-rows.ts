@@ -184,7 +184,7 @@ function linesOf(text: string): string[] {
   return text.replace(/\n$/, '').split('\n');
 }
 
-/** What a model is told of a command begins with the command and its end, which stand in the row already. */
+/** What a model receives of a command begins with the command and its end, which stand in the row already. */
 const answered = /^command: [^]*?\n(?:exit code: \d+|ended by signal: \w+)\n/;
 const emptySection = /^std(?:out|err): \(empty\)$/;
 

@@ -42,7 +42,7 @@ export class LastLines {
   /** The last one may go on; it is empty behind a line that has ended. */
   readonly #lines = new Map<string, readonly string[]>();
 
-  /** `leftOutBytes` stood in front of the text and are told to nobody. */
+  /** `leftOutBytes` stood in front of the text and are not shown. */
   add(callId: string | null, text: string, leftOutBytes: number): void {
     if (callId === null || text === '') return;
     const before = this.#lines.get(callId);

@@ -125,8 +125,8 @@ export async function openWatch(capsule: ApproachedCapsule): Promise<EventStream
 }
 
 /**
- * A frame as one line of `svc watch --json`: `id` as text, absent where the frame has none, then `event` and `data`. The data goes out
- * as it came, so that numbers above 2^53 keep their digits; data that is no JSON, or nests too deep or holds too much to tell, goes out as a JSON string.
+ * A frame as one line of `svc watch --json`: `id` as text, absent where the frame has none, then `event` and `data`. The data goes out as it
+ * came, so that numbers above 2^53 keep their digits; data that is no JSON, or nests too deep or holds too much, goes out as a JSON string.
  */
 export function renderFrameJson({ id, event, data }: ReceivedFrame): Shown {
   const label = id === undefined ? '' : `"id":${JSON.stringify(id)},`;

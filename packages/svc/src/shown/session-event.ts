@@ -6,7 +6,7 @@ import type { Question } from '@svc/protocol/question.ts';
 export interface ShownResult {
   readonly callId: string | null;
   readonly name: string;
-  /** Undefined where nobody told what it was called with. */
+  /** It is undefined where nobody reported what it was called with. */
   readonly input: unknown;
   /** Without the markers of untrusted text. */
   readonly content: string;
@@ -49,7 +49,7 @@ export type SessionEvent =
   | { readonly kind: 'shown-by-hook'; readonly name: string; readonly content: string }
   /** The model is asked again, at once or, where `wait` says so, later. */
   | { readonly kind: 'retry'; readonly reason: string; readonly wait: ShownWait | null }
-  /** What a command writes while it runs: the end of it, and how much in front of that is not told. */
+  /** What a command writes while it runs: the end of it, and how much in front of that is left out. */
   | { readonly kind: 'output'; readonly callId: string | null; readonly text: string; readonly leftOutBytes: number }
   | { readonly kind: 'usage'; readonly tokens: number }
   | ({ readonly kind: 'question' } & Question)
@@ -58,13 +58,13 @@ export type SessionEvent =
       readonly taskId: string;
       readonly waitId: string;
       readonly end: 'answered' | 'timed-out' | 'canceled';
-      /** Null where there was none, or nobody told it. */
+      /** It is null without an answer, and where nobody reported it. */
       readonly answer: string | null;
     }
   | {
       readonly kind: 'task-ended';
       readonly taskId: string;
       readonly state: string;
-      /** Why it failed; null where that has been told. */
+      /** Why it failed; null where that has been shown. */
       readonly reason: string | null;
     };

@@ -37,7 +37,7 @@ export interface ViewSettings {
   readonly keysHint: () => string;
   /** How a question is answered, for the same place; empty where a line to type in says it. */
   readonly answerHint: () => string;
-  /** How the whole output of a call is seen: `/show 7`. Null where there is no such way. */
+  /** How a person sees the whole output of a call: `/show 7`; null where that is impossible. */
   readonly wholeOutput: (result: ShownResult) => string | null;
   /** The same of an output that its result does not hold whole: `svc logs 4f1a 7`. */
   readonly keptOutput: (result: ShownResult) => string | null;
@@ -91,7 +91,7 @@ export class SessionView {
     return this.#status.question;
   }
 
-  /** The person answers a question here, so that its end is not told as that of somebody else. Called before the answer is given. */
+  /** The person answers a question here, so that its end is not shown as somebody else's. Called before the answer is given. */
   answering({ taskId, waitId }: QuestionName): void {
     if (this.#answered.size < mostKept) this.#answered.add(`${taskId} ${waitId}`);
   }
@@ -220,7 +220,7 @@ export class SessionView {
     }
   }
 
-  /** One that was told of as its wait began is not told of again when it comes. */
+  /** A repetition that was shown as its wait began is not shown again when it comes. */
   #retry({ reason, wait }: Extract<SessionEvent, { readonly kind: 'retry' }>): void {
     const isTold = this.#isRetryTold;
     this.#isRetryTold = wait !== null;
@@ -335,7 +335,7 @@ export class SessionView {
 /** The bundled tool that asks the sender of the task. */
 const questionTool = 'svc-tool-request-input';
 
-/** What has ended that the session itself tells of. */
+/** What has ended, in a message of the session's own. */
 function endOf(text: string): string {
   return text.startsWith(backgroundEnd) ? '[a background command ended] ' : '[a delegated session ended] ';
 }

@@ -58,7 +58,7 @@ interface Download {
 }
 
 /**
- * Shows downloads on a terminal's standard error: one line that tells how far those that run have got, and a line for each that is there.
+ * Shows downloads on a terminal's standard error: one line that says how far those that run have got, and a line for each that is there.
  * Silent anywhere else. Names of others' files are shown without control characters.
  */
 export class DownloadView implements FetchObserver {

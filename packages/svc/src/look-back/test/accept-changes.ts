@@ -51,7 +51,7 @@ export function acceptedChange(run: TestRun, redact: (text: string) => string): 
   return isEnough ? { run, before, after } : null;
 }
 
-/** A result with a secret in it is not told, and may be any: where the secret is not known, another text stands in its place. */
+/** A result with a secret in it is not written, and may be any: where the secret is not known, another text stands in its place. */
 export function withoutSecret(ended: ExpectedTask, redact: (text: string) => string): ExpectedTask {
   const { state, result } = ended;
   return typeof result === 'string' && redact(result) !== result ? { state } : ended;

@@ -112,7 +112,7 @@ class Judgement {
       const unequal = this.requests.compare(recorded.input as InferenceRequest, now.input as InferenceRequest);
       if (unequal !== null) this.request ??= { ...unequal, part: 'request', step, problem: null };
     } else if (recorded.port !== 'hook') {
-      // What hooks are told holds versions and texts of the manifest; what they answer is served.
+      // What hooks receive holds versions and texts of the manifest; what they answer is served.
       const unequal = this.#unequalCall(recorded, now);
       if (unequal !== null) this.call ??= { ...unequal, part: 'call', step, problem: null };
     }

@@ -16,7 +16,7 @@ export interface Unequal {
 
 type Tree = Readonly<Record<string, unknown>>;
 
-/** The first difference outside of the paths that are ignored; null when there is none. `at` is the path of the two values. */
+/** The first difference outside of the paths that are ignored; null when nothing differs. `at` is the path of the two values. */
 export function firstUnequal(recorded: unknown, now: unknown, at: string, ignored: readonly string[]): Unequal | null {
   const below = ignored.flatMap((path) => (path === at || at.startsWith(`${path}/`) ? [''] : belowOf(path, at)));
   if (below.includes('')) return null;

@@ -19,7 +19,7 @@ export interface TestRun {
   readonly test: TestFolder;
   readonly outcome: TestOutcome;
   readonly durationMs: number;
-  /** Null for a test that was refused. */
+  /** It is null for a test that was refused. */
   readonly compared: ComparedTest | null;
 }
 

@@ -28,7 +28,7 @@ export interface TestFolder {
 /** A test that can be run. */
 export interface ReadTest {
   readonly whole: WholeRecording;
-  /** Null where there is no `expect.yaml`: what was recorded is expected. */
+  /** It is null without an `expect.yaml`: what was recorded is expected. */
   readonly text: string | null;
   readonly expectation: Expectation;
 }
@@ -110,7 +110,7 @@ function isThere(path: Buffer): boolean {
   }
 }
 
-/** Where case is not told apart, such as in most checkouts on macOS and Windows, these would be one folder. */
+/** Where disks ignore case, as in most checkouts on macOS and Windows, these would be one folder. */
 function checkCase(names: readonly string[], shown: string): void {
   const met = new Map<string, string>();
   for (const name of names) {

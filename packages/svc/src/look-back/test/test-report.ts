@@ -33,7 +33,7 @@ export function rowOf({ test, outcome }: TestRun): Shown {
   }
 }
 
-/** Why a test is told to be stale, as a clause. */
+/** Why a test is reported as stale, as a clause. */
 export function staleText({ step, path }: TestDifference): string {
   return `the recorded answers were given to other requests, from ${placeOf({ step, path })} on`;
 }

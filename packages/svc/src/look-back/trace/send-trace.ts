@@ -127,7 +127,7 @@ function parsed(text: string): unknown {
 
 const isUuid = /_[0-9a-f]{32}$/;
 
-/** Ids become those of spans: what is none would be refused by the collector, with the whole batch. */
+/** Ids become those of spans: the collector would refuse an invalid one, with the whole batch. */
 function hasIds(line: TraceLine): boolean {
   const task = 'task_id' in line ? (line.task_id ?? null) : null;
   const delegation = 'delegation_id' in line ? line.delegation_id : null;

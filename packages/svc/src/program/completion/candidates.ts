@@ -30,7 +30,7 @@ export interface Question {
 /** Of names in a folder. */
 const mostNames = 2000;
 const mostSessions = 200;
-/** What a task was told is looked for in the first part of a trace. */
+/** The task's text is looked for in the first part of a trace. */
 const tracePart = 1024 * 1024;
 const longestAbout = 60;
 
@@ -119,7 +119,7 @@ function tracedTasks(folder: string, id: string): readonly Candidate[] {
     });
 }
 
-/** The beginning of a trace, through no link; empty where there is none. */
+/** The beginning of a trace, through no link; empty without a trace. */
 function readTrace(folder: string, id: string): string {
   const session = unlessRefused(() => {
     const sessions = HeldDirectory.at(folder);

@@ -88,7 +88,7 @@ function kindOf(path: string, item: Option | Argument): ValueKind {
   const name = 'flags' in item ? (/[<[]([^\]>]+?)(?:\.{3})?[\]>]/.exec(item.flags)?.[1] ?? '') : item.name();
   if ('flags' in item && item.long === '--capsule') return 'capsule';
   if (name === 'session' && runningOnly.has(path)) return 'running';
-  // A text that is typed is none of the tasks that there are.
+  // A text that is typed names no existing task.
   if (name === 'task' && 'flags' in item) return null;
   return kinds[name] ?? null;
 }

@@ -86,7 +86,7 @@ function writePages(pages: readonly ManPage[], directory: string, { stdout }: Co
   for (const { file } of pages) stdout.write(say`${file}\n`);
 }
 
-/** By `man` on a terminal. Where there is none, the help is what a person can read. */
+/** Shows a page by `man` on a terminal. Without `man`, the help is what a person can read. */
 function showPage({ text }: ManPage, context: CommandContext): void {
   if (!context.stdout.isTerminal) {
     context.stdout.write(Shown.cleaned(text, 'exact'));

@@ -19,7 +19,7 @@ export function isOptionList(block: string): boolean {
   return /^- (`(svc |-)|\[Common\])/.test(block);
 }
 
-/** The text below a heading, up to the next one of its level; empty where there is none. */
+/** The text below a heading, up to the next one of its level; empty without that heading. */
 export function sectionOf(reference: string, heading: string): string {
   const start = reference.indexOf(`\n## ${heading}\n`);
   if (start < 0) return '';

@@ -25,8 +25,8 @@ export function ollamaAddress(env: Readonly<Record<string, string | undefined>>)
 }
 
 /**
- * The newest model of an Ollama at this address that can call tools, else the newest that is not there to embed texts; null when there
- * is none, or nothing answers within 200 ms, each time that it is asked.
+ * The newest model of an Ollama at this address that can call tools, else the newest that is not there to embed texts; null when it has
+ * no such model, or nothing answers within 200 ms, each time that it is asked.
  */
 export async function askOllama(address: string, answerMs: number = usualAnswerMs): Promise<string | null> {
   const listed = tags.safeParse(await answerOf(`${address}/api/tags`, answerMs));

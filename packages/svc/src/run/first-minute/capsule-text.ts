@@ -9,7 +9,7 @@ export interface TaskGrants {
   readonly commands: readonly string[];
   readonly hosts: readonly string[];
   readonly variables: readonly string[];
-  /** What may be done with the folder; null where there is none, as in a capsule of its own. */
+  /** What may be done with the folder; null without a folder, as in a capsule of its own. */
   readonly folder: 'read' | 'write' | null;
   /** Whether what git runs stays as it is in a folder that may be written. */
   readonly keepsGit: boolean;
@@ -69,7 +69,7 @@ function list(values: readonly string[]): string {
   return `[${values.map(json).join(', ')}]`;
 }
 
-/** What the model is told of its situation. Nothing in it comes from the folder. */
+/** Describes its situation to the model. Nothing in it comes from the folder. */
 function systemPrompt(grants: TaskGrants): readonly string[] {
   const { commands, hosts, variables, hasEditor } = grants;
   return [

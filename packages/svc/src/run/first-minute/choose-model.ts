@@ -25,13 +25,13 @@ interface ModelQuestion {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The name of a model that is there at this address; null when nothing answers in time, or has none. */
   readonly askOllama: (address: string) => Promise<string | null>;
-  /** Another person of this machine whose program answers there; null where there is none. */
+  /** Another person of this machine whose program answers there; null where nobody else's does. */
   readonly strangerAt: (address: string) => number | null;
 }
 
 /**
  * The first that is set: `--model`, `SVC_MODEL`, the key of a provider, a model of an Ollama that answers (docs/adr/manifest-and-grants.md "A task needs no
- * manifest"). `E-MAN-004` when there is none, or the one that is named cannot be asked; `E-MAN-005` when what answers is another person's and nobody has
+ * manifest"). Throws `E-MAN-004` when nothing is set, or the named one cannot be asked; `E-MAN-005` when what answers is another person's and nobody has
  * named it. Only the process environment counts: a folder must not choose where keys go.
  */
 export async function chooseModel({ flag, env, askOllama, strangerAt }: ModelQuestion): Promise<ChosenModel> {

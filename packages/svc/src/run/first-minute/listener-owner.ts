@@ -15,8 +15,8 @@ const firstPerson = 1000;
 const dynamicServices = { first: 61_184, last: 65_519 } as const;
 
 /**
- * The number of another person of this machine who listens at a loopback address, null where each of those who listen on its port is this user or a service of the
- * machine. Null too for any other address, and where the kernel does not tell: off Linux.
+ * The number of another person of this machine who listens at a loopback address, null where everybody who listens on its port is this user or
+ * a service of the machine. Returns null too for any other address, and off Linux, where the kernel does not say.
  */
 export function strangerAt(address: string, uid: number): number | null {
   const { hostname, port, protocol } = new URL(address);

@@ -114,7 +114,7 @@ async function start(
       });
       return { manifestText };
     };
-    // Who is asked has nothing to stop yet. A script is told what refuses it in the form that it wants.
+    // A person who is asked has nothing to stop yet. A script gets the refusal in the form that it wants.
     const found = isWatched ? await believed() : null;
     const firstRows = (capsule: RunningCapsule): Shown =>
       exactLine`svc ${version} \u00B7 ${capsule.name} ${capsule.version} (${options.manifest}) \u00B7 ${capsule.model} \u00B7 ${reachRow(reachOf(capsule.launch))}\n`;

@@ -16,7 +16,7 @@ import type { ScriptCompanion } from '../script/script-run.ts';
 import { changedRows, changedWarnings } from './changed-things.ts';
 import type { RefusedThings } from './refused-things.ts';
 
-/** A task without a manifest, as far as its end tells of it. */
+/** A task without a manifest, as far as its end describes it. */
 export interface AdhocTask {
   readonly refused: RefusedThings;
   /** Its manifest, and the workspace that keeps it. */
@@ -32,7 +32,7 @@ export interface CompanionRequest {
   readonly isWatched: boolean;
   /** Said once the session is there, to who looks. */
   readonly firstRows: (capsule: RunningCapsule) => Shown;
-  /** Null for a capsule of a manifest. */
+  /** It is null for a capsule of a manifest. */
   readonly adhoc: AdhocTask | null;
 }
 

@@ -71,7 +71,7 @@ export type TurnUsageLine = z.infer<typeof turnUsage>;
 /** Something that a task was refused, and the flags that would grant it; null where none does. */
 export type RefusedThing = z.infer<typeof refused>;
 
-/** Why a run has no answer. `retryable` is null where `svc` cannot tell. */
+/** Why a run has no answer. `retryable` is null where `svc` does not know. */
 export type ResultReason = z.infer<typeof reason>;
 
 /** By `type`; published as docs/result.schema.json. */

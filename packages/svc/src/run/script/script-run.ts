@@ -1,4 +1,4 @@
-/** Runs a capsule for a script: `svc -p` gives the answer on standard output, and the reason on standard error when there is none. */
+/** Runs a capsule for a script: `svc -p` gives the answer on standard output, or the reason for no answer on standard error. */
 
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -212,7 +212,7 @@ class ScriptRun implements RunObserver {
     if (activity.kind === 'task-settled') this.#settle(activity.task);
     if (activity.kind === 'call-ended' && activity.call.denied)
       this.#refused.push({ kind: 'call', what: activity.call.toolName, flag: null });
-    // Told first, then ended: the listeners behind this one hear of the question too.
+    // Reported first, then ended: the listeners behind this one hear of the question too.
     if (activity.kind === 'question') setImmediate(() => this.#end(unanswered(activity.question.prompt)));
   }
 
@@ -256,7 +256,7 @@ class ScriptRun implements RunObserver {
     );
   }
 
-  /** Reason and result, each once; `shown` is all that a person is told. */
+  /** Reason and result, each once; `shown` is all that a person sees. */
   #report(
     reason: Diagnostic | null,
     status: RunResult['status'],

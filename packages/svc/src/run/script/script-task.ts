@@ -28,7 +28,7 @@ const patienceMs = 3000;
 
 /**
  * The task of a script: the text of `-p` with what is piped in after it, else `--task` with that after it, else what is piped in, else
- * `task.md`. `E-RUN-024` when there is none of them: nobody would send one.
+ * `task.md`. Throws `E-RUN-024` without any of them: nobody would send a task.
  */
 export async function taskOfScript(options: TaskOptions, surroundings: TaskSurroundings): Promise<InitialTask> {
   const { context, stop, find } = surroundings;

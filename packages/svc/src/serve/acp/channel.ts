@@ -15,13 +15,13 @@ export type SessionOrder =
     }
   | (QuestionAnswer & {
       readonly kind: 'answer';
-      /** Of a prompt that is the answer: where the question is not asked any more, it begins a task. Null of a form. */
+      /** Of a prompt that is the answer: where the question is not asked any more, it begins a task. A form has null here. */
       readonly turn: number | null;
       readonly blocks: readonly ContentBlock[];
     })
   /** The task of the last prompt. */
   | { readonly kind: 'cancel' }
-  /** The editor was told this by the other process, and is to be told it again when it opens the session again. */
+  /** The other process sent this to the editor, and the editor gets it again when it opens the session again. */
   | { readonly kind: 'keep'; readonly update: AcpUpdate };
 
 /** From the session. */

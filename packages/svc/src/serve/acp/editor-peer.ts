@@ -15,7 +15,7 @@ const mostOpenBytes = 64 * 1024 * 1024;
 
 type RequestId = string | number;
 
-/** What the agent's half answers. A rejection that is no `AcpFault` is a bug, of which the editor is told nothing. */
+/** What the agent's half answers. A rejection that is no `AcpFault` is a bug, which the editor does not see. */
 export interface EditorHandlers {
   readonly onRequest: (method: string, params: unknown, id: RequestId) => Promise<unknown>;
   readonly onNotification: (method: string, params: unknown) => void;

@@ -1,4 +1,4 @@
-/** Keeps what an editor was told of a session, for when it opens that again. */
+/** Keeps what an editor received of a session, for when it opens that again. */
 
 import { appendFileSync, closeSync, lstatSync, openSync, readdirSync, readFileSync, readSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -67,7 +67,7 @@ export class KeptSessions {
     }, null);
   }
 
-  /** Those of a session that is kept, in their order. Lines that are none are passed over. */
+  /** Those of a session that is kept, in their order. Lines that are no updates are passed over. */
   *updates(sessionId: string): Generator<AcpUpdate, void> {
     const bytes = readFileUpTo(this.#path(sessionId), 2 * mostBytes);
     const [, ...lines] = (bytes ?? Buffer.alloc(0)).toString().split('\n');

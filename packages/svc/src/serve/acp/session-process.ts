@@ -88,9 +88,9 @@ interface AcpSessionParts {
   readonly workdir: string;
   /** All prompts belong to one conversation. */
   readonly contextId: ContextId;
-  /** Null where it cannot be kept. */
+  /** It is null where it cannot be kept. */
   readonly kept: KeptSession | null;
-  /** Told once, where it cannot be kept. */
+  /** Called once, where it cannot be kept. */
   readonly onLost: (why: Diagnostic) => void;
 }
 
@@ -103,7 +103,7 @@ class AcpSession {
   #task: Task | null = null;
   /** The number of that prompt. */
   #turn = 0;
-  /** Null once it could not be written. */
+  /** It is null once it could not be written. */
   #kept: KeptSession | null;
   /** A prompt that the board has not taken yet. */
   #arriving: { isCanceled: boolean } | null = null;
@@ -205,7 +205,7 @@ class AcpSession {
     this.#say({ turn: this.#turn, ...end });
   }
 
-  /** Of tasks that other clients give to the capsule the editor is told nothing, whatever they say of their context. */
+  /** The editor does not hear of tasks that other clients give to the capsule, whatever they say of their context. */
   #isOurs({ contextId, sender }: Task): boolean {
     return contextId === this.#parts.contextId && (sender === null || sender.principal === principal);
   }

@@ -1,4 +1,4 @@
-/** Turns the activity of a session into what its editor is told. */
+/** Turns the activity of a session into updates for its editor. */
 
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';

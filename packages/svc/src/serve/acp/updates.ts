@@ -1,4 +1,4 @@
-/** What an editor is told of a session, in the words of the Agent Client Protocol. */
+/** The updates of a session for an editor, in the words of the Agent Client Protocol. */
 
 /** The half of `session/update` that this agent says. */
 export type AcpUpdate =
@@ -45,7 +45,7 @@ export type ToolContent =
   | {
       readonly type: 'diff';
       readonly path: string;
-      /** Null for a file that is new. */
+      /** It is null for a file that is new. */
       readonly oldText: string | null;
       readonly newText: string;
     };

@@ -57,7 +57,7 @@ function parseLogName(file: string): LogName | null {
   return hook === undefined ? null : { file, source: 'hook', name: hook, output: 'output', call: null };
 }
 
-/** The folder of the logs, which the caller closes; null where there is none. `E-RUN-072` for a link, and for a folder of somebody else. */
+/** The folder of the logs, which the caller closes; null without one. Throws `E-RUN-072` for a link, and for a folder of somebody else. */
 export function openLogs(session: HeldDirectory): HeldDirectory | null {
   let logs: HeldDirectory;
   try {

@@ -49,9 +49,9 @@ export interface PruneRequest {
   readonly caches: boolean;
   readonly nowMs: number;
   readonly onProgress: (text: string) => void;
-  /** Told of sessions that the limits would not keep, and that stay as they may be starting. */
+  /** Called with sessions that the limits would not keep, and that stay as they may be starting. */
   readonly onStarting: (starting: StartingSessions) => void;
-  /** Told of what cannot be looked at, and therefore stays. */
+  /** Called with what cannot be looked at, and therefore stays. */
   readonly onProblem: (problem: Diagnostic) => void;
 }
 
@@ -73,7 +73,7 @@ export async function findPrunable(request: PruneRequest): Promise<readonly Prun
   return await new PruneSearch(request).run();
 }
 
-/** The folder of a place, which the caller closes; null where there is none. `E-RUN-072` for a link on the way, and for one of another user. */
+/** The folder of a place, which the caller closes; null without one. Throws `E-RUN-072` for a link on the way, and for one of another user. */
 export function openPlace({ root, home }: Pick<PruneRequest, 'root' | 'home'>, folder: string): HeldDirectory | null {
   try {
     const base = HeldDirectory.at(folder.startsWith('~/') ? home : root);
@@ -94,7 +94,7 @@ export function openPlace({ root, home }: Pick<PruneRequest, 'root' | 'home'>, f
 interface Ended {
   readonly facts: SessionFacts;
   readonly atMs: number;
-  /** Null for a session that has come to an end; of any other, until when it may be one that starts. */
+  /** It is null for a session that has come to an end; for any other, until when it may be one that starts. */
   readonly startsUntilMs: number | null;
 }
 

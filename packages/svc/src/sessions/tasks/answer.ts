@@ -39,7 +39,7 @@ interface Asked {
   readonly id: string;
   readonly contextId: string;
   readonly prompt: string;
-  /** Null of a capsule where questions have no names. */
+  /** It is null for a capsule where questions have no names. */
   readonly waitId: string | null;
 }
 

@@ -34,7 +34,7 @@ export class OpenCapsule {
   readonly client: CapsuleClient;
   readonly #approached: ApproachedCapsule;
   readonly #method: string;
-  /** Null for a capsule that is no session of this user. */
+  /** It is null for a capsule that is no session of this user. */
   readonly session: string | null;
 
   private constructor(approached: ApproachedCapsule, { record }: LocatedCapsule, method: string) {

@@ -74,7 +74,7 @@ function asksBack(prompt: string, task: string, session: string | null): Diagnos
   });
 }
 
-/** The task that runs, or the last one; null where there is none, and of a capsule that does not tell. */
+/** The task that runs, or the last one; null when there was no task, and for a capsule that does not say. */
 async function taskBefore(capsule: OpenCapsule): Promise<TaskFacts | null> {
   try {
     return await capsule.currentTask();

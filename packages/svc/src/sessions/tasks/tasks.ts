@@ -30,7 +30,7 @@ const columns: readonly Column[] = [
   { title: 'TEXT', keeps: 4 },
 ];
 
-/** What became of a task whose end its session has not told: one that waited is dropped without a word. */
+/** What became of a task whose end its session has not reported: one that waited is dropped without a word. */
 const leftAs: Readonly<Record<string, string>> = { submitted: 'not-started', working: 'not-ended' };
 
 type TasksOptions = CapsuleOptions & WorkspaceOption;
@@ -88,7 +88,7 @@ function inTrace({ tasks, unreadLines }: TracedTasks, session: string, context: 
   return tasks;
 }
 
-/** By the trace where it is of this user, with the state that the capsule tells of those that have not ended. */
+/** By the trace where it is of this user, with the state that the capsule reports of those that have not ended. */
 async function liveTasks(
   context: CommandContext,
   wanted: string | undefined,
