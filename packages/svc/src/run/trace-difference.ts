@@ -40,8 +40,7 @@ const neverSame = [
 
 /**
  * The first line that differs in more than ids and times; null when no line does. When the recording of a session was cut off, either may have
- * lines that follow those of the other: its journal and its trace do not end at the same moment. A line that is not whole is compared as far
- * as it goes.
+ * lines that follow those of the other: its journal and its trace do not end at the same moment. A cut line is compared by its type alone.
  */
 export function firstTraceDifference(
   lines: Iterable<TraceLine>,
