@@ -105,7 +105,7 @@ export class LiveEvents {
     };
   }
 
-  /** Nothing for who is no reader. */
+  /** Does nothing for who is no reader. */
   part(reader: FrameSink): void {
     if (this.#readers.delete(reader) && this.#readers.size === 0) this.#leave();
   }

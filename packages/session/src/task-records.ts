@@ -19,7 +19,7 @@ import {
 
 /** Of all messages and artifacts together. */
 const mostTogether = 16 * 1024 * 1024;
-/** Of what the capsule says itself: a reason or a question that is longer is cut. */
+/** A longer reason or question of the capsule's own is cut. */
 const longestMessage = 60 * 1024;
 /** Of a response that is still being written; the rest is shown when it is whole. */
 const longestPartial = 4 * 1024 * 1024;
@@ -240,7 +240,7 @@ export class TaskRecords {
     }
   }
 
-  /** What nobody can ask about any more takes no room, but for what stands behind something older that is asked about. */
+  /** Drops records that nobody can ask about any more, unless they stand behind an older one that somebody can. */
   #dropForgotten(): void {
     for (const oldest of this.#held) {
       if (this.#session.board.find(oldest.taskId) !== undefined) return;

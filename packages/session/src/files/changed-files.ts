@@ -7,7 +7,7 @@ import { pathBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { ExportRoot } from './export-root.ts';
 
-/** It is looked for while nothing else has a turn. */
+/** The search goes on while nothing else has a turn. */
 const mostLookedAt = 2000;
 const mostNamed = 100;
 const deepest = 16;

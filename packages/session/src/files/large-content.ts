@@ -150,7 +150,7 @@ export class HeldMemory {
 }
 
 interface SpoolLimits {
-  /** Of all spool files that are open. A file of any size is spooled where there is no other. */
+  /** Limit for all open spool files together. Without another open one, a file of any size is spooled. */
   readonly bytes: number;
   /** Each is a descriptor beside that of its connection. */
   readonly files: number;

@@ -44,7 +44,7 @@ const wholeListingLength = 64 * 1024;
 
 /** What one holds, about: two slices of the file that is hashed, and the names in the directories on the way to it. */
 const listingBytes = 1024 * 1024;
-/** Of all listings that go on: 64. */
+/** Limit for all listings that go on: 64. */
 const listingsBytes = 64 * listingBytes;
 
 /** The listings of one export root that go on. */
@@ -56,7 +56,7 @@ export class Listings {
     this.#options = options;
   }
 
-  /** The listing document; one too long to wait for has a readable reply. Returns null where so many go on that no other is begun. */
+  /** The listing document; one too long to wait for has a readable reply. Returns null when so many are being made that another may not begin. */
   async list(request: ListingRequest): Promise<PlaneAnswer | null> {
     const { holder } = request;
     if (!this.#room.take(listingBytes, holder)) return null;

@@ -80,7 +80,7 @@ function sanitizedBasename(path: string): string {
   return shortened(plain) || unnamed;
 }
 
-/** Cut before its extension, and between two characters. */
+/** Cuts before the extension, and between two characters. */
 function shortened(name: string): string {
   if (Buffer.byteLength(name) <= longestBytes) return name;
   const dot = name.lastIndexOf('.');
@@ -198,7 +198,7 @@ const meanings = new Map(
 
 const noToken = 'its listener asks for a bearer token (SVC_LISTENER_TOKEN there), which this tool never sends';
 
-/** In the words of this runtime: of the peer's own only a known code is repeated, in the trace too. */
+/** In the words of this runtime: only a known code of the peer's own is repeated, in the trace too. */
 async function refusalOfPeer(response: IncomingMessage): Promise<FetchRefusal> {
   const status = response.statusCode ?? 0;
   const body = await readUpTo(response, largestRefusalBytes);

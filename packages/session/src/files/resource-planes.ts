@@ -45,7 +45,7 @@ export class OperatorPlane {
     return path === undefined ? refused('outside_root') : this.#options.reader.read(path, this.#readHeaders);
   }
 
-  /** The listing document; one too long to wait for has a readable reply. Returns null where so many go on that no other is begun. */
+  /** The listing document; one too long to wait for has a readable reply. Returns null when so many are being made that another may not begin. */
   async list(request: ListingRequest): Promise<PlaneAnswer | null> {
     const { Listings } = await import('./listings.ts');
     this.#listings ??= new Listings(this.#options);

@@ -67,7 +67,7 @@ export function resourceRoute({ answer, refused: onRefused }: Pick<ResourceDoor,
   return { method: '*', path: resourcesPath, prefix: true, body: 'unread', handle: answer, onRefused };
 }
 
-/** Where nothing is exported: most capsules, which load nothing of what reads files. */
+/** For capsules that export nothing, which are most: they load nothing that reads files. */
 export const noPlanes: ExportedPlanes = { operator: null, peer: null };
 
 /** Neither plane exists unless it is declared (`exportedPlanes`). */

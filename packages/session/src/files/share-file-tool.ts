@@ -72,7 +72,7 @@ async function share(
   return { status: 'passed', content: JSON.stringify(result), exitCode: null, truncated: false };
 }
 
-/** Whole, at least 1 and at most `maxTtlMs`, which is also what nothing means; undefined for what is no duration (D3 "Limits"). */
+/** Whole, at least 1 and at most `maxTtlMs`, which is also the default; undefined for what is no duration (D3 "Limits"). */
 function ttlMsOf(ttl: unknown, maxTtlMs: number): number | undefined {
   if (ttl === undefined) return maxTtlMs;
   // A number that is too large to count in is too long, not wrong.

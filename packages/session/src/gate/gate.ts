@@ -34,7 +34,7 @@ export interface Inside {
   readonly ask: (what: AskKind, value: unknown) => Promise<unknown>;
   /** Writes a line of the trace. False once that is impossible. */
   readonly note: (event: TraceEvent) => boolean;
-  /** What becomes of what imports answer the component of the effect. */
+  /** Records or plays what imports answer the component of the effect. */
   readonly imports?: CallImports;
 }
 
@@ -98,9 +98,9 @@ export type Crossing =
       readonly chunks: readonly Chunk[];
       readonly durationMs: number;
     } & Overtaking)
-  /** A look at the session's own surroundings that something overtook, or that found what is not as usual. */
+  /** A check of the session's own surroundings that something overtook, or that found something unusual. */
   | ({ readonly kind: 'settled'; readonly place: string } & Finding & Overtaking)
-  /** The same for a look that was over at once, and is therefore found again where it is asked for. */
+  /** The same for a check that was over at once, which a replay therefore finds where it asks for it. */
   | ({ readonly kind: 'found'; readonly place: string } & Finding)
   /** `together` when it came before the session could act on what had come just before. */
   | ({ readonly kind: 'arrived'; readonly together: boolean } & Arrival & Overtaking);
@@ -109,7 +109,7 @@ export type Crossing =
 export interface Finding {
   /** Plain JSON. */
   readonly value: unknown;
-  /** With which the look failed. */
+  /** The error with which the check failed. */
   readonly fault: Diagnostic | null;
 }
 
@@ -124,13 +124,13 @@ export interface Gate {
     inside: Inside,
     live: (inside: Inside) => Promise<T>,
   ): Promise<T>;
-  /** Waits for a look at the session's own surroundings that may take turns of the event loop: a measure, a check in a thread. */
+  /** Waits for a check of the session's own surroundings that may take turns of the event loop: a measure, a check in a thread. */
   settle<T>(place: string, look: () => Promise<T | null>): Promise<T | null>;
-  /** The same for a look that is over at once. */
+  /** The same for a check that is over at once. */
   find<T>(place: string, look: () => T | null): T | null;
   /** Lets something in that came by itself. */
   arrive<T>(arrival: Arrival, apply: () => T): T;
-  /** Calls back once after `ms`, as an arrival; the returned function takes the call back. */
+  /** Calls back once after `ms`, as an arrival; the returned function cancels the call. */
   timer(name: string, ms: number, callback: () => void): () => void;
   /** Call when a task has settled. Only late async hooks refer to it afterwards. */
   over(taskId: TaskId): void;

@@ -43,8 +43,8 @@ export function gatedDriver(driver: Driver, gate: Gate): Driver {
 }
 
 /**
- * What crosses of an outcome: of an answer of a size that no model means, journal, trace and hooks are given what is wrong with it and what it has cost.
- * An estimate of the tokens is part of the answer: what is recorded of it has other lengths where secrets were taken out.
+ * What crosses of an outcome. When an answer is larger than any model means, journal, trace and hooks get its fault and its cost instead.
+ * An estimate of the tokens is part of the answer: the recorded text has other lengths where secrets were taken out.
  */
 function counted(request: InferenceRequest, outcome: DriverOutcome): DriverOutcome {
   if (outcome.kind !== 'response') return outcome;

@@ -117,7 +117,7 @@ export class EventQueue {
   #room: (() => void)[] = [];
   /** Never rejects: nobody may be there yet to handle it. */
   #delivering: Promise<void> | null = null;
-  /** What the first delivery that rejected did so with: for those who push next or wait for the end. */
+  /** The error of the first delivery that rejected: for those who push next or wait for the end. */
   #failure: { readonly error: unknown } | null = null;
   /** Why nothing more is delivered. */
   #closed: string | null = null;
@@ -167,7 +167,7 @@ export class EventQueue {
       try {
         await this.#deps.deliver(next);
       } catch (error) {
-        // Whatever it is. The hook hears on: a replay whose hook is not asked what it was asked parts there, and says nothing of the cause.
+        // Any error. The hook hears on: a replay whose hook gets another request than recorded parts there, and says nothing of the cause.
         this.#failure ??= { error };
       }
     }

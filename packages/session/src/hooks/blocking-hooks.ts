@@ -34,7 +34,7 @@ interface HookReports {
   readonly lost: (diagnostic: Diagnostic) => void;
 }
 
-/** Calls back once after `ms`; the returned function takes the call back. */
+/** Calls back once after `ms`; the returned function cancels the call. */
 export type HookTimer = (name: string, ms: number, callback: () => void) => () => void;
 
 export interface AskDeps {
@@ -75,7 +75,7 @@ const lateAfterCancel: HookAnswer = {
   error: `it did not answer within ${cancelGraceMs / 1000} s of the cancel`,
 };
 
-/** Runs from the moment on at which `canceled` is aborted; `signal` is aborted when it is over. Nothing is left of it after `end`. */
+/** Runs from the moment at which `canceled` is aborted, and aborts `signal` when it is over. Nothing is left of it after `end`. */
 export function graceAfter(canceled: AbortSignal, timer: HookTimer): { readonly signal: AbortSignal; end(): void } {
   const over = new AbortController();
   let takeBack = (): void => {};
@@ -130,7 +130,7 @@ export class EndBudget {
     return this.#over.signal;
   }
 
-  /** What `work` comes to; its time counts. */
+  /** Awaits `work`, whose time counts. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     this.#waited += 1;
     if (!this.#listens) {

@@ -102,8 +102,8 @@ export class ManifestFiles {
   }
 
   /**
-   * Writes what one hook commits, every file whole. Gives why not: for a name with a directory part, one that is there already or
-   * too many files nothing was written, for a full disk perhaps the first of them.
+   * Writes what one hook commits, every file whole; gives why it did not. It writes nothing for a name with a directory part, one that is
+   * there already or too many files; on a full disk it may have written the first of them.
    */
   async write(files: readonly ManifestFile[]): Promise<string | null> {
     if (this.#count + files.length > mostFiles) return `write-manifests: a session has at most ${mostFiles} such files`;

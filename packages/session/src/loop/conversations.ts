@@ -19,7 +19,7 @@ export interface Conversations {
   save(context: ContextId, messages: readonly Message[]): void;
 }
 
-/** Contexts kept; the one saved longest ago goes first. */
+/** Contexts kept; beyond it the one saved longest ago goes first. */
 export const mostContexts = 256;
 
 /** How large the file of one conversation may be. A model's context of a million tokens is some 4 MiB of text. */
@@ -114,7 +114,7 @@ function encodeBlock(one: ContentBlock, redact: Redact): z.infer<typeof block> {
   }
 }
 
-/** A signature vouches for the text as it was: a provider refuses it beside another, and takes thinking without one for none. */
+/** A signature vouches for the original text: a provider refuses it beside another, and ignores thinking without one. */
 function encodeThinking(
   { text, signature }: Extract<ContentBlock, { type: 'thinking' }>,
   redact: Redact,

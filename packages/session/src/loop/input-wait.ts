@@ -10,7 +10,7 @@ export interface InputWaitDeps {
   readonly activity: SessionActivity;
   readonly gate: Gate;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Null waits for as long as it takes. */
+  /** With null it waits for as long as it takes. */
   readonly timeoutMs: number | null;
 }
 

@@ -26,7 +26,7 @@ export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'ho
   readonly conversations: Conversations | null;
   /** `lifecycle.max_task_reopens`. */
   readonly maxReopens: number;
-  /** Null waits for as long as it takes. */
+  /** With null it waits for as long as it takes. */
   readonly inputTimeoutMs: number | null;
   /** Puts `out/result.txt` into the workdir, whole or not at all. */
   readonly writeResult: (text: string) => void;

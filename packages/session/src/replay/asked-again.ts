@@ -32,10 +32,10 @@ export interface AskedAgain {
   readonly now: Omit<Effect, 'place'>;
 }
 
-/** Says in what way something else is asked for; null when what was recorded is given for it. */
+/** Says how a request differs; null when the recorded answer fits it. */
 export type Judge = (asked: AskedAgain) => Omit<Parting, 'place' | 'port'> | null;
 
-/** Finds fault with whatever is not as it was, in the one session that it is for. */
+/** Finds fault with whatever differs, in the one session that it is for. */
 export function exactly(): Judge {
   const requests = new ComparedRequests();
   return ({ recorded, now }) => {

@@ -263,7 +263,7 @@ export class ReplayGate implements Gate {
   /** Nothing more comes: a session that has not ended by now waits for what its recording does not hold. */
   #usedUp(): void {
     setImmediate(() => {
-      // Of several, what was begun last: an asynchronous hook may wait since long before.
+      // Names what began last: an asynchronous hook may have waited for long.
       const place = this.#beyond ?? [...this.#effects.keys()].at(-1) ?? [...this.#looks.keys()].at(-1) ?? null;
       if (this.#isWhole) this.#over({ kind: 'cut-off', place });
       else this.#overUnlessLeft({ kind: 'cut-off', place });
@@ -345,7 +345,7 @@ export class ReplayGate implements Gate {
     else callback();
   }
 
-  /** Never settles: nothing of the session goes on from there. */
+  /** Never settles: the session does not go on from there. */
   #part(parting: Parting): Promise<never> {
     this.#over({ kind: 'parted', parting });
     return new Promise(() => {});

@@ -28,7 +28,7 @@ export class ReplayedCalls {
   readonly #isOn: boolean;
   readonly #logs = new Map<string, ImportLog[]>();
   readonly #runs = new Map<string, Run>();
-  /** Instances that were answered what is not kept: they cannot be brought to where they were, so that all that follows is served. */
+  /** Instances whose answers are not kept: they cannot be brought to where they were, so all that follows is served. */
   readonly #lost = new Set<string>();
 
   constructor(isOn: boolean) {
@@ -60,7 +60,7 @@ export class ReplayedCalls {
     this.#runs.set(place, { port, outcome });
   }
 
-  /** Holds a component that was run to its recorded end: null where none was. Resolves to where the two part, or to null. */
+  /** Holds a component that was run to its recorded end; null where no component was run. Resolves to where the two part, or to null. */
   hold(end: Crossed<'end'>): Promise<Parting | null> | null {
     const run = this.#runs.get(end.place);
     this.#runs.delete(end.place);

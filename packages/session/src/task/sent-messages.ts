@@ -4,7 +4,7 @@ import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 
-/** Keys of one session; of more, the oldest are forgotten (docs/protocol.md "Limits"). */
+/** Keys of one session; beyond it the oldest are forgotten (docs/protocol.md "Limits"). */
 const mostKeys = 1_000;
 
 /** A message as its key stands for it. */

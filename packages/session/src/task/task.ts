@@ -30,9 +30,9 @@ export interface TaskSource {
   readonly sender?: Sender | null;
   readonly origin: TaskOrigin;
   readonly trust: Trust;
-  /** The id that the task has in a recording; a fresh one is minted without it. */
+  /** The id that the task has in a recording; without it a fresh one is minted. */
   readonly id?: TaskId;
-  /** The message's own context; a fresh one is minted without it (D1 "Identifier shapes"). */
+  /** The message's own context; without it a fresh one is minted (D1 "Identifier shapes"). */
   readonly contextId?: ContextId;
   /** Where its conversation is kept, for what goes on another task's; that of its sender in its context without it. */
   readonly conversation?: ContextId;
@@ -41,8 +41,8 @@ export interface TaskSource {
 }
 
 /**
- * Under which the conversation of a context is kept. Each holder of a door token has contexts of its own: a client says its context itself, and what
- * another said in one of that name is not for it. Who runs the capsule has the same ones as the session.
+ * The key under which the conversation of a context is kept. Each holder of a door token has contexts of its own, since clients choose the names of
+ * their contexts and must not read what another said under the same name. The operator shares those of the session.
  */
 export function conversationOf(sender: Pick<Sender, 'principal'> | null, contextId: ContextId): ContextId {
   const isNamed = sender?.principal.startsWith('token:') === true;
@@ -188,7 +188,7 @@ export type TaskEvent =
 
 /** Why a task ends without a reply. */
 export type TaskFailure =
-  /** `failed` also of a compaction, or of what the task needs before its first turn. */
+  /** `failed` is also for a compaction, or for what the task needs before its first turn. */
   | DriverFailure
   | { readonly kind: 'turns-exhausted'; readonly maxTurns: number }
   | { readonly kind: 'spend-refused'; readonly refusal: SpendRefusal };

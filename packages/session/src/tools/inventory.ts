@@ -171,14 +171,14 @@ function described({ kind, name, artifact }: Tool): string {
 }
 
 /**
- * Of what one call gives, as the JSON that frames and drivers hold it in: as much as a native tool may answer. NUL characters take six times
- * their number there.
+ * Limit for the result of a call, as the JSON that frames and drivers hold it in: as much as a native tool may answer. NUL characters take
+ * six times their number there.
  */
 const longestResultBytes: number = 16 * 1024 * 1024;
 
 /** Text of a tool as frame, trace and model hold it: the same for all, so without halves of characters, and cut for all. */
 function shownText(given: string, redactor: CuttingRedactor): { readonly text: string; readonly isCut: boolean } {
-  // Of what is cut off, not even the halves of characters are looked at.
+  // The part that is cut off is not even searched for halves of characters.
   const text = toUSVString(given.slice(0, longestResultBytes));
   const length = fittingLength(text, longestResultBytes);
   if (length === given.length) return { text, isCut: false };

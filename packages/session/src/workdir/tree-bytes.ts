@@ -29,10 +29,10 @@ const leftOutBytes = 64 * 1024 * 1024;
 export class UnmeasurableTree extends Error {}
 
 /**
- * Counts the bytes of the regular files below an open directory, and of what else takes space there all but 64 MiB. Nothing is reached by more than one name from an open directory, so that
- * neither the length of a path nor a link that is put on the way changes what is counted. Yields often, so that the caller can do other
- * work in between; gives the sum. Throws `UnmeasurableTree` for what cannot be looked at, but for a directory of another user that this
- * user (`uid`) may not enter: no process of this user puts anything there.
+ * Counts the bytes of the regular files below an open directory, and all but 64 MiB of what else takes space there. It reaches everything by
+ * one name from an open directory, so that neither the length of a path nor a link that is put on the way changes what is counted. Yields
+ * often, so that the caller can do other work in between; gives the sum. Throws `UnmeasurableTree` for what cannot be looked at, except a
+ * directory of another user that this user (`uid`) may not enter: no process of this user puts anything there.
  */
 export function* treeBytes(root: HeldDirectory, uid: number): Generator<void, number> {
   const levels: Level[] = [];
@@ -151,7 +151,7 @@ function isClosedToUser(path: Buffer, uid: number): boolean {
   }
 }
 
-/** Returns null of what is gone. */
+/** Returns null for what is gone. */
 function factsAt(level: Level, name: Buffer): Stats | null {
   try {
     return lstatSync(level.at(name), { throwIfNoEntry: false }) ?? null;

@@ -57,7 +57,7 @@ export function* unlinkedBytes(workdir: string): Generator<void, number> {
 }
 
 /**
- * Whether one of which it is known has started it, or who has. A process that outlives its parent descends from the one that took it in. Each
+ * Whether a known process has started it, or its ancestors. A process that outlives its parent descends from the one that took it in. Each
  * process is asked once: a program may make a long line of them.
  */
 function* descends(pid: string, known: Map<string, boolean>): Generator<void, boolean> {
@@ -115,7 +115,7 @@ function* countMapped(process: string, isRemoved: Removed, found: Map<number, nu
   }
 }
 
-/** One by one, as a program may have a million descriptors. None where the system hides them. */
+/** One by one, as a program may have a million descriptors. Yields nothing where the system hides them. */
 function* namesIn(path: string): Generator<string> {
   const directory = unlessHidden(() => opendirSync(path, { bufferSize: 256 }));
   if (directory === null) return;
@@ -127,7 +127,7 @@ function* namesIn(path: string): Generator<string> {
   }
 }
 
-/** One by one, as the system makes them while they are read. None where it hides them. */
+/** One by one, as the system makes them while they are read. Yields nothing where it hides them. */
 function* linesOf(path: string): Generator<string> {
   const fd = unlessHidden(() => openSync(path, 'r'));
   if (fd === null) return;

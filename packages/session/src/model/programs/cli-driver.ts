@@ -35,7 +35,7 @@ interface CliDriverSettings {
   readonly endGraceMs: number;
 }
 
-/** What the programs of a session are served with. */
+/** What a session gives to its programs. */
 export interface ProgramService {
   /** One for the session, asked of every request to the tool server. */
   readonly token: Secret;

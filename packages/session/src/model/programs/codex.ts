@@ -23,7 +23,7 @@ export const codexDialect: CliDialect = {
       '--color=never',
       '--skip-git-repo-check',
       '--sandbox=read-only',
-      // Of a home that the agent can write; who is signed in is read all the same.
+      // HOME is one that the agent can write; Codex finds who is signed in all the same.
       '--ignore-user-config',
       '--ignore-rules',
       ...(request.model === '' ? [] : [`--model=${request.model}`]),
@@ -37,7 +37,7 @@ export const codexDialect: CliDialect = {
   decoder: () => new CodexDecoder(),
 };
 
-/** A name that a version does not know is passed over by it. */
+/** A version passes over a name that it does not know. */
 const actingFeatures: readonly string[] = [
   'apply_patch_freeform',
   'apps',
@@ -91,7 +91,7 @@ function serverSettings(url: string, tokenVariable: string): readonly string[] {
   return settings.map((setting) => `mcp_servers.${serverName}.${setting}`);
 }
 
-/** A basic string of TOML: one of JSON, but for a character that only TOML escapes and for halves of characters. */
+/** A basic string of TOML: one of JSON, except for DEL, which only TOML escapes, and for halves of characters. */
 function tomlText(text: string): string {
   return JSON.stringify(Buffer.from(text).toString()).replaceAll('\u007f', String.raw`\u007f`);
 }

@@ -229,7 +229,7 @@ export class InferenceTools implements OfferedTools {
     } catch (error) {
       this.#fault = { reason: error };
       this.#options.onFault(error);
-      // What went wrong inside is nothing for the program to read.
+      // The program does not read what went wrong inside.
       throw new Error('the call was broken off', { cause: error });
     }
   }
@@ -250,7 +250,7 @@ function usedUp(mostCalls: number): ToolAnswer {
 /** What a value takes beside its characters, in characters. */
 const valueWeight = 32;
 
-/** What a call holds, in characters; of one that holds more than may wait, no more than that is counted. */
+/** What a call holds, in characters; counting stops at what may wait. */
 function weightOf({ name, input }: OfferedCall): number {
   let weight = name.length;
   // A program may nest deeper than functions can call themselves.

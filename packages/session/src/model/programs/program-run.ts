@@ -81,7 +81,7 @@ export class ProgramRun {
     }
   }
 
-  /** A program that has answered writes its own memory of the conversation yet; one that stays is ended. */
+  /** A program that has answered still writes its own memory of the conversation; one that stays is ended. */
   #endSoon(): void {
     const { launched, endGraceMs } = this.#options;
     this.#ending ??= setTimeout(() => void endProcess(launched, endGraceMs), endGraceMs);
