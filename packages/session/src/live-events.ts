@@ -45,13 +45,13 @@ export interface LiveEventsOptions {
   readonly redact: (text: string) => string;
 }
 
-/** Of a task's text, a question and the prompt of a snapshot, as JSON in UTF-8. */
+/** Limit for a task's text, a question and the prompt of a snapshot, as JSON in UTF-8. */
 const longestText = 64 * 1024;
-/** Of the arguments of a call, as JSON; longer ones are cut. */
+/** Limit for the arguments of a call, as JSON; longer ones are cut. */
 const longestArguments = 16 * 1024;
-/** Of a reason. */
+/** Limit for a reason. */
 const longestReason = 4096;
-/** Of a name and a principal. */
+/** Limit for a name and a principal. */
 const longestName = 1024;
 /** In characters: as readers take it of the frame of the same call. A part of a longer one would name another call. */
 const longestCallId = 1024;
@@ -259,7 +259,7 @@ export class LiveEvents {
 
   /** As the trace has them, unless they are too long or nest too deep for every reader. */
   #arguments(input: unknown): { readonly arguments: unknown; readonly argumentsText: string | null } {
-    // What is no JSON value is given as none.
+    // A value that JSON does not have becomes null.
     const encoded = JSON.stringify(input) ?? 'null';
     const isShort = Buffer.byteLength(encoded) <= longestArguments;
     if (!isShort || parseJsonText(encoded, mostFrameValues, deepestArguments).kind !== 'json') {
@@ -273,7 +273,7 @@ export class LiveEvents {
     return id === '' || id.length > longestCallId ? null : toUSVString(this.#options.redact(id));
   }
 
-  /** One that a client named is its own text. */
+  /** An id that a client chose is shortened and redacted. */
   #contextOf({ contextId }: Task): string {
     return /^ctx_[0-9a-f]{32}$/.test(contextId) ? contextId : this.#name(contextId);
   }

@@ -17,11 +17,11 @@ import {
   TaskRecord,
 } from './task/task-record.ts';
 
-/** Of all messages and artifacts together. */
+/** Limit for all messages and artifacts together. */
 const mostTogether = 16 * 1024 * 1024;
 /** A longer reason or question of the capsule's own is cut. */
 const longestMessage = 60 * 1024;
-/** Of a response that is still being written; the rest is shown when it is whole. */
+/** Limit for a response that is still being written; the rest is shown when it is whole. */
 const longestPartial = 4 * 1024 * 1024;
 
 type RecordedSession = Pick<Session, 'activity' | 'board' | 'clock'>;

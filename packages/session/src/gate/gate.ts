@@ -116,7 +116,7 @@ export interface Finding {
 /** Where a session meets its outside. */
 export interface Gate {
   /**
-   * Has `live` done and gives what it comes to, which is plain JSON. What `live` is handed stands for `inside`. Rejects with the reason of
+   * Runs `live` and returns its result, which is plain JSON. `live` uses its argument in place of `inside`. Rejects with the reason of
    * `signal` when `live` rejects after that was aborted, and as `live` does otherwise.
    */
   effect<T>(
@@ -188,7 +188,7 @@ export class RecordingGate implements Gate {
   #crossed = 0;
   /** Something has arrived, and the session has not acted on it yet. */
   #isUnmet = false;
-  /** Looks that have not settled and that nothing recorded has gone past. */
+  /** Checks that have not settled and that nothing recorded has overtaken. */
   readonly #open = new Set<string>();
 
   constructor(record: Recorder, clock: Pick<Clock, 'after' | 'monotonicMs'>) {
@@ -304,7 +304,7 @@ export class RecordingGate implements Gate {
     return this.#steps.of(place);
   }
 
-  /** Of the crossing that is recorded now. A session that is killed before they settle would have them settle first when it is run again. */
+  /** For the event that is recorded now. A session that is killed before these checks settle would have them settle first in a replay. */
   #overtaking(): Overtaking {
     if (this.#open.size === 0) return {};
     const past = [...this.#open];
@@ -312,7 +312,7 @@ export class RecordingGate implements Gate {
     return { past };
   }
 
-  /** What `deliver` comes to, in a turn of the event loop that no other delivery has a part in. */
+  /** Runs `deliver` in a turn of the event loop that no other delivery shares. */
   #delivered<T>(deliver: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#deliveries.push(() => {

@@ -98,7 +98,7 @@ class AgentLoop {
   readonly #window: ContextWindow;
   /** Aborted when nobody wants an answer any more, of the model or a tool. */
   readonly #signal: AbortSignal;
-  /** Of the turn at hand. */
+  /** Calls of the turn at hand. */
   #calls = 0;
   #continuationId: string | undefined;
 
@@ -158,7 +158,7 @@ class AgentLoop {
     return compaction;
   }
 
-  /** What a provider keeps under its own id is the longer conversation. */
+  /** Drops the continuation id: under it the provider keeps the longer conversation. */
   #continueFrom(messages: readonly Message[]): void {
     this.messages.splice(0, this.messages.length, ...messages);
     this.#continuationId = undefined;
@@ -234,7 +234,7 @@ class AgentLoop {
     return { outcome, streamedText };
   }
 
-  /** What the call may come to is set aside until it is counted: a hook may ask the model meanwhile. */
+  /** Sets aside what the call may cost until it is counted: a hook may ask the model meanwhile. */
   async #counted(
     request: InferenceRequest,
     call: () => Promise<DriverOutcome>,

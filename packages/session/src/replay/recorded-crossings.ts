@@ -93,7 +93,7 @@ class RecordingReader {
   readonly #requests = new Map<string, KnownRequest>();
   readonly #lists = new MessageLists();
   readonly #values = new RecordedValues();
-  /** What is taken as text, or why it is not there: of a long one each reading would be another copy. */
+  /** Texts, or why one is not there: reading a long one again would make another copy. */
   readonly #read = new Map<string, string | MissingText>();
   readonly #logs = new Map<string, string | null>();
   readonly #crossings: Crossing[] = [];
@@ -229,7 +229,7 @@ class RecordingReader {
     }
   }
 
-  /** What is shown of an end is that of its outcome. */
+  /** The summary of an end has to be that of its outcome. */
   #checkSummary({ e: place, stop, usage, exit, error, calls }: JournalRecord<'end'>, outcome: unknown): void {
     const difference = differenceSince({ stop, usage, exit, error, calls }, summaryOf(outcome, asRecorded));
     if (difference !== null)
@@ -290,7 +290,7 @@ class RecordingReader {
 
   #setupOf({ manifest, system, tools, grants, hooks, settings }: JournalRecord<'setup'>): Setup {
     const hashes = { manifest, system, tools, grants, hooks, settings };
-    // Each is parsed again by who uses it.
+    // Each user parses it again.
     this.#json(grants);
     const values = new RecordedValues(mostSetupValues);
     for (const sha256 of [tools, hooks, settings])
@@ -376,7 +376,7 @@ function shortened(sha256: string): string {
   return `${sha256.slice(0, 12)}…`;
 }
 
-/** What a journal holds has no secret any more. */
+/** Needs no redaction: a journal holds no secrets. */
 function asRecorded(text: string): string {
   return text;
 }

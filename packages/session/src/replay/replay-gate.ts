@@ -12,7 +12,7 @@ import { type ComponentCalls, ReplayedCalls } from './replayed-calls.ts';
 export type ReplayEnd =
   /** Everything in the recording was met again. */
   | { readonly kind: 'same' }
-  /** The recording holds nothing more, and the session waits or asks for more, or the recording has no end. All that it holds was met again where it has none. */
+  /** The recording has ended and the session waits or asks for more, or the recording has no end. It then met all that the recording holds. */
   | { readonly kind: 'cut-off'; readonly place: string | null }
   | { readonly kind: 'parted'; readonly parting: Parting };
 
@@ -39,11 +39,11 @@ type Delivery = Exclude<Crossing, { readonly kind: 'start' | 'found' | 'imports'
 
 /** How a session is run again. */
 export interface ReplayTerms {
-  /** What is asked for otherwise than in the recording is held to this; to the letter when absent. */
+  /** Judges requests that differ from the recording; without it they may not differ. */
   readonly judge?: Judge;
-  /** Plays what components were answered to those that are handed to `effect`. */
+  /** Whether `effect` gets recorded answers to give to its components. */
   readonly runsComponents?: boolean;
-  /** Whether the recording goes to the end of its session, as it does when absent. Of one that does not, the session may ask for more. */
+  /** Whether the recording goes to the end of its session; true when absent. After the end of one that does not, the session may ask for more. */
   readonly isWhole?: boolean;
 }
 
@@ -53,19 +53,19 @@ export class ReplayGate implements Gate {
   readonly #starts = new Map<string, Extract<Crossing, { kind: 'start' }>>();
   readonly #found = new Map<string, Extract<Crossing, { kind: 'found' }>>();
   readonly #settledPlaces = new Set<string>();
-  /** Looks that something went past and that the session has not begun yet. */
+  /** Checks that something overtook and that the session has not begun yet. */
   readonly #passed = new Set<string>();
   readonly #deliveries: Delivery[] = [];
   readonly #effects = new Map<string, WaitingEffect>();
   readonly #looks = new Map<string, WaitingLook>();
-  /** Looks that came to nothing unusual and that nothing overtook. */
+  /** Checks that found nothing unusual and that nothing overtook. */
   readonly #usual: WaitingLook[] = [];
   readonly #timers = new Map<string, () => void>();
   readonly #inputs: () => ReplayInputs;
   readonly #judge: Judge;
   readonly #components: ReplayedCalls;
   readonly #isWhole: boolean;
-  /** A record that no session can meet; null for none. */
+  /** A record that no session can meet; null without one. */
   #stray: Parting | null = null;
   /** What the session asks for past the end of its recording; null as long as it does not. */
   #beyond: string | null = null;
@@ -120,7 +120,7 @@ export class ReplayGate implements Gate {
     else kept.set(place, crossing);
   }
 
-  /** Of components. */
+  /** Counts the calls of components. */
   get componentCalls(): ComponentCalls {
     return this.#components.calls;
   }

@@ -17,7 +17,7 @@ export interface OutputPiece {
 
 /** At most ten pieces a second of each command. */
 const everyMs = 100;
-/** Of one piece, in bytes. */
+/** Limit for one piece, in bytes. */
 const mostBytes = 4096;
 /** Commands whose output is shown at a time; that of further ones is not. */
 const mostCommands = 32;

@@ -45,7 +45,7 @@ export type TaskNews =
 
 export type TaskFollower = (news: TaskNews) => void;
 
-/** Of the messages of one task, as text. */
+/** Limit for the messages of one task, as text. */
 const mostOfTask = 64 * 1024;
 /** What a message or an artifact costs beside its text. */
 export const costOfOne = 256;

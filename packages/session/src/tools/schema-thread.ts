@@ -21,7 +21,7 @@ const checkTimeoutMs = 250;
 /** The heap for the compiler, a schema and the arguments of a call. */
 const heapMegabytes = 256;
 
-/** That of no tool: what is compiled while the thread starts. */
+/** The key of a schema that belongs to no tool: it is compiled while the thread starts. */
 const firstKey = 0;
 const firstSchema: JsonSchema = { type: 'object' };
 

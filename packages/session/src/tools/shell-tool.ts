@@ -103,7 +103,7 @@ interface FinishedCommand {
   readonly problems: readonly string[];
   /** Limits of the session that were reached meanwhile. */
   readonly limitsReached: readonly string[];
-  /** Its call was over before it was. */
+  /** Its call ended before the command did. */
   readonly isMoved: boolean;
 }
 
@@ -181,7 +181,7 @@ function soFar(title: string, { text, cutBytes }: OutputSoFar): string {
 /** How the model comes by the rest of an output. */
 const readInParts = 'what a command writes into a file can be read in parts';
 
-/** Of a command that went on without its call, nobody but its model reads it: what tools cannot reach is of no use there. */
+/** For a command that outlasted its call only its model reads the output: it does not name a log that tools cannot reach. */
 function section(title: string, { text, cutBytes, log }: CapturedOutput, isMoved: boolean): string {
   if (text === '' && cutBytes === 0) return `${title}: (empty)`;
   const shown = `${title}:\n${withoutLastLineEnd(text)}`;

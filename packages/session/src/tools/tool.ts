@@ -67,7 +67,7 @@ export interface ToolCallContext {
   readonly onFileRefused?: (path: string, rule: string) => void;
   /** Called with a file that the call has changed, where somebody wants to know what it holds. */
   readonly onFileChanged?: ((change: FileChange) => void) | undefined;
-  /** Of a component, where they are recorded or played. */
+  /** The imports of a component, where they are recorded or played. */
   readonly imports?: CallImports;
 }
 

@@ -13,9 +13,9 @@ const [unknown, other, passedOver, slash, several, firstLetter] = [0, 1, 2, 3, 4
 interface Reading {
   /** Everything beside `<` and `&lt;` that a reader may take for the opening bracket of a marker. */
   readonly openers: ReadonlySet<number>;
-  /** What each code point is, once somebody asked: kept, for a text may consist of those that take long to find out. */
+  /** What each code point is, once it was looked up; kept, since a text may consist of those that take long to look up. */
   readonly kinds: Uint8Array;
-  /** What those are that read as several characters. */
+  /** The letters of code points that read as several characters. */
   readonly parts: Map<number, readonly number[]>;
   /** What may stand between the letters of a marker without a reader noticing: blanks, controls, marks, dashes. */
   readonly passedOver: RegExp;

@@ -92,7 +92,7 @@ function outcomeOf(fault: ComponentFault, name: string, deadlineMs: number): Too
     trap: `broke off: ${fault.message}`,
     deadline: `did not answer within ${deadlineMs / 1000} s`,
     memory: 'used up its memory',
-    // By nobody who may cancel a call: the component was closed under it.
+    // Not by a cancel of the call: the component was closed under it.
     canceled: `was stopped: ${fault.message}`,
   };
   return failed(`the tool ${name} ${happenings[fault.kind]}`);

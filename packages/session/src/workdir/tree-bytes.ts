@@ -18,11 +18,11 @@ import { shortened } from '@svc/kit/diagnostics/printable.ts';
 
 /** Each level is held open while what is below it is counted. */
 const deepest = 256;
-/** Empty files cost an agent next to nothing, and a walk time. */
+/** Empty files cost an agent next to nothing, but a walk takes time for each. */
 const mostEntries = 10_000_000;
-/** Space that a file has beyond its size up to which that is the file system's own rounding. */
+/** A file may take so much more than its size: the file system rounds. */
 const rounding = 64 * 1024;
-/** Such space of all files, and that of directories and links, counts beyond this: what costs little once is made a million times. */
+/** More such space of all files, and that of directories and links, counts: what costs little once may be made a million times. */
 const leftOutBytes = 64 * 1024 * 1024;
 
 /** Why a tree cannot be measured, as a clause for a person. */

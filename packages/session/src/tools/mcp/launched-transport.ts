@@ -10,9 +10,9 @@ import { parseJsonText } from '@svc/protocol/json-text.ts';
 const maxMessageBytes = 16 * 1024 * 1024;
 /** How many values one message may hold. A limit on bytes alone would let empty objects take fifty times their size and seconds to read. */
 const mostMessageValues = 262_144;
-/** Between two requests of ours. Many servers greet or log on their standard output, where they should not. */
+/** Limit between two requests of ours. Many servers greet or log on their standard output, where they should not. */
 const mostStrayLines = 100;
-/** Between two requests of ours too: notifications, requests of the server, answers to nothing, empty lines. */
+/** Limits between two requests of ours too: notifications, requests of the server, answers to nothing, empty lines. */
 const mostUnasked = 10_000;
 const mostUnaskedBytes = 64 * 1024 * 1024;
 const stderrTailBytes = 4096;
@@ -179,7 +179,7 @@ export class LaunchedTransport implements Sdk.Transport {
     return true;
   }
 
-  /** The request of ours that a message answers in no way that the protocol knows; null when it is not one. */
+  /** The request of ours that a message answers with neither a result nor an error; null when it does not. */
   #answeredId(message: unknown): Sdk.RequestId | null {
     const fields = asJsonObject(message);
     const id = fields?.['id'];

@@ -11,7 +11,7 @@ import { isEmptyAnswer, LaunchedTransport } from './launched-transport.ts';
 /** The whole list of a well-meant server fits in a page or two. */
 const mostPages = 64;
 const mostListed = 10_000;
-/** Of all pages together; one alone is no longer than a message. */
+/** Limit for all pages together; one alone is no longer than a message. */
 const mostListedLength = 16 * 1024 * 1024;
 const longestError = 2000;
 

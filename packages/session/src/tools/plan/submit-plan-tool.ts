@@ -93,7 +93,7 @@ interface Recording {
   readonly context: Pick<ToolCallContext, 'record'>;
 }
 
-/** One line for each step that came to an end of its own: a call that a cancel cut off has none either. */
+/** Writes one line for each step that came to an end of its own: a step that a cancel cut off has no line, as a call has none. */
 function recordStep(
   { work }: PlanStep,
   step: EndedStep,
