@@ -44,7 +44,7 @@ import { demand, may, methodScopes } from './callers/scopes.ts';
 const maxBodyBytes = 10 * 1024 * 1024;
 
 export interface CapsuleDoor extends Omit<StreamedSession, 'callers'> {
-  /** As whom its clients are known that show no door token: `operator` where they show the listener token, else `local`. */
+  /** The name of clients that show no door token: `operator` where they show the listener token, else `local`. */
   readonly principal: string;
   /** Absent where it knows no others. */
   readonly callers?: Callers;

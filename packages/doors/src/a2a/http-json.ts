@@ -47,7 +47,7 @@ export class HttpJsonBinding {
 /** A body of another type, which HTTP has a status for. */
 class NotJson extends Error {}
 
-/** What was sent, which is let go of; nothing at all is an empty object. */
+/** The body, which is then released; an empty one is an empty object. */
 async function bodyOf({ headers, body, release }: HttpRequest): Promise<JsonObject> {
   if (body.length === 0) return {};
   if (!isJsonType(headers['content-type'])) throw new NotJson();

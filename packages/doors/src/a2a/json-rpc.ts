@@ -17,7 +17,7 @@ import { isJsonType } from './json-type.ts';
 
 type Around = ReturnType<A2aCall['around']>;
 
-/** Of the id of a call, which every event of its stream repeats. */
+/** Limit for the id of a call, which every event of its stream repeats. */
 const longestCallId = 256;
 
 /** Reads calls out of their envelopes, and puts what they come to into one. */

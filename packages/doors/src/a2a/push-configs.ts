@@ -24,13 +24,13 @@ import {
 } from './push-params.ts';
 
 const mostOfTask = 8;
-/** Of all clients, and of one: it must not keep out the others. */
+/** Limits for all clients, and for one, which must not keep out the others. */
 const mostTogether = 1000;
 const mostOfClient = 250;
 /** A longer task or artifact is not sent: the receiver gets the status, and asks for it. */
 const longestBody = 1024 * 1024;
 
-/** At the end of the session. */
+/** The time for the last notifications at the end of the session. */
 const endWithinMs = 2000;
 
 interface Config {
@@ -105,13 +105,13 @@ export class PushConfigs {
     return parsePush(config, this.#rules(), 'configuration.taskPushNotificationConfig.');
   }
 
-  /** Throws the fault of a config that there is no room for. One that is there, or takes the place of another, needs none. A null record is a task that there is not yet. */
+  /** Throws the fault of a config without room. One that is there, or replaces another, needs no room. `record` is null before the task exists. */
   demandRoom(record: TaskRecord | null, request: PushRequest, owner: Principal): void {
     const isThere = record !== null && this.#ownConfigs(record, owner).some((config) => isPlaceOf(config, request));
     if (!isThere) this.#checkRoom(record, owner);
   }
 
-  /** It takes the place of the one of its owner that has its id. */
+  /** Adds a config, in the place of the one of its owner that has its id. */
   #add(record: TaskRecord, request: PushRequest, owner: Principal): JsonObject {
     const own = this.#ownConfigs(record, owner);
     const same = own.find((config) => isSame(config, request));
@@ -127,7 +127,7 @@ export class PushConfigs {
     return shownPush(request, id, record.id);
   }
 
-  /** With null the task does not exist yet. */
+  /** `record` is null before the task exists. */
   #checkRoom(record: TaskRecord | null, owner: Principal): void {
     const full = (message: string): A2aFault => faultOf('UNSUPPORTED_OPERATION', message, {});
     const ofTask = record === null ? 0 : (this.#followed.get(record)?.configs.size ?? 0);
@@ -209,7 +209,7 @@ export class PushConfigs {
     this.#followed.delete(record);
   }
 
-  /** Whether there are fewer of these. Those of tasks that nobody can ask about any more go first, then those that have nothing left to say. */
+  /** Whether there are fewer such configs. First removes those of tasks that nobody can ask about any more, then those with nothing left to say. */
   #hasRoom(most: number, isMeant: (config: Config) => boolean): boolean {
     const hasRoom = (): boolean => this.#all().filter(({ config }) => isMeant(config)).length < most;
     if (hasRoom()) return true;
@@ -220,7 +220,7 @@ export class PushConfigs {
     return hasRoom();
   }
 
-  /** Those of tasks that nobody can ask about any more, whose records would live as long as they; without `isMeant`, once all is sent. */
+  /** Removes those of tasks that nobody can ask about any more, whose records would live as long as they; without `isMeant`, once all is sent. */
   #removeForgotten(isMeant: (config: Config) => boolean = ({ queue }) => queue.isIdle): void {
     const { records } = this.#core;
     this.#removeWhere((record, config) => isMeant(config) && records.find(record.id) === null);
@@ -236,7 +236,7 @@ export class PushConfigs {
     }
   }
 
-  /** What can still be sent has two seconds. */
+  /** Gives two seconds to what can still be sent. */
   async #close(): Promise<void> {
     const all = this.#all();
     await atMost(this.#core.session.clock, endWithinMs, Promise.all(all.map(({ config }) => config.queue.drain())));

@@ -26,7 +26,7 @@ export interface CutStream {
   cut(): void;
 }
 
-/** Those of a listener that knows one client alone. */
+/** The callers of a listener that knows one client alone. */
 export function onlyCaller(name: string): Callers {
   return { principalOf: onlyPrincipal(name), holds: () => true, hold: () => {}, letGo: () => {} };
 }
@@ -75,7 +75,7 @@ export class TokenCallers implements Callers {
 
   readonly principalOf: PrincipalOf = ({ headers }) => this.#named.get(headers) ?? this.#own;
 
-  /** As whom those are known that show no door token. */
+  /** The name of clients that show no door token. */
   get ownName(): string {
     return this.#own.name;
   }

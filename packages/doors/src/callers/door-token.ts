@@ -10,7 +10,7 @@ import { type Scope, scopes } from './scopes.ts';
 export const tokenPrefix = 'svc_door_';
 const tokenBytes = 32;
 
-/** Of all tokens of a user. Each request that shows one is compared with all of them. */
+/** Limit for all tokens of a user. Each request that shows one is compared with all of them. */
 export const mostTokens = 100;
 const longestName = 64;
 const namePattern = /^[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$/;
@@ -18,7 +18,7 @@ const namePattern = /^[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$/;
 /** One token as its file has it. Times are Unix milliseconds. */
 export interface DoorToken {
   readonly name: string;
-  /** Of the token as it is sent, in hex. */
+  /** Hash of the token as it is sent, in hex. */
   readonly sha256: string;
   readonly scopes: readonly Scope[];
   /** The only capsule that takes it; null for all of the user's. */

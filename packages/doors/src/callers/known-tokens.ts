@@ -24,7 +24,7 @@ interface KnownToken {
   readonly principal: Principal;
 }
 
-/** A file that changes all the time is read no more often; who shows a token waits for its turn. */
+/** A file that changes all the time is read no more often; a request that shows a token waits. */
 const leastBetweenReadsMs = 50;
 
 /** The tokens that one capsule takes. */
@@ -32,7 +32,7 @@ export class KnownTokens {
   readonly #options: KnownTokensOptions;
   readonly #told = new Set<string>();
   #tokens: readonly KnownToken[] = [];
-  /** Of the file when it was read; undefined before. */
+  /** State of the file when it was read; undefined before. */
   #state: string | null | undefined = undefined;
   #readAtMs = -Infinity;
   #hasFile = false;
@@ -42,7 +42,7 @@ export class KnownTokens {
     this.#options = options;
   }
 
-  /** There is a file of tokens, or was since the first look: whoever showed a token then is not let in without one later. */
+  /** There is a file of tokens, or was since the first look: a client that showed a token then has to show one later too. */
   get hasFile(): boolean {
     return this.#hasFile;
   }
@@ -68,7 +68,7 @@ export class KnownTokens {
     return this.#waiting;
   }
 
-  /** Who shows this token; null for one that is unknown, has expired or is for another capsule. All are compared, whichever fits. */
+  /** Who shows this token; null for one that is unknown, has expired or is for another capsule. It compares all, so that its time reveals nothing. */
   find(token: Buffer): Principal | null {
     const presented = createHash('sha256').update(token).digest();
     let found: KnownToken | null = null;

@@ -20,13 +20,13 @@ export function ownPrincipal(name: string): Principal {
   return { name, seesAll: true, scopes };
 }
 
-/** Everybody whom the server lets in is the one whom the listener knows. */
+/** The server lets in only the one client that the listener knows. */
 export function onlyPrincipal(name: string): PrincipalOf {
   const principal = ownPrincipal(name);
   return () => principal;
 }
 
-/** As whom it has a share of what all clients together may hold; null for who runs the capsule, and has what there is. */
+/** The name under which it has a share of what all clients may hold together; null for the operator, who has all that is there. */
 export function shareOf(principal: Principal): string | null {
   return principal.seesAll ? null : principal.name;
 }

@@ -28,10 +28,10 @@ const ofServed: Readonly<Record<ServedMethod | (typeof methodsBeyond)[number], r
   'session/stop': ['stop'],
 };
 
-/** Of `POST /`: one of these is enough. A method that is not here is not served. */
+/** For `POST /`: one of these is enough. A method that is not here is not served. */
 export const methodScopes: Needed = new Map(Object.entries(ofServed));
 
-/** Of A2A. A message that names a task answers its question: that needs `answer` as well. */
+/** For A2A. A message that names a task answers its question: that needs `answer` as well. */
 export const a2aScopes: Needed = new Map<string, readonly Scope[]>([
   ['SendMessage', ['send']],
   ['SendStreamingMessage', ['send']],
@@ -47,7 +47,7 @@ export const a2aScopes: Needed = new Map<string, readonly Scope[]>([
   ['DeleteTaskPushNotificationConfig', ['read']],
 ]);
 
-/** Of MCP. A call that answers a question needs `answer` as well. */
+/** For MCP. A call that answers a question needs `answer` as well. */
 export const mcpScopes: Needed = new Map<string, readonly Scope[]>([
   ['tools/call', ['send']],
   ['resources/list', ['read']],
@@ -57,7 +57,7 @@ export const mcpScopes: Needed = new Map<string, readonly Scope[]>([
   ['tasks/cancel', ['send', 'stop']],
 ]);
 
-/** Of the API of OpenAI. What answers a question needs `answer` as well; the list of models needs none. */
+/** For the API of OpenAI. What answers a question needs `answer` as well; the list of models needs no scope. */
 export const openAiScopes: Needed = new Map<string, readonly Scope[]>([
   ['create', ['send']],
   ['retrieve', ['read']],
@@ -72,7 +72,7 @@ export function may({ scopes: held }: Scoped, scope: Scope): boolean {
   return held.includes(scope);
 }
 
-/** Throws the refusal 403 where none of the scopes is held. Which they are says nothing of what the capsule holds. */
+/** Throws the refusal 403 where the client has none of the scopes. Their names reveal nothing of what the capsule holds. */
 export function demand(client: Scoped, needed: readonly Scope[] | undefined): void {
   if (needed === undefined || needed.some((scope) => may(client, scope))) return;
   throw new HttpRefusal(403, 'scope_missing', `This token lacks the scope ${needed.join(' or ')}.`);

@@ -174,13 +174,13 @@ export class DoorCore {
   }
 }
 
-/** By the addresses at which the capsule serves them. */
+/** The changed files, by the addresses at which the capsule serves them. */
 function filesSince({ publicUrl, outside }: DoorFacts, sinceMs: number): readonly KeptFile[] {
   const paths = outside?.filesSince(sinceMs) ?? [];
   return paths.map((path) => ({ url: `${publicUrl}/resources/files/${encodeResourcePath(path)}`, filename: path }));
 }
 
-/** Of one principal, over all doors together. */
+/** Limit for one principal, over all doors together. */
 const mostStreams = 256;
 
 /** The open streams of all doors of a session. */

@@ -8,7 +8,7 @@ import { emptyComment, probeHalfClosed } from '@svc/kit/http/half-closed.ts';
 import { busy } from '@svc/kit/http/refusal.ts';
 import type { FanOutSink } from './fan-out.ts';
 
-/** How far a reader may be behind: nothing of its events may be left out, so one that is further is cut, and subscribes again. */
+/** How far a reader may be behind. A stream leaves no event out, so it cuts a reader that is further behind, which subscribes again. */
 const mostEventsBehind = 512;
 const mostBytesBehind = 1024 * 1024;
 
@@ -47,12 +47,12 @@ export class DoorStream implements FanOutSink {
   #behind = 0;
   /** The rest of something long, which the system is handed a piece at a time; what follows waits behind it. */
   #rest: Uint8Array | null = null;
-  /** Whether that is what the stream began with, which may be of any length and does not count as being behind. */
+  /** Whether the rest is the beginning of the stream, which may be of any length and does not count as being behind. */
   #isFirst = false;
   #following: Uint8Array[] = [];
   #followingBytes = 0;
   #isEnding = false;
-  /** Of the budget. */
+  /** Bytes held of the budget. */
   #held = 0;
   /** How often the system has taken something, and how often it had when the stream beat last. */
   #taken = 0;
@@ -140,13 +140,13 @@ export class DoorStream implements FanOutSink {
     return this.#rest === null && this.#socket.writableLength === 0;
   }
 
-  /** Beside what it began with. */
+  /** Leaves out what the stream began with. */
   #bytesOnTheirWay(): number {
     if (this.#rest === null) return this.#socket.writableLength;
     return this.#followingBytes + (this.#isFirst ? 0 : this.#rest.length);
   }
 
-  /** Counts what is long as one of the answers that are not taken yet; false where there is no room. */
+  /** Counts long events as one of the answers that are not taken yet; false where there is no room. */
   #reserve(bytes: number): boolean {
     if (bytes <= briefAnswer) return true;
     if (!this.#options.answers.take(bytes, this.#options.holder)) return false;

@@ -22,8 +22,8 @@ export class AnswerRoom {
   }
 
   /**
-   * Has room for that many bytes in all, once others have given some back; up to 64 KiB need none. False where none came in time, or the client
-   * has left.
+   * Makes room for that many bytes in all, once others have given some back; up to 64 KiB need no room. False where no room came in time, or the
+   * client has left.
    */
   async reserve(bytes: number, patience: Patience): Promise<boolean> {
     if (this.#isOver) return false;
@@ -53,10 +53,10 @@ export class AnswerRoom {
 /** What reserves room. */
 export type Room = Pick<AnswerRoom, 'isOver' | 'reserve'>;
 
-/** Of what a client may ask for again. */
+/** For what a client may ask for again. */
 export const readPatience: Patience = { withinMs: 10_000, mostBefore: 31 };
 
-/** Of what is given once, and held anyway: longer than a client may take nothing (docs/protocol.md "Limits"). */
+/** For an answer that is given once, and held anyway: longer than a client may take nothing (docs/protocol.md "Limits"). */
 export const callPatience: Patience = { withinMs: 70_000, mostBefore: Infinity };
 
 /** On standard streams there is one client, which holds nothing but its own. */

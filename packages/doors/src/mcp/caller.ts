@@ -38,12 +38,12 @@ function declaredWith({ envelope }: Context['mcpReq']): unknown {
   return (envelope as Readonly<Record<string, unknown>> | undefined)?.[capabilitiesKey];
 }
 
-/** Whether the client keeps to the revisions of before 2026, which say what it can do once for all. */
+/** Whether the client keeps to the revisions before 2026, which say once for all what it can do. */
 export function isOfBefore({ mcpReq }: Context): boolean {
   return declaredWith(mcpReq) === undefined;
 }
 
-/** Whether the client can put a form before its user, and may say what that answers. One that names no kind of question takes forms. */
+/** Whether the client can show its user a form, and may send the answer. One that names no kind of question takes forms. */
 export function takesForms(context: Context, { capabilities, principal }: Caller): boolean {
   if (!may(principal, 'answer')) return false;
   const declared = declaredWith(context.mcpReq) ?? capabilities();

@@ -34,12 +34,12 @@ export interface ServedCapsule {
   readonly core: () => DoorCore | Promise<DoorCore>;
 }
 
-/** How long a question waits for the user of a client, and how long its answer may take: as long as what is asked for is kept. */
+/** How long a question waits for the user of a client, and how long its answer may take. */
 export const answerSecs = 3600;
-/** What the error says that a client is answered with that may ask again (docs/doors.md "MCP"). */
+/** The code of the error for a client that may ask again (docs/doors.md "MCP"). */
 const busyCode = -32_000;
 
-/** How many questions one call may come to, with clients of before 2026. */
+/** How many questions one call may ask, with clients from before 2026. */
 const mostQuestions = 1000;
 
 export interface ClientServer {
@@ -143,7 +143,7 @@ const unchecked = {
   '~standard': { version: 1, vendor: 'svc', validate: (value: unknown) => ({ value }) },
 } as const;
 
-/** Of the revisions before 2026, which the library answers as the later ones have it: `-32602`. */
+/** The code in revisions before 2026; the library answers `-32602`, as the later ones have it. */
 const resourceNotFound = -32_002;
 const invalidParams = -32_602;
 

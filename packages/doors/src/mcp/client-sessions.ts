@@ -8,7 +8,7 @@ import type { JsonObject } from '@svc/protocol/json-object.ts';
 import type { Principal } from '../callers/principal.ts';
 import { type ClientServer, createClientServer, type ServedCapsule } from './capsule-server.ts';
 
-/** Of all clients together, and of one that has a token of its own: it must not keep out the others. */
+/** Limits for all clients, and for one that has a token of its own: it must not keep out the others. */
 const mostSessions = 256;
 const mostOfToken = 64;
 const idleMs = 30 * 60 * 1000;

@@ -15,9 +15,9 @@ import { jsonBytes, readPatience, type Room } from './answer-room.ts';
 import { bodyLength, discard, readUpTo } from './reply-bytes.ts';
 
 const scheme = 'svc-file:///';
-/** Of the list of all files as JSON. */
+/** Limit for the list of all files as JSON. */
 const mostListed = 16 * 1024 * 1024;
-/** Of one file: it is held whole, and a message is no way to send more. */
+/** Limit for one file: it is held whole, and a message is no way to send more. */
 const mostRead = 10 * 1024 * 1024;
 const pageSize = 1000;
 /** In the answer around what a file holds. */

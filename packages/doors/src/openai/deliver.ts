@@ -59,7 +59,7 @@ function placeAfter(record: TaskRecord, core: DoorCore): Place | null {
   return whyNot(record, core) === null ? { kind: 'after', record } : null;
 }
 
-/** Why nothing can go on the conversation of the task from where the task left it; a clause. */
+/** Why nothing can continue the conversation of the task from there; a clause. */
 function whyNot(record: TaskRecord, core: DoorCore): string | null {
   if (!record.isSettled) return 'is not finished yet';
   if (!core.session.keeps(record.task.conversation)) {
@@ -82,7 +82,7 @@ export function prepared({ text }: Delivery, { session }: DoorCore): Promise<Pre
   return isLong(text) ? session.board.prepare(text) : undefined;
 }
 
-/** Throws the fault of what can be handed to nobody. The same again, with the same `Idempotency-Key`, is its task, and starts nothing. */
+/** Throws the fault of what can be handed to nobody. A repetition with the same `Idempotency-Key` gives the same task, and starts nothing. */
 export function deliver({ place, text }: Delivery, caller: Caller, core: DoorCore, ahead: Prepared): TaskRecord {
   if (place.kind === 'answers') return answered(place.record, text, caller, core);
   const { board } = core.session;

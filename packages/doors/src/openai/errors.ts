@@ -48,7 +48,7 @@ export function unserved(param: string, clause: string): OpenAiFault {
   return new OpenAiFault(400, `${param} ${clause}`, { param, code: 'unsupported_parameter' });
 }
 
-/** A refusal of what all doors share, in the shape of this one. */
+/** A refusal that all doors share, in the shape of this one. */
 export function ofRefusal({ status, code, message, headers }: HttpRefusal): OpenAiFault {
   return new OpenAiFault(status, message, headers === undefined ? { code } : { code, headers });
 }

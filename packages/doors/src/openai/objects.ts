@@ -23,7 +23,7 @@ const statuses: Readonly<Record<TaskState, string>> = {
   canceled: 'cancelled',
 };
 
-/** What the capsule has to say at the end of a task, or asks in the middle of it; null where it has not said it yet, and never will. */
+/** What the capsule says at the end of a task, or asks in the middle of it; null where it has not said it yet, or never will. */
 export function answerOf(record: TaskRecord): string | null {
   if (record.state === 'completed') return record.response ?? '';
   return record.state === 'input-required' ? saidText(record) : null;

@@ -151,7 +151,7 @@ export class OpenAiDoor {
     });
   }
 
-  /** A client that leaves stops waiting; the task goes on. What waits holds nothing of the request. */
+  /** A client that leaves stops waiting; the task goes on. A waiting client holds nothing of its request. */
   async #awaitResponse(record: TaskRecord, principal: Principal): Promise<Reply> {
     await untilAtRest(record, this.#core.records);
     await this.#core.demandHeld(principal);
@@ -168,7 +168,7 @@ export class OpenAiDoor {
   }
 
   #stream({ principal }: Caller, { place }: Delivery, hand: () => TaskRecord, write: Writer): StreamReply {
-    // An answer goes on what its client has heard already.
+    // An answer continues what its client has heard already.
     const fromStart = place.kind !== 'answers';
     return this.#core.stream(principal, { head: '', tail: '' }, () =>
       this.#opening({ record: hand(), fromStart }, write),

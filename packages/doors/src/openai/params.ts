@@ -76,7 +76,7 @@ function bodyOf(given: unknown, capsule: string): JsonObject {
   return given;
 }
 
-/** Null counts as absent, as it does in the API. */
+/** A null counts as absent, as it does in the API. */
 function refuse(
   body: JsonObject,
   name: string,

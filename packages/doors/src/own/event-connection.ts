@@ -13,7 +13,7 @@ const heartbeatBytes = Buffer.from(heartbeat);
 /** Live frames a connection may be behind before it loses the oldest (D1 "Missed frames"). */
 const liveQueueCapacity = 128;
 
-/** Written to a connection at once, if there is that much; what is to follow waits until it has gone. */
+/** At most so much is written to a connection at once; the rest waits until that has gone. */
 const mostAtOnce = 1024 * 1024;
 const leastAtOnce = 64 * 1024;
 /** How much may wait for all readers together; each has its least share even beyond that. */
@@ -30,7 +30,7 @@ export interface EventConnectionOptions {
   readonly closesOnFinal: boolean;
   /** Which frames its reader may see; all when absent. A reader of some is given no replay. */
   readonly sees?: (frame: SentFrame) => boolean;
-  /** Of the response, beside those of every stream. */
+  /** Headers of the response, beside those of every stream. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -121,7 +121,7 @@ export class EventConnection implements FrameSink {
     }
   }
 
-  /** A reader that has not taken what it was sent hears nothing: it would only pile up. */
+  /** A reader that has not taken what it was sent gets no heartbeat: heartbeats would only pile up. */
   beat(): void {
     if (this.#open && this.#missed === null) this.#watchFlow(this.#socket.write(heartbeatBytes));
   }
@@ -185,7 +185,7 @@ export class EventConnection implements FrameSink {
     else this.#watchFlow(flowing && isDone);
   }
 
-  /** What the system took at once leaves nothing to wait for, however much it was, unless there is more of it. */
+  /** Waits for the reader, unless the system took all at once and nothing more is to be sent. */
   #watchFlow(flowing: boolean): void {
     if (!this.#open || flowing || this.#missed !== null) return;
     if (this.#socket.writableLength === 0 && this.#backlog === null) return;
@@ -193,7 +193,7 @@ export class EventConnection implements FrameSink {
     this.#waitForReader();
   }
 
-  /** What the reader takes of a write that is under way counts, too: the socket's own timer looks at that. */
+  /** Times the reader. What it takes of a write that is under way counts too: the socket's own timer looks at that. */
   #timeReader(): void {
     const backlog = this.#backlog;
     const isAwaited = backlog?.frames.some((frame, at) => at >= backlog.next && frame.isStored) === true;
@@ -241,7 +241,7 @@ export class EventConnection implements FrameSink {
   }
 }
 
-/** What is left of a batch for who sees some frames alone; null for nothing. */
+/** The part of a batch that a reader of some frames may see; null when it may see nothing. */
 function seenOf(batch: FrameBatch, sees: (frame: SentFrame) => boolean): FrameBatch | null {
   const frames = batch.frames.filter(sees);
   if (frames.length === batch.frames.length) return batch;
@@ -258,7 +258,7 @@ interface Backlog {
   position: number;
 }
 
-/** The next bytes of a backlog, which lets go of each frame behind its last; null where they cannot be had any more. */
+/** The next bytes of a backlog, which releases each frame after its last byte; null where the bytes are gone. */
 function nextPiece(backlog: Backlog, most: number): Buffer | null {
   const frame = backlog.frames[backlog.next];
   if (frame === undefined) return null;

@@ -3,7 +3,7 @@
 import type { Principal } from '../callers/principal.ts';
 
 interface Bounds {
-  /** Of notifications that wait. */
+  /** Bytes of notifications that wait. */
   readonly bytes: number;
   /** Requests at the same time. */
   readonly places: number;
@@ -21,7 +21,7 @@ export class PushBudget {
   #bytes = 0;
   #places = 0;
 
-  /** For one more receiver of a client; its share, which that has to leave. */
+  /** Adds a receiver of a client and returns the client's share, which the receiver has to leave. */
   enter({ name, seesAll }: Owner): PushShare {
     const share = this.#shares.get(name) ?? new PushShare(this, { name, seesAll });
     this.#shares.set(name, share);
@@ -29,7 +29,7 @@ export class PushBudget {
     return share;
   }
 
-  /** Who runs the capsule may have all where no other client is notified: nobody else misses it. */
+  /** The operator may have all where no other client is notified: nobody else misses it. */
   isAlone({ name, seesAll }: Owner): boolean {
     if (!seesAll) return false;
     return [...this.#shares.values()].every(({ owner, receivers }) => owner.name === name || receivers === 0);
@@ -68,7 +68,7 @@ export class PushBudget {
     }
   }
 
-  /** What a client has that is notified of nothing any more is let go of. */
+  /** Releases what a client has once it is notified of nothing any more. */
   left(share: PushShare): void {
     if (share.receivers === 0 && share.places === 0) this.#shares.delete(share.owner.name);
     this.fill();

@@ -9,11 +9,11 @@ import type { PushShare } from './push-budget.ts';
 /** How long each further try waits after the one before it has failed. */
 const pausesMs: readonly number[] = [1_000, 4_000, 16_000, 64_000, 256_000];
 
-/** Of one receiver. The oldest that is not on its way gives way to a new one. */
+/** Limit for one receiver. A new notification replaces the oldest that is not on its way. */
 const mostQueued = 256;
 
 export interface PushReceiver {
-  /** Beside those that each notification has of its own. */
+  /** Headers beside those that each notification has of its own. */
   readonly headers: Readonly<Record<string, string>>;
   /** What notifications are signed with; null signs none. */
   readonly key: string | null;
@@ -22,7 +22,7 @@ export interface PushReceiver {
 export interface PushQueueOptions {
   readonly receiver: PushReceiver;
   readonly clock: Clock;
-  /** Of the client that wants to be notified; left at the end. */
+  /** The share of the client that wants to be notified; left at the end. */
   readonly share: PushShare;
   readonly post: (headers: Readonly<Record<string, string>>, body: Uint8Array, signal: AbortSignal) => Promise<Posted>;
   /** The receiver wants no more: nothing is sent to it from now on. */
