@@ -5,9 +5,9 @@ import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts'
 import { formatDestination } from '@svc/kit/net/network-destination.ts';
 
 export interface CapsuleReach {
-  /** That of its model first. */
+  /** The host of its model first. */
   readonly hosts: readonly string[];
-  /** The names of those that commands are given, and of those that the manifest refers to. */
+  /** Names of the variables that commands get, and of those that the manifest refers to. */
   readonly variables: readonly string[];
 }
 

@@ -52,7 +52,7 @@ export async function findInitialTask(request: InitialTaskRequest): Promise<Init
   });
 }
 
-/** Returns null unless whoever starts the capsule says in `TRACEPARENT` which span that belongs to. */
+/** Returns null unless `TRACEPARENT` names the span that the capsule's start belongs to. */
 export function initialSender(env: Environment): Sender | null {
   const traceparent = env['TRACEPARENT'] ?? '';
   return decodeTraceparent(traceparent) === null ? null : { principal: 'operator', tags: { traceparent } };

@@ -66,8 +66,8 @@ export async function findCapsule(
 }
 
 /**
- * What lies there already may be of another run, or of whoever made the working directory: it is compared, never believed (docs/adr/workdir.md "An unpacked
- * capsule is compared at each start").
+ * A folder that lies there already may come from another run, or from the author of the working directory: its content is compared, never believed
+ * (docs/adr/workdir.md "An unpacked capsule is compared at each start").
  */
 async function unpackOnce(archive: Archive, directory: string): Promise<void> {
   if (!existsSync(directory)) {
@@ -88,7 +88,7 @@ interface HostQuestion extends Pick<HostFacts, 'packageRoot' | 'ceiling'> {
   readonly home: string;
 }
 
-/** What of this process and its machine decides how processes can be contained. */
+/** The facts of this process and its machine that decide how processes can be contained. */
 export function hostFacts({ home, packageRoot, ceiling }: HostQuestion): HostFacts {
   return {
     packageRoot,

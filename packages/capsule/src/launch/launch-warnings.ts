@@ -18,8 +18,8 @@ export interface CommandQuestion {
 }
 
 /**
- * `W-RUN-003` for every listed command that is not installed: the model gets a tool for it that cannot work. Of a task without a manifest, whose
- * text nobody has written (`isAdhoc`), it names the flag.
+ * `W-RUN-003` for every listed command that is not installed: the model gets a tool for it that cannot work. For a task without a manifest
+ * (`isAdhoc`) it names the flag.
  */
 export function absentCommands(question: CommandQuestion & { readonly isAdhoc: boolean }): readonly Diagnostic[] {
   const names = question.loaded.manifest.capabilities.shell?.allow ?? [];

@@ -10,8 +10,8 @@ interface OperatorPlaces {
   /** What a relative path of the manifest is relative to. */
   readonly manifestDirectory: string;
   /**
-   * Of the command of an artifact whose `source:` is a directory, that directory: its words are relative to it and name files in it alone. The
-   * operator has named the directory, and somebody else may have written the command.
+   * The directory that is the `source:` of an artifact, for its command: its words are relative to it and name files in it alone. The operator has
+   * named the directory, and somebody else may have written the command.
    */
   readonly artifactDirectory?: string;
   readonly home: string;

@@ -48,7 +48,7 @@ export async function scopeLaunch(
     sources,
     fetching: {
       ...(fetchObserver === null ? {} : { observer: fetchObserver }),
-      // Who begins a session did not choose the versions: what was advised against since is news to those who did.
+      // The operator did not choose the versions: warnings of deprecation are for those who did.
       states: { allowsYanked: false, tellsDeprecated: false, onWarning },
     },
   };

@@ -38,7 +38,7 @@ export interface RunRequest {
   readonly workdir: string | null;
   /** Whether what git runs in a workdir that was named may be changed. */
   readonly writesGit: boolean;
-  /** Under which the session is launched; null for one that no capsule delegated to (D2 "Tokens"). */
+  /** The approval of its launch; null for one that no capsule delegated to (D2 "Tokens"). */
   readonly approval: Secret | null;
   /** Whether the process of the capsule that delegates still lives; absent where that is not known. */
   readonly isParentThere?: (() => boolean) | undefined;
@@ -48,7 +48,7 @@ export interface RunRequest {
   readonly stopWithinMs: number;
   /** `--task` as given. */
   readonly task: string | undefined;
-  /** What `--task -` means; called at most once, when nothing refuses the launch so far. */
+  /** Reads standard input for `--task -`; called at most once, when nothing refuses the launch so far. */
   readonly readTask: () => Promise<string>;
   /** `--capture`; the manifest decides without it. */
   readonly capture: CaptureLevel | undefined;
@@ -56,7 +56,7 @@ export interface RunRequest {
   readonly parentCapture: CaptureLevel | undefined;
   readonly bind: string;
   readonly readEnvFile: boolean;
-  /** What is asked for artifacts that are not on this machine; nobody with `--offline`. */
+  /** Fetches artifacts that are not on this machine; absent with `--offline`. */
   readonly sources: StorePlaces['sources'];
   /** Hears of what is downloaded. */
   readonly fetchObserver: FetchObserver | null;
@@ -66,7 +66,7 @@ export interface RunRequest {
   readonly home: string;
   /** The process environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** From which telemetry learns where it goes: the process environment, or what the capsule that delegates has handed on. */
+  /** Says where telemetry goes: the process environment, or what the capsule that delegates has handed on. */
   readonly telemetryEnv: Environment;
   /** Which build of the program this is, for what it keeps for its next start; absent where it runs from its sources, and keeps nothing. */
   readonly build?: string;
@@ -89,7 +89,7 @@ export interface AdhocCapsule {
   /** Its workspace, absolute. */
   readonly root: string;
   readonly project: GivenProject;
-  /** Of what its flags ask for and it does not get. */
+  /** Warnings of what its flags ask for and it does not get. */
   readonly warnings: readonly Diagnostic[];
 }
 

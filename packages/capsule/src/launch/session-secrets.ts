@@ -10,7 +10,7 @@ import { isHeaderValue } from '@svc/protocol/header-syntax.ts';
 import type { GivenSecrets } from './unfit-secrets.ts';
 
 export interface KnownSecrets {
-  /** Of the provider. */
+  /** The key of the provider. */
   readonly apiKey: Secret | null;
   readonly listenerToken: Secret | null;
   readonly grants: Pick<EffectiveGrants, 'envAllow'>;
@@ -18,11 +18,11 @@ export interface KnownSecrets {
   readonly references: LoadedManifest['references'];
   /** The process environment over the `.env` file. */
   readonly env: Environment;
-  /** That collectors of telemetry are shown. */
+  /** The values of headers that collectors of telemetry get. */
   readonly headers: readonly Secret[];
 }
 
-/** Takes out what a session is given for itself, and what programs and manifest are given in variables that hold secrets by their names. */
+/** Takes out what a session is given for itself, and the values of variables with secret-like names that programs and manifest get. */
 export async function sessionRedactor({ apiKey, listenerToken, headers, ...given }: KnownSecrets): Promise<Redactor> {
   const redactor = new Redactor();
   for (const secret of [apiKey, listenerToken, ...givenSecrets(given), ...headers]) {
@@ -40,7 +40,7 @@ export function listenerTokenOf(env: Environment): Secret | null {
 
 /** The name of a variable that is taken to hold a secret. */
 const secretName = /KEY|TOKEN|SECRET|PASSWORD/i;
-/** Of the value of such a variable: `true`, `1` or `enabled` would be taken out of every text. */
+/** Shortest value of such a variable: `true`, `1` or `enabled` would be taken out of every text. */
 export const shortestGranted = 8;
 
 /**

@@ -54,7 +54,7 @@ export async function readSpawnApproval(stdin: Readable): Promise<SpawnInput> {
 const isVariables = isMapOf(isText);
 const mostVariables = 256;
 
-/** Undefined for what are no variables. */
+/** Returns undefined for anything but a map of variables. */
 function variablesIn(json: string): Environment | undefined {
   const parsed = parseJsonText(json, mostVariables, 1);
   return parsed.kind === 'json' && isVariables(parsed.value) ? parsed.value : undefined;

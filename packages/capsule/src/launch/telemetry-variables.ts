@@ -10,7 +10,7 @@ export function asksForTelemetry(env: Environment): boolean {
   return Object.keys(env).some((name) => endpoint.test(name) && env[name]?.trim() !== '');
 }
 
-/** They are of svc alone: no component and no program is given one. */
+/** They are for svc alone: no component and no program gets one. */
 export function isTelemetryVariable(name: string): boolean {
   return name.startsWith('OTEL_');
 }

@@ -46,8 +46,8 @@ const answered = z.object({ response });
 const canceled: DriverOutcome = { kind: 'failed', error: 'the inference call was canceled' };
 
 /**
- * The driver behind a provider: whatever that does, a call comes to an outcome, and soon after its signal was aborted. The answer is taken as JSON, so that
- * nothing of it changes later. Of a session as of a driver of the manifest: what it shows once its call is over is passed over.
+ * The driver behind a provider: whatever that does, a call comes to an outcome, and soon after its signal was aborted. The answer is copied as JSON,
+ * so that it does not change later. As with a driver of the manifest, what the provider shows once its call is over is passed over.
  */
 export function providedDriver(provider: ModelProvider, redact: (text: string) => string): Driver {
   const ask = async (request: InferenceRequest, call: InferenceCall): Promise<DriverOutcome> =>

@@ -67,13 +67,13 @@ interface ReplayRequest {
   readonly capsule: { readonly name: string; readonly version: string };
   /** Hears of everything that happens again. */
   readonly onActivity?: ActivityListener;
-  /** What is asked for otherwise than in the recording is held to this; to the letter when absent. */
+  /** Judges requests that differ from the recording; without it they may not differ. */
   readonly judge?: Judge;
   /** Those that are run again; all of them are served from the recording when absent. */
   readonly components?: ReplayedComponents | null;
 }
 
-/** Runs the session of a journal again. No process, socket, workdir or file is touched. Returns null for a journal that says not what its session began with. */
+/** Runs the session of a journal again. It touches no process, socket, workdir or file. Returns null for a journal without the setup of its session. */
 export async function replaySession(reader: JournalReader, request: ReplayRequest): Promise<Replayed | null> {
   const recording = readRecording(reader);
   const { setup } = recording;
@@ -89,8 +89,8 @@ export async function replayFrom(setup: Setup, recording: Recording, request: Re
 }
 
 /**
- * The session's own code believes what its gate hands it. A recording that was made up to look like one, chain and all, can hold anything: whatever
- * that code fails with is the recording's, and becomes what `refusal` makes of the reason. What the system refuses stays what it is.
+ * Runs code of the session, which believes what its gate hands it. A recording that was made up to look like one, chain and all, can hold anything:
+ * this turns any error of that code into `refusal`. Errors of the system stay what they are.
  */
 export async function orRefused<Value>(
   run: () => Promise<Value>,
@@ -242,7 +242,7 @@ class Replay {
   }
 }
 
-/** Nothing takes time in a replay, and no timer runs out but as it did. */
+/** Nothing takes time in a replay, and timers run out only where they did in the recording. */
 const stillClock: Clock = {
   now: () => systemClock.now(),
   randomBytes: (size) => systemClock.randomBytes(size),
@@ -255,7 +255,7 @@ async function prepare(text: string): Promise<PreparedText> {
   return { text, json: Buffer.from(JSON.stringify(text)) };
 }
 
-/** What a replay has no part of, and its gate never asks. */
+/** Stands for what a replay does not reach, and what its gate never asks. */
 function notHere(): Promise<never> {
   return Promise.reject(new Error('a replay reaches nothing outside of it'));
 }

@@ -41,8 +41,8 @@ export interface TodaysProject extends ToolSources {
 }
 
 /**
- * Reads manifest, system prompt, configuration, lock and artifacts. Throws what `svc run` would refuse of them with, but for a missing key of the
- * provider and variables that only a model is reached with. Writes nothing: a missing `svc.lock` stays missing.
+ * Reads manifest, system prompt, configuration, lock and artifacts. Throws what `svc run` would refuse of them with, except for a missing key of
+ * the provider and variables that only a model is reached with. Writes nothing: a missing `svc.lock` stays missing.
  */
 export async function readProject({ file, env, places }: ProjectRequest): Promise<TodaysProject> {
   const loaded = loadCapsuleManifest({ file, env, purpose: 'replay', needs: decidesReplay });
@@ -81,7 +81,7 @@ export async function readProject({ file, env, places }: ProjectRequest): Promis
   };
 }
 
-/** What of `inference` only reaches the provider: no request says it, and nothing is asked of a provider. */
+/** Keys of `inference` that only reach the provider: no request holds them, and a replay asks no provider. */
 const ofProvider: ReadonlySet<string> = new Set(['endpoint', 'api_key', 'driver']);
 
 function decidesReplay([block, key]: KeyPath): boolean {
@@ -89,8 +89,8 @@ function decidesReplay([block, key]: KeyPath): boolean {
 }
 
 /**
- * What a session that began with `recorded` would begin with in this project, as its journal would have it: without secrets. The tools of MCP servers are those that were listed then, and a
- * conversation goes on where it did.
+ * What a session like `recorded` would begin with in this project today, as its journal would have it: without secrets. The tools of MCP servers
+ * are those that were listed then, and a conversation goes on where it did.
  */
 export function setupToday(project: TodaysProject, recorded: Setup): Setup {
   const { loaded, artifacts, scope, redact } = project;

@@ -78,7 +78,7 @@ export function doorFacts({ launch, request, url, callers, around, onWarning }: 
   };
 }
 
-/** It could be used when the capsule started. Where it cannot any more, the card is not signed, and the operator hears of it. */
+/** The key could be used when the capsule started. Where it cannot any more, the card is not signed, and the operator hears of it. */
 function cardKeyOf(home: string, onWarning: (warning: Diagnostic) => void): CardKey | null {
   try {
     return readCardKey(home);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
-/** Itself too: git has nothing to say of a folder for a capsule having run in it. */
+/** Ignores this file too: a capsule that ran in a folder leaves nothing for git to report. */
 const ignored = '*\n!config.yaml\n';
 
 /** Called for the first session of a workspace, with its `.svc`. Keeps an existing file; writes nothing where the system refuses. */

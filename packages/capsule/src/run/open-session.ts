@@ -43,7 +43,7 @@ import type { SessionTelemetry } from './session-telemetry.ts';
 import { openTelemetry } from './open-telemetry.ts';
 import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
 
-/** Without what the listener knows of itself. */
+/** A door without the facts that only the listener knows. */
 export type SessionDoor = Omit<CapsuleDoor, 'principal' | 'callers' | 'facts'>;
 
 /** A session that is ready for its first task, which is submitted already when there is one. */
@@ -199,7 +199,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   evidence.follow(recorded.activity);
   const { onActivity } = open.request;
   if (onActivity !== null) recorded.activity.subscribe(onActivity);
-  /** What comes to the session by itself and only has a line of the trace. */
+  /** Notes what comes to the session by itself and only has a line of the trace. */
   const note = (event: TraceEvent): void => gate.arrive({ what: 'note', event }, () => record(event));
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
   const hooks = staged.hooks.length === 0 ? noHooks : await hooksOf(open, { ...parts, spend });

@@ -148,7 +148,7 @@ function handedOnVariables(env: Environment): Environment {
   return Object.fromEntries(names.filter((name) => name !== 'OTEL_SERVICE_NAME').map((name) => [name, env[name]]));
 }
 
-/** Each level has ended its own before its parent stops waiting: nothing of a formation is left behind. */
+/** Each level ends its own children before its parent stops waiting, so that no child is left behind. */
 const partOfStop = 4 / 9;
 
 const refusals = {

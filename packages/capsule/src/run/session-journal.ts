@@ -48,7 +48,7 @@ class RecordedSession implements SessionJournal {
   #keeper: JournalKeeper | null = null;
   #opening: Promise<void> | null = null;
   #isWriting = false;
-  /** Lasts as long as what is written takes turns of its own. */
+  /** Lasts while long texts are written in turns of their own. */
   #writing: Promise<void> = Promise.resolve();
   #onLost: (lost: Diagnostic) => void = () => {};
   #finishRetention: () => Promise<void> = async () => {};
@@ -114,7 +114,7 @@ class RecordedSession implements SessionJournal {
     this.#writing = this.#writeInTurns();
   }
 
-  /** What takes no turn of its own is written when this returns. */
+  /** Has written what takes no turn of its own when it returns. */
   async #writeInTurns(): Promise<void> {
     try {
       for (const steps of this.#waitingSteps()) while (steps.next().done !== true) await ownTurn();
@@ -134,7 +134,7 @@ class RecordedSession implements SessionJournal {
     }
   }
 
-  /** A journal that lacks something is not gone on with: what comes later is dropped. */
+  /** Gives up a journal that lacks something: what comes later is dropped. */
   #orLost(write: () => void): void {
     try {
       write();

@@ -31,7 +31,7 @@ interface RecordRequest {
 
 /** What the last line says of the whole session. */
 interface EndFacts {
-  /** That were accepted. */
+  /** Tasks that were accepted. */
   readonly tasks: number;
   readonly evidence: Evidence;
 }

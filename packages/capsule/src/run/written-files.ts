@@ -93,7 +93,7 @@ export class WrittenFiles {
   }
 }
 
-/** A session's own workdir is named after it: hashing is loaded by those starts alone that are given another one. */
+/** A session's own workdir is named after it: only starts with another workdir load hashing. */
 function nameOf(workdir: string, keeper: string): string {
   const name = basename(workdir);
   const isOfSession = isSessionId(name) && workdir === join(dirname(keeper), 'workdir', name);
@@ -104,7 +104,7 @@ export function contentOf(bytes: Uint8Array): Content {
   return { bytes: bytes.length, sha256: sha256Hex(bytes) };
 }
 
-/** Nothing where there is no record, or none that can be read: what stands in the workdir is not `svc`'s then. */
+/** Returns an empty record where none can be read: what stands in the workdir is not `svc`'s then. */
 function readRecord(path: string): Files {
   try {
     const record: unknown = JSON.parse(String(readFileUpTo(path, largestRecord)));

@@ -6,9 +6,9 @@ import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 type EgressLine = Extract<TraceEvent, { readonly event_type: 'egress' }>;
 
-/** Hosts are chosen by whoever asks for them: what is beyond this is summed as one. */
+/** Programs choose the hosts: further ones are summed as one. */
 const mostHosts = 1_000;
-/** In the evidence of a session. */
+/** Limit for the evidence of a session. */
 const mostInEvidence = 200;
 
 interface Endpoint {

@@ -12,9 +12,9 @@ import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { readOutput } from '@svc/sandbox/launched-process.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 
-/** How much is kept of what one of them writes in a session. */
+/** Limit for what the programs of one owner write in a session. */
 const mostBytes = 16 * 1024 * 1024;
-/** Taken of the budget with each file, for saying in it what is missing. */
+/** Taken from the budget with each file, for the lines that say what is missing. */
 const noteBytes = 256;
 
 const { O_APPEND, O_WRONLY } = constants;
@@ -36,7 +36,7 @@ export interface ProgramLogsSettings {
  */
 export class ProgramLogs {
   readonly #settings: ProgramLogsSettings;
-  /** Canonical as long as no program runs: what one may put in its place is not gone through. */
+  /** Canonical while no program runs: a link that one puts in its place is not followed. */
   readonly #directory: string;
   readonly #logs = new Map<ProgramOwner, ProgramLog>();
 

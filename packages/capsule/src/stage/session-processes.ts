@@ -63,7 +63,7 @@ export class SessionProcesses {
   launcher(grants: ProcessGrants): Launcher {
     const { directories, project } = this.#deps;
     openScopeDirectory(directories.workdir, grants.scope).close();
-    // Whoever sees the workdir sees what is masked of it as such; `project/` is for those that are granted it.
+    // A program in a named workdir sees what is masked there as masked; `project/` is for those that are granted it.
     const workdir = project?.grant.project?.isWorkdir === true ? project.grant : {};
     const contained = this.#contained.launcher({ ...grants, ...workdir });
     return {

@@ -85,8 +85,8 @@ export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {
 }
 
 /**
- * What a native tool may do: its own grants, and of the commands those of its capsule. One that is left nothing of the workdir has the
- * home that every process has.
+ * What a native tool may do: its own grants, and the commands of its capsule. One without a grant for the workdir has the home that every
+ * process has.
  */
 export function toolProcesses(
   own: ArtifactGrants,
