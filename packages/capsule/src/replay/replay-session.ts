@@ -73,7 +73,7 @@ interface ReplayRequest {
   readonly components?: ReplayedComponents | null;
 }
 
-/** Runs the session of a journal again. It touches no process, socket, workdir or file. Returns null for a journal without the setup of its session. */
+/** Runs the session of a journal again. Touches no process, socket, workdir or file. Returns null for a journal without the setup of its session. */
 export async function replaySession(reader: JournalReader, request: ReplayRequest): Promise<Replayed | null> {
   const recording = readRecording(reader);
   const { setup } = recording;

@@ -7,7 +7,7 @@ import type { TraceLine } from '@svc/record/trace/events.ts';
 import type { LiveTelemetry } from './live-telemetry.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 
-/** The longest wait for a collector at the end of a session: a part of the time of a stop, less what the doors have used, but at least a smaller part. */
+/** Longest wait for a collector at the end: a part of the time of a stop, less what the doors have used, but at least a smaller part. */
 const longestEndMs = 2000;
 const partOfStop = 1 / 4;
 const leastPartOfStop = 1 / 16;

@@ -107,7 +107,7 @@ export class GivenFolder implements GivenProject {
     };
   }
 
-  /** What components see of `.svc`, which is masked by its name: the home and the workdirs of children, as programs do. Components exist before these. */
+  /** What components see of `.svc`, which is masked: the home and the workdirs of children, as programs do. Components exist before these. */
   #statePreopens(writable: boolean, held: HeldDirectory[]): readonly Preopen[] {
     return ['.svc/home', '.svc/children'].flatMap((below) => {
       const comes = this.#mayDelegate && below === '.svc/children';
