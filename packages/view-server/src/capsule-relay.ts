@@ -28,15 +28,15 @@ export function notLive(): HttpRefusal {
   return new HttpRefusal(410, 'not_live', 'The session does not run.');
 }
 
-/** Whose sessions are shown: their home lists what runs, and their environment may hold the token of a listener. */
+/** The user whose sessions are shown: the home lists what runs, and the environment may hold the token of a listener. */
 export interface ViewingUser {
   readonly home: string;
   readonly env: Environment;
 }
 
 /**
- * Where the capsule of a session listens, once it has shown by its card that it is this session. Of a page that may only read, no token is
- * taken from the environment. Returns null where the session does not run; refusals as of `svc watch`.
+ * Where the capsule of a session listens, once it has shown by its card that it is this session. A page that may only read gets no token from
+ * the environment. Returns null where the session does not run; refusals as of `svc watch`.
  */
 export async function approach(
   user: ViewingUser,

@@ -7,14 +7,14 @@ import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { isForeignPage, isLoopbackHost, singleHeader } from '@svc/kit/http/hygiene.ts';
 import { busy, type HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
 
-/** Of requests with the token, and of those without it, of all connections together. A page asks for a body when a row of it is chosen. */
+/** Limit for requests with the token, and for those without it, of all connections. A page asks for a body when a row of it is chosen. */
 const mostEachSecond = 500;
 const httpPort = 80;
 /** So many different wrong tokens are somebody who guesses; a page of an earlier server asks with the same one again and again. */
 const mostWrongTokens = 5;
 
 interface DoorsOptions {
-  /** Of the browser that `--open` starts; null where none is started. */
+  /** The key of the browser that `--open` starts; null where none is started. */
   readonly openKey: Secret | null;
   /** Called when that browser has come. */
   readonly onOpened: () => void;
@@ -25,7 +25,7 @@ interface DoorsOptions {
 }
 
 /**
- * What a page of elsewhere, a name that leads here and a program that floods cannot pass. A request is for a loopback name with this very port,
+ * Stops a page of elsewhere, a name that leads here and a program that floods. A request is for a loopback name with this very port,
  * of no page or of one that this server gave (docs/adr/terminal-and-viewer.md "A page for one browser or a file"). One navigation of a file of this machine
  * may bring the key of `--open`, once.
  */
@@ -65,7 +65,7 @@ export class Doors {
       const isWindow = singleHeader(headers['sec-fetch-dest']) === 'document';
       if (method !== 'GET' || !isNavigation || !isWindow || !this.#isOpening(url)) return foreign();
     }
-    // Of what a page of elsewhere asks nothing is counted: it could keep the server from its own page.
+    // Requests of foreign pages are not counted: they could keep the server from its own page.
     return this.#isTooMuch(hasToken ? 'known' : 'unknown') ? busy() : undefined;
   }
 

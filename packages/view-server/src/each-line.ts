@@ -5,7 +5,7 @@ import { longestLine } from '@svc/record/journal/line-cursor.ts';
 
 /** Given of a line that is too long to be read. */
 const beginningBytes = 64 * 1024;
-/** Of lines, before others have their turn. */
+/** Limits for lines before others have their turn. */
 const [turnBytes, turnLines] = [1024 * 1024, 2000];
 /** A line may be a hole of any size: so much is read at once, and so much before others have their turn. */
 const [pieceBytes, holeBytes] = [1024 * 1024, 64 * 1024 * 1024];

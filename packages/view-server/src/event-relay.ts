@@ -22,7 +22,7 @@ const callMs = 10_000;
 const idleMs = 60_000;
 /** Held whole before it is passed on. */
 const longestFrame = 32 * 1024 * 1024;
-/** Between two looks whether the capsule is there again. */
+/** Pause between two looks whether the capsule is there again. */
 const lookMs = 250;
 const looksEachBeat = 40;
 /** The event of a stream whose capsule is not there. */
@@ -138,7 +138,7 @@ export class EventRelay {
     return [Buffer.from(gap), bytes];
   }
 
-  /** From the beginning of what the capsule holds, since ids begin again with each task. Returns null when it does not come back, or the page has gone. */
+  /** Connects from the start of what the capsule holds, since ids begin again with each task. Returns null when it stays away, or the page has left. */
   async #reconnected(body: Reader): Promise<OpenConnection | null> {
     const looks = Math.ceil(this.#options.resumeMs / lookMs);
     for (let look = 0; look < looks && !body.gone.aborted; look += 1) {

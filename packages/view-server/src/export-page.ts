@@ -34,7 +34,7 @@ import { SessionLooks, viewedFacts, type ViewedSession } from './viewed-session.
 export interface Added {
   readonly texts: number;
   readonly files: number;
-  /** Of both, before they are packed. */
+  /** Bytes of both, before they are packed. */
   readonly bytes: number;
 }
 
@@ -147,7 +147,7 @@ class SessionParts {
     this.#open = bodies ? session.openReader() : null;
   }
 
-  /** Before all else. */
+  /** Called before all else. */
   async look(): Promise<void> {
     if (this.#journal !== null) await this.#places.goOn(this.#journal);
   }

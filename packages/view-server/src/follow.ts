@@ -8,7 +8,7 @@ import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { BareJournal } from './bare-journal.ts';
 import { WholeLines } from './whole-lines.ts';
 
-/** Between two looks at a file. */
+/** Pause between two looks at a file. */
 const lookMs = 40;
 /** Looks at it before the session is looked for again. */
 const looksEach = 12;

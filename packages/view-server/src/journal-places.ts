@@ -30,7 +30,7 @@ interface Placed {
 
 /** One journal, which is read through once however often it is asked for and however long it grows; one that takes its place is read anew. Damaged records are passed over. */
 export class JournalPlaces {
-  /** By numbers that are made of their places: a place is some times as long. */
+  /** By numbers that are made of their places: a place takes several times the room. */
   #steps = new Map<number, Placed>();
   #stepCount = 0;
   #results = new Map<string, string | null>();
@@ -49,7 +49,7 @@ export class JournalPlaces {
     await reading;
   }
 
-  /** Whether it is of the one version that there is: nothing of another is believed. */
+  /** Whether it is of the one version that there is: a journal of another is not read. */
   get isKnown(): boolean {
     return this.#version === journalVersion;
   }
@@ -64,12 +64,12 @@ export class JournalPlaces {
     return { number: found.number, value: hashIn(end?.['value']) };
   }
 
-  /** Of each task that has ended, its id and the hash of what it came to. */
+  /** The id of each task that has ended, and the hash of its result. */
   results(): Iterable<readonly [task: string, sha256: string | null]> {
     return this.#results;
   }
 
-  /** The hash of what a task came to; undefined where the journal does not say it. */
+  /** The hash of a task's result; undefined where the journal does not have it. */
   resultOf(task: string): string | null | undefined {
     return this.#results.get(task);
   }
@@ -152,7 +152,7 @@ function recordAt(file: LineFile, byte: number): JsonObject | null {
   return line === null ? null : parseLineObject(line.toString('utf8'));
 }
 
-/** Of 53 bits, so that of a million places hardly two have one. */
+/** A number of 53 bits, so that of a million places hardly two have the same. */
 function numberOf(place: string): number {
   let [high, low] = [0x811c9dc5, 0x1b873593];
   for (let at = 0; at < place.length; at += 1) {

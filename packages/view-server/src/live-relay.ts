@@ -6,7 +6,7 @@ import { FrameReader } from '@svc/protocol/frame-reader.ts';
 import type { EventRelay } from './event-relay.ts';
 import { LiveState } from './live-state.ts';
 
-/** Between two lines: nobody sees more. */
+/** Pause between two lines: nobody sees more. */
 const betweenMs = 50;
 
 /** As long as `EventRelay.pass` passes frames on. A page that is slow misses lines, and gets the newest. */

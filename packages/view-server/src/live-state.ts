@@ -9,14 +9,14 @@ import type { LiveCall, LiveNow } from '@svc/protocol/viewed-session.ts';
 import { capsuleGone } from './event-relay.ts';
 
 const mostCalls = 64;
-/** Of the text that is being written; the rest is in the journal soon. */
+/** Limit for the text that is being written; the rest is in the journal soon. */
 const longestText = 16 * 1024;
 const longestTail = 2048;
 const [longestName, longestAbout, longestReason, longestModel] = [60, 160, 500, 100];
 
 type OpenCall = Omit<LiveCall, 'ms'> & { readonly task: string; readonly since: number };
 
-/** Of one capsule, over all connections to it. */
+/** The state of one capsule, over all connections to it. */
 export class LiveState {
   #now: Omit<LiveNow, 'calls'> = {
     question: null,
@@ -133,7 +133,7 @@ function keyOf({
   return callId === null ? `${taskId} ${toolName}` : `${taskId}/${callId}`;
 }
 
-/** Of arguments that are one text, that; else their JSON. */
+/** The text, when the arguments are one text; else their JSON. */
 function aboutOf(given: unknown): string {
   const [only, ...others] = Object.values(asJsonObject(given) ?? { given });
   const text = typeof only === 'string' && others.length === 0 ? only : JSON.stringify(given);

@@ -11,11 +11,11 @@ import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 export interface BuiltPage {
   /** The document that is served; its policy is a header. */
   readonly html: string;
-  /** The same as gzip. */
+  /** The document as gzip. */
   readonly packed: Uint8Array;
 }
 
-/** Of a package that is whole, or built; throws what the system refuses. */
+/** Reads the page of a package that is whole, or built; throws what the system refuses. */
 export function readPage(): BuiltPage {
   const packed = readFileSync(join(findPackageRoot(import.meta.filename), 'dist', 'viewer', 'page.html.gz'));
   return { html: gunzipSync(packed).toString(), packed };

@@ -5,12 +5,12 @@ import type { Granted } from '@svc/protocol/viewed-session.ts';
 import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
 import { objectIn, textsIn } from './rows/checked.ts';
 
-/** Of each list of a scope, which anybody may have written. */
+/** Limit for each list of a scope, which anybody may have written. */
 const mostItems = 500;
 const longestText = 300;
 const longestManifest = 200_000;
 const mostManifestLines = 5000;
-/** Of all lists together. */
+/** Limit for all lists together. */
 const mostRows = 1000;
 /** Pairs of characters that are compared at most to find where the manifest asks for grants: behind them no line is named. */
 const mostCompared = 200_000_000;
@@ -52,7 +52,7 @@ const listName = /^\w{1,50}_allow$/;
 /** The lists that have rows in words of their own. Another is shown by its name. */
 const listsInWords: ReadonlySet<string> = new Set(['network_allow', 'shell_allow', 'spawn_allow', 'env_allow']);
 
-/** Of a line `session_start`. What is missing or of another form is passed over; `manifest` is its text, '' where that is not known. */
+/** Reads a line `session_start`. What is missing or of another form is passed over; `manifest` is its text, '' where that is not known. */
 export function grantedIn(line: string, manifest: string): Granted {
   const event = parseJsonObject(line) ?? {};
   const grants = objectIn(event['effective_grants']);
@@ -171,7 +171,7 @@ function objectsIn(value: unknown): readonly JsonObject[] {
   return (Array.isArray(value) ? value.slice(0, mostItems) : []).map(objectIn);
 }
 
-/** Those of a list that are texts and not empty. */
+/** The texts of a list that are not empty. */
 function namesIn(value: unknown): readonly string[] {
   return textsIn(value, mostItems, longestText).filter((each) => each !== '');
 }

@@ -24,7 +24,7 @@ const noJournal = 'This session kept no journal, or it is not here: texts of ans
 const notKept = 'Not kept: the session recorded hashes and sizes of texts alone, or the text was too long.';
 const mostBlocks = 200;
 
-/** Of a line that leads nowhere, nothing. */
+/** Returns nothing for a line that leads nowhere. */
 export function textsOf(sought: Sought | null, journal: OpenJournal | null): StepTexts {
   if (sought === null) return { step: null, parts: [] };
   const kind = sought.kind === 'answer' ? 'answer' : 'output';

@@ -15,7 +15,7 @@ const deepest = 16;
 /** Names of folders that are looked at. */
 const mostNames = 10_000;
 
-/** Those that are there, by their paths; none of a session whose workdir is not known. */
+/** The files that are there, by their paths; none of a session whose workdir is not known. */
 export async function filesOf(session: ViewedSession, looks: SessionLooks): Promise<ViewedFiles> {
   const workdir = session.workdir();
   if (workdir === null) return { files: [], truncated: false };

@@ -21,14 +21,14 @@ const mostScans = 4;
 interface Known {
   readonly trace: TraceIndex;
   readonly journal: JournalPlaces;
-  /** That run, by what they look for. */
+  /** Scans that run, by what they look for. */
   readonly scans: Map<string, Promise<unknown>>;
 }
 
 export class SessionTexts {
   readonly #known = new BoundedMap<string, Known>(mostKnown);
 
-  /** Of a line of the trace, by its number from 0; null for one that is not there. */
+  /** The texts of a line of the trace, by its number from 0; null for one that is not there. */
   async ofRow(session: ViewedSession, row: number): Promise<StepDetail | null> {
     const line = await withTrace(session, async (trace) => await this.#of(session).trace.line(trace, row), null);
     if (line === null) return null;

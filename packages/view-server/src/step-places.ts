@@ -11,9 +11,9 @@ export type Sought =
 /** How far a task has come. */
 interface Progress {
   readonly attempt: number;
-  /** Of the model's last answer; 0 where that is not known. */
+  /** The turn of the model's last answer; 0 where that is not known. */
   readonly turn: number;
-  /** Of that answer, so many have a line. */
+  /** So many calls of that answer have a line. */
   readonly calls: number;
   readonly answers: number;
 }

@@ -2,9 +2,9 @@
 
 import type { Socket } from 'node:net';
 
-/** Of all connections; the page itself is fetched on one of these. */
+/** Limit for all connections; the page itself is fetched on one of these. */
 const mostStrangers = 32;
-/** In which a connection has to show the token. */
+/** Time in which a connection has to show the token. */
 const strangerMs = 15_000;
 
 export class Strangers {

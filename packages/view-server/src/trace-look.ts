@@ -19,7 +19,7 @@ export interface TraceLook {
   readonly isCut: boolean;
 }
 
-/** Of longer traces only so much is looked through. */
+/** Limit: only so much of longer traces is looked through. */
 const mostLooked = 256 * 1024 * 1024;
 /** Looked through before others have their turn. */
 const [turnBytes, turnLines] = [1024 * 1024, 2000];

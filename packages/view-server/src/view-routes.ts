@@ -28,7 +28,7 @@ import { SessionLooks, viewedFacts, type ViewedSession, withReader } from './vie
 
 const mostCallBytes = 1024 * 1024;
 const mostFileBytes = 16 * 1024 * 1024;
-/** Of all texts that are read and not taken yet. */
+/** Limit for all texts that are read and not taken yet. */
 const textsBytes = 64 * 1024 * 1024;
 const mostStreams = 48;
 
@@ -261,7 +261,7 @@ class SessionAnswers {
     return this.#bounded(text, 'text/plain; charset=utf-8');
   }
 
-  /** Those that are read and not taken yet have a bound together. */
+  /** Texts that are read and not taken yet have a bound together. */
   #bounded(text: string, contentType = 'application/json'): Reply {
     const bytes = Buffer.from(text);
     if (!this.#texts.take(bytes.length)) throw busy();

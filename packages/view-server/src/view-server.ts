@@ -13,7 +13,7 @@ import { type RoutesOptions, viewRoutes } from './view-routes.ts';
 const address = '127.0.0.1';
 /** A page holds a few; more are somebody who holds connections. */
 const mostConnections = 128;
-/** For answers on their way when the server ends. */
+/** Time for answers on their way when the server ends. */
 const graceMs = 200;
 
 type ServedOptions = Omit<RoutesOptions, 'onBug'> & {
@@ -26,7 +26,7 @@ type ServedOptions = Omit<RoutesOptions, 'onBug'> & {
 /** A server that listens. */
 export interface ViewServer {
   readonly port: number;
-  /** With the token, which the page takes out of it at once. */
+  /** Holds the token, which the page takes out of it at once. */
   readonly url: string;
   /** Leads to the same page from a file of this machine, once; null unless a browser is to be started. */
   readonly openUrl: string | null;

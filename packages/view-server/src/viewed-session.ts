@@ -35,7 +35,7 @@ export interface ViewedSession {
   readonly id: string;
   /** Whether it may write more. */
   isLive(): boolean;
-  /** Of the capsule, while it runs. */
+  /** The record of the capsule, while it runs. */
   record(): RunningRecord | null;
   /** The line of a list of sessions. */
   row(): Promise<SessionFacts>;
@@ -146,7 +146,7 @@ function journalFacts(reader: JournalReader, damage: Damage | null): JournalFact
     const opening = reader.opening();
     if (opening === null)
       return { capture: 'none', notes: ['The journal does not begin as one of this version of svc.'], manifest: '' };
-    // Of one that grows, its end alone is looked at.
+    // Only the end of a journal that grows is looked at.
     if (damage === null) reader.lastStep();
     const { capture, trusted } = opening.open;
     const manifest = opening.setup === null ? null : reader.body(opening.setup.manifest);

@@ -155,7 +155,7 @@ const mostListed = 200;
 /** Folders of children that are looked at for one. */
 const mostLooked = 20_000;
 const deepest = 16;
-/** Between two searches for a child that is not known. */
+/** Pause between two searches for a child that is not known. */
 const searchMs = 1000;
 
 /** Reading a trace whole for its row takes at most this part of the time: a page may ask as often as it likes. */

@@ -2,7 +2,7 @@
 
 /** A frame, and what is known of it by its first bytes. */
 export interface WholeFrame {
-  /** With the empty line that ends it. */
+  /** The frame with the empty line that ends it. */
   readonly bytes: Buffer;
   readonly event: string;
   /** It is null for a frame of the connection, and for a live event. */
@@ -15,7 +15,7 @@ const frameEnd = Buffer.from('\n\n');
 const headShape = /^(?:id: (\d{1,20})\n)?event: ([\w-]{1,64})\ndata: (?:\{"id":"([^"\\]{1,128})")?/;
 const longestHead = 300;
 
-/** Of one connection. A frame that its end cuts off is never given. */
+/** Cuts the bytes of one connection. A frame that its end cuts off is never given. */
 export class WholeFrames {
   readonly #mostBytes: number;
   #pieces: Buffer[] = [];

@@ -84,7 +84,7 @@ function previewed(value: unknown, longest: number, levels: number, looks: { lef
   return shown;
 }
 
-/** Of white space that the JSON of a value in lines may have; nobody nests so deep as to need more. */
+/** Limit for white space in the JSON of a value in lines; nobody nests so deep as to need more. */
 const mostSpaces = 4 * 1024 * 1024;
 
 /** The JSON of a value in lines, or in one line where it nests so deep that most would be white space; null where it nests too deep to be written. */

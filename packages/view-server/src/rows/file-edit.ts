@@ -13,7 +13,7 @@ interface Change {
 }
 
 const mostLines = 2000;
-/** Of a text that is compared; a longer one is compared as far as here. */
+/** Limit for a text that is compared; a longer one is compared as far as here. */
 const longestText = 512 * 1024;
 
 /** Returns null for a call that changed nothing, or in a way that its arguments do not say. */

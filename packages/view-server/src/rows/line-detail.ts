@@ -80,7 +80,7 @@ function textsOf(event: JsonObject): LineDetail['texts'] {
   return [...found, { label: 'The driver asked again', isWhy: false, text: shownText(lines.join('\n')) }];
 }
 
-/** Of a value in a line that is too long for that, the line as it is. */
+/** The JSON of a value, or the line as it is where the value is too long for that. */
 function jsonText(value: unknown, line: string | null): ShownText {
   const text = (line === null || line.length <= mostShown ? prettyJson(value) : null) ?? line;
   return text === null ? { kind: 'none', why: 'It nests too deep to be shown.' } : shownText(text);

@@ -183,7 +183,7 @@ function endOf(event: JsonObject, index: number, end: number): EndedTask {
   };
 }
 
-/** Of a `session_start`; what is missing or of another form is empty. */
+/** Reads a `session_start`; what is missing or of another form is empty. */
 function startOfSession(event: JsonObject): SessionStart {
   const capsule = objectIn(event['capsule']);
   const containment = objectIn(event['containment']);
