@@ -114,7 +114,7 @@ function parseWhat(what: string): { readonly name: string; readonly version: str
   return isArtifactName(what) ? { name: what, version: null } : parseArtifactRef(what);
 }
 
-/** With the versions that only this machine has: what comes with `svc` is in no registry. */
+/** Adds the versions that only this machine has: what comes with `svc` is in no registry. */
 function withLocal({ where, all }: Candidates, copies: readonly LocalCopy[]): Candidates {
   const listed = new Set(all.map(({ version }) => version));
   const local = new Set(copies.map(({ version }) => version).filter((version) => !listed.has(version)));

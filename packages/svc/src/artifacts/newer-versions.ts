@@ -25,7 +25,7 @@ const askedAtOnce = 4;
  */
 type Apart = 'source' | 'from' | 'bundled' | 'outgrown';
 
-/** Of one entry of the manifest, what the registry in use has. */
+/** What the registry in use has of one entry of the manifest. */
 export interface Standing {
   readonly entry: ArtifactEntry;
   /** Why the registry has no say in it; null where it has. */

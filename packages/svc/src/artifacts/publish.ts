@@ -126,7 +126,7 @@ async function signed(archive: Publishable, { options, context, signal }: Publis
   return await makeSignature({ path, fileName: basename(path), sha256, keyFile: options.key, signal }, context);
 }
 
-/** The signatures beside an archive, but for those that are of the bytes that were there before it (`W-REG-009`). */
+/** The signatures beside an archive, except those of bytes that were there before it (`W-REG-009`). */
 function besideIt(archive: Publishable, made: MadeSignature | null, context: CommandContext): readonly string[] {
   const { path, sha256 } = archive;
   const beside = signaturesBeside(path);
@@ -195,7 +195,7 @@ async function publish(archive: PublishedArchive, registry: RegistryInUse, conte
 }
 
 const mostRounds = 3;
-/** Some stores know the time of what they keep in whole seconds, and what came in the same one is as old. */
+/** Some stores keep times in whole seconds, so that two uploads within one second look equally old. */
 const nextSecondMs = 1100;
 
 /**

@@ -55,7 +55,7 @@ interface Planning {
   readonly opened: OpenedProject;
 }
 
-/** Returns null where the version stays, which is said of what was named. */
+/** Returns null where the version stays; says so for an artifact that was named. */
 function planOf(standing: Standing, { isNamed, isLatest, opened }: Planning): PlannedChange | null {
   const { entry, apart, candidates } = standing;
   const { name, range } = entry;

@@ -248,7 +248,7 @@ export class ChatInput {
     if (!isOwn) return chat.end('left');
     this.#isLeaving = true;
     chat.say(say`? stop the capsule, or keep it running?\n`);
-    // At the end of the input nobody can say.
+    // At the end of the input nobody can answer.
     if (this.#lines !== null && process.stdin.readableEnded) this.#stopUnasked();
     else if (this.#lines !== null) chat.say(say`  type stop, keep or back\n`);
   }
@@ -257,7 +257,7 @@ export class ChatInput {
     if (key.kind === 'text') return this.#decideWord(key.text);
     if (key.kind !== 'press') return;
     if (key.name === 'escape') this.#isLeaving = false;
-    // Who presses it again wants to be gone.
+    // A person who presses it again wants to be gone.
     else if (key.ctrl && (key.name === 'c' || key.name === 'd')) this.#do(async () => await this.#stop());
   }
 

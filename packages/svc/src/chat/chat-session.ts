@@ -46,7 +46,7 @@ export interface KeptResult {
   readonly result: ShownResult;
 }
 
-/** Who is talked to. */
+/** The capsule of the chat. */
 type ChatCapsule = Pick<OpenCapsule, 'client' | 'ask'>;
 
 export interface ChatParts {
@@ -113,7 +113,7 @@ export class ChatSession {
     return this.#sent.filter(({ taskId }) => taskId !== this.#view.runningTask);
   }
 
-  /** To the last task that completed. */
+  /** The answer to the last task that completed. */
   get answer(): KeptAnswer {
     return this.#answer;
   }
@@ -297,7 +297,7 @@ export class ChatSession {
         this.#results = lastOf([...this.#results, { number: this.#resultCount, result: event.result }]);
         return;
       case 'question-settled':
-        // Else it is of somebody who was faster.
+        // Any other answer is of somebody who was faster.
         if (event.end === 'answered' && event.answer === this.#answers.get(keyOf(event))) this.#sayAnswer(event);
         return;
       case 'task-ended':

@@ -25,7 +25,7 @@ export async function completeLine(text: string, cursor: number, workdir: string
 function pathsIn(workdir: string, begun: string): readonly string[] {
   const slash = begun.lastIndexOf('/') + 1;
   const [folder, start] = [begun.slice(0, slash), begun.slice(slash)];
-  // Only what lies below the workdir.
+  // Offers only what lies below the workdir.
   if (folder.startsWith('/') || normalize(folder).startsWith('..')) return [];
   const directory = unlessRefused(() => opendirSync(join(workdir, folder)), null);
   if (directory === null) return [];

@@ -11,7 +11,7 @@ import { unfenced } from '@svc/terminal/screen/shown.ts';
 const mostCalls = 64;
 /** Tasks whose ends may come twice. */
 const mostFollowed = 256;
-/** In characters, of results that wait for their `call_end`: a longer one is shown by itself. */
+/** Limit in characters for results that wait for their `call_end`: a longer one is shown by itself. */
 const mostHeld = 16 * 1024 * 1024;
 const finalStates: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);
 

@@ -40,7 +40,7 @@ export async function startCapsule(
 ): Promise<OwnCapsule | { readonly exit: number }> {
   const [, script = ''] = process.argv;
   const command = [...process.execArgv, script, ...args, '--json', '--for-chat'];
-  // Before there is a process: a signal while it is made would end the chat alone.
+  // Made before there is a process: a signal meanwhile would end the chat alone.
   const together = new EndsTogether();
   // A group of its own: what the terminal signals is for the chat.
   const child = spawn(process.execPath, command, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -87,7 +87,7 @@ class EndsTogether {
     process.on('exit', this.#onExit);
   }
 
-  /** From now on only when this process ends by itself. */
+  /** Ends the child from now on only when this process ends by itself. */
   attend(): void {
     for (const signal of endings) process.off(signal, this.#onSignal);
   }

@@ -28,7 +28,7 @@ export class StandardStreams {
 
   /**
    * Writes the first text, a short one, into the pipe or the socket that standard output is, without the stream; false where nothing was
-   * written, and the stream has to take it. It does not wait for who reads a pipe, and leaves both as whoever started us has set them.
+   * written, and the stream has to take it. It does not wait for a reader of a pipe, and leaves the flags of both as the parent has set them.
    */
   writeFirst(text: string): boolean {
     if (this.#hasBegun) return false;

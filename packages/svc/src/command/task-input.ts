@@ -55,7 +55,7 @@ export function notBlank(text: string, { what, hint }: AskedText, from = ''): st
   throw new Diagnostic('E-RUN-024', `the ${what} is empty${from}`, { hint });
 }
 
-/** The same without a word to anybody; empty where standard input is. */
+/** The same without a hint; empty where standard input is. */
 export async function readInput(stdin: Readable, stop: AbortSignal): Promise<string> {
   const text = decodeStrictUtf8(await readAll(stdin, stop));
   if (text === null) throw unreadable('it is not UTF-8 text', whatFits);

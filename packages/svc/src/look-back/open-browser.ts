@@ -11,7 +11,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 
-/** By the name of the system; xdg-open where none is named. */
+/** The program that opens a browser, by system; xdg-open elsewhere. */
 const openers: Readonly<Record<string, string>> = { darwin: 'open' };
 /** What starts a browser comes back by itself, or is the browser. */
 const startMs = 5000;

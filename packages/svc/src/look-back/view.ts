@@ -134,7 +134,7 @@ async function exportTo(
     if (bodies || files)
       context.stderr.write(say`adds ${counted(texts, 'text')} and ${counted(count, 'file')}, ${shownBytes(bytes)}\n`);
   };
-  // Whoever was given them: what is made to be given away has none of today's secrets.
+  // An exported page leaves this machine, so it takes out the secrets of all of today's variables.
   const { env } = context;
   const grants = { envAllow: Object.keys(env) };
   const headers = headerSecrets(env);

@@ -26,7 +26,7 @@ export function nextStep(code: string, words: readonly string[]): Shown {
   return code === 'commander.unknownCommand' && first.trim() !== '' ? asTask(words) : say``;
 }
 
-/** For somebody who wrote a task without quotes, or one of a single word. */
+/** Helps somebody who wrote a task without quotes, or one of a single word. */
 function asTask(words: readonly string[]): Shown {
   const [word = '', ...more] = words.map(redactHandles);
   return more.length === 0

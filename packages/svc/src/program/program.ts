@@ -28,7 +28,7 @@ export async function runProgram(line: readonly string[], context: CommandContex
   }
 }
 
-/** Only the command asked for is made; without one that exists, all of them, for the help and its suggestions. */
+/** Makes only the command asked for; without one that exists, all of them, for the help and its suggestions. */
 async function program(args: readonly string[], context: CommandContext): Promise<Command> {
   const root = new Command('svc')
     .description('Runs AI agents as capsules.')

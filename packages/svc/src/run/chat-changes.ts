@@ -2,7 +2,7 @@
 
 import type { RunChanges } from '@svc/capsule/launch/running-capsule.ts';
 
-/** Who types on while a task runs shall not be turned away; a manifest may allow more. */
+/** A person may type on while a task runs; a manifest may allow more. */
 const mostWaiting = 16;
 
 /** It takes one message after the other, remembers what was said, and ends when somebody stops it. It begins without a task. */

@@ -19,7 +19,7 @@ function pastTheEnd({ recording, end }: Replayed): Parting | null {
   return { place: end.place ?? 'session', port: 'close', problem: 'is not over, as the recording says that it was' };
 }
 
-/** Of a recording that was cut off, the ends of further tasks may not have been written any more. */
+/** A recording that was cut off may lack the ends of further tasks. */
 function endParting({ recording, ends }: Replayed): Parting | null {
   const port = 'task-end';
   for (const [index, recorded] of recording.ends.entries()) {

@@ -11,7 +11,7 @@ import { type IntroducedCapsule, servedCapabilities } from '@svc/doors/mcp/capsu
 const longestFirst = 64 * 1024;
 const longestId = 256;
 
-/** Those that begin so; of any other the library says what it makes of it. */
+/** The versions that are answered here; the library answers any other. */
 const versions: ReadonlySet<unknown> = new Set(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']);
 
 /** How a connection began. */

@@ -29,9 +29,9 @@ import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../command/stop-signals.ts';
 import { McpWire } from './mcp-wire.ts';
 
-/** For its card, and for whether the door is there. */
+/** Limit for its card, and for whether the door is there. */
 const answerMs = 10_000;
-/** For what is said to the capsule once the program has left. */
+/** Limit for what is said to the capsule once the program has left. */
 const farewellMs = 2000;
 const longestReason = 500;
 const internalError = -32_603;
@@ -98,7 +98,7 @@ function watchOver({ record, address }: LocatedCapsule, onGone: (why: Diagnostic
 }
 
 interface OpenRequest {
-  /** Of a program that keeps to the revisions of 2026 and later: a call is taken back by closing its stream. */
+  /** Whether the program keeps to the revisions of 2026 and later: a call is taken back by closing its stream. */
   readonly isModern: boolean;
   readonly leave: AbortController;
 }
@@ -124,7 +124,7 @@ class Bridge {
     http.onmessage = (message) => this.#toProgram(message);
   }
 
-  /** Until standard input ends, or the signal comes. */
+  /** Carries messages until standard input ends, or the signal comes. */
   async carry(signal: AbortSignal, watchOver: WatchOver): Promise<void> {
     await this.#http.start();
     let endWatch = (): void => {};

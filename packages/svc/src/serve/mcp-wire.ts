@@ -79,7 +79,7 @@ export class McpWire implements Transport {
     this.#write(message);
   }
 
-  /** Of the line whose message `onmessage` is being given. */
+  /** Bytes of the line whose message `onmessage` is being given. */
   get bytesAtHand(): number {
     return this.#bytesAtHand;
   }

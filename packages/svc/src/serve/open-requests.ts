@@ -2,9 +2,9 @@
 
 type RequestId = string | number;
 
-/** Of one client. A session that is joined has 256 streams for it: some stay free, through which answers to its questions come. */
+/** Limit for one client. A session that is joined has 256 streams for it: some stay free, through which answers to its questions come. */
 const mostOpen = 240;
-/** Of the messages that brought them, together. */
+/** Limit for the messages that brought them, together. */
 const mostOpenBytes = 64 * 1024 * 1024;
 
 /** Why a request is refused. `isBusy`: the same one may be taken later. */
@@ -13,7 +13,7 @@ export interface Refused {
   readonly why: string;
 }
 
-/** Of one connection. */
+/** The open requests of one connection. */
 export class OpenRequests {
   readonly #bytes = new Map<RequestId, number>();
   #together = 0;

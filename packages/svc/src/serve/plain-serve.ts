@@ -5,7 +5,7 @@ import { plainRunOptions } from '../run/run-options.ts';
 import type { ServedOptions } from './run-served.ts';
 
 const ofBoth = ['--manifest', '--containment', '--offline', '--no-env-file'];
-/** By the protocol, what its command takes of the options of `svc run`. */
+/** The options of `svc run` that the command of a protocol takes. */
 const taken: Readonly<Record<string, readonly string[]>> = { acp: ofBoth, mcp: [...ofBoth, '--workdir'] };
 
 /** `words` are what follows `svc serve`. False for a line, good or bad, that the parser is to have; nothing has been done then. */

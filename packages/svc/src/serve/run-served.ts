@@ -45,7 +45,7 @@ const mostWaiting = 16;
  */
 export async function runServed(options: ServedOptions, context: CommandContext, served: ServedRun): Promise<number> {
   const stop = stopOnSignals(context, usualEndMs);
-  // Whoever started this has gone, or wants it to end.
+  // The program that started this has gone, or wants it to end.
   const leave = (): void => stop.request();
   process.stdin.once('end', leave).once('close', leave);
   served.clientLost?.addEventListener('abort', leave, { once: true });

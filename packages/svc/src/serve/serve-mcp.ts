@@ -50,7 +50,7 @@ export async function serveMcp(options: ServedOptions, context: CommandContext):
   }
 }
 
-/** With the client at the other end of the standard streams. */
+/** The client at the other end of the standard streams. */
 class Connection {
   readonly #context: CommandContext;
   readonly #lost = new AbortController();

@@ -85,7 +85,7 @@ interface Candidate {
   readonly record: RunningRecord | null;
 }
 
-/** Only what is listed is read whole; `more` counts what was not looked at. */
+/** Reads only listed sessions whole; `more` counts what was not looked at. */
 function sessionsFor(
   context: CommandContext,
   options: SessionsOptions,

@@ -114,7 +114,7 @@ export async function endStopped(
   return { session: sessionId, canceled, residue, ended: isOurs };
 }
 
-/** Who listens at an address that did not answer nobody knows: only a session that was named itself is signaled. */
+/** Nobody knows who listens at an address that did not answer: only a session that was named itself is signaled. */
 async function endUnanswered(
   { record, named }: LocatedCapsule,
   failure: Diagnostic,

@@ -9,9 +9,9 @@ import { widthOf, cutToWidth, cellsOf } from '@svc/terminal/screen/terminal-kind
 import type { ShownResult } from './session-event.ts';
 import { cutOf, type CutOutput, isNotice } from './cut-output.ts';
 
-/** Of what a model names a tool. */
+/** Limit for the name of a tool. */
 const longestName = 100;
-/** Of an argument in a row. */
+/** Limit for an argument in a row. */
 const longestAbout = 4096;
 /** The last lines of what a command wrote. */
 const mostOutputLines = 5;
@@ -127,7 +127,7 @@ export interface CallBody {
   readonly more: number;
   /** Whether the lines that are left out stand before those that are shown. */
   readonly isMoreBefore: boolean;
-  /** What became of what the result itself lacks; null where it lacks nothing. */
+  /** What became of the missing part of the result; null where it is whole. */
   readonly cut: CutOutput | null;
   /** Whether the lines are the last ones all the same. */
   readonly isEnd: boolean;
@@ -136,8 +136,8 @@ export interface CallBody {
 const nothing: CallBody = { lines: [], more: 0, isMoreBefore: false, cut: null, isEnd: true };
 
 /**
- * The changed lines of a file; the last lines of a command; the first of what a tool failed with. `written` are the last lines that the command wrote,
- * which are shown where the result is cut; null where nobody heard them.
+ * The changed lines of a file; the last lines of a command; the first lines of a failure. `written` are the last lines that the command wrote, which
+ * are shown where the result is cut; null where nobody heard them.
  */
 export function callBody({ mark, changes }: ShownCall, result: ShownResult, written: WrittenLines = null): CallBody {
   const hasFailed = result.isError || result.isRefused;

@@ -2,10 +2,10 @@
 
 import type { ShownResult } from './session-event.ts';
 
-/** Of calls that run at once; of what more of them write, nothing is kept. */
+/** Limit for calls that run at once; the output of further ones is not kept. */
 const mostCalls = 256;
 const mostLines = 5;
-/** Of a longer line its end is kept. */
+/** Limit for a line, of which the end is kept. */
 const longestLine = 2000;
 const cutMark = '…';
 
@@ -52,7 +52,7 @@ export class LastLines {
     this.#lines.set(callId, [...joined, ...more].slice(-mostLines - 1).map(endOf));
   }
 
-  /** Those of a call that has ended, which are forgotten with it; null where none are known. */
+  /** The lines of a call that has ended, which are forgotten with it; null where none are known. */
   take(callId: string | null): readonly string[] | null {
     const lines = this.#lines.get(callId ?? '');
     if (callId !== null) this.#lines.delete(callId);

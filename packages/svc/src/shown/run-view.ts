@@ -32,7 +32,7 @@ export class RunView {
   readonly #editor = new LineEditor();
   #view: SessionView | null = null;
   #keyboard: RawTerminal | null = null;
-  /** Instead of keys, where nothing is drawn twice. */
+  /** Read instead of keys, where nothing is drawn twice. */
   #lines: Interface | null = null;
   /** The question that waited when the line was begun, which alone it answers without being asked for again. */
   #begunFor: string | null = null;

@@ -10,7 +10,7 @@ export interface ShownResult {
   readonly input: unknown;
   /** Without the markers of untrusted text. */
   readonly content: string;
-  /** Of a command that ran to its end. */
+  /** Set for a command that ran to its end. */
   readonly exitCode: number | null;
   /** Whether the content lacks a part of what there was. */
   readonly isCut: boolean;

@@ -13,12 +13,12 @@ const spinMs = 125;
 /** A model that says nothing for so long is said to be waited for. */
 const silenceMs = 10_000;
 const longestCall = 40;
-/** Of what a command writes: a row has no more. */
+/** Limit for what a command writes: a row has no more. */
 const longestLine = 500;
 const separator = ' · ';
-/** Less of what goes on says nothing. */
+/** A shorter part of what goes on says nothing. */
 const fewestCells = 8;
-/** Of calls that run, and of tasks that wait: nobody counts more of them. */
+/** Limit for calls that run, and for tasks that wait: nobody counts more of them. */
 const mostCounted = 1000;
 
 interface RunningCall {
@@ -126,8 +126,8 @@ export class SessionStatus {
   }
 
   /**
-   * Returns null where nothing goes on. What does not fit into so many columns is left out: tokens and messages that wait first, then the middle of what goes on. The
-   * hint, what can be done, is said at any width that holds it.
+   * Returns null where nothing goes on. Leaves out what does not fit into so many columns: tokens and messages that wait first, then the middle of what
+   * goes on. The hint, what can be done, is said at any width that holds it.
    */
   row(hint: string, columns = Infinity): string | null {
     const task = this.#task;
@@ -186,7 +186,7 @@ export class SessionStatus {
   }
 }
 
-/** Of a line that is written over and over, as a progress bar is, its last state. */
+/** The last state of a line that is written over and over, as a progress bar is. */
 function lastLineOf(text: string): string {
   const lines = text.split(/[\r\n]+/);
   return inertLine(lines.findLast((line) => line.trim() !== '') ?? '', longestLine);

@@ -22,7 +22,7 @@ const longestReason = 400;
 /** Calls that run, and messages that wait; of more, and of longer ones, less is shown at their end. */
 const mostKept = 256;
 const longestKept = 400;
-/** Of what a person said. */
+/** Limit for what a person said. */
 const mostSaidLines = 10;
 /** A spinner turns, and seconds pass. */
 const tickMs = 125;

@@ -21,7 +21,7 @@ const longestName = 100;
 export class WatchView {
   readonly #page: Page;
   #isThreaded = false;
-  /** Whose text came last; null when something else did. */
+  /** The task whose text came last; null when something else did. */
   #textOf: string | null = null;
 
   constructor(page: Page) {

@@ -28,7 +28,7 @@ export interface TestDifference extends Unequal {
   readonly problem: string | null;
 }
 
-/** In what a session comes out otherwise; null for what is the same. */
+/** The differences of a session; null for what is the same. */
 export interface Comparison {
   readonly grants: TestDifference | null;
   readonly request: TestDifference | null;
@@ -36,7 +36,7 @@ export interface Comparison {
   readonly task: TestDifference | null;
   /** Paths and values of grants that are not as recorded. */
   readonly grantChanges: ReturnType<typeof grantChanges>;
-  /** Of all requests as they are asked now. */
+  /** The fingerprint of all requests as they are asked now. */
   readonly fingerprint: string;
   /** The tasks as they end now, in the order in which they were accepted. */
   readonly tasks: readonly ExpectedTask[];

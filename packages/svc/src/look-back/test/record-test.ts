@@ -143,7 +143,7 @@ function stagingIn(directory: string, shown: string): string {
 }
 
 const longestDescription = 100;
-/** Longer ones nobody reads here: without tasks, what was recorded is expected. */
+/** Nobody reads longer ones here: without tasks, what was recorded is expected. */
 const longestResults = 32 * 1024;
 
 function expectationOf({ recording }: WholeRecording, redact: (text: string) => string): string {

@@ -33,7 +33,7 @@ export interface ReadTest {
   readonly expectation: Expectation;
 }
 
-/** Of an `expect.yaml`, in bytes. */
+/** Limit for an `expect.yaml`, in bytes. */
 export const largestExpectation: number = 256 * 1024;
 
 /**

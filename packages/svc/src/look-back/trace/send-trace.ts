@@ -17,7 +17,7 @@ import { render } from '@svc/terminal/screen/render-failure.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 
 const whyUnread = 'that cannot be read, or of no event that this version of svc knows';
-/** For the whole of a trace. */
+/** Limit for the whole of a trace. */
 const patienceMs = 60_000;
 /** Lines between two looks at whether the collector keeps up: fewer than wait in a queue. */
 const linesAtOnce = 256;

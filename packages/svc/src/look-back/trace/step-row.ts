@@ -9,7 +9,7 @@ import { type Column, fixedRow } from '@svc/terminal/screen/table.ts';
 import type { Shown } from '@svc/terminal/screen/shown.ts';
 import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 
-/** Of a name or an input, so that a row in a pipe has an end. */
+/** Limit for a name or an input, so that a row in a pipe has an end. */
 const longestCell = 512;
 /** What of an input can be shown in a row is in its first bytes. */
 const longestInput = 4096;

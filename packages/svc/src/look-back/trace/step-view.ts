@@ -9,7 +9,7 @@ import type { Page } from '@svc/terminal/screen/page.ts';
 import { say, type Shown, unfenced } from '@svc/terminal/screen/shown.ts';
 
 const longestName = 100;
-/** Of what happened within a step. */
+/** Limit for what happened within a step. */
 const longestWithin = 4 * 1024 * 1024;
 
 type ModelStart = Extract<StartRecord, { port: 'model' }>;

@@ -27,14 +27,14 @@ export interface Question {
   readonly session: string;
 }
 
-/** Of names in a folder. */
+/** Limit for names in a folder. */
 const mostNames = 2000;
 const mostSessions = 200;
 /** The task's text is looked for in the first part of a trace. */
 const tracePart = 1024 * 1024;
 const longestAbout = 60;
 
-/** None for a kind that is not known: a script may be of another version. */
+/** Returns nothing for a kind that is not known: a script may be of another version. */
 export async function candidatesOf(kind: string, question: Question): Promise<readonly Candidate[]> {
   switch (kind) {
     case 'session':
@@ -81,7 +81,7 @@ function recorded({ context }: Question): readonly NamedSession[] {
     .map((id) => ({ id, about: '', atMs: unlessRefused(() => statSync(join(folder, id)).mtimeMs, 0) }));
 }
 
-/** By their ends, as people name them, unless the whole id is being typed. */
+/** Offers the ends of ids, as people name them, unless the whole id is being typed. */
 function sessions({ typed }: Question, found: readonly NamedSession[]): readonly Candidate[] {
   const known = new Map<string, NamedSession>();
   for (const each of found) if (!known.has(each.id)) known.set(each.id, each);
@@ -95,7 +95,7 @@ function sessions({ typed }: Question, found: readonly NamedSession[]): readonly
 
 const taskReceived = /^\{"event_type":"task_received"/;
 
-/** Of the session that was named before; without one of the newest that runs. */
+/** Tasks of the session that was named before; without one of the newest that runs. */
 function tasks({ context, session }: Question): readonly Candidate[] {
   const ends = (id: string): boolean => session !== '' && id.endsWith(session.replace(/^\u2026/, ''));
   const own = records(context);

@@ -40,7 +40,7 @@ export interface TableRow {
   readonly arguments: readonly TableArgument[];
 }
 
-/** Of all commands of a program, hidden options aside. */
+/** Rows for all commands of a program, hidden options aside. */
 export function commandTable(program: Command): readonly TableRow[] {
   return commandsBelow(program).map(({ path, command }) => ({
     path,

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 
 import { commandsBelow } from '../placed-commands.ts';
 
-/** By the words that lead to a command. */
+/** Examples by the words that lead to a command. */
 const examples: Readonly<Record<string, readonly string[]>> = {
   run: ['svc run --task "Do the tests pass?"', 'svc run --explain-scope'],
   chat: ['svc chat', 'svc chat 4f1a'],

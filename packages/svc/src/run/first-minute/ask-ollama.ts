@@ -5,10 +5,10 @@ import * as z from 'zod/mini';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { ownConnection } from '@svc/kit/net/connections.ts';
 
-/** Who is there answers at once. */
+/** A running Ollama answers at once. */
 const usualAnswerMs = 200;
 const mostBytes = 1024 * 1024;
-/** Of the newest models, so many are asked what they can do. */
+/** So many of the newest models are asked what they can do. */
 const mostAsked = 8;
 
 const tags = z.object({ models: z.array(z.object({ name: z.string().check(z.minLength(1), z.maxLength(256)) })) });

@@ -4,7 +4,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { FolderChanges, Told } from '@svc/sandbox/folder-changes.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
-/** A row for each kind of change, for the end of what is said. */
+/** A row for each kind of change, for the report at the end. */
 export function changedRows({ changed, made, removed, unseen }: FolderChanges): Shown {
   const rows = Object.entries({ changed, new: made, removed }).filter(([, { count }]) => count > 0);
   return joined([

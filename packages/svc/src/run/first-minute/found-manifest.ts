@@ -1,4 +1,4 @@
-/** Decides whether the manifest that lies in the current folder is believed: whoever made the folder wrote it. */
+/** Decides whether to believe the manifest in the current folder: its author is the author of the folder. */
 
 import { closeSync, constants, fstatSync, lstatSync, openSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -89,7 +89,7 @@ export function reachRow({ hosts, variables }: CapsuleReach): Shown {
 function ownText(path: string, label: string, { env }: CommandContext): string {
   let descriptor: number;
   try {
-    // Whoever can put something else in its place owns the folder, or may write there.
+    // To replace the manifest, somebody has to own the folder, or be allowed to write there.
     for (const place of [lstatSync(path), statSync(dirname(path))]) refuseForeign(place.uid, label, env);
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch (error) {

@@ -2,7 +2,7 @@
 
 /** A provider of models. */
 export interface Provider {
-  /** Before the slash in `--model` and `SVC_MODEL`. */
+  /** The part before the slash in `--model` and `SVC_MODEL`. */
   readonly name: string;
   readonly driver: 'svc-driver-anthropic' | 'svc-driver-openai';
   /** The one place that gets its key. */
@@ -12,7 +12,7 @@ export interface Provider {
   readonly model: string;
 }
 
-/** In the order in which their keys count. */
+/** Ordered as their keys count. */
 export const providers: readonly Provider[] = [
   {
     name: 'anthropic',

@@ -20,7 +20,7 @@ interface RefusalQuestion {
 }
 
 const mostThings = 20;
-/** Of what a call was given and said. */
+/** Limit for what a call was given and said. */
 const longestText = 16 * 1024;
 const largestLog = 1024 * 1024;
 
@@ -88,7 +88,7 @@ export class RefusedThings {
     }
   }
 
-  /** A line each, for the end of what is said. */
+  /** A line each, for the report at the end. */
   lines(): Shown {
     return joined(this.all.map(line));
   }

@@ -14,7 +14,7 @@ export interface ModelPlace {
 
 interface ModelChoice {
   readonly manifest: string;
-  /** Of a store, instead of a manifest that is a file. */
+  /** A capsule of a store, instead of a manifest that is a file. */
   readonly capsule?: string;
 }
 

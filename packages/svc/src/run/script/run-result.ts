@@ -74,7 +74,7 @@ export type RefusedThing = z.infer<typeof refused>;
 /** Why a run has no answer. `retryable` is null where `svc` does not know. */
 export type ResultReason = z.infer<typeof reason>;
 
-/** By `type`; published as docs/result.schema.json. */
+/** Schemas by `type`; published as docs/result.schema.json. */
 export const scriptLineSchemas: Readonly<Record<'result' | 'session' | 'frame' | 'retry' | 'usage', z.ZodType>> = {
   result,
   session,

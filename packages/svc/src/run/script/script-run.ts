@@ -47,7 +47,7 @@ export interface ScriptOptions {
   readonly isAdhoc?: true;
 }
 
-/** Who goes along with a run, to show and to say more of it than a script wants. */
+/** Goes along with a run, to show and to say more of it than a script wants. */
 export interface ScriptCompanion extends Pick<RunObserver, 'onListening'> {
   readonly onActivity: (activity: Activity) => void;
   /** The manifest that was made for the task; null where a file has it. */
@@ -265,7 +265,7 @@ class ScriptRun implements RunObserver {
     this.#isReported = true;
     clearTimeout(this.#timer);
     if (this.#output.isUnread) return;
-    // Who canceled it on the terminal has read so in the row of its end.
+    // A person who canceled it on the terminal has read so in the row of its end.
     const isTold = this.#companion?.hasShown === true && reason?.code === 'E-RUN-056';
     if (reason === null && this.#isShortened) this.onWarning(shortenedAnswer());
     if (shown.length > 0 && !isTold) this.say(render(shown, this.#context));

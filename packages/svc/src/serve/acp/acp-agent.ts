@@ -65,7 +65,7 @@ export class AcpAgent {
     return await handler(params, this);
   }
 
-  /** Of what it does not know, and of sessions that are not there, nothing happens. */
+  /** Ignores notifications that it does not know, and those for sessions that are not there. */
   notification(method: string, given: unknown): void {
     if (method !== 'session/cancel') return;
     this.#sessions.get(String(asJsonObject(given)?.['sessionId']))?.cancel();

@@ -27,9 +27,9 @@ const editorKinds: ReadonlyMap<unknown, ToolKind> = new Map([
 const peers: ReadonlySet<string> = new Set(['delegate-task', 'share-file', 'fetch-peer-file']);
 
 const longestTitle = 200;
-/** Of the arguments as JSON: longer ones are not shown. */
+/** Limit for the arguments as JSON: longer ones are not shown. */
 const longestInput = 1024 * 1024;
-/** Of a result as it is shown; the model has all of it. */
+/** Limit for a result as it is shown; the model has all of it. */
 const longestResult = 64 * 1024;
 
 /** A call that begins. */
@@ -76,14 +76,14 @@ function kindOf(name: string, given: Readonly<Record<string, unknown>>, { comman
   return peers.has(name) ? 'fetch' : 'other';
 }
 
-/** None for a path that the editor will refuse. */
+/** Gives nothing for a path that the editor will refuse. */
 function placesOf(path: unknown, { editorRoot }: CalledTools): readonly ToolLocation[] {
   if (typeof path !== 'string' || path === '' || path.includes('\0')) return [];
   const below = posix.normalize(`./${path}`);
   return below.startsWith('..') ? [] : [{ path: posix.join(editorRoot, below) }];
 }
 
-/** None of a file that is no text, that is too large, or that is gone. */
+/** Gives nothing for a file that is no text, that is too large, or that is gone. */
 function diffOf({ path, before, after }: FileChange): readonly ToolContent[] {
   const newText = after === null ? null : textOf(after.bytes);
   const oldText = before === null ? null : textOf(before.bytes);
@@ -95,7 +95,7 @@ function textOf(bytes: Buffer | undefined): string | null {
   return bytes !== undefined && isUtf8(bytes) ? bytes.toString() : null;
 }
 
-/** Between marks that no line of it is: editors show texts as Markdown. */
+/** Puts a text between marks that no line of it has: editors show texts as Markdown. */
 function resultOf(text: string): readonly ToolContent[] {
   if (text === '') return [];
   const shown = shortened(text, longestResult);

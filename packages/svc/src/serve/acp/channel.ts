@@ -3,7 +3,7 @@
 import type { Question, QuestionAnswer } from '@svc/protocol/question.ts';
 import type { AcpUpdate, ContentBlock, StopReason } from './updates.ts';
 
-/** To the session. */
+/** What goes to the session. */
 export type SessionOrder =
   /** `turn` counts the prompts of the session: its end is said with the same number. */
   | {
@@ -15,7 +15,7 @@ export type SessionOrder =
     }
   | (QuestionAnswer & {
       readonly kind: 'answer';
-      /** Of a prompt that is the answer: where the question is not asked any more, it begins a task. A form has null here. */
+      /** The turn of a prompt that is the answer: where the question is not asked any more, it begins a task. A form has null here. */
       readonly turn: number | null;
       readonly blocks: readonly ContentBlock[];
     })
@@ -24,7 +24,7 @@ export type SessionOrder =
   /** The other process sent this to the editor, and the editor gets it again when it opens the session again. */
   | { readonly kind: 'keep'; readonly update: AcpUpdate };
 
-/** From the session. */
+/** What comes from the session. */
 export type SessionNews =
   | { readonly kind: 'ready' }
   | { readonly kind: 'update'; readonly update: AcpUpdate }
@@ -38,7 +38,7 @@ export type TurnEnd =
   | { readonly kind: 'end'; readonly reason: StopReason }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** Of one line: what an update holds has bounds of its own, and each character of it may be six in JSON. */
+/** Limit for one line: what an update holds has bounds of its own, and each character of it may be six in JSON. */
 export const longestNews: number = 32 * 1024 * 1024;
 /** What an editor sends is as long at most, and encoded anew. */
 export const longestOrder: number = 64 * 1024 * 1024;

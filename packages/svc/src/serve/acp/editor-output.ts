@@ -14,7 +14,7 @@ export class EditorOutput {
 
   constructor(output: Output) {
     this.#output = output;
-    // Of an editor that has gone, the sessions are still heard to their end.
+    // When the editor has gone, the sessions are still heard to their end.
     output.stream.on('drain', () => this.#flow(true)).on('error', () => this.#flow(true));
   }
 

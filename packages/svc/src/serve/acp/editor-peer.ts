@@ -10,7 +10,7 @@ import { Lines, longestMessage, type ReadLine, tooLong } from '../lines.ts';
 const longestId = 256;
 /** Requests that wait for an answer, each way. */
 const mostOpen = 256;
-/** Of the messages that brought those of the editor, together. */
+/** Limit for the messages that brought those of the editor, together. */
 const mostOpenBytes = 64 * 1024 * 1024;
 
 type RequestId = string | number;
@@ -56,7 +56,7 @@ export class EditorPeer {
     this.#write({ jsonrpc: '2.0', method, params });
   }
 
-  /** The result. Rejects with what the editor refuses it with. Whoever waits no more takes it back with `signal`, which rejects it too. */
+  /** Returns the result. Rejects with the editor's refusal. A caller that waits no more aborts `signal`, which rejects it too. */
   async ask(method: string, params: JsonObject, signal: AbortSignal): Promise<unknown> {
     if (this.#asked.size >= mostOpen) throw new AcpFault(-32_603, 'too many requests wait for the editor');
     this.#ids += 1;

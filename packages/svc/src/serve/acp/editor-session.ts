@@ -50,7 +50,7 @@ export class EditorSession {
   #asked: QuestionName | null = null;
   /** The form that is shown. */
   #form: { readonly waitId: string; readonly takeBack: AbortController } | null = null;
-  /** Of a process that has ended. */
+  /** The last words of a process that has ended. */
   #lastWords: string | null = null;
 
   private constructor(parts: EditorSessionParts) {
@@ -70,7 +70,7 @@ export class EditorSession {
     return session;
   }
 
-  /** Until the turn is over. Rejects with the fault that it is answered with. */
+  /** Resolves when the turn is over. Rejects with the fault that it is answered with. */
   async prompt({ text, blocks }: Prompt, traceparent: string | undefined): Promise<StopReason> {
     if (this.#turn !== null) throw invalidRequest('a prompt of this session runs already');
     const child = this.#child;
@@ -88,7 +88,7 @@ export class EditorSession {
     });
   }
 
-  /** Also of a question that waits for the next prompt. Nothing happens where nothing runs. */
+  /** Cancels also a question that waits for the next prompt. Nothing happens where nothing runs. */
   cancel(): void {
     if (this.#turn !== null) this.#turn.isCanceled = true;
     else if (this.#asked === null) return;

@@ -14,13 +14,13 @@ import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { ServedOptions } from '../run-served.ts';
 import type { AcpUpdate } from './updates.ts';
 
-/** Of one session; the oldest turns give way. */
+/** Limit for one session; the oldest turns give way. */
 const mostBytes = 16 * 1024 * 1024;
 /** So much is left where turns give way, so that it is not done with each update. */
 const leftBytes = 12 * 1024 * 1024;
 const mostSessions = 200;
 const longestTitle = 80;
-/** Of the first line, which names the session. */
+/** Limit for the first line, which names the session. */
 const longestHead = 64 * 1024;
 
 export interface SessionInfo {
@@ -67,7 +67,7 @@ export class KeptSessions {
     }, null);
   }
 
-  /** Those of a session that is kept, in their order. Lines that are no updates are passed over. */
+  /** The updates of a session that is kept, in their order. Lines that are no updates are passed over. */
   *updates(sessionId: string): Generator<AcpUpdate, void> {
     const bytes = readFileUpTo(this.#path(sessionId), 2 * mostBytes);
     const [, ...lines] = (bytes ?? Buffer.alloc(0)).toString().split('\n');
@@ -100,7 +100,7 @@ interface KeptAbout {
   readonly cwd: string;
   /** Takes the secrets out. */
   readonly redact: (text: string) => string;
-  /** Before another session is kept. */
+  /** Called before another session is kept. */
   readonly makeRoom: () => void;
 }
 

@@ -10,7 +10,7 @@ import { AcpAgent } from './acp-agent.ts';
 import { EditorOutput } from './editor-output.ts';
 import { EditorPeer } from './editor-peer.ts';
 
-/** Until standard input ends or a signal comes; every session has ended then. Standard output carries the protocol alone. */
+/** Serves until standard input ends or a signal comes; every session has ended then. Standard output carries the protocol alone. */
 export async function serveAcp(options: ServedOptions, context: CommandContext): Promise<void> {
   await interruptible(context, async (signal) => {
     const output = new EditorOutput(context.stdout);

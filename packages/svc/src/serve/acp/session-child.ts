@@ -18,7 +18,7 @@ import { Lines } from '../lines.ts';
 const startMs = 180_000;
 /** What a session takes at most to end (docs/cli.md "svc serve acp"). */
 const endMs = 20_000;
-/** Of what it says on standard error, the end is repeated where it does not start, or ends by itself. */
+/** Characters from the end of its standard error that are repeated where it does not start, or ends by itself. */
 const keptWords = 2000;
 const longestWords = 64 * 1024;
 

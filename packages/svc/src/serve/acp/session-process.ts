@@ -29,7 +29,7 @@ export async function runSessionProcess(
   let manifest: CapsuleManifest | null = null;
   let acp: AcpSession | null = null;
   const lost = new AbortController();
-  // From the start: else the end of standard input would be noticed once the capsule is up.
+  // Listens from the start: else the end of standard input would be noticed once the capsule is up.
   listen((order) => acp?.take(order));
   return await runServed(options, context, {
     settle: (read) => {
@@ -99,7 +99,7 @@ class AcpSession {
   readonly #parts: AcpSessionParts;
   readonly #updates: SessionUpdates;
   readonly #say: (news: SessionNews) => void;
-  /** Of the last prompt, until it is over. */
+  /** The task of the last prompt, until it is over. */
   #task: Task | null = null;
   /** The number of that prompt. */
   #turn = 0;
@@ -238,10 +238,10 @@ class AcpSession {
   }
 }
 
-/** As whom the trace knows whoever uses the editor. */
+/** The editor's user, as the trace knows them. */
 const principal = 'acp';
 
-/** Whoever uses the editor has started the capsule. */
+/** The editor's user has started the capsule. */
 function editor(traceparent?: string): NonNullable<TaskSource['sender']> {
   return { principal, tags: traceparent === undefined ? {} : { traceparent } };
 }

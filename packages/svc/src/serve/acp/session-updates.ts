@@ -17,9 +17,9 @@ export interface ShownSession extends CalledTools {
 
 /** Characters of one update: a model may say a whole answer at once. */
 const longestChunk = 256 * 1024;
-/** Of the error that a prompt ends with: the whole of why its task failed is said before it, in pieces. */
+/** Limit for the error that a prompt ends with: the whole of why its task failed is said before it, in pieces. */
 const longestWhy = 4 * 1024;
-/** Of the files that one call has changed, before and after together: a plan may change many. */
+/** Limit for the files that one call has changed, before and after together: a plan may change many. */
 const mostChanged = 2.5 * 1024 * 1024;
 
 /** One task runs at a time, and its calls one after the other. */
@@ -31,7 +31,7 @@ export class SessionUpdates {
   /** The call that runs. */
   #call: { readonly id: string; readonly changes: FileChange[]; bytes: number } | null = null;
   #plan: ShownPlan | null = null;
-  /** Of the last answer of the model. */
+  /** Whether the last answer of the model was cut off. */
   #isCutOff = false;
   #usedUpTurns = false;
   /** The first half of a character, whose second half may be on its way. */
@@ -154,7 +154,7 @@ export class SessionUpdates {
   }
 }
 
-/** None of them begins or ends in the middle of a character. */
+/** Cuts a text into pieces, but never within a character. */
 function* piecesOf(text: string): Generator<string, void> {
   for (let from = 0; from < text.length;) {
     const end = from + longestChunk;

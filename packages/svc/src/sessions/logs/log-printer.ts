@@ -47,7 +47,7 @@ export class LogPrinter {
   readonly #unread = new AbortController();
   readonly #onError = (): void => this.#unread.abort();
   #page: Page;
-  /** Whose piece was printed last. */
+  /** The log whose piece was printed last. */
   #current: string | null = null;
 
   constructor(session: HeldDirectory, stdout: Output, settings: PrinterSettings) {
@@ -100,7 +100,7 @@ export class LogPrinter {
     const file = new LineFile(fd);
     try {
       await this.#head(log);
-      // Only up to the size that it had: who goes on writing does not keep the others from their turn.
+      // Reads only up to the size that it had: a writer does not keep the others from their turn.
       while (place.offset < log.bytes && !this.isUnread) {
         const bytes = file.readAt(place.offset, Math.min(pieceBytes, log.bytes - place.offset));
         if (bytes.length === 0) return;

@@ -90,7 +90,7 @@ function stepNumber(step: string, session: string): number {
   });
 }
 
-/** In their order. `E-RUN-075` for a step that is not there. */
+/** Logs in their order. Throws `E-RUN-075` for a step that is not there. */
 function logsOf(
   { name, directory }: OpenFolder,
   steps: StepsOfLogs,

@@ -18,7 +18,7 @@ export type LogSource = 'command' | 'mcp' | 'tool' | 'driver' | 'hook' | 'egress
 export interface LogName {
   readonly file: string;
   readonly source: LogSource;
-  /** Of the command, `<server>__<tool>` of an answer, else the server, the tool or the hook; null of the driver and the proxy. */
+  /** The command, `<server>__<tool>` for an answer, else the server, the tool or the hook; null for the driver and the proxy. */
   readonly name: string | null;
   /** `answer` of a server, `output` of a hook, which is both of its streams. */
   readonly output: 'stdout' | 'stderr' | 'answer' | 'output' | 'decisions';
@@ -31,7 +31,7 @@ export interface SessionLog extends LogName {
   /** The step that wrote it; null where the journal does not say. */
   readonly step: number | null;
   readonly bytes: number;
-  /** Of the last write, in Unix milliseconds. */
+  /** Time of the last write, in Unix milliseconds. */
   readonly modified_at_ms: number;
 }
 
@@ -103,7 +103,7 @@ export function measureLog(logs: HeldDirectory, file: string): Pick<SessionLog, 
 
 const sources: readonly LogSource[] = ['command', 'mcp', 'tool', 'driver', 'hook', 'egress'];
 
-/** By step, what has none last; then by who wrote it. */
+/** Sorts by step, logs without a step last; then by who wrote it. */
 export function inOrder(a: SessionLog, b: SessionLog): number {
   const step = (a.step ?? Infinity) - (b.step ?? Infinity);
   if (step !== 0 && !Number.isNaN(step)) return step;

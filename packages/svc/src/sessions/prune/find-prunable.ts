@@ -29,12 +29,12 @@ export interface Place {
 /** Something that can go. `rest` is what a removal that was broken off has left. */
 export interface Prunable {
   readonly kind: 'session' | 'workdir' | 'capsule' | 'cache' | 'artifact' | 'rest';
-  /** Of a session its id. */
+  /** For a session its id. */
   readonly name: string;
   /** The first goes first: who reads what is left finds none. */
   readonly places: readonly Place[];
   readonly bytes: number;
-  /** In Unix milliseconds: of a session and its workdir when it began, of anything else when it was last written. */
+  /** In Unix milliseconds: when a session and its workdir began, or when anything else was last written. */
   readonly atMs: number;
 }
 

@@ -86,7 +86,7 @@ export function pruneCommand(context: CommandContext): Command {
     });
 }
 
-/** What is about sessions says nothing of artifacts. */
+/** Refuses options for sessions beside `--artifacts`, and `--global` without it. */
 function refuseMixed({ artifacts, global, caches }: PruneOptions, command: Command): void {
   if (artifacts !== true && global === true) command.error('error: --global is for --artifacts');
   const isKept = command.getOptionValueSource('keep') === 'cli';
@@ -210,7 +210,7 @@ interface Left {
   readonly isPart: boolean;
 }
 
-/** In the words of the first refusal. */
+/** The fault, in the words of the first refusal. */
 function leftFault(left: readonly Left[]): Diagnostic {
   const { places = [], isPart = false, inside = null } = left[0] ?? {};
   const paths = places.map(({ folder, name }) => `${folder}/${name}`).join(', ');

@@ -88,7 +88,7 @@ function inTrace({ tasks, unreadLines }: TracedTasks, session: string, context: 
   return tasks;
 }
 
-/** By the trace where it is of this user, with the state that the capsule reports of those that have not ended. */
+/** Reads the trace where it is of this user, with the state that the capsule reports of those that have not ended. */
 async function liveTasks(
   context: CommandContext,
   wanted: string | undefined,
