@@ -31,7 +31,7 @@ export type {
 /** A capsule that gets messages may run for months. */
 const mostTasks = 1000;
 
-/** The time of a stop; streams and answers at the end may take a quarter of it, as with `svc run`. */
+/** Streams and answers at the end may take a quarter of this, as with `svc run`. */
 const stopWithinMs = 18_000;
 
 /**

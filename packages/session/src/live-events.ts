@@ -273,7 +273,7 @@ export class LiveEvents {
     return id === '' || id.length > longestCallId ? null : toUSVString(this.#options.redact(id));
   }
 
-  /** An id that a client chose is shortened and redacted. */
+  /** Redacts and cuts an id that a client chose. */
   #contextOf({ contextId }: Task): string {
     return /^ctx_[0-9a-f]{32}$/.test(contextId) ? contextId : this.#name(contextId);
   }

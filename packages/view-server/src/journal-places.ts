@@ -152,7 +152,7 @@ function recordAt(file: LineFile, byte: number): JsonObject | null {
   return line === null ? null : parseLineObject(line.toString('utf8'));
 }
 
-/** A number of 53 bits, so that of a million places hardly two have the same. */
+/** 53 bits: of a million places hardly two have the same. */
 function numberOf(place: string): number {
   let [high, low] = [0x811c9dc5, 0x1b873593];
   for (let at = 0; at < place.length; at += 1) {

@@ -15,7 +15,7 @@ export interface BuiltPage {
   readonly packed: Uint8Array;
 }
 
-/** Reads the page of a package that is whole, or built; throws what the system refuses. */
+/** Reads the page of a package; throws what the system refuses. */
 export function readPage(): BuiltPage {
   const packed = readFileSync(join(findPackageRoot(import.meta.filename), 'dist', 'viewer', 'page.html.gz'));
   return { html: gunzipSync(packed).toString(), packed };

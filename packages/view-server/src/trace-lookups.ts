@@ -35,7 +35,7 @@ export async function rowsWith(file: LineFile, words: string): Promise<readonly 
   return found;
 }
 
-/** The changes of each file that calls have changed, as far as their arguments say it. */
+/** Of each file that calls have changed, as far as their arguments say it. */
 export async function changesIn(file: LineFile): Promise<readonly FileChanges[]> {
   const files = new Map<string, { readonly path: string; added: number; removed: number; readonly rows: number[] }>();
   let cells = 0;

@@ -57,7 +57,7 @@ export async function openViewed(
   }
 }
 
-/** The folder of the one running session that is meant; null where no session or several match, or nobody says where. */
+/** The folder of the one running session that is meant; null unless exactly one is, and says where. */
 function runningElsewhere(home: string, wanted: string): string | null {
   const suffix = wanted.replace(/^…/, '');
   const matches = readRunningRecords(home).filter(({ session_id: id }) => id.endsWith(suffix));

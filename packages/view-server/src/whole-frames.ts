@@ -5,7 +5,7 @@ export interface WholeFrame {
   /** The frame with the empty line that ends it. */
   readonly bytes: Buffer;
   readonly event: string;
-  /** It is null for a frame of the connection, and for a live event. */
+  /** It is null for one of the connection, and for live events. */
   readonly numbered: { readonly id: string; readonly taskId: string } | null;
 }
 
@@ -15,7 +15,7 @@ const frameEnd = Buffer.from('\n\n');
 const headShape = /^(?:id: (\d{1,20})\n)?event: ([\w-]{1,64})\ndata: (?:\{"id":"([^"\\]{1,128})")?/;
 const longestHead = 300;
 
-/** Cuts the bytes of one connection. A frame that its end cuts off is never given. */
+/** Cuts the bytes of one connection. A cut frame is never given. */
 export class WholeFrames {
   readonly #mostBytes: number;
   #pieces: Buffer[] = [];

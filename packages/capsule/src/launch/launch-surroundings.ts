@@ -119,7 +119,7 @@ interface DelegationQuestion {
 
 /** What the environment of a launch says about delegation. */
 export interface LaunchDelegation {
-  /** It is null when it is not set, which matters only to a capsule that delegates. */
+  /** It is null if unset, which matters only to a capsule that delegates. */
   readonly refereeUrl: string | null;
   /** It is null for a capsule that nobody delegated to. */
   readonly spawner: SpawnerHandle | null;

@@ -48,7 +48,7 @@ export interface RunRequest {
   readonly stopWithinMs: number;
   /** `--task` as given. */
   readonly task: string | undefined;
-  /** Reads standard input for `--task -`; called at most once, when nothing refuses the launch so far. */
+  /** Reads the text of `--task -`; called at most once, when nothing refuses the launch so far. */
   readonly readTask: () => Promise<string>;
   /** `--capture`; the manifest decides without it. */
   readonly capture: CaptureLevel | undefined;

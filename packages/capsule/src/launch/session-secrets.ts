@@ -18,7 +18,7 @@ export interface KnownSecrets {
   readonly references: LoadedManifest['references'];
   /** The process environment over the `.env` file. */
   readonly env: Environment;
-  /** The values of headers that collectors of telemetry get. */
+  /** Header values that collectors of telemetry get. */
   readonly headers: readonly Secret[];
 }
 

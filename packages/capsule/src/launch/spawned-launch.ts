@@ -25,7 +25,7 @@ interface SpawnInput {
 
 /**
  * The approval that a parent writes to a child's standard input and closes (D2 "Authentication" 2); a second line has the variables of telemetry
- * as JSON. Throws `E-RUN-039` when there is no approval.
+ * as JSON. Throws `E-RUN-039` without an approval.
  */
 export async function readSpawnApproval(stdin: Readable): Promise<SpawnInput> {
   const deadline = AbortSignal.timeout(longestMs);
@@ -54,7 +54,7 @@ export async function readSpawnApproval(stdin: Readable): Promise<SpawnInput> {
 const isVariables = isMapOf(isText);
 const mostVariables = 256;
 
-/** Returns undefined for anything but a map of variables. */
+/** Returns undefined for anything else. */
 function variablesIn(json: string): Environment | undefined {
   const parsed = parseJsonText(json, mostVariables, 1);
   return parsed.kind === 'json' && isVariables(parsed.value) ? parsed.value : undefined;

@@ -44,7 +44,7 @@ export interface EndedTask {
   readonly state: 'completed' | 'failed' | 'canceled';
   /** What `out/result.txt` held when it ended: its answer, or why it failed; null when the task wrote none. */
   readonly result: string | null;
-  /** It is null unless the task failed. */
+  /** Set only when the task failed. */
   readonly error: string | null;
 }
 

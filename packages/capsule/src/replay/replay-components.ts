@@ -92,7 +92,7 @@ export async function openReplayedComponents({
         deadlineMs: driver.deadlineMs,
         endpoint: redact((inference.endpoint ?? '').replace(/\/+$/, '')),
         apiKeyPlaceholder: hasKey ? loggedPlaceholder : undefined,
-        // It reaches nothing, and the recording has no secret: where it asks for another thing than recorded, the replay reports that.
+        // It reaches nothing, and the recording has no secret: the replay reports where it asks for something else.
         config: redactedJson(driverConfig(loaded), redact) as ReturnType<typeof driverConfig>,
         redact: (text) => text,
       });

@@ -242,7 +242,7 @@ class Replay {
   }
 }
 
-/** Nothing takes time in a replay, and timers run out only where they did in the recording. */
+/** Nothing takes time in a replay, and timers run out as they did. */
 const stillClock: Clock = {
   now: () => systemClock.now(),
   randomBytes: (size) => systemClock.randomBytes(size),
@@ -255,7 +255,7 @@ async function prepare(text: string): Promise<PreparedText> {
   return { text, json: Buffer.from(JSON.stringify(text)) };
 }
 
-/** Stands for what a replay does not reach, and what its gate never asks. */
+/** For what a replay lacks, and its gate never asks. */
 function notHere(): Promise<never> {
   return Promise.reject(new Error('a replay reaches nothing outside of it'));
 }

@@ -43,7 +43,7 @@ import type { SessionTelemetry } from './session-telemetry.ts';
 import { openTelemetry } from './open-telemetry.ts';
 import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
 
-/** A door without the facts that only the listener knows. */
+/** Without the facts that only the listener knows. */
 export type SessionDoor = Omit<CapsuleDoor, 'principal' | 'callers' | 'facts'>;
 
 /** A session that is ready for its first task, which is submitted already when there is one. */

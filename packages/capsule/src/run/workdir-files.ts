@@ -41,7 +41,7 @@ export function claimWorkdir({ request, launch, onWarning }: ClaimingLaunch, wor
 }
 
 interface Claim {
-  /** The first task; null when the session starts without one. */
+  /** The first task, if there is one. */
   readonly task: string | null;
   /** Whether files of peers may come. */
   readonly hasInbox: boolean;

@@ -9,7 +9,7 @@ import { A2aFault, faultOf, invalidField } from './errors.ts';
 /** A message that starts a task, or answers one. */
 export interface ReceivedA2aMessage {
   readonly messageId: string;
-  /** It is null where the message names none. */
+  /** It is null if unnamed. */
   readonly contextId: string | null;
   readonly taskId: string | null;
   readonly parts: readonly KeptPart[];

@@ -24,13 +24,13 @@ import {
 } from './push-params.ts';
 
 const mostOfTask = 8;
-/** Limits for all clients, and for one, which must not keep out the others. */
+/** For all clients, and for one: it must not keep out the others. */
 const mostTogether = 1000;
 const mostOfClient = 250;
 /** A longer task or artifact is not sent: the receiver gets the status, and asks for it. */
 const longestBody = 1024 * 1024;
 
-/** The time for the last notifications at the end of the session. */
+/** For the last notifications. */
 const endWithinMs = 2000;
 
 interface Config {

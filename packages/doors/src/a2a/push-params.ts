@@ -8,7 +8,7 @@ import { objectOf, optionalId, optionalObject, optionalText, requiredId } from '
 
 /** Where a client wants to be notified of a task. */
 export interface PushRequest {
-  /** It is null where the client leaves the id to the agent. */
+  /** With null the agent chooses it. */
   readonly id: string | null;
   readonly url: URL;
   readonly token: string | null;

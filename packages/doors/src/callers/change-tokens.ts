@@ -27,7 +27,7 @@ export async function addToken(place: TokenPlace, token: DoorToken): Promise<voi
   });
 }
 
-/** Removes the token of this name; throws `E-RUN-153` where there is no such token. */
+/** Removes the token of this name; throws `E-RUN-153` if unknown. */
 export async function removeToken(place: TokenPlace, name: string): Promise<void> {
   await change(place, (tokens) => {
     const rest = tokens.filter((token) => token.name !== name);

@@ -68,7 +68,7 @@ export class KnownTokens {
     return this.#waiting;
   }
 
-  /** Who shows this token; null for one that is unknown, has expired or is for another capsule. It compares all, so that its time reveals nothing. */
+  /** Who shows this token; null for one that is unknown, has expired or is for another capsule. Compares all, so that the time says nothing. */
   find(token: Buffer): Principal | null {
     const presented = createHash('sha256').update(token).digest();
     let found: KnownToken | null = null;

@@ -174,7 +174,7 @@ export class DoorCore {
   }
 }
 
-/** The changed files, by the addresses at which the capsule serves them. */
+/** Changed files, by their addresses at the capsule. */
 function filesSince({ publicUrl, outside }: DoorFacts, sinceMs: number): readonly KeptFile[] {
   const paths = outside?.filesSince(sinceMs) ?? [];
   return paths.map((path) => ({ url: `${publicUrl}/resources/files/${encodeResourcePath(path)}`, filename: path }));

@@ -52,7 +52,7 @@ export class DoorStream implements FanOutSink {
   #following: Uint8Array[] = [];
   #followingBytes = 0;
   #isEnding = false;
-  /** Bytes held of the budget. */
+  /** Bytes of the budget. */
   #held = 0;
   /** How often the system has taken something, and how often it had when the stream beat last. */
   #taken = 0;
@@ -140,7 +140,7 @@ export class DoorStream implements FanOutSink {
     return this.#rest === null && this.#socket.writableLength === 0;
   }
 
-  /** Leaves out what the stream began with. */
+  /** Without the first part. */
   #bytesOnTheirWay(): number {
     if (this.#rest === null) return this.#socket.writableLength;
     return this.#followingBytes + (this.#isFirst ? 0 : this.#rest.length);

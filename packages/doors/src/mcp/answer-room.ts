@@ -56,7 +56,7 @@ export type Room = Pick<AnswerRoom, 'isOver' | 'reserve'>;
 /** For what a client may ask for again. */
 export const readPatience: Patience = { withinMs: 10_000, mostBefore: 31 };
 
-/** For an answer that is given once, and held anyway: longer than a client may take nothing (docs/protocol.md "Limits"). */
+/** For what is given once, and held anyway: longer than a client may take nothing (docs/protocol.md "Limits"). */
 export const callPatience: Patience = { withinMs: 70_000, mostBefore: Infinity };
 
 /** On standard streams there is one client, which holds nothing but its own. */

@@ -8,7 +8,7 @@ import { chatChunk, reasonOf, usageChunk } from './objects.ts';
 interface ChatStreamOptions {
   readonly model: string;
   readonly includeUsage: boolean;
-  /** Called with everything that the client has received, once that is all. */
+  /** Called once with all that the client has received. */
   readonly onAnswered: (text: string) => void;
 }
 

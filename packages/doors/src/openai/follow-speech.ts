@@ -16,7 +16,7 @@ export interface SpeechListener {
   rests(): void;
 }
 
-/** What is followed: the record of a task, and whether the listener also hears what it has said so far. */
+/** The record of a task, and whether the listener also hears what it has said so far. */
 export interface Followed {
   readonly record: TaskRecord;
   readonly fromStart: boolean;

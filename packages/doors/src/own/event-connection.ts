@@ -121,7 +121,7 @@ export class EventConnection implements FrameSink {
     }
   }
 
-  /** A reader that has not taken what it was sent gets no heartbeat: heartbeats would only pile up. */
+  /** A reader that has not taken what it was sent gets no heartbeat: they would pile up. */
   beat(): void {
     if (this.#open && this.#missed === null) this.#watchFlow(this.#socket.write(heartbeatBytes));
   }
@@ -241,7 +241,7 @@ export class EventConnection implements FrameSink {
   }
 }
 
-/** The part of a batch that a reader of some frames may see; null when it may see nothing. */
+/** What a reader of some frames sees of a batch; null for nothing. */
 function seenOf(batch: FrameBatch, sees: (frame: SentFrame) => boolean): FrameBatch | null {
   const frames = batch.frames.filter(sees);
   if (frames.length === batch.frames.length) return batch;

@@ -21,7 +21,7 @@ export class PushBudget {
   #bytes = 0;
   #places = 0;
 
-  /** Adds a receiver of a client and returns the client's share, which the receiver has to leave. */
+  /** Adds a receiver of a client; it has to leave the share. */
   enter({ name, seesAll }: Owner): PushShare {
     const share = this.#shares.get(name) ?? new PushShare(this, { name, seesAll });
     this.#shares.set(name, share);

@@ -9,7 +9,7 @@ import type { PushShare } from './push-budget.ts';
 /** How long each further try waits after the one before it has failed. */
 const pausesMs: readonly number[] = [1_000, 4_000, 16_000, 64_000, 256_000];
 
-/** Limit for one receiver. A new notification replaces the oldest that is not on its way. */
+/** Limit for one receiver. A new one replaces the oldest that is not on its way. */
 const mostQueued = 256;
 
 export interface PushReceiver {
@@ -22,7 +22,7 @@ export interface PushReceiver {
 export interface PushQueueOptions {
   readonly receiver: PushReceiver;
   readonly clock: Clock;
-  /** The share of the client that wants to be notified; left at the end. */
+  /** The share of the notified client; left at the end. */
   readonly share: PushShare;
   readonly post: (headers: Readonly<Record<string, string>>, body: Uint8Array, signal: AbortSignal) => Promise<Posted>;
   /** The receiver wants no more: nothing is sent to it from now on. */

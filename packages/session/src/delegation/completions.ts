@@ -58,7 +58,7 @@ export function isEndedByLauncher(directory: string, ids: DelegationIds): boolea
   return readRecord(directory, ids)?.reportedBy === 'launcher';
 }
 
-/** The status that a child reported to its parent; `error` when it reported nothing. */
+/** The status that a child reported; `error` when it reported nothing. */
 export function statusToldIn(text: string): 'ok' | 'error' {
   return decodeCompletion(text)?.status === 'ok' ? 'ok' : 'error';
 }
@@ -98,7 +98,7 @@ interface EndReport {
 
 const retryPauseMs = 1000;
 
-/** Records an end that nobody reports to the parent (D2 "Completion reporting", the third row). */
+/** Records an end that nobody reports (D2 "Completion reporting", the third row). */
 export function recordEnd(completion: Completion, deps: Deps): void {
   write({ completion, reportedBy: 'launcher' }, { delivered: false }, deps);
 }
@@ -147,7 +147,7 @@ async function mayTryAgain(stopping: AbortSignal, { clock }: Deps): Promise<bool
 
 type Outcome = { readonly delivered: boolean; readonly delivery_error?: string };
 
-/** The end itself counts more than its record: a directory that cannot be written causes a warning and nothing else. */
+/** The end itself counts more than its record: a directory that cannot be written only causes a warning. */
 function write(
   { completion, reportedBy }: Pick<EndReport, 'completion' | 'reportedBy'>,
   outcome: Outcome,

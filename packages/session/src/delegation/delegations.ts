@@ -20,7 +20,7 @@ import { runCapsuleStep } from './run-capsule-step.ts';
 
 type DelegatingCall = Pick<ToolCallContext, 'taskId' | 'signal' | 'record'>;
 
-/** The children of one session: starts each for a call, watches it until it is gone and reports its end once. */
+/** The children of one session: started for a call, watched until they are gone, each reported once. */
 export class Delegations {
   readonly #deps: DelegationsDeps;
   readonly #delegations = new Map<string, Delegation>();

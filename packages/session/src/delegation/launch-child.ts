@@ -83,7 +83,7 @@ export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): P
     };
   }
   const end = await program.end(shortGraceMs);
-  // The child may have registered with the referee, and cannot deregister itself any more.
+  // It may have registered, and cannot deregister itself any more.
   await releaseSlot(sessionId, deps);
   const words = withoutApproval(launch.approval, deps);
   const how = describeEnd(end, program.lastWords(words));

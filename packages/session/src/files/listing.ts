@@ -99,7 +99,7 @@ function openListed(root: string, path: string): OpenedFile | undefined {
   }
 }
 
-/** The file has gone meanwhile, or is closed to us. Any other error, such as a lack of descriptors, would make the listing untrue. */
+/** Gone meanwhile, or closed to us. Any other error, such as a lack of descriptors, would make the listing untrue. */
 function passOver(error: unknown): void {
   if (!isErrno(error, ...passedOver)) throw error;
 }

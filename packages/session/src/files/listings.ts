@@ -25,7 +25,7 @@ export interface OperatorPlaneOptions {
 export interface ListingRequest {
   /** Asked again and again while the listing is made. */
   readonly isAwaited: () => boolean;
-  /** Resolves when the client may have left: the listing is then sent as it is made, since a failed write shows it. */
+  /** Resolves when the client may have left: the listing is then sent as it is made, which shows it. */
   readonly ended: Promise<'ended'> | null;
   /** Whose share of the room for listings it takes; null for those who have none of their own. */
   readonly holder: string | null;
@@ -56,7 +56,7 @@ export class Listings {
     this.#options = options;
   }
 
-  /** The listing document; one too long to wait for has a readable reply. Returns null when so many are being made that another may not begin. */
+  /** The listing document; one too long to wait for has a readable reply. Returns null while too many others are being made. */
   async list(request: ListingRequest): Promise<PlaneAnswer | null> {
     const { holder } = request;
     if (!this.#room.take(listingBytes, holder)) return null;

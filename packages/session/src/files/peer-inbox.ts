@@ -164,7 +164,7 @@ async function store(
   }
 }
 
-/** Why the disk does not take the file; a class of its own, since a connection that does not give the file is another failure. */
+/** Why the disk does not take the file, as opposed to the connection. */
 class StorageFailure extends Error {}
 
 async function onDisk<Value>(action: () => Value | Promise<Value>): Promise<Value> {

@@ -31,7 +31,7 @@ export function exportedPlanes({ files, peerFiles, spoolDirectory, ...rest }: Re
 export class OperatorPlane {
   readonly #options: OperatorPlaneOptions;
   readonly #readHeaders: ReplyHeaders;
-  /** It is null until somebody asks for a listing. */
+  /** Made with the first listing. */
   #listings: Listings | null = null;
 
   constructor(options: OperatorPlaneOptions) {
@@ -45,7 +45,7 @@ export class OperatorPlane {
     return path === undefined ? refused('outside_root') : this.#options.reader.read(path, this.#readHeaders);
   }
 
-  /** The listing document; one too long to wait for has a readable reply. Returns null when so many are being made that another may not begin. */
+  /** The listing document; one too long to wait for has a readable reply. Returns null while too many others are being made. */
   async list(request: ListingRequest): Promise<PlaneAnswer | null> {
     const { Listings } = await import('./listings.ts');
     this.#listings ??= new Listings(this.#options);

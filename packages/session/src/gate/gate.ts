@@ -109,7 +109,7 @@ export type Crossing =
 export interface Finding {
   /** Plain JSON. */
   readonly value: unknown;
-  /** The error with which the check failed. */
+  /** Why the check failed. */
   readonly fault: Diagnostic | null;
 }
 

@@ -236,7 +236,7 @@ export class HookSet implements CapsuleHooks {
     return { kind: 'proceed' };
   }
 
-  /** A hook takes any failure of what it asks for an answer; a failure of the trace ends the session instead. */
+  /** A hook takes any failure of what it asks for an answer; one of the trace ends the session. */
   async #complete(...[request, asker]: Parameters<Complete>): Promise<string> {
     try {
       return await this.#deps.complete(request, asker);

@@ -28,7 +28,7 @@ export interface HookSurroundings {
   readonly complete: Complete;
   /** Keeps what a hook writes to stdout and stderr. */
   readonly keepOutput: (hookName: string, bytes: Uint8Array) => void;
-  /** The imports of its component, where they are recorded or played. */
+  /** Imports, where they are recorded or played. */
   readonly imports?: CallImports;
 }
 

@@ -88,7 +88,7 @@ export interface CapsuleHooks extends SessionHooks {
   /** Called before the session starts: hooks learn its tools and may write files. */
   stage(tools: InferenceRequest['tools']): Promise<void>;
   sessionStarted(): Promise<void>;
-  /** Resolves once every hook has been notified, async ones included, or their time is over. No hook hears anything afterwards. */
+  /** Resolves once every hook has heard it, async ones included, or their time is over. Hooks hear nothing afterwards. */
   sessionEnded(status: 'ok' | 'failed' | 'trapped'): Promise<void>;
 }
 

@@ -158,7 +158,7 @@ class AgentLoop {
     return compaction;
   }
 
-  /** Drops the continuation id: under it the provider keeps the longer conversation. */
+  /** Drops the id under which the provider keeps the longer conversation. */
   #continueFrom(messages: readonly Message[]): void {
     this.messages.splice(0, this.messages.length, ...messages);
     this.#continuationId = undefined;

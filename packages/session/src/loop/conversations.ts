@@ -19,7 +19,7 @@ export interface Conversations {
   save(context: ContextId, messages: readonly Message[]): void;
 }
 
-/** Contexts kept; beyond it the one saved longest ago goes first. */
+/** Contexts kept; beyond it, the one saved longest ago goes. */
 export const mostContexts = 256;
 
 /** How large the file of one conversation may be. A model's context of a million tokens is some 4 MiB of text. */

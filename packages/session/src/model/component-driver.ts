@@ -142,7 +142,7 @@ class LateNotes {
 
 type CachedTokens = Pick<ReportedUsage, 'cacheReadTokens' | 'cacheWriteTokens'>;
 
-/** Adds the cached tokens, which are a part of what the provider counted. */
+/** Cached tokens are a part of what the provider counted. */
 function withCached(outcome: DriverOutcome, cached: CachedTokens): DriverOutcome {
   if (outcome.kind !== 'response' || outcome.response.usage === undefined) return outcome;
   const { response } = outcome;

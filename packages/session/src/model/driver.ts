@@ -109,7 +109,7 @@ export interface InferenceCall {
    * traced like every other. Rejects with the signal's reason on cancel.
    */
   readonly callTool: (call: Extract<ContentBlock, { type: 'tool_call' }>) => Promise<ToolAnswer>;
-  /** The imports of a component, where they are recorded or played. */
+  /** Imports, where they are recorded or played. */
   readonly imports?: CallImports;
 }
 

@@ -34,7 +34,7 @@ interface ProcessDriverSettings {
   /** What a relative path in front of the command is relative to. */
   readonly manifestDirectory: string;
   readonly launcher: Launcher;
-  /** Returns, as a clause, what a failing driver's last words name that is hidden from it; null when they name nothing hidden. */
+  /** What hidden files a failing driver's last words name, as a clause; null when they name none. */
   readonly hiddenIn?: (said: string) => string | null;
   /** What a program with a dialect of its own is started with. */
   readonly program: ProgramSettings;
@@ -107,7 +107,7 @@ interface ProcessDriverTaskSettings {
   readonly name: string;
   /** Takes secrets out of a failure. */
   readonly redact: (text: string) => string;
-  /** Returns, as a clause, what its last words name that is hidden from it; null when they name nothing hidden. */
+  /** What hidden files its last words name, as a clause; null when they name none. */
   readonly hiddenIn: (said: string) => string | null;
   readonly endGraceMs: number;
   readonly onClosed: () => void;

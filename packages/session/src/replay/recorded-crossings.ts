@@ -305,7 +305,7 @@ class RecordingReader {
     return log;
   }
 
-  /** A log that was too long to be kept says nothing; anything that is no log is damage. */
+  /** A log that was too long to be kept says nothing; anything else is damage. */
   #newLog(sha256: string): string | null {
     if (!this.#texts.has(sha256) && ['cut', 'not kept'].includes(this.#reader.body(sha256).kind)) return null;
     const text = this.#text(sha256);

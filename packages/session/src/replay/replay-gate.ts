@@ -120,7 +120,7 @@ export class ReplayGate implements Gate {
     else kept.set(place, crossing);
   }
 
-  /** Counts the calls of components. */
+  /** Calls of components. */
   get componentCalls(): ComponentCalls {
     return this.#components.calls;
   }

@@ -55,12 +55,12 @@ export class ReplayedCalls {
     }
     this.calls.run += logs.length;
     const outcome = outcomeOf(live, [...logs]);
-    // Whoever holds the outcome gets its error; nobody holds what was cut off.
+    // Its holder gets the error; nobody holds what was cut off.
     outcome.catch(() => {});
     this.#runs.set(place, { port, outcome });
   }
 
-  /** Holds a component that was run to its recorded end; null where no component was run. Resolves to where the two part, or to null. */
+  /** Holds a component to its recorded end; null where none was run. Resolves to where the two part, or to null. */
   hold(end: Crossed<'end'>): Promise<Parting | null> | null {
     const run = this.#runs.get(end.place);
     this.#runs.delete(end.place);

@@ -72,7 +72,7 @@ function placeOf(path: string, preopens: readonly Preopen[]): FilePlace | null {
   return { directory, path: prefix === '' ? path : path.slice(prefix.length + 1) };
 }
 
-/** The path by which somebody on the host would name it. */
+/** The path as the host knows it. */
 function hostPath({ directory, path }: FilePlace): string {
   return join(realPath(directory), path);
 }

@@ -21,7 +21,7 @@ const checkTimeoutMs = 250;
 /** The heap for the compiler, a schema and the arguments of a call. */
 const heapMegabytes = 256;
 
-/** The key of a schema that belongs to no tool: it is compiled while the thread starts. */
+/** No tool has this key: its schema is compiled first. */
 const firstKey = 0;
 const firstSchema: JsonSchema = { type: 'object' };
 

@@ -67,7 +67,7 @@ export interface ToolCallContext {
   readonly onFileRefused?: (path: string, rule: string) => void;
   /** Called with a file that the call has changed, where somebody wants to know what it holds. */
   readonly onFileChanged?: ((change: FileChange) => void) | undefined;
-  /** The imports of a component, where they are recorded or played. */
+  /** Imports, where they are recorded or played. */
   readonly imports?: CallImports;
 }
 
@@ -75,7 +75,7 @@ export interface ToolCallContext {
 export interface FileChange {
   /** Absolute, on the host. */
   readonly path: string;
-  /** It is null where there was no file; so is `after` where the file is gone. */
+  /** It is null if there was no file; so is `after` if it is gone. */
   readonly before: ChangedContent | null;
   readonly after: ChangedContent | null;
 }

@@ -15,7 +15,7 @@ interface Reading {
   readonly openers: ReadonlySet<number>;
   /** What each code point is, once it was looked up; kept, since a text may consist of those that take long to look up. */
   readonly kinds: Uint8Array;
-  /** The letters of code points that read as several characters. */
+  /** Letters of code points that read as several. */
   readonly parts: Map<number, readonly number[]>;
   /** What may stand between the letters of a marker without a reader noticing: blanks, controls, marks, dashes. */
   readonly passedOver: RegExp;

@@ -18,7 +18,7 @@ import { shortened } from '@svc/kit/diagnostics/printable.ts';
 
 /** Each level is held open while what is below it is counted. */
 const deepest = 256;
-/** Empty files cost an agent next to nothing, but a walk takes time for each. */
+/** Empty files cost an agent next to nothing, and a walk time. */
 const mostEntries = 10_000_000;
 /** A file may take so much more than its size: the file system rounds. */
 const rounding = 64 * 1024;

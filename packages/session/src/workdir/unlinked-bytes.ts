@@ -115,7 +115,7 @@ function* countMapped(process: string, isRemoved: Removed, found: Map<number, nu
   }
 }
 
-/** One by one, as a program may have a million descriptors. Yields nothing where the system hides them. */
+/** One by one, as a program may have a million descriptors. Nothing where the system hides them. */
 function* namesIn(path: string): Generator<string> {
   const directory = unlessHidden(() => opendirSync(path, { bufferSize: 256 }));
   if (directory === null) return;
@@ -127,7 +127,7 @@ function* namesIn(path: string): Generator<string> {
   }
 }
 
-/** One by one, as the system makes them while they are read. Yields nothing where it hides them. */
+/** One by one, as the system makes them while they are read. Nothing where it hides them. */
 function* linesOf(path: string): Generator<string> {
   const fd = unlessHidden(() => openSync(path, 'r'));
   if (fd === null) return;

@@ -14,7 +14,7 @@ type UnlinkedBytes = (workdir: string) => Generator<void, number>;
 const restPerMeasure = 20;
 /** How long measuring keeps the thread to itself: on its way to the model a question needs it again and again. */
 const sliceMs = 1;
-/** The pause between two slices of a measure that nobody waits for. */
+/** Between two slices of a measure that nobody waits for. */
 const restMs = 2;
 /** How many steps a measurement takes between two looks at the clock. */
 const stepsPerLook = 32;

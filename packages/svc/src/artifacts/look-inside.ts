@@ -63,7 +63,7 @@ export interface InsideFacts {
   readonly unasked: string | null;
 }
 
-/** The state of a version is shown, not judged; a blocked version is given to nobody. */
+/** Shows the state of a version; a blocked version is given to nobody. */
 const states: StateRules = { allowsYanked: true, tellsDeprecated: false, onWarning: () => {} };
 
 /**

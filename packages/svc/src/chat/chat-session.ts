@@ -113,7 +113,7 @@ export class ChatSession {
     return this.#sent.filter(({ taskId }) => taskId !== this.#view.runningTask);
   }
 
-  /** The answer to the last task that completed. */
+  /** The last completed task's answer. */
   get answer(): KeptAnswer {
     return this.#answer;
   }

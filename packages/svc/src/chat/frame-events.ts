@@ -41,7 +41,7 @@ export class FrameEvents {
   /** Where the session stands as the connection opens: what waits, and what it waits for. */
   begin({ tasks }: Snapshot): readonly SessionEvent[] {
     const live = new Set(tasks.map(({ taskId }) => taskId));
-    // The last frame of a task reports an end that came while there was no connection.
+    // Its last frame reports an end that came without a connection.
     for (const taskId of this.#followed) if (!live.has(taskId)) this.#followed.delete(taskId);
     const isOpen = (task: LiveTask): boolean =>
       task.taskId === this.#asked?.taskId && task.question?.waitId === this.#asked.waitId;

@@ -87,7 +87,7 @@ class EndsTogether {
     process.on('exit', this.#onExit);
   }
 
-  /** Ends the child from now on only when this process ends by itself. */
+  /** Signals no longer end the child; the end of this process does. */
   attend(): void {
     for (const signal of endings) process.off(signal, this.#onSignal);
   }

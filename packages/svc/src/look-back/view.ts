@@ -134,7 +134,7 @@ async function exportTo(
     if (bodies || files)
       context.stderr.write(say`adds ${counted(texts, 'text')} and ${counted(count, 'file')}, ${shownBytes(bytes)}\n`);
   };
-  // An exported page leaves this machine, so it takes out the secrets of all of today's variables.
+  // An exported page is for others: no variable of today with a secret may show in it.
   const { env } = context;
   const grants = { envAllow: Object.keys(env) };
   const headers = headerSecrets(env);

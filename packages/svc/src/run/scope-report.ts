@@ -80,12 +80,12 @@ function flags(scope: ScopeObject, section: 'filesystem' | 'network'): readonly 
   return flagKeys(section).map((key) => [key.replaceAll('_', ' '), [yesOrNo(scope[key])]]);
 }
 
-/** Gives fields only for a driver that is a program, and whose command names a file. */
+/** Fields for a driver that is a program, and whose command names a file. */
 function commandReads({ command_reads: reads = [] }: ScopeObject): readonly Field[] {
   return reads.length === 0 ? [] : [['command reads', reads]];
 }
 
-/** Gives fields only for a task without a manifest, and for a workdir that was named. */
+/** Fields for a task without a manifest, and for a workdir that was named. */
 function projectFolder({ project_folder: folder }: ScopeObject): readonly Field[] {
   if (folder === undefined) return [];
   const { path, is_workdir: isWorkdir = false, keeps_git: keepsGit = false } = folder;

@@ -124,7 +124,7 @@ class Bridge {
     http.onmessage = (message) => this.#toProgram(message);
   }
 
-  /** Carries messages until standard input ends, or the signal comes. */
+  /** Runs until standard input ends, or the signal comes. */
   async carry(signal: AbortSignal, watchOver: WatchOver): Promise<void> {
     await this.#http.start();
     let endWatch = (): void => {};

@@ -13,7 +13,7 @@ export interface Refused {
   readonly why: string;
 }
 
-/** The open requests of one connection. */
+/** Requests of one connection. */
 export class OpenRequests {
   readonly #bytes = new Map<RequestId, number>();
   #together = 0;

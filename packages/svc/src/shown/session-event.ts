@@ -6,7 +6,7 @@ import type { Question } from '@svc/protocol/question.ts';
 export interface ShownResult {
   readonly callId: string | null;
   readonly name: string;
-  /** It is undefined where nobody reported what it was called with. */
+  /** It is undefined if nobody reported the arguments. */
   readonly input: unknown;
   /** Without the markers of untrusted text. */
   readonly content: string;
@@ -58,7 +58,7 @@ export type SessionEvent =
       readonly taskId: string;
       readonly waitId: string;
       readonly end: 'answered' | 'timed-out' | 'canceled';
-      /** It is null without an answer, and where nobody reported it. */
+      /** It is null without one, and if nobody reported it. */
       readonly answer: string | null;
     }
   | {

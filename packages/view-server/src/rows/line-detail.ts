@@ -80,7 +80,7 @@ function textsOf(event: JsonObject): LineDetail['texts'] {
   return [...found, { label: 'The driver asked again', isWhy: false, text: shownText(lines.join('\n')) }];
 }
 
-/** The JSON of a value, or the line as it is where the value is too long for that. */
+/** The JSON of a value; the line itself where that is too long. */
 function jsonText(value: unknown, line: string | null): ShownText {
   const text = (line === null || line.length <= mostShown ? prettyJson(value) : null) ?? line;
   return text === null ? { kind: 'none', why: 'It nests too deep to be shown.' } : shownText(text);

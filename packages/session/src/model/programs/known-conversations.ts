@@ -27,7 +27,7 @@ export interface Continuation {
 export class KnownConversations {
   #known: readonly Known[] = [];
 
-  /** Returns the longest known one that these messages only add to; null when there is no such conversation. */
+  /** Returns the longest known one that these messages only add to, or null. */
   find(messages: readonly Message[]): Continuation | null {
     const candidates = this.#known.filter(({ length }) => length < messages.length);
     const found = candidates

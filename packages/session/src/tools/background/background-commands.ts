@@ -74,7 +74,7 @@ export class BackgroundCommands {
     this.settings = settings;
   }
 
-  /** Reports to this observer from now on. */
+  /** Reports to it from now on. */
   observe(observer: BackgroundObserver): void {
     this.#observer = observer;
   }

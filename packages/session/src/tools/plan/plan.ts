@@ -153,7 +153,7 @@ const anyReference = /(?<!\$)\{\{\s*steps\b[^{}]{0,100}\}{0,2}/;
 
 interface FoundReferences {
   readonly steps: ReadonlySet<string>;
-  /** The first reference that is malformed, unchanged; null when they are all well-formed. */
+  /** The first reference that is malformed, unchanged; null when all are well-formed. */
   readonly malformed: string | null;
 }
 

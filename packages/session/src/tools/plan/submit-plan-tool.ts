@@ -93,7 +93,7 @@ interface Recording {
   readonly context: Pick<ToolCallContext, 'record'>;
 }
 
-/** Writes one line for each step that came to an end of its own: a step that a cancel cut off has no line, as a call has none. */
+/** Writes one line for each step that came to an end of its own. Calls that a cancel cut off have none either. */
 function recordStep(
   { work }: PlanStep,
   step: EndedStep,

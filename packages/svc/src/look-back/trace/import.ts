@@ -36,7 +36,7 @@ export function importCommand(context: CommandContext): Command {
     });
 }
 
-/** Takes it in under another name first, which no list shows. */
+/** Uses another name first, which no list shows. */
 async function takeIn(path: string, folder: string): Promise<string> {
   const staging = stagingIn(folder);
   try {

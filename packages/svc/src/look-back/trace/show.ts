@@ -43,7 +43,7 @@ export function showCommand(context: CommandContext): Command {
     });
 }
 
-/** Throws `E-RUN-075` when the session has no step of that number. */
+/** Throws `E-RUN-075` for a number without a step. */
 function stepOf({ reader, session }: OpenJournal, wanted: string): Step {
   const step = /^\d{1,15}$/.test(wanted) ? reader.step(Number(wanted)) : null;
   if (step !== null) return step;

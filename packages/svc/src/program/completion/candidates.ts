@@ -34,7 +34,7 @@ const mostSessions = 200;
 const tracePart = 1024 * 1024;
 const longestAbout = 60;
 
-/** Returns nothing for a kind that is not known: a script may be of another version. */
+/** Gives none for an unknown kind: a script may be of another version. */
 export async function candidatesOf(kind: string, question: Question): Promise<readonly Candidate[]> {
   switch (kind) {
     case 'session':

@@ -83,7 +83,7 @@ function placesOf(path: unknown, { editorRoot }: CalledTools): readonly ToolLoca
   return below.startsWith('..') ? [] : [{ path: posix.join(editorRoot, below) }];
 }
 
-/** Gives nothing for a file that is no text, that is too large, or that is gone. */
+/** Empty for a file that is no text, that is too large, or that is gone. */
 function diffOf({ path, before, after }: FileChange): readonly ToolContent[] {
   const newText = after === null ? null : textOf(after.bytes);
   const oldText = before === null ? null : textOf(before.bytes);
@@ -95,7 +95,7 @@ function textOf(bytes: Buffer | undefined): string | null {
   return bytes !== undefined && isUtf8(bytes) ? bytes.toString() : null;
 }
 
-/** Puts a text between marks that no line of it has: editors show texts as Markdown. */
+/** Fences a text with marks that no line of it has: editors show texts as Markdown. */
 function resultOf(text: string): readonly ToolContent[] {
   if (text === '') return [];
   const shown = shortened(text, longestResult);

@@ -15,7 +15,7 @@ export type SessionOrder =
     }
   | (QuestionAnswer & {
       readonly kind: 'answer';
-      /** The turn of a prompt that is the answer: where the question is not asked any more, it begins a task. A form has null here. */
+      /** For a prompt that is the answer: where the question is not asked any more, it begins a task. A form has null. */
       readonly turn: number | null;
       readonly blocks: readonly ContentBlock[];
     })

@@ -50,7 +50,7 @@ export class EditorSession {
   #asked: QuestionName | null = null;
   /** The form that is shown. */
   #form: { readonly waitId: string; readonly takeBack: AbortController } | null = null;
-  /** The last words of a process that has ended. */
+  /** The last words of an ended process. */
   #lastWords: string | null = null;
 
   private constructor(parts: EditorSessionParts) {

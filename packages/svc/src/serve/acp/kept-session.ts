@@ -67,7 +67,7 @@ export class KeptSessions {
     }, null);
   }
 
-  /** The updates of a session that is kept, in their order. Lines that are no updates are passed over. */
+  /** Updates of a session that is kept, in their order. Passes over other lines. */
   *updates(sessionId: string): Generator<AcpUpdate, void> {
     const bytes = readFileUpTo(this.#path(sessionId), 2 * mostBytes);
     const [, ...lines] = (bytes ?? Buffer.alloc(0)).toString().split('\n');

@@ -31,7 +31,7 @@ export class SessionUpdates {
   /** The call that runs. */
   #call: { readonly id: string; readonly changes: FileChange[]; bytes: number } | null = null;
   #plan: ShownPlan | null = null;
-  /** Whether the last answer of the model was cut off. */
+  /** Whether the last answer was cut off. */
   #isCutOff = false;
   #usedUpTurns = false;
   /** The first half of a character, whose second half may be on its way. */

@@ -90,7 +90,7 @@ function stepNumber(step: string, session: string): number {
   });
 }
 
-/** Logs in their order. Throws `E-RUN-075` for a step that is not there. */
+/** In their order. Throws `E-RUN-075` for a missing step. */
 function logsOf(
   { name, directory }: OpenFolder,
   steps: StepsOfLogs,

@@ -103,7 +103,7 @@ export function measureLog(logs: HeldDirectory, file: string): Pick<SessionLog, 
 
 const sources: readonly LogSource[] = ['command', 'mcp', 'tool', 'driver', 'hook', 'egress'];
 
-/** Sorts by step, logs without a step last; then by who wrote it. */
+/** By step, logs without one last; then by who wrote it. */
 export function inOrder(a: SessionLog, b: SessionLog): number {
   const step = (a.step ?? Infinity) - (b.step ?? Infinity);
   if (step !== 0 && !Number.isNaN(step)) return step;

@@ -26,7 +26,7 @@ export class StepsOfLogs {
   readonly #open = new Map<string, Call>();
   #steps = 0;
 
-  /** `reader` is null for a session without a journal. */
+  /** `reader` is null without a journal. */
   constructor(reader: JournalReader | null) {
     this.#reader = reader;
     this.#scan = reader?.scan(['start', 'end']) ?? null;

@@ -86,7 +86,7 @@ export function pruneCommand(context: CommandContext): Command {
     });
 }
 
-/** Refuses options for sessions beside `--artifacts`, and `--global` without it. */
+/** Options for sessions do not fit `--artifacts`. */
 function refuseMixed({ artifacts, global, caches }: PruneOptions, command: Command): void {
   if (artifacts !== true && global === true) command.error('error: --global is for --artifacts');
   const isKept = command.getOptionValueSource('keep') === 'cli';
