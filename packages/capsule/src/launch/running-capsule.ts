@@ -56,7 +56,7 @@ export interface RunRequest {
   readonly parentCapture: CaptureLevel | undefined;
   readonly bind: string;
   readonly readEnvFile: boolean;
-  /** Fetches artifacts that are not on this machine; absent with `--offline`. */
+  /** Sources of artifacts that are not on this machine; empty with `--offline`. */
   readonly sources: StorePlaces['sources'];
   /** Hears of what is downloaded. */
   readonly fetchObserver: FetchObserver | null;

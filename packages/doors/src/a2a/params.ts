@@ -22,7 +22,7 @@ export interface ReceivedA2aMessage {
 export interface SendRequest {
   readonly message: ReceivedA2aMessage;
   readonly returnImmediately: boolean;
-  /** Null is as many as there are. */
+  /** With null as many as there are. */
   readonly historyLength: number | null;
   /** Undefined where none was asked for; what it holds is for push to read. */
   readonly push: JsonObject | undefined;

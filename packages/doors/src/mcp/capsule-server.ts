@@ -34,7 +34,7 @@ export interface ServedCapsule {
   readonly core: () => DoorCore | Promise<DoorCore>;
 }
 
-/** How long a question waits for the user of a client, and how long its answer may take. */
+/** How long a question waits for the user of a client, and how long its answer may take: as long as what is asked for is kept. */
 export const answerSecs = 3600;
 /** The code of the error for a client that may ask again (docs/doors.md "MCP"). */
 const busyCode = -32_000;

@@ -7,7 +7,7 @@ import { pathBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { ExportRoot } from './export-root.ts';
 
-/** The search goes on while nothing else has a turn. */
+/** Bounds a search that gives nothing else a turn. */
 const mostLookedAt = 2000;
 const mostNamed = 100;
 const deepest = 16;

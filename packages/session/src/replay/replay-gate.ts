@@ -41,7 +41,7 @@ type Delivery = Exclude<Crossing, { readonly kind: 'start' | 'found' | 'imports'
 export interface ReplayTerms {
   /** Judges requests that differ from the recording; without it they may not differ. */
   readonly judge?: Judge;
-  /** Whether `effect` gets recorded answers to give to its components. */
+  /** Whether components run again, with the recorded answers to their imports. */
   readonly runsComponents?: boolean;
   /** Whether the recording goes to the end of its session; true when absent. After the end of one that does not, the session may ask for more. */
   readonly isWhole?: boolean;
