@@ -20,7 +20,7 @@ export function processStart(pid: number | string): string | null {
 }
 
 /**
- * A pid alone may have been given to another process since; its start time tells the two apart, where the system shows it. One that has ended and that its
+ * A pid alone may have been given to another process since; its start time distinguishes the two, where the system shows it. One that has ended and that its
  * parent has not waited for yet is not alive, though it can still be signaled.
  */
 export function isAlive(pid: number, start: string | null): boolean {

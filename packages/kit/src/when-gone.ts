@@ -1,4 +1,4 @@
-/** Tells when a process has ended. */
+/** Waits until a process has ended. */
 
 /** How often it is looked. */
 const lookMs = 500;

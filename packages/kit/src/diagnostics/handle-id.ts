@@ -15,7 +15,7 @@ const mostToldLength = 256 * 1024;
 
 /**
  * The text with every peer handle in it replaced by `<handle:<handle_id>>`, also one that is escaped as in a URL, and whatever stands
- * before it: where handles overlap, all of them are told and none of their characters stays (D3 "Events"). Where one text holds more than
+ * before it: where handles overlap, the text names all of them and keeps none of their characters (D3 "Events"). Where one text holds more than
  * 1,000 of them, or 256 KiB, the rest are `<handle>`, with what is joined to them by dots and letters.
  */
 export function redactHandles(text: string): string {
@@ -38,7 +38,7 @@ export function redactHandles(text: string): string {
   return redacted + text.slice(shownTo);
 }
 
-/** What makes a text fit to be kept beside a session, or told as an error: no secret is in it and no peer handle (D3 "Events"). */
+/** Makes a text fit to be kept beside a session, or shown as an error: it then holds no secret and no peer handle (D3 "Events"). */
 export function recordRedaction(redactor: Redactor): (text: string) => string {
   return (text) => redactor.redact(redactHandles(text));
 }

@@ -180,7 +180,7 @@ class Finder {
     this.#characters = characters;
   }
 
-  /** The first place from `at`; -1 where there is none. */
+  /** The first place from `at`; -1 if nothing begins there. */
   startIn(text: string, at: number): number {
     const wanted = (this.#wanted ??= wantedOf(this.#characters));
     if (typeof wanted === 'string') return text.indexOf(wanted, at);

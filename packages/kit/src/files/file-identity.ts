@@ -1,4 +1,4 @@
-/** Tells whether a file is still the one that was looked at. */
+/** Checks whether a file is still the one that was looked at. */
 
 import type { BigIntStats } from 'node:fs';
 

@@ -40,7 +40,7 @@ export type OpenedChild = { readonly kind: 'file'; readonly fd: number } | { rea
  * file where a directory belongs. The caller closes it.
  */
 export class HeldDirectory {
-  /** Null where there is no /proc. */
+  /** Is null without /proc. */
   readonly fd: number | null;
   readonly #path: string;
 

@@ -19,8 +19,8 @@ export type Resolution =
 const maxLinks = 40;
 
 /**
- * Where `path` leads from `base`, which is canonical; `path` is relative, without `.`, `..` and empty components. A link out is told apart
- * from nothing at all even when what it names is missing: otherwise an answer would tell what exists outside. Throws system errors.
+ * Where `path` leads from `base`, which is canonical; `path` is relative, without `.`, `..` and empty components. A link out differs
+ * from nothing at all even when what it names is missing: otherwise an answer would show what exists outside. Throws system errors.
  */
 export function resolveBeneath(base: string, path: string): Resolution {
   const plain = pathBeneath(base, path);

@@ -1,4 +1,4 @@
-/** Tells the folders that an operating system itself is made of from those that people work in. */
+/** Distinguishes the folders of the operating system from those that people work in. */
 
 import { isBeneath, realPath } from './resolve-beneath.ts';
 

@@ -67,7 +67,7 @@ export class ByteBudget {
 
 /** Of connections: what else a process opens must not depend on who connects to it. */
 const most = 20_000;
-/** Where the system does not tell. */
+/** Assumed where the system reports no limit. */
 const usualOpenFiles = 1_024;
 
 /** Half of the files this process may have open, 20,000 at most. */

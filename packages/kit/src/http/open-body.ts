@@ -47,7 +47,7 @@ export interface OpenAnswer {
   readonly headers: ReplyHeaders;
   /** Puts the body. Once it has resolved the body is whole; where it rejects, the connection is cut, so that no reader takes a part for the whole. */
   readonly make: (body: OpenBody) => Promise<void>;
-  /** Told of what `make` threw. */
+  /** Receives what `make` threw. */
   readonly onBug: (error: unknown) => void;
   /** Called instead of `make` when the reader has gone before there was an answer, or wants its head alone. */
   readonly abandon?: () => void;

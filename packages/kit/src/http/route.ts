@@ -25,7 +25,7 @@ export interface WaitingClient {
   readonly ended: () => Promise<'ended'>;
 }
 
-/** A request with its whole body, which has ended well; empty when there was none. */
+/** A request with its whole body, which has ended well; empty without one. */
 export interface HttpRequest extends RequestHead {
   readonly body: Buffer;
   /** Says that the body is needed no more, for a handler whose answer may be long in coming. It is harmless when repeated. */
@@ -49,7 +49,7 @@ interface RouteAddress {
   readonly prefix?: boolean;
   /** Needs no bearer token. */
   readonly open?: boolean;
-  /** Told of a request for this route that the server refused before it came to the handler. */
+  /** Called for a request for this route that the server refused before it came to the handler. */
   readonly onRefused?: (path: string, refusal: HttpRefusal) => void;
 }
 

@@ -16,7 +16,7 @@ export interface SendOptions {
   readonly last: boolean;
   /** A client that takes nothing of a long reply for this long loses its connection. */
   readonly stalledMs: number;
-  /** Told of an error of a source that is neither the system's nor the client's doing. */
+  /** Receives an error of a source that is neither the system's nor the client's doing. */
   readonly onBug: (error: unknown) => void;
 }
 
@@ -65,7 +65,7 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
 }
 
 /**
- * The bytes that a reply holds in memory until its client has taken it; 0 for a short reply, for files, for streams and where `onDone` is told: who
+ * The bytes that a reply holds in memory until its client has taken it; 0 for a short reply, for files, for streams and with `onDone`: whoever
  * makes one of those counts what it holds.
  */
 export function heldBytes(reply: Reply): number {

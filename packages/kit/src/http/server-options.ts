@@ -1,4 +1,4 @@
-/** What is said to an HTTP server, and what it tells. */
+/** The options of an HTTP server, and what it reports. */
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -14,7 +14,7 @@ export interface HttpServerOptions {
   readonly token: Secret | null;
   /** Decides in the place of `token`, by the headers that the handler is given too. */
   readonly admits?: (headers: RequestHead['headers']) => boolean | Promise<boolean>;
-  /** Told of anything a handler threw that is no refusal; the client got `500`. */
+  /** Receives anything a handler threw that is no refusal; the client got `500`. */
   readonly onBug: (error: unknown) => void;
   /** Whether responses carry `Date`; true when absent. */
   readonly sendDate?: boolean;
@@ -23,13 +23,13 @@ export interface HttpServerOptions {
   /** For a body that is taken whole to arrive, where `requestTimeoutMs` is 0; 30 s when absent. */
   readonly wholeBodyMs?: number;
   /**
-   * Answers to every name on a loopback address too, as behind a proxy, and to pages of every origin; only where each route that tells or
+   * Answers to every name on a loopback address too, as behind a proxy, and to pages of every origin; only where each route that shows or
    * does anything asks for a token, or where `admit` looks at both.
    */
   readonly anyHost?: boolean;
   /** Asked of every request once its form is known to be sound, before its token and its body are looked at; what it gives is the answer. */
   readonly admit?: (request: IncomingMessage) => HttpRefusal | undefined;
-  /** Told of each request that was refused for the token that it shows: its `Authorization`, as sent; not of one that shows none. */
+  /** Called for each request that was refused for the token that it shows, with its `Authorization` as sent; not for one without a token. */
   readonly onWrongToken?: (authorization: string) => void;
   /** A client that takes nothing of a long answer for this long loses its connection; 60 s when absent. */
   readonly stalledMs?: number;
@@ -39,11 +39,11 @@ export interface HttpServerOptions {
   readonly answers?: ByteBudget;
   /** By the headers that the handler is given, who has a share of `answers` and of the room for bodies; null for a client that has none, as all have when absent. */
   readonly holderOf?: (headers: RequestHead['headers']) => string | null;
-  /** Told of each connection before anything comes on it. */
+  /** Called for each connection before anything comes on it. */
   readonly onConnection?: (connection: Socket) => void;
   /** The answer of a refusal, the server's own included; `{ "error": code, "message": text }` when absent. */
   readonly renderRefusal?: (refusal: HttpRefusal) => Reply;
-  /** Told of every request that came as far as a handler or a refusal, once its answer is written or its connection gone; `headers` as handlers see them. */
+  /** Called for every request that came as far as a handler or a refusal, once its answer is written or its connection gone; `headers` as handlers see them. */
   readonly onAnswered?: (answered: Answered, headers: IncomingHttpHeaders) => void;
 }
 
@@ -52,7 +52,7 @@ export interface Answered {
   readonly method: string;
   /** As sent, query included. */
   readonly target: string;
-  /** Null when the client was gone before there was an answer. */
+  /** Is null when the client was gone before there was an answer. */
   readonly status: number | null;
   /** Written to the connection for it, the head included. */
   readonly sentBytes: number;

@@ -202,7 +202,7 @@ export class HttpServer {
     if (!this.#countWaiting(connection)) return;
     response.once('socket', () => {
       this.#waiting.set(connection, (this.#waiting.get(connection) ?? 1) - 1);
-      // The response is told of its socket before it is ready to be written.
+      // Node assigns the socket to the response before it is ready to be written.
       queueMicrotask(() => {
         if (!connection.destroyed) serve();
       });

@@ -45,7 +45,7 @@ export class Connections {
 
   constructor(settings: ConnectionSettings = {}) {
     this.#settings = settings;
-    // With the selection on, whatever Node was told at its start, a look-up answers all addresses and all of them are checked.
+    // With the selection on, whatever flags Node was started with, a look-up answers all addresses and all of them are checked.
     const options = { keepAlive: true, timeout: idleConnectionMs, maxFreeSockets: 4, autoSelectFamily: true };
     this.#http = new Agent(options);
     this.#https = new SecureAgent(options);
@@ -86,7 +86,7 @@ function prohibition(url: URL, address: string, reach: ReachRule): ProhibitedAdd
 
 /**
  * The head of the answer. Rejects with what is wrong with the connection, and with `ECONNRESET` where it ends without an answer: Node closes
- * one whose server would speak another protocol (101) and tells no more than that. The listener for errors stays for the life of the request.
+ * one whose server would speak another protocol (101) and reports no more than that. The listener for errors stays for the life of the request.
  */
 export function responseOf(asked: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {

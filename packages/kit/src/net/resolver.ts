@@ -60,7 +60,7 @@ export async function checkedAddresses<Fault>(
   return { kind: 'addresses', addresses: addresses.slice(0, mostAddresses) };
 }
 
-/** A name without an address, told as Node tells it. */
+/** A name without an address, reported as Node reports it. */
 export class NoAddress extends Error {
   readonly syscall = 'getaddrinfo';
   readonly code: string;
