@@ -30,7 +30,7 @@ export interface DecodedChunk extends Omit<TextFrame, 'event' | 'taskId'> {
 export type DecodedNotice =
   | {
       readonly event: 'gap';
-      /** Null when it names no whole number. */
+      /** Is null when it names no whole number. */
       readonly firstAvailableId: EventId | null;
     }
   | { readonly event: 'connection-ack'; readonly conversationMode: string }
@@ -44,7 +44,7 @@ export const mostFrameValues = 32_768;
 
 /** A runtime mints its ids, or takes those of its clients up to this length; longer ones are taken for missing. */
 const longestId = 1024;
-/** Readers keep these to tell frames apart: a longer one makes a frame that is not read. */
+/** Readers keep these to identify frames: a longer one makes a frame that is not read. */
 const longestTaskId = 256;
 
 /**

@@ -7,7 +7,7 @@ import { parseJsonText } from './json-text.ts';
 import type { LiveEvent, LiveTask, RetryWaiting, Snapshot, TokenCount } from './live-events.ts';
 import type { Question } from './question.ts';
 
-/** Readers keep ids to tell tasks, questions and calls apart: a longer one makes an event that is not read. */
+/** Readers keep ids to identify tasks, questions and calls: a longer one makes an event that is not read. */
 const longestId = 1024;
 
 /** Of the data of an event of one task, in characters: its longest text takes 64 KiB. */

@@ -119,7 +119,7 @@ export type JsonRpcAnswer =
   | { readonly kind: 'result'; readonly result: unknown }
   | {
       readonly kind: 'error';
-      /** Null when it names none. */
+      /** Is null when it names none. */
       readonly code: number | null;
       readonly message: string;
     };

@@ -56,7 +56,7 @@ interface OfCall extends OfTurn {
 
 /** How long a driver waits before it asks the model again. */
 export interface RetryWaiting {
-  /** Of the answer that it was refused with; null where there was none. */
+  /** Of the answer that it was refused with; null without one. */
   readonly status: number | null;
   readonly waitMs: number;
   /** Which of the repetitions it will be, from 1, and how many there may be. */
@@ -102,7 +102,7 @@ export type LiveEvent =
   | ({
       readonly event: 'output';
       readonly text: string;
-      /** Bytes in front of it that are not told. */
+      /** Bytes in front of it that are not sent. */
       readonly leftOut: number;
     } & OfCall)
   | ({
@@ -115,7 +115,7 @@ export type LiveEvent =
       /** Its number in the journal, as `svc trace steps` shows it; null where it has none. */
       readonly step: number | null;
     } & OfCall)
-  /** A call was refused; `what` names its tool, `reason` is what the model was told. */
+  /** A call was refused; `what` names its tool, `reason` is what the model reads. */
   | ({ readonly event: 'refusal'; readonly what: string; readonly reason: string } & OfTask)
   | ({ readonly event: 'question' } & Question)
   | ({
@@ -123,7 +123,7 @@ export type LiveEvent =
       readonly waitId: string;
       /** `answered`, `timed-out` or `canceled`. */
       readonly end: string;
-      /** Null where there was none, or a capsule does not say it. */
+      /** Is null without an answer, or if a capsule does not say it. */
       readonly answer: string | null;
     } & OfTask)
   /** The task is over for good: no hook reopens it. */

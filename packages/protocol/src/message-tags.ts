@@ -2,7 +2,7 @@
 
 import { decodeTraceparent } from './traceparent.ts';
 
-/** Notes that no task depends on: they tell senders and records of a task apart. */
+/** Notes that no task depends on: they identify senders and records of a task. */
 export interface MessageTags {
   /** A message with the key of an earlier one is the same message, sent again (docs/protocol.md "Sending again"). */
   readonly idempotencyKey?: string | undefined;

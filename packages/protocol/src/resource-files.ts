@@ -1,4 +1,4 @@
-/** Files as the planes of a capsule tell of them: the listing, and the headers of a read (D3 "Operator plane", "Peer plane"). */
+/** Files as the planes of a capsule describe them: the listing, and the headers of a read (D3 "Operator plane", "Peer plane"). */
 
 import { containmentClasses, type ContainmentClass } from './containment-class.ts';
 import { decodeEntityTag, encodeEntityTag } from './entity-tag.ts';
@@ -46,7 +46,7 @@ export interface Listing {
   readonly root: string;
   readonly maxBytes: number;
   readonly generation: number;
-  /** Null for a class that is not known. */
+  /** Is null if the class is not known. */
   readonly containment: ContainmentClass | null;
   readonly files: readonly ListedFile[];
 }

@@ -15,7 +15,7 @@ export const resourceRefusals = {
   io_error: [500, 'The file could not be read.'],
   malformed_handle: [400, 'The path holds no peer handle of a version that is known here.'],
   missing_audience: [400, 'The header x-svc-audience is missing.'],
-  // One text for every reason: it must not tell which of them it was.
+  // One text for every reason: it must not reveal which of them it was.
   handle_not_valid: [403, 'The handle is not valid here for this audience.'],
   handle_expired: [410, 'The handle has expired.'],
 } as const satisfies Record<string, readonly [number, string]>;

@@ -1,6 +1,6 @@
 /** Texts of a trace as a page shows them, and as it is searched for words. */
 
-/** A text, or why there is none. */
+/** A text, or why it is missing. */
 export type ShownText =
   | { readonly kind: 'text'; readonly text: string; /** Characters that follow. */ readonly more: number }
   | { readonly kind: 'none'; readonly why: string };

@@ -1,4 +1,4 @@
-/** The header with which one program tells another of the span that its request belongs to (W3C Trace Context, version 00). */
+/** The header with which one program names to another the span that its request belongs to (W3C Trace Context, version 00). */
 
 /** A span of some program. */
 export interface SpanContext {

@@ -1,4 +1,4 @@
-/** What of a trace `svc view` tells its page: a row for each line, and all of a line when it is asked for. */
+/** What `svc view` sends its page of a trace: a row for each line, and all of a line when it is asked for. */
 
 import type { ShownText } from './shown-text.ts';
 

@@ -29,7 +29,7 @@ export interface ViewedFacts {
   readonly notes: readonly string[];
   /** As the report of the scope has it, of what the trace says was granted. */
   readonly notStopped: readonly string[];
-  /** Null where the trace does not say it. */
+  /** Is null if the trace does not say it. */
   readonly granted: Granted | null;
 }
 
@@ -41,7 +41,7 @@ export interface Granted {
     readonly what: string;
     /** Of the manifest, from 1, the line that asks for it; null where that is not known. */
     readonly line: number | null;
-    /** What rows of the trace use it: `command`, `tool`, `connection` or `child`, by this name. Null where a trace does not record its use. */
+    /** What rows of the trace use it: `command`, `tool`, `connection` or `child`, by this name. Is null if a trace does not record its use. */
     readonly use: readonly [group: string, name: string] | null;
   }[];
   /** One line for people each. */
@@ -65,7 +65,7 @@ export interface ViewedFiles {
   readonly truncated: boolean;
 }
 
-/** The texts of the step that a line of a trace tells of. */
+/** The texts of the step that a line of a trace records. */
 export interface StepTexts {
   /** As `svc trace show` has it; null for a line of no step. */
   readonly step: number | null;
@@ -89,7 +89,7 @@ export interface ViewedComparison {
 
 /** What a running capsule does right now. Each text has a bound. */
 export interface LiveNow {
-  /** Null while nothing waits for an answer. */
+  /** Is null while nothing waits for an answer. */
   readonly question: { readonly task: string; readonly wait: string; readonly prompt: string } | null;
   readonly calls: readonly LiveCall[];
   /** The task that runs; null for none. */
