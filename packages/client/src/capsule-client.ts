@@ -50,14 +50,14 @@ export interface CapsuleFile extends DecodedFileFacts {
 
 /**
  * Talks to one capsule. Before the first call the card is read, and again once a connection broke: a method or plane that it does not list is
- * `not-served`, and a capsule that is not the expected one `another-capsule`, and nothing is sent. A card without `serves` is of a runtime that told nobody what it serves; its answers tell. Every method takes an AbortSignal, and rejects with its
+ * `not-served`, and a capsule that is not the expected one `another-capsule`, and nothing is sent. A runtime whose card has no `serves` shows by its answers what it serves. Every method takes an AbortSignal, and rejects with its
  * reason once that is aborted; any other failure is a `ClientError`.
  */
 export class CapsuleClient {
   readonly #door: HttpDoor;
   readonly #expect: NonNullable<CapsuleOptions['expect']>;
   readonly #isGated: boolean;
-  /** Null until it is read, and again once a connection broke: another capsule may listen there by now. */
+  /** Is null until it is read, and again once a connection broke: another capsule may listen there by now. */
   #card: DecodedCard | null = null;
   #messages = 0;
 

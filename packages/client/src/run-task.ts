@@ -10,7 +10,7 @@ import type { Limits } from './http-door.ts';
 import { pause } from './wait.ts';
 import { isPassing, pauseBeforeReconnect, type WatchEvent } from './watch-capsule.ts';
 
-/** What is told of a task while it runs: its frames, and where some of them may be lost. */
+/** What a caller hears of a task while it runs: its frames, and where some of them may be lost. */
 export type TaskEvent = Extract<WatchEvent, { kind: 'frame' | 'gap' }>;
 
 /** A task that asks for input. */
@@ -65,7 +65,7 @@ export async function* runTask(
   const events = capsule.watch({ signal: own.signal });
   const again: Again = { limits, signal: own.signal };
   const questions = new Questions(capsule, onInput, again, (error) => own.abort(error));
-  /** As its final frame told of it; null again once it goes on. */
+  /** As its final frame reported it; null again once it goes on. */
   let told: TaskFacts | null = null;
   try {
     await events.next();
@@ -101,7 +101,7 @@ export async function* runTask(
       if (now.state === 'input-required') questions.ask(task.id);
     }
   } catch (error) {
-    // A capsule whose `after_task` is `exit` may be gone as soon as it has told.
+    // A capsule whose `after_task` is `exit` may be gone as soon as it has sent the final frame.
     if (told !== null && isGone(error)) return told;
     throw error;
   } finally {

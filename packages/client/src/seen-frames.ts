@@ -21,14 +21,14 @@ interface SeenFrame {
 
 /**
  * The frames that came with an id, in the order in which they came. After a reconnection a capsule replays what it still holds, in that order.
- * Ids tell nothing apart by themselves, as they begin again with each task, attempt and question: a frame is known by its task, event and id (D1
+ * Ids alone identify nothing, as they begin again with each task, attempt and question: a frame is known by its task, event and id (D1
  * "Replay" 6), by what it says, and by its place behind the one that was replayed before it.
  */
 export class SeenFrames {
   #seen: SeenFrame[] = [];
   /** Those that the replay of this connection may bring; empty once it has brought the last. */
   #expected: readonly SeenFrame[] = [];
-  /** Which of them may come next: where a replay begins, its first frames tell. One that is behind the last has brought them all. */
+  /** Which of them may come next: the first frames of a replay show where it begins. One that is behind the last has brought them all. */
   #places: readonly number[] = [];
   #begins: 'whole' | 'without zeros' | 'has begun' = 'has begun';
   #isGapTold = false;
