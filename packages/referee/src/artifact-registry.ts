@@ -22,7 +22,7 @@ import { identityOf } from '@svc/kit/files/file-identity.ts';
 import type { CapsuleRegistry, Resolution, ResolvedCapsule } from './capsule-registry.ts';
 
 interface ArtifactRegistryOptions extends CapsuleStore {
-  /** Unix milliseconds, of the clock that file times are told by. */
+  /** Unix milliseconds, of the clock that file times come from. */
   readonly now: () => number;
 }
 
@@ -161,7 +161,7 @@ async function readCapsule(ref: ArtifactRef, { root, platform, env }: CapsuleSto
   }
 }
 
-/** What the files of an artifact are at one moment, told without reading them. */
+/** The state of the files of an artifact at one moment, found without reading them. */
 interface StoredState {
   /** Equal for two moments only when nothing was written, replaced, added or removed between them, but see `changedAtMs`. */
   readonly identity: string;
@@ -198,7 +198,7 @@ function lookAt(file: string): BigIntStats | undefined {
   try {
     return statSync(file, { bigint: true, throwIfNoEntry: false });
   } catch (error) {
-    // From Node 24 on, this is told as absent too.
+    // From Node 24 on, Node reports this as absent too.
     if (isErrno(error, 'ENOTDIR')) return undefined;
     throw ioFault(error, `cannot read ${file}`);
   }

@@ -34,7 +34,7 @@ const bugInReferee = 70;
 /** Requests that are being decided have this long to end after the first SIGTERM or SIGINT. */
 const graceMs = 5_000;
 
-/** `svc-referee`: reads flags and environment, serves until it is told to stop. */
+/** `svc-referee`: reads flags and environment, serves until a signal stops it. */
 export async function main(args: readonly string[]): Promise<void> {
   // A reader of its two lines that went away is no reason to stop.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});

@@ -6,7 +6,7 @@ import type { Bounds } from './decisions.ts';
 
 export interface RefereeSettings {
   readonly port: number;
-  /** Null where no flag says: `.svc/artifacts` of the user. */
+  /** Is null without a flag: `.svc/artifacts` of the user. */
   readonly registryPath: string | null;
   readonly spawnAllow: ReadonlySet<string>;
   readonly bounds: Bounds;

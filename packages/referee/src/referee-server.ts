@@ -39,7 +39,7 @@ export class RefereeServer {
 
   constructor({ onBug, ...options }: RefereeServerOptions) {
     this.#referee = new Referee(options);
-    // Without Date, whose seconds would tell two identity refusals apart (D2 "Authentication" 4).
+    // Without Date, whose seconds would distinguish two identity refusals (D2 "Authentication" 4).
     this.#server = new HttpServer({
       routes: this.#routes(),
       token: null,

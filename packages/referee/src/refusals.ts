@@ -19,7 +19,7 @@ export function refusalReply({ status, sentence }: Omit<Refusal, 'kind'>, header
 
 /**
  * Every failure to show who asks, on every endpoint: a token that is absent, malformed, not ours or of the other kind, a session that is
- * not running, an id that is taken. It is the same bytes each time, so that nobody can tell these cases apart (D2 "Authentication" 4).
+ * not running, an id that is taken. It is the same bytes each time, so that nobody can distinguish these cases (D2 "Authentication" 4).
  */
 export const identityRefusal: Refusal = Object.freeze(
   forbidden(
