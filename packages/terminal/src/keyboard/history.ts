@@ -62,7 +62,7 @@ export class History {
     this.#draft = '';
   }
 
-  /** The text before the last one that was asked for; null when there is none. `current` is what comes behind the newest. */
+  /** The text before the last one that was asked for; null at the first. `current` is what comes behind the newest. */
   previous(current: string): string | null {
     if (this.#place === 0) return null;
     if (this.#place === this.#texts.length) this.#draft = current;

@@ -73,7 +73,7 @@ export class KeyReader {
     return this.#run === '' ? 0 : patience.text;
   }
 
-  /** Returns what stands behind the start of a paste; '' when there is none. */
+  /** Returns what stands behind the start of a paste; '' without one. */
   #read(chunk: string, keys: Key[]): string {
     for (let at = 0; at < chunk.length;) {
       if (this.#state === 'text') {

@@ -104,7 +104,7 @@ const codes: Readonly<Record<number, NamedKey>> = {
   57414: 'enter',
 };
 
-/** A key by the character that it has, as terminals tell of it that are asked for more than the usual. */
+/** A key by the character that it has, as terminals send it when asked for more than the usual. */
 function keyOfCode(code: number, modifiers: Modifiers | null): Key | null {
   if (modifiers === null) return null;
   const name = codes[code];

@@ -42,7 +42,7 @@ export class LinePrompt {
   readonly #options: LinePromptOptions;
   readonly #editor = new LineEditor();
   #search: Search | null = null;
-  /** Tells whether a completion comes too late. */
+  /** Shows whether a completion comes too late. */
   #presses = 0;
 
   constructor(options: LinePromptOptions) {

@@ -11,7 +11,7 @@ import { isInForeground } from './foreground.ts';
 import type { Key } from './key.ts';
 import { KeyReader } from './key-reader.ts';
 
-/** What is told of the terminal, never before `open` has returned. */
+/** What a terminal reports, never before `open` has returned. */
 export interface TerminalListener {
   onKeys(keys: readonly Key[]): void;
   /** The terminal is given back when this returns, and the process is stopped: the rows below the transcript have to be gone. */
@@ -193,7 +193,7 @@ export class RawTerminal {
     this.#giveBack();
     // The whole group, as the terminal itself would: a shell waits for all of a pipe.
     process.kill(0, 'SIGTSTP');
-    // Without a shell that could continue it, the kernel does not stop a process, and nothing tells of that.
+    // Without a shell that could continue it, the kernel does not stop a process, and nothing reports that.
     this.#look = setTimeout(() => this.#resume(), continuedMs);
   }
 

@@ -151,7 +151,7 @@ export class InertText {
       this.#state = 'string';
       this.#string = '';
     } else if (code < 0x20 || code > 0x2f) {
-      // Blanks to slashes stand inside a short sequence, the next character ends it; anything else was none.
+      // Blanks to slashes stand inside a short sequence, the next character ends it; anything else was no sequence.
       this.#state = 'text';
       return code >= 0x30 && code <= 0x7e ? '' : this.#takeText(character);
     }

@@ -97,7 +97,7 @@ export class Output {
     });
   }
 
-  /** False when the stream takes no more for now: `drain` tells when. `settled` is told once why the stream did not take it, or null. */
+  /** False when the stream takes no more for now: `drain` says when. `settled` receives once why the stream did not take it, or null. */
   write({ text, layout }: Shown, settled?: (refusal: Error | null) => void): boolean {
     const { terminal } = this;
     if (text === '' || (terminal === null && this.#writeAtOnce(text))) {

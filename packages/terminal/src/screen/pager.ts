@@ -10,8 +10,8 @@ import { Shown } from './shown.ts';
 const usualRows = 24;
 
 /**
- * Writes text that was laid out for standard output. Where that is a terminal and the text is longer than it is high, through `$PAGER`, or `less -R` where
- * there is none; a pager that is empty, `cat` or cannot be started changes nothing.
+ * Writes text that was laid out for standard output. Text longer than a terminal is high goes through `$PAGER`, or `less -R` where
+ * PAGER is not set; a pager that is empty, `cat` or cannot be started changes nothing.
  */
 export function writePaged(text: string, { stdout, env }: CommandContext): void {
   const pager = stdout.isTerminal && rowsOf(text) >= heightOf(stdout.stream) ? pagerOf(env) : null;

@@ -97,8 +97,8 @@ const closing = '</untrusted-content>';
 const opening = /^<untrusted-content source=[^\n>]*>\n/;
 
 /**
- * The text between the markers that tell a model what others wrote (docs/protocol.md "Frames"): they say nothing to a person. `fenceSource` is null where
- * there are none.
+ * The text between the markers that show a model what others wrote (docs/protocol.md "Frames"): they say nothing to a person. `fenceSource` is null where
+ * they are missing.
  */
 export function unfenced(content: string, fenceSource: string | null): string {
   const start = fenceSource === null ? null : opening.exec(content.slice(0, 1024));
