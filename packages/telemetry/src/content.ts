@@ -15,7 +15,7 @@ const mostMessages = 1000;
 
 type Redact = (text: string) => string;
 
-/** Of one inference; `response` is null where there was none. */
+/** Of one inference; `response` is null if it had none. */
 export function inferenceContent(
   request: Pick<InferenceRequest, 'system' | 'messages'>,
   response: Pick<InferenceResponse, 'content' | 'stopReason'> | null,

@@ -12,11 +12,11 @@ interface Totals {
   readonly buckets: number[];
 }
 
-/** Sets of attributes that one metric tells apart. Whatever comes beyond these is one set. */
+/** Sets of attributes that one metric keeps apart. Whatever comes beyond these is one set. */
 const mostSets = 256;
 const overflow: readonly Attribute[] = [{ key: names.overflow, value: true }];
 
-/** What one inference came to; `usage` is null where the provider told none. */
+/** What one inference came to; `usage` is null if the provider reported none. */
 interface InferenceMeasure {
   readonly model: string;
   readonly provider: string | null;
@@ -42,7 +42,7 @@ export class MetricTotals {
     const withError = (): AttributeList => common().add(names.errorType, errorType);
     this.#of(metricNames.operation).add(ended, seconds, withError);
     this.#of(metricNames.inference).add(ended, seconds, withError);
-    // A provider that tells of no tokens is counted with none, so that the counters are there (the conventions ask for it).
+    // A provider that reports no tokens counts as 0, so that the counters are there (the conventions ask for it).
     const counted = (): AttributeList => common().add(names.tokenModality, 'unknown');
     this.#of(metricNames.inputTokens).add(of, usage?.input_tokens ?? 0, counted);
     this.#of(metricNames.outputTokens).add(of, usage?.output_tokens ?? 0, counted);
@@ -144,7 +144,7 @@ interface Kind {
   readonly name: string;
   readonly description: string;
   readonly unit: string;
-  /** Null for a sum. */
+  /** Is null for a sum. */
   readonly bounds: readonly number[] | null;
 }
 

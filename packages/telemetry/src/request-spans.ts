@@ -83,7 +83,7 @@ export class RequestSpans {
     };
   }
 
-  /** What is told of a task's own span to others, as its place in a trace follows from what came with it. */
+  /** The `traceparent` of a task's own span, for others. Its place in a trace follows from the one that came with it. */
   traceparentOf(taskId: string, traceparent: string | undefined): string {
     return encodeTraceparent(taskTrace(taskId, traceparent, this.#options.sampler));
   }

@@ -29,7 +29,7 @@ export function taskTrace(taskId: string, traceparent: string | undefined, sampl
   return { traceId, spanId: spanIdOf(taskId), parentSpanId: parent?.spanId ?? null, isSampled };
 }
 
-/** What a child is told of the delegation that its task comes from. */
+/** What a child reads of the delegation that its task comes from. */
 export function delegationTraceparent({ traceId, isSampled }: TaskTrace, delegationId: string): string {
   return encodeTraceparent({ traceId, spanId: spanIdOf(delegationId), isSampled } satisfies SpanContext);
 }

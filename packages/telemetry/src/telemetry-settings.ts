@@ -23,7 +23,7 @@ export interface SignalSettings {
 export interface TelemetrySettings {
   /** Those that go somewhere. */
   readonly signals: Readonly<Partial<Record<SignalName, SignalSettings>>>;
-  /** Null for the name of the capsule. */
+  /** Is null for the name of the capsule. */
   readonly serviceName: string | null;
   readonly resource: ReadonlyMap<string, string>;
   readonly sampler: Sampler;
@@ -144,7 +144,7 @@ function readSampler(variables: Variables): Sampler {
   return { ...keepAll, followsParent };
 }
 
-/** A variable is looked at where it is used; each problem is told once. */
+/** A variable is looked at where it is used; each problem is reported once. */
 class Variables {
   readonly problems: Diagnostic[] = [];
   readonly #env: Environment;

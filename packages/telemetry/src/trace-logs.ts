@@ -1,4 +1,4 @@
-/** Makes logs of the lines of a trace that tell of something that somebody may have to look at. */
+/** Makes logs of the lines of a trace that record something that somebody may have to look at. */
 
 import type { TraceLine } from '@svc/record/trace/events.ts';
 import { attributes as names } from './genai-names.ts';

@@ -331,7 +331,7 @@ export class TraceSpans {
     if (log !== null) this.#sink.log(log);
   }
 
-  /** That of a task which is not open any more, or is not known, is told by its id alone. */
+  /** For a task that is not open any more, or is not known, its id alone decides. */
   #traceOf(taskId: string | null): TaskTrace {
     if (taskId === null) return this.#sessionTrace;
     return this.#tasks.get(taskId)?.trace ?? taskTrace(taskId, undefined, this.#sampler);
