@@ -86,7 +86,7 @@ export class Surroundings {
     return await this.#victim;
   }
 
-  /** Whether a process holds the FIFO of a daemon; it is told to end. */
+  /** Whether a process holds the FIFO of a daemon; this ends it. */
   releaseDaemon(): boolean {
     let fifo: number | null = null;
     try {

@@ -11,7 +11,7 @@ export interface FakeModel {
   readonly capabilities: readonly string[];
 }
 
-/** An Ollama with these models, newest first: it lists them, tells what each can do, and plays the replies over Chat Completions. */
+/** An Ollama with these models, newest first: it lists them, says what each can do, and plays the replies over Chat Completions. */
 export async function startFakeOllama(
   models: readonly FakeModel[],
   replies: readonly FakeReply[],

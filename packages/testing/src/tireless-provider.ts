@@ -13,7 +13,7 @@ export interface TirelessCall {
 export interface TirelessOptions {
   /** What the model calls in the turn of this number, counted from 1; nothing ends the task. */
   readonly calls: (turn: number) => readonly TirelessCall[];
-  /** Told of each request once it has come whole, and waited for before the answer. */
+  /** Called for each request once it has come whole, and awaited before the answer. */
   readonly onTurn: (turn: number, connection: object) => Promise<void>;
 }
 
