@@ -13,7 +13,7 @@ export interface ComponentHostOptions {
   readonly cacheDir: string;
   /** The directory of the installed package, as `findPackageRoot` gives it. */
   readonly packageRoot: string;
-  /** Told the name of a source that has to be compiled first, which takes a second or more. */
+  /** Receives the name of a source that has to be compiled first, which takes a second or more. */
   readonly onCompile?: (name: string) => void;
   /** Asked for the names in requests of components; the host's own resolver when absent. */
   readonly resolver?: HostResolver;

@@ -49,7 +49,7 @@ interface InstanceCall {
   readonly host: HostFunctions;
   /** Called when the guest begins and ends to wait for an answer of the runtime. */
   readonly onRuntimeWait: (waits: boolean) => void;
-  /** Told at the end of a call what its imports answered, where that is recorded; null when it was too much. */
+  /** Receives at the end of a call what its imports answered, where that is recorded; null when it was too much. */
   readonly onLog: (log: string | null) => void;
   /** What is played during the call; undefined where nothing is, and for what `link` was given. */
   readonly log: string | undefined;

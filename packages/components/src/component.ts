@@ -43,23 +43,23 @@ export interface ComponentGrants {
    * To any other origin the request is refused.
    */
   readonly credential?: { readonly origin: string; readonly placeholder: string; readonly secret: Secret };
-  /** Told what becomes of each request that goes out, while it does. */
+  /** Reports the progress of each request that goes out. */
   readonly onExchange?: (sign: ExchangeSign) => void;
-  /** Told of each request that went out, once it is over: how many bytes its body and that of its answer had, as far as they went. */
+  /** Called for each request that went out, once it is over: how many bytes its body and that of its answer had, as far as they went. */
   readonly onTraffic?: (exchange: { readonly url: URL; readonly bytesIn: number; readonly bytesOut: number }) => void;
-  /** Told of each request that did not go out since its destination is not granted. */
+  /** Called for each request that did not go out since its destination is not granted. */
   readonly onRefused?: (url: URL) => void;
   readonly maxMemoryBytes: number;
-  /** True tells `wasi:cli/output#write` of each call the bytes that the guest writes to stdout and stderr; else nobody hears of them. */
+  /** True gives `wasi:cli/output#write` of each call the bytes that the guest writes to stdout and stderr; else they are dropped. */
   readonly tellsOutput?: boolean;
   /** Where imports get their answers; live when absent. */
   readonly imports?: ImportMode;
 }
 
 /**
- * Functions a component imports from the runtime, keyed `svc:task/task@0.1.0#request-input`. `svc:text/chunks` is told and not
+ * Functions a component imports from the runtime, keyed `svc:task/task@0.1.0#request-input`. `svc:text/chunks` is called and not
  * awaited: its functions return nothing. The others are awaited while the guest waits; a rejection becomes the import's error,
- * with the message of the rejection. A function that is missing here drops what it is told, or answers that it is not available.
+ * with the message of the rejection. A function that is missing here drops what it is given, or answers that it is not available.
  */
 export type HostFunctions = Readonly<Record<string, (...args: never[]) => unknown>>;
 

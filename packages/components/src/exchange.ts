@@ -12,10 +12,10 @@ export const valueLimitBytes = 64 * 1024 * 1024;
 /** Of one message on its way: a value and what it is wrapped in. */
 export const messageLimitBytes: number = valueLimitBytes + 4 * 1024 * 1024;
 
-/** Told the bytes that a component writes to stdout and stderr, where its grants say so. */
+/** Receives the bytes that a component writes to stdout and stderr, where its grants say so. */
 export const outputFunction = 'wasi:cli/output#write';
 
-/** Told the path and the error code of a file operation that is not permitted. */
+/** Receives the path and the error code of a file operation that is not permitted. */
 export const refusedFileFunction = 'wasi:filesystem/types#refused';
 
 /** A directory as the process gets it. */

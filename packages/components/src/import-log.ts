@@ -87,9 +87,9 @@ export interface ImportLog {
 
 /** What becomes of what imports answer during one call. */
 export type CallImports =
-  /** Told before the call settles, once, where the component was opened to record. */
+  /** Called once, before the call settles, where the component was opened to record. */
   | { readonly kind: 'recorded'; readonly keep: (log: ImportLog) => void }
-  /** Asked for the log of the next call; null when there is none. */
+  /** Asked for the log of the next call; null without one. */
   | { readonly kind: 'played'; readonly next: () => ImportLog | null };
 
 /** Where the imports of a component get their answers. */

@@ -47,7 +47,7 @@ interface NodeProcessOptions {
   /** What it gets as descriptors 4 and on; ours may be closed once it is started. */
   readonly descriptors?: readonly number[];
   readonly onMessage: (message: unknown) => void;
-  /** Called once if it ends without being told to. */
+  /** Called once if it ends by itself. */
   readonly onEnd: (end: NodeProcessEnd) => void;
 }
 
@@ -87,7 +87,7 @@ export class NodeProcess {
       cwd: '/',
       detached: true,
     });
-    // Without descriptors to make them of there are no streams, and `error` is told why.
+    // Without descriptors to make them of there are no streams, and an `error` event says why.
     const streams: ChildProcess['stdio'] | undefined = this.#child.stdio;
     this.#exchange = (streams?.[messageDescriptor] as Socket | null | undefined) ?? null;
     this.#closed = new Promise((resolve) => this.#child.once('close', () => resolve()));
@@ -105,7 +105,7 @@ export class NodeProcess {
     child.stderr?.on('data', (piece: Buffer) => {
       if (this.#stderr.length < keptStderrBytes) this.#stderr = Buffer.concat([this.#stderr, piece]);
     });
-    // A process that ends while something is sent to it is told of by its end.
+    // When a process ends while something is sent to it, its end is reported instead.
     for (const stream of [child.stdin, child.stderr, this.#exchange]) stream?.on('error', () => {});
     this.#exchange?.on('data', (piece: Buffer) => this.#read(piece, messages));
     this.#exchange?.once('close', () => child.stdin?.destroy());
@@ -153,7 +153,7 @@ export class NodeProcess {
     (this.#child.stderr as Socket | null)?.unref();
   }
 
-  /** Ends it at once, busy or not. Settles once it is gone, with all that it held. Nothing more is told of it. */
+  /** Ends it at once, busy or not. Settles once it is gone, with all that it held. Nothing more is reported of it. */
   async end(): Promise<void> {
     this.#over = true;
     this.#child.ref();

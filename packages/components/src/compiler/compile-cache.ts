@@ -23,7 +23,7 @@ export interface ComponentSource {
   readonly name: string;
   /** The bytes of `component.wasm`, the file that holds them, or what gets them; read only when the component has to be compiled. */
   readonly wasm: Uint8Array | string | (() => Promise<Uint8Array>);
-  /** Of those bytes, lowercase hex. Other bytes are refused. Null when their giver has checked them. */
+  /** Of those bytes, lowercase hex. Other bytes are refused. Is null when their giver has checked them. */
   readonly sha256: string | null;
   /** A directory that `compileComponent` wrote for this component. */
   readonly precompiledDir?: string;
@@ -56,7 +56,7 @@ export class CompileCache {
   readonly #loading = new Map<string, Promise<TranspiledComponent>>();
   readonly #keeping = new Set<Promise<void>>();
 
-  /** `onCompile` is told the name of a source before it is compiled. */
+  /** `onCompile` receives the name of a source before it is compiled. */
   constructor(cacheDir: string, compiler: Compiler, onCompile: (name: string) => void = () => {}) {
     this.#directory = join(cacheDir, 'components');
     this.#compiler = compiler;
@@ -109,7 +109,7 @@ export class CompileCache {
     return `${componentSha256}-${maker.toString('hex', 0, 8)}.compiled`;
   }
 
-  /** What this engine made of the glue in an earlier run; null when there is none or it is damaged. */
+  /** What this engine made of the glue in an earlier run; null if that is missing or damaged. */
   async codeCache({ glueSha256 }: TranspiledComponent): Promise<Uint8Array | null> {
     const file = await readOrNull(this.#codeCachePath(glueSha256));
     if (file === null || file.length < digestBytes) return null;

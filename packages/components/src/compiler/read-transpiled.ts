@@ -8,7 +8,7 @@ import { type ArchiveSlice, openTranspiled, type TranspiledComponent } from './t
 
 const nothing = new Uint8Array();
 
-/** Null where there is none, for one of another component than `componentSha256`, and when the file or the archive is not as it was written. */
+/** Returns null if it is missing, belongs to another component than `componentSha256`, or if the file or the archive has changed. */
 export async function readTranspiled(
   path: string,
   componentSha256: string | null,
@@ -22,7 +22,7 @@ export async function readTranspiled(
   return elsewhere === null ? null : opened.with(elsewhere);
 }
 
-/** Null when the operating system does not give the file, whatever its reason. */
+/** Returns null when the operating system does not give the file, whatever its reason. */
 export async function readOrNull(path: string): Promise<Buffer | null> {
   return await unlessFails(async () => await readFile(path));
 }

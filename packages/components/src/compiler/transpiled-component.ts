@@ -118,13 +118,13 @@ function sizeOf(module: CoreModule | undefined): number {
 /** A file whose bytes are whole; the core modules that it leaves to an archive are still to be read. */
 export interface OpenedTranspiled {
   readonly component: Omit<TranspiledComponent, 'modules'>;
-  /** Null when it has every module itself. */
+  /** Is null when it has every module itself. */
   readonly slice: ArchiveSlice | null;
-  /** With the bytes of the slice, none where there is no slice. Null when they are not those that were encoded. */
+  /** With the bytes of the slice, none without a slice. Returns null when they are not those that were encoded. */
   with(slice: Uint8Array): TranspiledComponent | null;
 }
 
-/** Null when the bytes are not a whole file of this form: cut short, altered, or written by another version. */
+/** Returns null when the bytes are not a whole file of this form: cut short, altered, or written by another version. */
 export function openTranspiled(file: Uint8Array): OpenedTranspiled | null {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
   if (bytes.length < headerAt || !bytes.subarray(0, magic.length).equals(magic)) return null;

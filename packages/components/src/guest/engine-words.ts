@@ -14,7 +14,7 @@ const ofOthers = 'tsc, or npm run check in a folder of svc new, finds such a pla
 
 /**
  * What a guest of `interfaceName` broke off with, from the last lines that it has written: what it threw, or the value that does not fit, and what to do;
- * lines of its own stay before it. Null where the engine has not given up, as in components made of other languages.
+ * lines of its own stay before it. Returns null if the engine has not given up, as in components made of other languages.
  */
 export function engineWords(lines: string, interfaceName: string): string | null {
   const all = lines.split('\n');

@@ -23,7 +23,7 @@ const noBytes: Buffer = Buffer.alloc(0);
 /** Starts a request on a connection of the right kind. */
 type SendRequest = (url: URL, options: RequestOptions) => ClientRequest;
 
-/** Who is told of a request. */
+/** Who hears of a request. */
 type ExchangeWatch = {
   readonly [Name in 'onExchange' | 'onTraffic' | 'onRefused']?: ComponentGrants[Name] | undefined;
 };
@@ -114,7 +114,7 @@ export class OutboundExchange {
     request.on('response', (response) => this.#receive(response));
     request.on('error', (error) => this.#fail(httpErrorCode(error)));
     request.on('close', () => {
-      // With a response there is a body to read still; the response tells how that ends.
+      // With a response there is a body to read still; the response shows how that ends.
       if (this.#response === null) this.#fail({ tag: 'HTTP-protocol-error' });
     });
     this.#sentBytes = body.bytes.length;

@@ -29,7 +29,7 @@ export interface RequestPlan {
   readonly contentLength: number | null;
   /** Text that must not occur in the body; null when anything may. */
   readonly forbiddenText: string | null;
-  /** What the origin may have been told and must not tell the component; null when there is none. */
+  /** What the origin may know and must not reveal to the component; null without one. */
   readonly secret: Secret | null;
 }
 

@@ -59,9 +59,9 @@ interface Mount {
   readonly writable: boolean;
   readonly budget: DescriptorBudget;
   readonly room: WaitingRoom;
-  /** Null where nothing is masked. */
+  /** Is null if nothing is masked. */
   readonly mask?: Mask | null;
-  /** Told of each operation that is refused for its path, or since nothing may be written; the path is that of the operation. */
+  /** Called for each operation that is refused for its path, or since nothing may be written; the path is that of the operation. */
   readonly onRefused?: (path: string, code: string) => void;
 }
 
@@ -318,7 +318,7 @@ export class Descriptor extends HostObject {
     });
   }
 
-  /** Without a path for a descriptor that is open: what it is of was told of by its own path. */
+  /** Without a path for an open descriptor, which was reported by its own path. */
   #mustWrite(path?: string): void {
     if (this.#mount.writable) return;
     if (path !== undefined) this.#mount.onRefused?.(path, 'read-only');

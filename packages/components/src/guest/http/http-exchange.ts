@@ -10,7 +10,7 @@ import { type ByteSource, closed, raise } from '../streams.ts';
 export class HttpExchange {
   readonly #mailbox: Mailbox;
   readonly #number: number;
-  /** Why there is none: everything asked of it fails with that. */
+  /** Why there is no exchange: everything asked of it fails with that. */
   readonly #refusal: HttpErrorCode | null;
   #open = true;
 

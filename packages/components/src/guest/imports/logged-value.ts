@@ -5,7 +5,7 @@ import { isUtf8 } from 'node:buffer';
 import type { ImportLogEntry, LoggedValue } from '../../import-log.ts';
 import { HostObject } from '../retained.ts';
 
-/** Tells the things that a component has handles of apart. */
+/** Numbers the things that a component has handles of. */
 export interface Handles {
   /** Its number in the log and the class that it is of. */
   numbered(object: HostObject): readonly [number, string];

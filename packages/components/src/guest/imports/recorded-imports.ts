@@ -118,7 +118,7 @@ export class ImportRecorder {
     else this.#entries.push(text);
   }
 
-  /** Whether a value can fit, told without writing it out. Where it cannot, nothing of this instance is kept from here on. */
+  /** Whether a value can fit, found without writing it out. Where it cannot, nothing of this instance is kept from here on. */
   #fitsOrOverflows(value: unknown): boolean {
     let room = this.#maxBytes - this.#bytes;
     const pending: unknown[] = [value];
