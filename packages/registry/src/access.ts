@@ -40,7 +40,7 @@ const lookMs = 1_000;
 
 const pageChallenge = { 'www-authenticate': 'Basic realm="svc-registry", charset="UTF-8"' };
 
-/** Who may do what. The file of the keys is read again when it changes; one that cannot be used changes nothing, and is told. */
+/** Who may do what. The file of the keys is read again when it changes; one that cannot be used is reported and changes nothing. */
 export class Access {
   readonly #owner: Buffer | null;
   readonly #anonymousRead: boolean;

@@ -34,7 +34,7 @@ interface IndexedStore {
   readonly onDamaged: (error: Diagnostic) => void;
 }
 
-/** The index, derived from the records and states and kept until one is added. What this server was told is in it at once. */
+/** The index, derived from the records and states and kept until one is added. What this server stored is in it at once. */
 export class ArtifactIndex {
   readonly #records: ArtifactRecords;
   readonly #states: VersionStates;

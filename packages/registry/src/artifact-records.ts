@@ -81,7 +81,7 @@ export class ArtifactRecords {
     }
   }
 
-  /** Reads what has been stored since the last time. Records that cannot be understood are told and left out. */
+  /** Reads what has been stored since the last time. Records that cannot be understood are reported and left out. */
   async readAll(onDamaged: (error: Diagnostic) => void): Promise<void> {
     const lengths = new Map<string, number>();
     for (const key of await this.#store.listKeys()) {

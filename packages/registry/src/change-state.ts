@@ -20,7 +20,7 @@ interface StateChanging {
 
 /**
  * `PUT /v1/artifacts/{name}/{version}/state`: `200` with the state once it is durable (docs/registry.md "States of a version"). Whether the key is for the
- * name is looked at first: a refusal tells nothing of what is there.
+ * name is looked at first: a refusal reveals nothing of what is there.
  */
 export async function changeState(
   { path, query, body, headers }: HttpRequest,

@@ -1,4 +1,4 @@
-/** The program `svc-registry`: reads flags and environment, and serves until it is told to stop. */
+/** The program `svc-registry`: reads flags and environment, and serves until a signal stops it. */
 
 import { constants, hostname } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -59,7 +59,7 @@ const graceMs = 30_000;
 
 const redactor = new Redactor();
 
-/** `svc-registry`: reads flags and environment, serves until it is told to stop. The access log is standard output, all else standard error. */
+/** `svc-registry`: reads flags and environment, serves until a signal stops it. The access log is standard output, all else standard error. */
 export async function main(args: readonly string[]): Promise<void> {
   // A reader of the log that went away is no reason to stop serving.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});

@@ -41,7 +41,7 @@ export interface NewKey {
 }
 
 /**
- * Makes a new key, which nothing keeps but by its hash. Its entry goes into the file of `REGISTRY_KEYS`, or into what is said where there is none.
+ * Makes a new key, which nothing keeps but by its hash. Its entry goes into the file of `REGISTRY_KEYS`, or is printed without one.
  * `E-REG-021` for options or a file that cannot be used, `E-IO-001` for one that cannot be written; nothing is made then.
  */
 export async function keyCommand(args: readonly string[], keysFile: string | null): Promise<NewKey> {

@@ -45,7 +45,7 @@ export interface ObjectStore {
    * `E-IO-001` when the store cannot be written.
    */
   put(key: string, object: NewObject): Promise<'stored' | 'taken'>;
-  /** The record of an object that was stored before the call; null when there is none. */
+  /** The record of an object that was stored before the call; null without one. */
   readRecord(key: string): Promise<string | null>;
   /** The bytes of an archive, whole or a part of them, for the caller to destroy or to close; null when there is no such object. */
   openArchive(key: string, span?: ByteSpan): Promise<Readable | OpenedFile | null>;
@@ -55,7 +55,7 @@ export interface ObjectStore {
   listKeys(): Promise<readonly string[]>;
   /** Keeps the text of a state under a key of its own, apart from objects: with all that `put` promises. */
   putState(key: string, text: string): Promise<'stored' | 'taken'>;
-  /** The text of a state that was stored before the call; null when there is none. */
+  /** The text of a state that was stored before the call; null without one. */
   readState(key: string): Promise<string | null>;
   /** The keys of all states that were stored before the call, in no order. */
   listStateKeys(): Promise<readonly string[]>;

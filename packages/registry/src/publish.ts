@@ -136,7 +136,7 @@ export async function* pacedBody(body: AsyncIterable<Buffer>, pace: SlowestPace)
       if (next !== null) yield next.value;
     }
   } finally {
-    // A reader that stops early leaves the rest to the server. A source that still waits for its sender cannot be told before that has gone.
+    // A reader that stops early leaves the rest to the server. A source that still waits for its sender cannot be closed before that has gone.
     if (!isAsked) await chunks.return?.();
   }
 }
@@ -148,7 +148,7 @@ async function nextWithin(chunks: AsyncIterator<Buffer>, ms: number): Promise<It
     timer = setTimeout(() => resolve(null), ms);
   });
   const next = chunks.next();
-  // Its failure after the time is told to nobody.
+  // Nobody waits for a failure after the time.
   next.catch(() => {});
   try {
     return await Promise.race([next, late]);

@@ -34,7 +34,7 @@ export function notFound(asked: string, platform: string | null): HttpRefusal {
   return new HttpRefusal(404, `artifact not found: ${what}`, 'GET /v1/artifacts lists what there is.');
 }
 
-/** What a client that knows of no signatures is told of any unknown path too. */
+/** A client without support for signatures gets the same for any unknown path. */
 export function signaturesNotFound(): HttpRefusal {
   const message = 'Signatures are at /v1/signatures/ and the SHA-256 of the archive in lowercase hex.';
   return new HttpRefusal(404, 'no signature for this archive', message);

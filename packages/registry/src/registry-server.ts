@@ -39,7 +39,7 @@ export interface RegistryOptions {
   /** Lets everybody read who shows no key. */
   readonly anonymousRead?: boolean;
   readonly maxBytes: number;
-  /** Tells staging areas of several servers apart, together with the address. */
+  /** Identifies the staging area among those of several servers, with the address. */
   readonly hostname: string;
   readonly slowest?: SlowestPace;
   /** For any body but that of a publish; 30 s when absent. */
@@ -229,7 +229,7 @@ export class RegistryServer {
     const versions = read.allows(name) ? await this.#index.versionsOf(name) : [];
     if (versions.length === 0) throw notFound(name, null);
     const bytes = Buffer.from(encodeVersions(name, await this.#index.withSignatures(versions)));
-    // Weak: a state may be told in other words some day.
+    // Weak: a state may be written in other words some day.
     const tag = encodeEntityTag(sha256Hex(bytes));
     const headers = { etag: `W/${tag}` };
     const known = head.headers['if-none-match'];
@@ -270,7 +270,7 @@ export class RegistryServer {
     };
   }
 
-  /** The answer to a fault of the store, which is told; anything else as it is. */
+  /** The answer to a fault of the store, which is reported; anything else as it is. */
   #failed(error: unknown): unknown {
     if (!(error instanceof Diagnostic)) return error;
     if (error.code === 'E-REG-023') this.#tellOnce(error);

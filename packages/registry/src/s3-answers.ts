@@ -12,7 +12,7 @@ export function parseErrorCode(xml: string): string | null {
 /** A refusal as it came over the wire. */
 export interface S3Refusal {
   readonly status: number;
-  /** Null when the answer said none. */
+  /** Is null when the answer named no code. */
   readonly code: string | null;
   /** How far this machine's clock is ahead of the service's; null when that is not known. */
   readonly aheadMs: number | null;

@@ -62,7 +62,7 @@ export class S3Layout {
     return `${this.signaturesOf(sha256)}${bundle}`;
   }
 
-  /** The hash of the archive that a signature is for; null for an object that is none. */
+  /** The hash of the archive that a signature is for; null for any other object. */
   parseSignature(name: string): string | null {
     if (!name.startsWith(this.signatures)) return null;
     const [sha256 = '', bundle = '', ...more] = name.slice(this.signatures.length).split('/');

@@ -16,11 +16,11 @@ export interface Settings {
   readonly keysFile: string | null;
   readonly anonymousRead: boolean;
   readonly bind: BindAddress;
-  /** Where its health is told without the key; null for nowhere. */
+  /** Where its health is served without the key; null for nowhere. */
   readonly health: BindAddress | null;
   /** Absolute path of the data directory: the artifacts are there, unless they are on S3, and what is being received. */
   readonly data: string;
-  /** Null where the artifacts are files. */
+  /** Is null if the artifacts are files. */
   readonly s3: S3Settings | null;
   /** The largest archive that is taken. */
   readonly maxBytes: number;

@@ -25,7 +25,7 @@ interface Count {
 
 interface CountedStore {
   readonly store: Pick<SignatureStore, 'count'>;
-  /** Told of a store that fails, now and then. */
+  /** Called now and then for a store that fails. */
   readonly onFault: (fault: Diagnostic) => void;
 }
 

@@ -10,7 +10,7 @@ import type { SignatureStore } from './signature-store.ts';
 
 export const signaturesPrefix = `${signaturesPath}/`;
 
-/** `GET /v1/signatures/{sha256}`: the bundles for an archive, one a line; `404` when there is none. */
+/** `GET /v1/signatures/{sha256}`: the bundles for an archive, one a line; `404` without any. */
 export async function readSignatures({ path, query }: RequestHead, store: SignatureStore): Promise<Reply> {
   const bundles = await store.read(hashIn(path, query));
   if (bundles.length === 0) throw signaturesNotFound();

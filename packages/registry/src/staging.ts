@@ -45,7 +45,7 @@ export class StagingArea {
 
   /**
    * Takes the name that no other live server has, before anything is staged, and removes what an earlier owner of it left, as well as
-   * what anybody left a day ago; ages are told by the clock of the file system itself.
+   * what anybody left a day ago; ages follow the clock of the file system itself.
    */
   async claim(owner: string): Promise<void> {
     this.#own = join(this.#root, owner.replaceAll(/[^0-9A-Za-z.]/g, '_'));

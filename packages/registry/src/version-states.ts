@@ -33,7 +33,7 @@ type StateRecord = Omit<z.infer<typeof shape>, 'state_version'>;
 /** Changes of one version. */
 const mostChanges = 256;
 const readsAtOnce = 32;
-/** What other servers were told is looked for at most so often. */
+/** How often, at most, this looks for what other servers stored. */
 const freshMs = 2_000;
 
 const active: StateOfVersion = { state: 'active', reason: null };
@@ -67,7 +67,7 @@ export class VersionStates {
     return records.findLast(({ version }) => version === ref.version) ?? active;
   }
 
-  /** The state of a version; what another server was told is known two seconds later. `E-REG-023` when a change cannot be understood. */
+  /** The state of a version; what another server stored is known two seconds later. `E-REG-023` when a change cannot be understood. */
   async of(ref: ArtifactRef): Promise<StateOfVersion> {
     const name = logName(ref);
     const startedMs = systemClock.monotonicMs();
@@ -99,7 +99,7 @@ export class VersionStates {
     }
   }
 
-  /** Reads what has been stored since the last time. Changes that cannot be understood are told and left out. */
+  /** Reads what has been stored since the last time. Changes that cannot be understood are reported and left out. */
   async readAll(onDamaged: (error: Diagnostic) => void): Promise<void> {
     const startedMs = systemClock.monotonicMs();
     const lengths = new Map<string, number>();
