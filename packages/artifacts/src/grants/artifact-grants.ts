@@ -40,7 +40,7 @@ export interface ArtifactGrants extends Reach {
   readonly name: string;
   readonly version: string;
   readonly runtime: 'tool' | 'driver' | 'hook';
-  /** Null when it sees no file at all. */
+  /** Is null when it sees no file at all. */
   readonly preopen: ScopedPreopen | null;
 }
 
@@ -109,7 +109,7 @@ export function narrowGrants(request: NarrowRequest): Narrowed {
   return { grants, warnings: inOrder.map((each) => dropped(request, each)) };
 }
 
-/** In the order in which what is dropped is told. */
+/** In the order in which dropped grants are reported. */
 const sections: readonly unknown[] = ['filesystem', ...narrowedLists.map((list) => listPath(list)[0]), 'limits'];
 
 /** The store names a `state` block declares; without a name, the one called after the capsule (D2 "Spawn envelope rules"). */

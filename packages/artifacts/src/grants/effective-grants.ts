@@ -28,7 +28,7 @@ type ResourceLimits = z.infer<typeof resourceLimits>;
 export interface EffectiveGrants extends FlagGrants, ListGrants {
   /** The manifest's own floor; null when it declares none. */
   readonly containmentFloor: ContainmentClass | null;
-  /** Null when none is declared, which is the whole accessible workdir. */
+  /** Is null without a declared one: the whole accessible workdir. */
   readonly filesystemScope: WorkdirPath | null;
   readonly readOnly: boolean;
   readonly planSubmit: boolean;

@@ -73,7 +73,7 @@ export function readKeptManifest(
   };
 }
 
-/** Names may collide: the content check tells manifests apart. */
+/** Names may collide: the content check distinguishes manifests. */
 export function keptPath(directory: string, file: string): string {
   const name = resolve(file)
     .replaceAll(/[^A-Za-z0-9._-]/g, '_')

@@ -21,7 +21,7 @@ import { type KeyPath, renderKey } from './key-path.ts';
 /** A YAML file as data, with the way back from a key to its place in the text. */
 export interface YamlSource {
   readonly file: string;
-  /** Null for an empty file. */
+  /** Is null for an empty file. */
   readonly value: unknown;
   /** What is wrong with single nodes (a key twice, an alias without an anchor); the rest of `value` stands. */
   readonly problems: readonly Diagnostic[];
@@ -182,7 +182,7 @@ interface NodeReading {
   target(node: Node | null): Node | null;
 }
 
-/** A key as it is written: the parser was told that every key is text. */
+/** A key as it is written: the parser takes every key as text. */
 function keyText(key: Node | null): string {
   return isScalar(key) && typeof key.value === 'string' ? key.value : '';
 }

@@ -140,7 +140,7 @@ interface Taken {
 
 /**
  * The names of one archive as a file system would see them, also one that folds case or normalises Unicode: two names that
- * would meet in one place, or a file that would have to be a directory too, are told as a fault.
+ * would meet in one place, or a file that would have to be a directory too, are reported as a fault.
  */
 export class NameTable {
   readonly #taken = new Map<string, Taken>();

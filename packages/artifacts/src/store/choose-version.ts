@@ -57,7 +57,7 @@ export function archiveFor(
   return { platform: variant === undefined ? null : platform, sha256: archive.sha256, bytes: archive.size };
 }
 
-/** The highest version that is offered and that a range allows, deprecated or not; null when there is none. */
+/** The highest version that is offered and that a range allows, deprecated or not; null without one. */
 export function chooseVersion({ all }: Candidates, range: string, platform: string): Candidate | null {
   const offered = all.filter((candidate) => isOffered(candidate, platform));
   const best = highest(

@@ -57,7 +57,7 @@ export async function readManifestText(content: ArtifactContent): Promise<string
   });
 }
 
-/** The manifest of whatever this is. Throws `E-ART-004` when there is none, and a `DiagnosticList` of what is wrong with it. */
+/** The manifest of whatever this is. Throws `E-ART-004` when it is missing, and a `DiagnosticList` of what is wrong with it. */
 export async function readManifest(content: ArtifactContent): Promise<AnyManifest> {
   return parseAnyManifest(await readManifestText(content), `${content.where}/${manifestFile}`);
 }
@@ -80,7 +80,7 @@ export async function checkRequiredFile(content: ArtifactContent, manifest: Arti
     await content.readText(file);
     return;
   }
-  // Programs can be large: their first bytes tell what they are.
+  // Programs can be large: their first bytes show what they are.
   const bytes = await content.readStart(file, magicBytes);
   const fault = file === componentFile ? componentFault(bytes) : bytes.length === 0 ? 'is empty' : null;
   if (fault !== null) throw new Diagnostic('E-ART-004', `${content.where}: ${file} ${fault}`);

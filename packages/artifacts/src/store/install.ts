@@ -151,7 +151,7 @@ export async function findRef(ref: WantedArtifact, places: StorePlaces): Promise
   };
 }
 
-/** Tells what the registry in use advises against, and throws what it has blocked, all at once. */
+/** Warns of what the registry in use advises against, and throws what it has blocked, all at once. */
 async function heedStates(entries: readonly AskedEntry[], request: InstallRequest): Promise<void> {
   const { warnings, faults } = await askStates(entries, request);
   for (const warning of warnings) request.onWarning(warning);
@@ -282,7 +282,7 @@ export async function installRelease(
     try {
       return await takeIn(archive, api, request);
     } catch (error) {
-      // Told with the problems of the other archives.
+      // The caller reports it with the problems of the other archives.
       if (error instanceof Diagnostic || error instanceof DiagnosticList) return error;
       throw error;
     }

@@ -46,7 +46,7 @@ export interface InstalledArtifact extends FoundArtifact {
 export interface FetchedArchive {
   /** The platform it is a variant for; null for the generic file. */
   readonly platform: string | null;
-  /** What the source says the bytes hash to; the store refuses them with `E-REG-002` when they do not. Null when it does not say. */
+  /** What the source says the bytes hash to; the store refuses them with `E-REG-002` when they do not. Is null when it does not say. */
   readonly sha256: string | null;
   /** How many bytes are announced; null when nothing is. */
   readonly size: number | null;
@@ -55,7 +55,7 @@ export interface FetchedArchive {
   readonly state?: 'deprecated' | 'yanked';
   /** The document of an OCI registry that has it (`LockedArtifact.from`). */
   readonly from?: string;
-  /** What is received in its place after a failure: another place has the same bytes. Null where nothing can be done about it. */
+  /** What is received in its place after a failure: another place has the same bytes. Returns null if nothing can be done about it. */
   instead?(fault: Diagnostic): FetchedArchive | null;
   /** Lets go of the connection. */
   discard(): void;

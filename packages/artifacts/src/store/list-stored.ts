@@ -19,7 +19,7 @@ import { localPlaces } from './locate.ts';
 import type { LocalPlace, StorePlaces } from './store-places.ts';
 
 interface ListedArchive extends StoredArchive {
-  /** Null when the store does not say. */
+  /** Is null when the store does not say. */
   readonly kind: ArtifactKind | null;
 }
 
@@ -38,7 +38,7 @@ export function storedVersions(root: string, name: string): string[] {
 /** An archive in one of the places of this machine. */
 export interface LocalCopy extends StoredArchive {
   readonly origin: LocalPlace['origin'];
-  /** Null where it went away meanwhile. */
+  /** Is null if it went away meanwhile. */
   readonly bytes: number | null;
   /** How many lie beside it. */
   readonly signatures: number;
@@ -121,7 +121,7 @@ export function entryOfIndex(object: IndexObject): SearchEntry {
   };
 }
 
-/** What is bundled and what the stores of project and user hold, each version once. An archive that cannot be read is told and left out. */
+/** What is bundled and what the stores of project and user hold, each version once. An archive that cannot be read is reported and left out. */
 export async function localEntries(
   places: StorePlaces,
   onFault: (fault: Diagnostic | DiagnosticList) => void,

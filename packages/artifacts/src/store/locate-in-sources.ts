@@ -81,7 +81,7 @@ function refuseBlocked(root: string, ref: ArtifactRef, platforms: readonly (stri
 export interface AnnouncedArchive {
   readonly platform: string | null;
   readonly sha256: string;
-  /** Null where its source does not say. */
+  /** Is null if its source does not say. */
   readonly bytes: number | null;
 }
 

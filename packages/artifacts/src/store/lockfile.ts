@@ -35,7 +35,7 @@ export function fetchedFrom(from: string | undefined): Pick<LockedArtifact, 'fro
   return from === undefined ? {} : { from };
 }
 
-/** What `svc.lock` beside the manifest holds; null when there is none. `E-IO-001` when it cannot be read, `E-ART-007` when it cannot be understood. */
+/** What `svc.lock` beside the manifest holds; null without one. `E-IO-001` when it cannot be read, `E-ART-007` when it cannot be understood. */
 export function readLock(manifestDir: string): readonly LockedArtifact[] | null {
   const path = lockPath(manifestDir);
   const text = readTextBeneathIfThere(manifestDir, lockFile);

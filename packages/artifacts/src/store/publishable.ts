@@ -16,7 +16,7 @@ import {
 import { readVariant } from './store-layout.ts';
 import { putArchive } from './store-put.ts';
 
-/** An archive and what a registry is told of it. */
+/** An archive and what a registry receives about it. */
 export interface Publishable extends ArtifactRef {
   readonly path: string;
   readonly kind: ArtifactKind;
@@ -32,7 +32,7 @@ const headerBytes = 4096;
 
 /**
  * Checks an archive whole, as a store does that takes it in. `named` are the platforms the operator gave; without any, those of a native
- * artifact are read from its program. `E-REG-007` when that does not tell.
+ * artifact are read from its program. `E-REG-007` when that does not show them.
  */
 export async function inspectPublishable(path: string, named: readonly string[]): Promise<Publishable> {
   const file = await RegularFile.open(path);
@@ -120,7 +120,7 @@ export async function publishLocally(
   }
 }
 
-/** What a program runs on, as its first bytes tell. */
+/** What a program runs on, as its first bytes show. */
 type ProgramPlatform =
   /** Compiled for these platforms. */
   | { readonly kind: 'binary'; readonly platforms: readonly string[] }

@@ -23,7 +23,7 @@ import type { StoredArchive } from './store-layout.ts';
 interface ResolveRequest extends StorePlaces {
   readonly entries: readonly ArtifactEntry[];
   /**
-   * `hold`: `svc.lock` is made when there is none, else every artifact has to agree with it. `frozen`: there has to be one, and every
+   * `hold`: `svc.lock` is made if it is missing, else every artifact has to agree with it. `frozen`: there has to be one, and every
    * artifact has to agree with it. `ignore`: nothing is held to it but what a source serves.
    */
   readonly lock: 'hold' | 'frozen' | 'ignore';
@@ -97,7 +97,7 @@ async function resolveEntry(entry: ArtifactEntry, places: StorePlaces): Promise<
   try {
     return { kind: 'installed', artifact: await installedFor(entry, places) };
   } catch (error) {
-    // Told with the problems of the other entries; everything that is no problem of the operator goes on its way.
+    // The caller reports it with the problems of the other entries; everything that is no problem of the operator goes on its way.
     if (error instanceof Diagnostic || error instanceof DiagnosticList) return { kind: 'failed', entry, fault: error };
     throw error;
   }
@@ -141,7 +141,7 @@ export function admissionOf({ stored, admission }: Location, opened: StoredArchi
   });
 }
 
-/** The lock that a run is held to, made where there is none yet; null for a run that needs no artifact. */
+/** The lock that a run is held to, made if it is missing; null for a run that needs no artifact. */
 async function lockOfRun(
   manifestDir: string,
   found: readonly LockedArtifact[],

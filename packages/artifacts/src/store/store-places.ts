@@ -47,7 +47,7 @@ export interface Fetching {
   readonly renewsSignatures?: boolean;
   /** Lets a signer take the place of the one that `svc.lock` records. */
   readonly acceptSigner?: boolean;
-  /** Nothing is used of what is found, so that the trust policy is not asked: for commands that tell what a rule would refuse. */
+  /** Nothing is used of what is found, so that the trust policy is not asked: for commands that report what a rule would refuse. */
   readonly inspectsOnly?: boolean;
   /** Which copies of this machine are taken in place of what the sources have; all when absent. */
   readonly mayTake?: CopyRule;

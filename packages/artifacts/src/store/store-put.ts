@@ -188,7 +188,7 @@ async function hashOf(path: string): Promise<string> {
   }
 }
 
-/** Removes what writers killed more than an hour ago left; ages are told by the clock of the file system itself. */
+/** Removes what writers killed more than an hour ago left; ages follow the clock of the file system itself. */
 async function sweepLeftovers(root: string, own: string): Promise<void> {
   const { mtimeMs: now } = await stat(own);
   for (const name of await readdir(root)) {
@@ -232,7 +232,7 @@ export function decodeKind(text: string): ArtifactKind | null {
 export interface Receipt {
   /** The store that takes it in. */
   readonly root: string;
-  /** What the project is held to; what comes must agree with it. Null when there is no such file, or the project has no part in this. */
+  /** What the project is held to; what comes must agree with it. Is null when there is no such file, or the project has no part in this. */
   readonly lock: readonly LockedArtifact[] | null;
   /** Takes nothing that the lock does not record. */
   readonly isFrozen: boolean;
@@ -246,7 +246,7 @@ export interface Receipt {
 /** What a download is called in messages, and what it has to be. */
 interface Download {
   readonly source: string;
-  /** What observers are told: the artifact as it is spelt, or the name of a file. */
+  /** What observers receive: the artifact as it is spelt, or the name of a file. */
   readonly what: string;
   /** Absent where the archive itself says what it is. */
   readonly expected?: ArtifactRef;

@@ -26,7 +26,7 @@ import { judgeState, strictRules } from './version-state-rules.ts';
 
 const askedAtOnce = 4;
 
-/** What an entry of the manifest says of its version, as far as it tells which registry knows it. */
+/** What an entry of the manifest says of its version, as far as it shows which registry knows it. */
 export type AskedEntry = Pick<ArtifactEntry, 'name' | 'version' | 'source' | 'from'>;
 
 /** What the registry in use says now of what is on this machine. */

@@ -46,7 +46,7 @@ class Comparison {
     this.#directories = new Set([...archive.directories, ...named.flatMap(directoriesOf)]);
   }
 
-  /** The first difference, as a clause; null when there is none. */
+  /** The first difference, as a clause; null without one. */
   async with(directory: string): Promise<string | null> {
     const parent = HeldDirectory.at(dirname(directory));
     try {

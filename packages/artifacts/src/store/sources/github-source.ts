@@ -210,7 +210,7 @@ export class GithubApi {
   }
 
   /**
-   * The bundles in an asset; where there is none, what the forge attests of an archive with this hash. None where it attests nothing, or the token may
+   * The bundles in an asset; without one, what the forge attests of an archive with this hash. None where it attests nothing, or the token may
    * not ask.
    */
   async signaturesOf(asset: GithubAsset | null, sha256: string): Promise<readonly string[]> {

@@ -65,7 +65,7 @@ const reservedText = /reserved artifact version\b.*\bnot allowed/i;
 
 /**
  * A registry that artifacts come from, with D3's mapping of its answers to codes. The published client holds an archive whole; this one hands
- * its bytes on as they come, tells a variant from the generic file, and goes through the proxy of the operator.
+ * its bytes on as they come, distinguishes a variant from the generic file, and goes through the proxy of the operator.
  */
 export class RegistrySource implements ArtifactSource {
   readonly name: string;
@@ -110,7 +110,7 @@ export class RegistrySource implements ArtifactSource {
     }
   }
 
-  /** docs/registry.md "Requests"; null for `404`, which is also the answer of a registry without such lists. `E-IO-003` for a list that is none. */
+  /** docs/registry.md "Requests"; null for `404`, which is also the answer of a registry without such lists. `E-IO-003` for an invalid list. */
   async versions(name: string): Promise<readonly PublishedVersion[] | null> {
     const answer = await this.#get(encodeVersionsTarget(name));
     if (answer.status === 404) {

@@ -18,8 +18,8 @@ export interface IdentityToken {
 }
 
 /**
- * The OIDC token of this job: `SIGSTORE_ID_TOKEN`, which GitLab and others set, else the one that GitHub Actions gives. `E-REG-014` where there is none,
- * or it is no such token.
+ * The OIDC token of this job: `SIGSTORE_ID_TOKEN`, which GitLab and others set, else the one that GitHub Actions gives. `E-REG-014` if it is missing
+ * or no such token.
  */
 export async function ciIdentity(env: Environment, http: HttpClient): Promise<IdentityToken> {
   const { SIGSTORE_ID_TOKEN: own = '' } = env;

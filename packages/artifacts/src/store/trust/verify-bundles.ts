@@ -34,7 +34,7 @@ export interface SignedArchive {
 /** What became of one bundle. */
 export type Verdict =
   | { readonly kind: 'valid'; readonly signer: Signer }
-  /** `reason` is a clause for a person. `isUnknownLog`: it may hold by a newer list of logs; `isUnknownKey`: by a key that is none of the policy's. */
+  /** `reason` is a clause for a person. `isUnknownLog`: it may hold by a newer list of logs; `isUnknownKey`: by a key that is not in the policy. */
   | {
       readonly kind: 'refused';
       readonly reason: string;
@@ -52,7 +52,7 @@ export class BundleVerifier {
   readonly #keys: readonly TrustedKey[];
   #readings = 0;
 
-  /** `E-REG-013` for a root that is none. */
+  /** `E-REG-013` for an invalid root. */
   constructor(root: TrustRoot, keys: readonly TrustedKey[]) {
     this.#root = parseRoot(root);
     // Once each, whatever names it has: a signature that names its key takes one look.

@@ -22,7 +22,7 @@ import type { Signer } from './signer.ts';
 export interface VerifiedArchive {
   readonly ref: ArtifactRef;
   readonly platform: string | null;
-  /** Null where no place has it. */
+  /** Is null if no place has it. */
   readonly origin: ArtifactOrigin | null;
   readonly sha256: string | null;
   /**

@@ -26,7 +26,7 @@ interface MirroredRepository {
 
 /**
  * The mirror of one repository (docs/installing.md "A mirror"). It is believed nothing: what it gives has to have the digest. After the first thing that
- * it does not give, or gives wrongly, nothing of its host is asked again, and `onWarning` is told once (`W-REG-008`).
+ * it does not give, or gives wrongly, nothing of its host is asked again, and `onWarning` is called once (`W-REG-008`).
  */
 export class Mirror {
   readonly #repository: MirroredRepository;

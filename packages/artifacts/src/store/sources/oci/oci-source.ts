@@ -38,7 +38,7 @@ import { OciRepository } from './repository.ts';
 export interface OciAccess {
   readonly http: HttpClient;
   readonly login: (name: OciRepositoryName) => Promise<OciLogin | null>;
-  /** Where a repository is mirrored, and who hears of a mirror that fails; null for one without a mirror. Absent where there are none. */
+  /** Where a repository is mirrored, and who hears of a mirror that fails; null for one without a mirror. Absent without mirrors. */
   readonly mirrorOf?: (name: OciRepositoryName) => OciMirror | null;
 }
 
@@ -75,7 +75,7 @@ export class OciSource implements ArtifactSource {
 
   /**
    * What is published never changes: `E-REG-003` where the tag has this variant. A registry promises nothing of the kind, so the tag is looked at
-   * again afterwards, and the same code tells of another publisher that was there at the same time.
+   * again afterwards, and the same code reports another publisher that was there at the same time.
    */
   async publish(publication: OciPublication): Promise<void> {
     const { name, version, platforms, sha256, body } = publication;

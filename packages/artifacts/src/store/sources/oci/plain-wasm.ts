@@ -42,7 +42,7 @@ export interface FoundComponent {
   readonly digest: string;
 }
 
-/** Reads the component that a reference names. Throws `E-REG-001` if there is none, `E-REG-002` if the digest differs, `E-ART-014` if it is not a component. */
+/** Reads the component that a reference names. Throws `E-REG-001` if it is missing, `E-REG-002` if the digest differs, `E-ART-014` if it is not a component. */
 export async function fetchComponent(
   reference: OciReference,
   { direct: repository }: OciRepository,

@@ -70,7 +70,7 @@ export class OciRepository {
     this.#base = `${originOf(access)}/v2/${access.repository}`;
   }
 
-  /** The document under a tag or a digest; null when there is none. */
+  /** The document under a tag or a digest; null without one. */
   async document(at: string, actions: Actions = 'pull'): Promise<PulledDocument | null> {
     const mirrored = isDigest(at) ? await this.#access.mirror?.document(at) : undefined;
     if (mirrored !== undefined && mirrored !== null) return mirrored;
