@@ -48,7 +48,7 @@ export function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedPr
   const { child, pid, stdin, stdout, stderr } = leader;
   let over = false;
   live.add(pid);
-  // A reader that closes its stdin early is not a failure of the writer: how the process ended is told by `ended`.
+  // A reader that closes its stdin early is not a failure of the writer: `ended` says how the process ended.
   stdin?.on('error', () => {});
   const kill = (signal: NodeJS.Signals): void => {
     if (!over) signalGroup(pid, signal);

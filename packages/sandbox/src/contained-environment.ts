@@ -8,7 +8,7 @@ import type { Enforcement } from './launch/enforcement.ts';
 
 interface EnvironmentSource {
   readonly accessibleWorkdir: string;
-  /** Told in `SVC_SESSION_ID`, and authorises nothing (D2 "Environment variables"); absent where there is no session. */
+  /** Set as `SVC_SESSION_ID`, and authorises nothing (D2 "Environment variables"); absent without a session. */
   readonly sessionId?: string;
   /** What contains the command. */
   readonly achieved: ContainmentClass;
@@ -20,7 +20,7 @@ interface EnvironmentSource {
   readonly stores?: readonly StoreDirectory[];
 }
 
-/** The runtime's own, whatever `env.allow` says: the first tells a program that there are stores. */
+/** The runtime's own, whatever `env.allow` says: the first shows a program that there are stores. */
 const stateVariable = 'SVC_STATE';
 const sessionVariable = 'SVC_SESSION_ID';
 /** The handle of a delegated session is for its runtime: what an agent could say with it would pass for the session's own end. */

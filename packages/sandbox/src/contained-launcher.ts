@@ -204,7 +204,7 @@ function errorName(number: number): string {
   return getSystemErrorName(-number);
 }
 
-/** Steps that are told as the path at which they failed. */
+/** Steps that are reported as the path at which they failed. */
 const pathStages: ReadonlySet<string> = new Set(['root', 'landlock', 'cwd']);
 
 const pathReasons: Readonly<Record<string, string>> = {

@@ -6,7 +6,7 @@ import { delimiter, isAbsolute, join } from 'node:path';
 import { refusalCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LaunchRequest } from './launcher.ts';
 
-/** Why a program cannot be run, as clauses for a person; exit codes are told apart by them. */
+/** Why a program cannot be run, as clauses for a person; exit codes follow from them. */
 export const refusedPrograms = { absent: 'no such command', denied: 'permission denied' } as const;
 
 export type ProgramLookup =

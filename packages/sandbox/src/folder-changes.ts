@@ -24,20 +24,20 @@ export interface FolderChanges {
   readonly removed: Told;
   /** New or changed, each of which another program obeys: `svc.yaml`, `.svc`, `.git`, and what of `.git` git does not write as it works. */
   readonly obeyed: Told;
-  /** Files whose changes git was told not to look for since the beginning. */
+  /** Files whose changes git has been set not to look for since the beginning. */
   readonly hidden: Told;
-  /** Why this may not be all; null where it is. */
+  /** Why this may not be all; null if it is. */
   readonly unseen: string | null;
 }
 
 interface FolderStart {
   readonly path: string;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
-  /** Null where there are too many. */
+  /** Is null if there are too many. */
   readonly names: StartNames | null;
 }
 
-/** Of the names that are told of each kind; of those to look at, which are few. */
+/** Of the names that are reported of each kind; of those to look at, which are few. */
 const mostNames = 5;
 const mostObeyed = 20;
 /** What is remembered of the beginning, and looked at in the end. */
@@ -194,7 +194,7 @@ class Look {
     return stat !== null && !stat.isDirectory() && stat.ctimeMs >= this.#sinceMs;
   }
 
-  /** Git itself writes in it all the time: only names that it does not write are told. */
+  /** Git itself writes in it all the time: only names that it does not write are reported. */
   #repository(place: string, wasThere: boolean): void {
     if (!wasThere) return this.#obeyed.add(place);
     const known = new Set(this.#start.get(place)?.names);

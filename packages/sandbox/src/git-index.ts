@@ -1,4 +1,4 @@
-/** Reads the index of a repository for files whose changes git was told not to look for. */
+/** Reads the index of a repository for files whose changes git is set not to look for. */
 
 import { join } from 'node:path';
 
@@ -33,7 +33,7 @@ export function hiddenFiles(directory: string): ReadonlySet<string> | null {
   return base === null ? null : new Set([...own.hidden, ...(base?.hidden ?? [])]);
 }
 
-/** Undefined where there is none. */
+/** Returns undefined without one. */
 function indexAt(file: string): ReadIndex | null | undefined {
   const bytes = unlessErrno(['ENOENT', 'ENOTDIR'], () => readFileUpTo(file, largestIndex) ?? null, undefined);
   if (bytes === undefined || bytes === null) return bytes;

@@ -98,7 +98,7 @@ export function architectureOf(nodeName: string): Architecture | undefined {
   return architectures[nodeName];
 }
 
-/** Where `svc-launch` is. Returns null where there is none: off Linux, on other architectures, and in a checkout whose build said why. */
+/** Where `svc-launch` is. Returns null if it is missing: off Linux, on other architectures, and in a checkout whose build said why. */
 export function findHelper({ packageRoot, platform, architecture }: HelperSearch): string | null {
   if (platform !== 'linux') return null;
   const path = join(packageRoot, 'dist', 'native', `linux-${architecture}`, 'svc-launch');

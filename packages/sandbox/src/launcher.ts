@@ -50,6 +50,6 @@ export type LaunchOutcome =
  */
 export interface Launcher {
   launch(request: LaunchRequest): Promise<LaunchOutcome>;
-  /** Finds out ahead of time what launches of this command need, and starts nothing. What goes wrong is the launch's to tell. */
+  /** Finds out ahead of time what launches of this command need, and starts nothing. The launch reports what goes wrong. */
   prepare?(request: Pick<LaunchRequest, 'command' | 'env'>): void;
 }

@@ -1,4 +1,4 @@
-/** Reads below `/proc` what this process is told of itself, its control groups, mounts, number and group, and how many threads its user has. */
+/** Reads below `/proc` what the kernel shows this process of itself, its control groups, mounts, number and group, and how many threads its user has. */
 
 import { existsSync, readFileSync, readlinkSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -61,7 +61,7 @@ export function ownGroupId(): number {
   return Number(/^Gid:\t\d+\t(\d+)/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1]);
 }
 
-/** Threads of all processes of a user, which is what the kernel holds against `RLIMIT_NPROC`. 0 where the system does not tell. */
+/** Threads of all processes of a user, which is what the kernel holds against `RLIMIT_NPROC`. 0 if the system does not say. */
 export function countThreads(uid: number): number {
   let threads = 0;
   for (const name of unlessRefused(() => readdirSync('/proc'), [])) {

@@ -10,7 +10,7 @@ import type { KeptPlace } from './launch/process-grants.ts';
 export interface OwnPlace {
   /** Absolute, without links on the way to it; it may be a link, or not be there yet. */
   readonly path: string;
-  /** A clause behind its path, for a person: `which LD_LIBRARY_PATH names`. Null for the package and for `node`. */
+  /** A clause behind its path, for a person: `which LD_LIBRARY_PATH names`. Is null for the package and for `node`. */
   readonly what: string | null;
 }
 

@@ -12,7 +12,7 @@ import { systemFiles } from './closure/file-collection.ts';
 import type { OwnPlace } from './own-places.ts';
 import { splitWords } from './split-words.ts';
 
-/** A process of this program, as its system and its starter tell of it. */
+/** A process of this program, as its system and its starter describe it. */
 export interface OwnProcess {
   /** The installed package. */
   readonly packageRoot: string;
@@ -139,7 +139,7 @@ function preloadedFolders(options: readonly string[], cwd: string, what: string)
   });
 }
 
-/** Where such a module is; null for what is none, as the value of another option. */
+/** Where such a module is; null for anything else, as the value of another option. */
 function moduleOf(named: string, cwd: string): string | null {
   const name = pathOf(named);
   if (name === null) return null;

@@ -1,4 +1,4 @@
-/** Tells whether git finds nothing to run in a repository, nor anything that leads it elsewhere. What this does not know is not plain. */
+/** Checks that git finds nothing to run in a repository, nor anything that leads it elsewhere. What this does not know is not plain. */
 
 import { lstatSync, opendirSync } from 'node:fs';
 

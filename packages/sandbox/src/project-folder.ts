@@ -70,7 +70,7 @@ export function openProjectFolder(request: ProjectRequest): OpenedFolder {
   return folder;
 }
 
-/** One that can also tell what became of it. */
+/** One that can also report what became of it. */
 export interface OpenedFolder extends ProjectFolder {
   /** Since it was opened; null where nothing may be written. */
   changes(): FolderChanges | null;
@@ -120,7 +120,7 @@ class WatchedFolder implements OpenedFolder {
       throw new Diagnostic('E-IO-001', `${this.path} is another folder than when the session began`);
     const known = this.#readAll();
     this.#known = known;
-    // What changed is told of a project alone, and nothing is asked of a folder that was only reported on.
+    // Only a project has its changes reported, and nothing is asked of a folder that was only reported on.
     if (this.writable && !this.isWorkdir && !this.#isReport) this.#start ??= this.#atStart(known);
     const masked = this.#maskedIn(known);
     if (masked.length > mostMasked) throw unmaskable(`${this.path} holds more than ${mostMasked} masked files`);

@@ -21,7 +21,7 @@ export interface SessionPlace {
   readonly privateDirectory: string;
   /** Of all logs of the session; absent where there is no session. */
   readonly logs?: LogBudget;
-  /** Told of each decision on where a process wanted to connect, beside the log. */
+  /** Called for each decision on where a process wanted to connect, beside the log. */
   readonly onDecision?: (decision: EgressDecision) => void;
   /** Given each connection that a process was let through to. */
   readonly onConnection?: (to: NetworkDestination, socket: Socket) => void;

@@ -10,7 +10,7 @@ import { LoadedLibraries } from './library-search.ts';
 export interface StartedProgram {
   readonly walk: PathWalk;
   readonly isScript: boolean;
-  /** Null for a script and for a static program. */
+  /** Is null for a script and for a static program. */
   readonly libraries: LoadedLibraries | null;
 }
 
@@ -26,7 +26,7 @@ export function addProgram(files: FileCollection, path: string, searchPath: read
   return start(files, { path, searchPath, script: null, depth: 0 });
 }
 
-/** Whether what was started is a script of a shell, which starts programs that only running it would tell. */
+/** Whether what was started is a script of a shell, which starts programs that only running it would show. */
 export function isShellScript(started: readonly StartedProgram[]): boolean {
   const shell = started.at(-1)?.walk.names.some((name) => /^(?:ba|da|a|z|k|mk|fi)?sh$/.test(basename(name)));
   return started[0]?.isScript === true && shell === true;

@@ -186,7 +186,7 @@ class StringTable {
     const room = Math.min(this.#size - place, maxLength);
     const text = room > 0 ? this.#bytes.text(this.#start + place, room) : null;
     if (text === null) this.isBroken = true;
-    // Not empty, so that the first fault is the one that is told.
+    // Not empty, so that the first fault is the one that is reported.
     return text ?? '?';
   }
 }

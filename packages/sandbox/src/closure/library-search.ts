@@ -202,7 +202,7 @@ export class LoadedLibraries {
     return this.#search.isOwn('libc.so');
   }
 
-  /** A library by name or path and whatever it needs; false when there is none. */
+  /** A library by name or path and whatever it needs; false if it is missing. */
   open(wanted: string): boolean {
     const found = this.#search.find(wanted, this.#program);
     for (const { name, walk, elf } of found) {

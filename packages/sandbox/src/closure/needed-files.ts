@@ -39,7 +39,7 @@ const maxHelpers = 4096;
 const openedByLibc = ['libgcc_s.so.1', 'libnss_files.so.2', 'libnss_dns.so.2', 'libnss_compat.so.2'];
 
 /**
- * Adds the closure of each command and what its profile adds (`profiles.ts`). A shell script without a profile is told as a problem.
+ * Adds the closure of each command and what its profile adds (`profiles.ts`). A shell script without a profile is reported as a problem.
  * `searchPath` is the `PATH` that the commands will have.
  */
 export function addCommands(files: FileCollection, paths: readonly string[], searchPath: readonly string[]): void {

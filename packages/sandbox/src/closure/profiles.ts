@@ -41,7 +41,7 @@ const linkerFiles = [
   '/etc/ld.so.conf.d',
 ];
 const headers = ['/usr/include', '/usr/local/include'];
-/** By these it tells distributions, and with them directories, apart. */
+/** By these it recognises distributions, and with them directories. */
 const releaseFiles = ['/etc/debian_version', '/etc/lsb-release', '/etc/redhat-release', '/etc/SuSE-release'];
 const gccDirectories = ['{prefix}/lib/gcc', '{prefix}/libexec/gcc'];
 

@@ -228,7 +228,7 @@ export class EgressProxy {
   /** Serves a connection until either side ends it, and owns it from now on. */
   accept(client: Socket): void {
     const { maxConnections } = this.#rules.limits;
-    // The end of one direction is no end of the other, whatever the listener that accepted it was told.
+    // The end of one direction is no end of the other, whatever options its listener has.
     client.allowHalfOpen = true;
     client.on('error', () => client.destroy());
     // Twice: those that are turned away keep their socket until they have read why.

@@ -21,7 +21,7 @@ import type { SocketReader } from './socket-reader.ts';
 
 /**
  * How the client's connection goes on: with the next request, not at all, or broken off because a response that had begun
- * cannot be ended well. A refusal is still to be told.
+ * cannot be ended well. A refusal is still to be sent.
  */
 type ForwardEnd = { readonly kind: 'next' } | { readonly kind: 'close' } | { readonly kind: 'broken' } | ProxyRefusal;
 

@@ -149,7 +149,7 @@ interface ResponsePlan {
   readonly framing: 'none' | 'length' | 'chunked' | 'close';
 }
 
-/** Decides how a response is passed on; refuses one whose body has a coding that the client would not be told of. */
+/** Decides how a response is passed on; refuses one whose body has a coding that the client would not see. */
 export function planResponse(response: IncomingMessage, request: RequestHead): ResponsePlan | ProxyRefusal {
   const { statusCode = 0, statusMessage = '', rawHeaders, headers } = response;
   const lines = headerLines(rawHeaders);

@@ -130,7 +130,7 @@ class Dial {
   #try(address: string): void {
     const socket = this.#request.connect({ address, port: this.#request.port });
     this.#attempts.add(socket);
-    // Stays for the life of the socket: what an error means later, `close` tells.
+    // Stays for the life of the socket: `close` says what an error means later.
     socket.on('error', ({ code }: NodeJS.ErrnoException) => {
       this.#reason = code ?? 'unknown';
       socket.destroy();

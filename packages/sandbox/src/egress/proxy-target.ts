@@ -76,7 +76,7 @@ const serviceHost = '127.0.0.1';
 
 /**
  * What a request for the proxy's own address asks of the service behind it; null for any other request. A program may send it in three
- * forms: straight, as to any server; through the proxy it was told of, whole; or in a tunnel through it.
+ * forms: straight, as to any server; through its configured proxy, whole; or in a tunnel through it.
  */
 export function ownServiceTarget(head: RequestHead, service: OwnService): ProxyTarget | ProxyRefusal | null {
   const { method, target } = head;

@@ -48,7 +48,7 @@ export class SocketReader {
     if (bytes.length > 0) this.#rest = this.#rest === null ? bytes : Buffer.concat([bytes, this.#rest]);
   }
 
-  /** Reads through the empty line that ends a head; what follows it stays unread. `onBegin` is told of its first byte. */
+  /** Reads through the empty line that ends a head; what follows it stays unread. `onBegin` is called at its first byte. */
   async readHead(onBegin: () => void): Promise<HeadBytes> {
     let head: Buffer = Buffer.alloc(0);
     for (;;) {

@@ -32,7 +32,7 @@ export interface PlanRequest {
   readonly files: CollectedFiles;
   readonly grants: ProcessGrants;
   readonly cgroups: LaunchPlan['cgroups'];
-  /** The user namespaces that launches of the session share; null where there are none. */
+  /** The user namespaces that launches of the session share; null without any. */
   readonly users: SessionNamespaces | null;
   /** The accessible workdir, links resolved. */
   readonly workdir: string;

@@ -186,7 +186,7 @@ function unshimmed(program: string, { files, searchFirst }: ComposedPlan): strin
 
 /**
  * The files without those of the places where the agent can write: these have the rights of that place and no others, also where a link under
- * a listed name leads to them. Each program that is kept from running so is told of, unless what is written may be executed.
+ * a listed name leads to them. Each program that cannot run for this is reported, unless written files may be executed.
  */
 export function withoutAgentsPrograms(
   files: CollectedFiles,
@@ -210,7 +210,7 @@ export function withoutAgentsPrograms(
 
 /**
  * Where no root is composed, the links of `files` that the host does not have: they stand for pyenv's shims, which the process may not
- * run. They are made in `directory`, to be searched first; null when there are none.
+ * run. They are made in `directory`, to be searched first; null without any.
  */
 function linkPrograms({ links }: Pick<CollectedFiles, 'links'>, directory: string): string | null {
   const missing = links.filter(({ path }) => !isLink(path));

@@ -21,7 +21,7 @@ import type { Surroundings } from './own-host.ts';
 import type { Grants, Limits, SandboxClass, SandboxRequest } from './requests.ts';
 import { StartRefusal } from './start-refusal.ts';
 
-/** A request that can be carried out, as far as looking tells. Paths are absolute and without links. */
+/** A request that can be carried out, as far as looking shows. Paths are absolute and without links. */
 export interface LoweredRequest {
   readonly class: SandboxClass;
   /** Of the program that is started. */
@@ -29,7 +29,7 @@ export interface LoweredRequest {
   readonly command: string;
   readonly args: readonly string[];
   readonly grants: ProcessGrants;
-  /** Null for the empty folder of its own. */
+  /** Is null for the empty folder of its own. */
   readonly cwd: string | null;
   readonly searchPath: string;
   readonly env: Readonly<Record<string, string>>;

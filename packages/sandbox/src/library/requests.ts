@@ -1,4 +1,4 @@
-/** What users of the library say, and what they are told: plain types. */
+/** What users of the library say, and what they get: plain types. */
 
 import type { Readable, Writable } from 'node:stream';
 
@@ -79,7 +79,7 @@ export interface Launched {
   /** Of the helper around the command, in this process's own numbering. */
   readonly pid: number;
   readonly class: SandboxClass;
-  /** Null unless `stdin` is `pipe`. */
+  /** Is null unless `stdin` is `pipe`. */
   readonly stdin: Writable | null;
   /** Empty when outputs are inherited. A command whose output nobody reads waits. */
   readonly stdout: Readable;
@@ -96,14 +96,14 @@ export interface Launched {
 
 /** How a command ended. */
 export interface Ended {
-  /** Null when a signal ended it. */
+  /** Is null when a signal ended it. */
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
   /** `time` and `output`: it was ended for passing that limit. `caller`: for the `signal` of the request. */
   readonly endedBy: 'command' | 'time' | 'output' | 'caller';
   /**
-   * What was seen to be refused: destinations, each once, up to 1,000, and limits that were reached. Of files and system calls the command alone is
-   * told, and so it is of a destination that was granted and cannot be reached.
+   * What was seen to be refused: destinations, each once, up to 1,000, and limits that were reached. Only the command sees refusals of files and
+   * system calls, and that a granted destination cannot be reached.
    */
   readonly refused: readonly Refusal[];
 }
@@ -159,7 +159,7 @@ export interface ExplainedFile {
 
 export interface ExplainedLimit {
   readonly limit: keyof Limits;
-  /** Null where there is none. */
+  /** Is null without one. */
   readonly most: number | null;
   readonly of: 'command' | 'each process';
   /** By which means; `nothing` where nothing holds it on this machine. */

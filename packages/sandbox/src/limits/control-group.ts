@@ -25,7 +25,7 @@ import { groupPrefix, removeAbandoned } from './abandoned-groups.ts';
 export interface ControlGroup {
   /** By writing `0` to each of these a process joins (`native/svc-launch/PLAN.md`, `cgroup`). */
   readonly joins: readonly string[];
-  /** Of a file of the group; null where there is none. */
+  /** Of a file of the group; null without one. */
   path(name: string): string | null;
   /** Ends what is left in the group, and removes it. */
   close(): Promise<void>;
@@ -42,7 +42,7 @@ export interface GroupMaker {
   leave(): void;
 }
 
-/** Where groups could be made, as far as looking tells. */
+/** Where groups could be made, as far as looking shows. */
 interface GroupPlaceAhead {
   /** Arranges the place, or says as a clause for a person what is in the way after all. */
   enter(): GroupPlaceLookup;
@@ -61,7 +61,7 @@ type GroupPlaceLook = { readonly kind: 'ahead'; readonly place: GroupPlaceAhead 
 /** A version of control groups. The second has one hierarchy for all controllers, the first one for each. */
 export type GroupVersion = 'cgroup-v2' | 'cgroup-v1';
 
-/** Whether groups of a version with limits of these controllers can be made below the group of this process, as far as looking tells. */
+/** Whether groups of a version with limits of these controllers can be made below the group of this process, as far as looking shows. */
 export function lookForGroups(
   version: GroupVersion,
   facts: OwnGroupFacts,
@@ -199,7 +199,7 @@ class GroupPlace implements GroupMaker {
     }
   }
 
-  /** The root of all groups has no state of its own to tell. */
+  /** The root of all groups reports no state of its own. */
   #isRoot(): boolean {
     return !existsSync(this.#file('cgroup.events'));
   }
@@ -321,7 +321,7 @@ function makeGroup(directories: ReadonlyMap<string, string>, limits: GroupLimits
   };
 }
 
-/** What bounds memory and swap together is missing where the kernel was not told to count swap: where there is none, nothing is lost. */
+/** What bounds memory and swap together is missing where the kernel does not count swap: without swap, nothing is lost. */
 function mayBeLeftOut(file: string): boolean {
   if (!file.endsWith('/memory.memsw.limit_in_bytes') || existsSync(file)) return false;
   return /^SwapTotal:\s+0 kB$/m.test(readFileSync('/proc/meminfo', 'latin1'));

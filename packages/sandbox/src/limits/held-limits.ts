@@ -19,7 +19,7 @@ export interface LimitHold {
   readonly groups: { readonly processes: GroupVersion | null; readonly memory: GroupVersion | null };
   /**
    * The user namespace that all launches of the session join: `mapped` for root, who is an unused number outside of it and finds its files
-   * by a map of the mounts; `own` for an ordinary user; null where there is none.
+   * by a map of the mounts; `own` for an ordinary user; null without one.
    */
   readonly users: 'mapped' | 'own' | null;
   /** Around each program stand two processes of `svc-launch`. */
@@ -30,7 +30,7 @@ export interface LimitHold {
 
 /** The lowest steps of the ladder that this machine gives, and nothing more. */
 interface HeldBySteps {
-  /** Null where each launch is counted on its own, and nobody asked for more. */
+  /** Is null if each launch is counted on its own, and nobody asked for more. */
   readonly sessionProcesses: HeldBy | null;
   /** Of a launch on its own, where that is less than the session may have. */
   readonly programProcesses: HeldBy;

@@ -102,14 +102,14 @@ async function run(request: SandboxRequest, quiet: boolean): Promise<number> {
   return statusOf(end);
 }
 
-/** A reader that goes away closes the output of the command, which is then told as it would be without us. */
+/** A reader that goes away closes the output of the command, which then sees what it would without us. */
 function handOver({ stdout, stderr }: Launched): void {
   for (const [from, to] of [[stdout, process.stdout] as const, [stderr, process.stderr] as const]) {
     void pipeline(from, to, { end: false }).catch(() => {});
   }
 }
 
-/** On a terminal the command is told which, so that it can draw. */
+/** On a terminal the command gets its TERM, so that it can draw. */
 function withTerminal({ grants = {} }: SandboxRequest): Pick<SandboxRequest, 'grants'> {
   const term = process.stdout.isTTY ? process.env['TERM'] : undefined;
   return term === undefined ? {} : { grants: { ...grants, env: { TERM: term, ...grants.env } } };

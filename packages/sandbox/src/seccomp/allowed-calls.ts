@@ -9,9 +9,9 @@ export type Architecture = 'x86_64' | 'aarch64';
 export type SyscallName = keyof typeof x8664;
 
 interface ArchitectureFacts {
-  /** `AUDIT_ARCH_*`, by which the kernel tells a filter whose numbers a call uses. */
+  /** `AUDIT_ARCH_*`, by which the kernel shows a filter whose numbers a call uses. */
   readonly audit: number;
-  /** Numbers from here on belong to another set of numbers under the same `audit`; null where there is none. */
+  /** Numbers from here on belong to another set of numbers under the same `audit`; null without one. */
   readonly foreignFrom: number | null;
   /** Number by name, of every call known when the table was generated (`scripts/generate-syscalls.mjs`). */
   readonly syscalls: ReadonlyMap<string, number>;
@@ -31,7 +31,7 @@ export const alwaysAllowed = list(
   ['fork', 'vfork', 'execve', 'execveat', 'exit', 'exit_group', 'wait4', 'waitid', 'getpid', 'getppid', 'gettid'],
   ['set_tid_address', 'set_robust_list', 'rseq', 'arch_prctl', 'restart_syscall', 'membarrier', 'getcpu'],
   ['getuid', 'geteuid', 'getgid', 'getegid', 'getresuid', 'getresgid', 'getgroups', 'capget'],
-  // These only give up rights: there are none to gain without capabilities.
+  // These only give up rights: nobody gains any without capabilities.
   ['setuid', 'setgid', 'setreuid', 'setregid', 'setresuid', 'setresgid', 'setfsuid', 'setfsgid', 'setgroups', 'capset'],
   [
     'getpgid',

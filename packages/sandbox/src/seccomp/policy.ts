@@ -167,7 +167,7 @@ function controlRule({ restrictMetadata }: { readonly restrictMetadata: boolean 
 
 /**
  * The options of `prctl` that a program may use. Not among them, for a reason: PR_SET_MM (what a process says it is),
- * PR_SET_PTRACER, PR_SET_SECUREBITS and PR_SET_KEEPCAPS, PR_SET_SPECULATION_CTRL, PR_SET_MEMORY_MERGE (tells what other
+ * PR_SET_PTRACER, PR_SET_SECUREBITS and PR_SET_KEEPCAPS, PR_SET_SPECULATION_CTRL, PR_SET_MEMORY_MERGE (reveals what other
  * processes hold in memory), PR_SET_IO_FLUSHER, PR_SCHED_CORE, PR_SET_SYSCALL_USER_DISPATCH.
  */
 const options = {
@@ -226,7 +226,7 @@ export interface FilterGrants {
   readonly udp: false;
   /** Sockets of this machine that can be connected to by name. Pairs of connected ones need no grant. */
   readonly unixSockets: boolean;
-  /** Binding and listening, for every family whose sockets may be made: a filter cannot tell them apart there. */
+  /** Binding and listening, for every family whose sockets may be made: a filter cannot distinguish them there. */
   readonly listen: boolean;
   /** System V and POSIX queues, semaphores and shared memory. Only for processes in an IPC namespace of their own. */
   readonly ipc: boolean;
