@@ -6,7 +6,7 @@ import { commonLength, commonMessages, messageAt, MessageLists } from './request
 
 /** Where two sessions part: steps by their numbers in `a` and in `b`, texts by their hashes. */
 export type Parting =
-  /** The `index`-th task, from 0, was given another text, or there is none in one of them. */
+  /** The `index`-th task, from 0, has another text, or one of them lacks it. */
   | { readonly kind: 'task'; readonly index: number; readonly a: string | null; readonly b: string | null }
   /** A step of one has none at its place in the other. */
   | { readonly kind: 'missing'; readonly in: 'a' | 'b'; readonly step: number }
@@ -34,17 +34,17 @@ export interface RequestParting {
   readonly same: number;
   /** How many there are. */
   readonly lengths: readonly [number, number];
-  /** The first that are not the same; null where there is none more. */
+  /** The first that are not the same; null past the last. */
   readonly messages: readonly [string | null, string | null];
 }
 
-/** Whether two steps of hooks, whose inputs have other hashes, were told the same but for ids. */
+/** Whether two steps of hooks, whose inputs have other hashes, got the same input but for ids. */
 export type ToldAlike = (a: number, b: number) => boolean;
 
 /**
- * The first point where session `b` is not as session `a`, in the order of `a`; null when there is none. Steps are compared with those at the
+ * The first point where session `b` is not as session `a`, in the order of `a`; null if they agree. Steps are compared with those at the
  * same place, tasks being counted, so ids and what ran at the same time do not matter. Hashes alone are compared, and no further than to the
- * point itself; a hook is told ids, so `toldAlike` is asked of each step of one.
+ * point itself; a hook receives ids, so `toldAlike` is asked of each step of one.
  */
 export function partingOf(a: Skim, b: Skim, toldAlike: ToldAlike): Parting | null {
   return atOnce(partingSteps(a, b, toldAlike));

@@ -11,7 +11,7 @@ export type Skim = () => Iterable<SkimmedRecord>;
 interface Place {
   /** The number of its task, from 0; -1 of a step of the session itself. */
   readonly task: number;
-  /** What follows the id of the task, or all of it where there is none. */
+  /** What follows the id of the task, or all of it without one. */
   readonly within: string;
 }
 
@@ -30,7 +30,7 @@ export interface Asked {
 export interface ComparedStep extends Place {
   readonly step: number;
   readonly start: SkimmedStart;
-  /** Null for a step that asks no model. */
+  /** Is null for a step that asks no model. */
   readonly asked: Asked | null;
   readonly of: ComparedSession;
 }
@@ -66,7 +66,7 @@ export class ComparedSession {
   /** Steps that have not met the one of the other session, by keys, in their order. */
   readonly waiting = new Map<string, ComparedStep>();
 
-  /** `onAnswered` is told of each question to the model that has its answer. */
+  /** `onAnswered` receives each question to the model that has its answer. */
   constructor(skim: Skim, lists: MessageLists, onAnswered: (asked: Asked) => void) {
     this.#skim = skim;
     this.#lists = lists;
@@ -74,7 +74,7 @@ export class ComparedSession {
     this.#records = skim()[Symbol.iterator]();
   }
 
-  /** Null at the end. */
+  /** Returns null at the end. */
   nextStep(): ComparedStep | null {
     for (let next = this.#records.next(); next.done !== true; next = this.#records.next()) {
       const record = next.value;

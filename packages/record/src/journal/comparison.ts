@@ -15,7 +15,7 @@ interface ComparedJournal {
 export interface Comparison {
   readonly a: string;
   readonly b: string;
-  /** Null where they are the same but for ids and times. */
+  /** Is null if they are the same but for ids and times. */
   readonly parting: ReturnType<typeof partingFacts> | null;
 }
 

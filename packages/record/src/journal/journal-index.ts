@@ -79,7 +79,7 @@ export const indexHeadBytes = 128;
 
 const headShape = /^\{"n":\d+,"k":"index","before":(null|\d+),"steps":\[(?:\]|\[(\d+),)/;
 
-/** Where an index is read from. Both throw `E-RUN-073` for what is none. */
+/** Where an index is read from. Both throw `E-RUN-073` for anything else. */
 export interface IndexSource {
   /** The whole line, held to its chain. */
   line(): Buffer;

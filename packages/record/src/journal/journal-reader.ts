@@ -34,7 +34,7 @@ export interface Step {
   /** From 1, in the order of the file. */
   readonly number: number;
   readonly start: StartRecord;
-  /** Null while it goes on, and where the session ended in it. */
+  /** Is null while it goes on, and where the session ended in it. */
   readonly end: EndRecord | null;
   /** The bytes at which the two begin. */
   readonly startByte: number;
@@ -112,7 +112,7 @@ export class JournalReader {
     return new JournalScan(this.#file, kinds);
   }
 
-  /** What a comparison needs of all steps; `onDamage` is told where that ends before the journal does. */
+  /** What a comparison needs of all steps; `onDamage` receives where that ends before the journal does. */
   skim(onDamage: (damage: Damage) => void): Generator<SkimmedRecord> {
     return skim(this.#file, onDamage);
   }
@@ -135,13 +135,13 @@ export class JournalReader {
     return this.#record(last.byte, 'close', last.line);
   }
 
-  /** The number of the last step; 0 when there is none yet. Little of a long journal is read for it. */
+  /** The number of the last step; 0 before the first. Little of a long journal is read for it. */
   lastStep(): number {
     const { lines } = this.#tailLines();
     return this.#indexedSteps() + lines.filter(({ kind }) => kind === 'start').length;
   }
 
-  /** One step, found from the end of the file; null when there is none of that number. `E-RUN-073` where the journal is damaged. */
+  /** One step, found from the end of the file; null if no step has that number. `E-RUN-073` where the journal is damaged. */
   step(number: number): Step | null {
     const { lines } = this.#tailLines();
     const before = this.#indexedSteps();

@@ -49,7 +49,7 @@ export class JournalScan<Kind extends RecordKind = RecordKind> {
     return this.#byte;
   }
 
-  /** Records from where the last walk ended to the last line feed there is. After damage there are none. */
+  /** Records from where the last walk ended to the last line feed there is. After damage nothing follows. */
   *records(): Generator<PlacedRecord<Kind>> {
     if (this.#damage !== null) return;
     const lines = this.#file.lines(this.#byte);
@@ -94,7 +94,7 @@ export class JournalScan<Kind extends RecordKind = RecordKind> {
   }
 }
 
-/** The version that a record `open` says; text for one that is not told in a form to compare. */
+/** The version that a record `open` says; text for one that cannot be compared. */
 function versionOf(line: Buffer): number | string {
   const [, version = 'unknown'] = /"version":(\d{1,9})[,}]/.exec(line.toString('latin1')) ?? [];
   return Number(version) === journalVersion ? journalVersion : version;

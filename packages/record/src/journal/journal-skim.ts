@@ -9,7 +9,7 @@ import { type SkimmedEnd, skimmedRecord, type SkimmedStart, skimmedText } from '
 
 export type SkimmedRecord = JournalRecord<'task' | 'task-end'> | SkimmedStart | SkimmedEnd;
 
-/** First letters of the kinds that are skimmed: task, task-end, told, start, setup, end. */
+/** First letters of the kinds that are skimmed: `task`, `task-end`, `told`, `start`, `setup` and `end`. */
 const letters: ReadonlySet<number> = new Set(Array.from('tse', (letter) => letter.charCodeAt(0)));
 const longestKind = 16;
 /** `{"n":` and `,"k":"` */
@@ -18,7 +18,7 @@ const [comma, quote, zero] = [0x2c, 0x22, 0x30];
 
 /**
  * Tasks, steps and their ends in the order of the file. Only the number of each line is checked, and the first line as every reader does;
- * a caller that shows a step found so reads it again with its chain. `onDamage` is told where the journal cannot be read further.
+ * a caller that shows a step found so reads it again with its chain. `onDamage` receives where the journal cannot be read further.
  */
 export function* skim(file: LineFile, onDamage: (damage: Damage) => void): Generator<SkimmedRecord> {
   const first = new JournalScan(file);

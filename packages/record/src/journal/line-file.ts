@@ -15,7 +15,7 @@ const firstRead = 16 * 1024;
 const beginningBytes = 64 * 1024;
 
 /**
- * A regular file of the directory that belongs to `owner`, where that is known; null when there is none of that name. `E-RUN-072` for a link,
+ * A regular file of the directory that belongs to `owner`, where that is known; null if no file has that name. `E-RUN-072` for a link,
  * for anything else that is no file, and for a file of another user.
  */
 export function openOwn(directory: HeldDirectory, name: string, owner: number | null): number | null {

@@ -11,7 +11,7 @@ import { parsed } from './recorded-json.ts';
 /** Where two sessions part, as `svc trace diff --json` has it. Steps, tasks and messages count from 1. */
 export interface PartingFacts {
   readonly kind: Parting['kind'];
-  /** The step in each session; null where it is not about one, or there is none. */
+  /** The step in each session; null where it is not about one, or the step is missing. */
   readonly steps: { readonly a: number | null; readonly b: number | null };
   readonly port: string | null;
   readonly name: string | null;
@@ -21,9 +21,9 @@ export interface PartingFacts {
   readonly part: string | null;
   /** Number and role of the first message that differs. */
   readonly message: { readonly number: number; readonly role: string | null } | null;
-  /** Null where the texts are not kept, or one is missing altogether. */
+  /** Is null if the texts are not kept, or one is missing altogether. */
   readonly difference: Difference | null;
-  /** Null but for a request. */
+  /** Is null but for a request. */
   readonly request: {
     readonly same_messages: number;
     readonly messages: { readonly a: number; readonly b: number };
@@ -126,12 +126,12 @@ export function fixedDifference(
   const found = textDifference([a, b], readers);
   const [, part] = /^\/([^/]+)/.exec(found?.path ?? '') ?? [];
   if (found === null || part === undefined) return null;
-  // These two are told by their hashes.
+  // These two are shown by their hashes.
   if (part !== 'system' && part !== 'tools') return { part, difference: found };
   return { part, difference: textDifference([found.a, found.b], readers) };
 }
 
-/** Whether a hook was told the same in both, but for the ids of the session, its tasks and their contexts. */
+/** Whether a hook got the same input in both, but for the ids of the session, its tasks and their contexts. */
 export function isToldAlike(stepA: number, stepB: number, readers: Readers): boolean {
   const [a, b] = [startOf(readers[0], stepA), startOf(readers[1], stepB)];
   if (a?.port !== 'hook' || b?.port !== 'hook' || a.name !== b.name) return false;
@@ -146,19 +146,19 @@ function inputDifference(a: StartRecord | null, b: StartRecord | null, readers: 
   return told === null ? null : firstDifference(...told);
 }
 
-/** What hooks were told, without ids; null where a text is not kept. */
+/** The inputs of hooks, without ids; null where a text is not kept. */
 function toldIn([a, b]: Hashes, readers: Readers): readonly [a: string, b: string] | null {
   const [textA, textB] = [textOf(a, readers[0]), textOf(b, readers[1])];
   return textA === null || textB === null ? null : [withoutIds(textA), withoutIds(textB)];
 }
 
-/** What a hook is told (`svc:hook/types`), without the ids that are other ones in each session. */
+/** The input of a hook (`svc:hook/types`), without the ids that are other ones in each session. */
 function withoutIds(text: string): string {
   const told = asJsonObject(parsed(text));
   return told === null ? text : JSON.stringify({ ...told, argument: bare(told['argument']) });
 }
 
-/** The session is told of as it is, or within the argument, or within the task there. */
+/** The session stands by itself, or within the argument, or within the task there. */
 function bare(told: unknown): unknown {
   const object = asJsonObject(told);
   if (object === null) return told;

@@ -145,7 +145,7 @@ export const recordSchemas = {
     at,
     e: place,
     ms: count,
-    /** The outcome as JSON; null when there is none. */
+    /** The outcome as JSON; null without one. */
     value: sha256.nullable(),
     lost: z.literal('canceled').optional(),
     /** A JSON list of `[kind, text]`: what was shown while the answer came. */
@@ -223,7 +223,7 @@ export function isRecordKind(kind: string): kind is RecordKind {
   return Object.hasOwn(recordSchemas, kind);
 }
 
-/** The record that a line holds; a clause that says what is wrong with it for one that is none. */
+/** The record that a line holds; for an invalid line a clause that says what is wrong with it. */
 export function decodeRecord<Kind extends RecordKind>(line: string, kind: Kind): JournalRecord<Kind> | string {
   let value: unknown;
   try {

@@ -17,7 +17,7 @@ export interface ModelRequest {
   answeredAt: number | null;
 }
 
-/** The requests of a journal, told record by record. A `base` that no request has is taken for none. */
+/** The requests of a journal, given record by record. A `base` that no request has is taken for none. */
 export class RequestChain {
   readonly #byPlace = new Map<string, ModelRequest>();
   readonly #lists: MessageLists;
@@ -87,7 +87,7 @@ function cutTo(list: MessageList | null, length: number): MessageList | null {
   return rest;
 }
 
-/** The hash of one message, from 0; null where there is none. */
+/** The hash of one message, from 0; null past the last. */
 export function messageAt(list: MessageList | null, index: number): string | null {
   return index < lengthOf(list) ? (cutTo(list, index + 1)?.hash ?? null) : null;
 }

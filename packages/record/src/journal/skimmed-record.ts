@@ -111,7 +111,7 @@ export function skimmedText(text: string, kind: 'start' | 'end'): SkimmedStart |
 const atStart = ',"at":';
 const placeStart = ',"e":"';
 
-/** The record of a line with its keys in any order; what is wrong with it for one that is none. */
+/** The record of a line with its keys in any order; for an invalid line what is wrong with it. */
 export function skimmedRecord(line: Buffer, kind: 'start' | 'end'): SkimmedStart | SkimmedEnd | string {
   const record = decodeRecord(line.toString('utf8'), kind);
   if (typeof record === 'string') return record;

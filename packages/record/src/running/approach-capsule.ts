@@ -1,4 +1,4 @@
-/** Finds a running capsule and decides whether it is told the listener token. */
+/** Finds a running capsule and decides whether it gets the listener token. */
 
 import { basename, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -49,7 +49,7 @@ export function tokenChoice(
 }
 
 /**
- * Decides who is told the listener token, before anything else is sent. A session of this user is asked for its card, which needs no token,
+ * Decides who gets the listener token, before anything else is sent. A session of this user is asked for its card, which needs no token,
  * at the address it bound; where another one answers, this is `E-IO-004`. Any other address gets the token only when the user says so: whoever
  * listens there could keep it. `E-RUN-057` when the card says that `method` is not served. `E-IO-003` when no card can be had, and for a
  * process that is suspended, which would answer nobody.
@@ -65,7 +65,7 @@ export async function approachCapsule(
   if (isSuspended(record.pid)) throw suspended(address, record.pid);
   const card = await cardOf({ address, method, timeoutMs });
   if (card?.sessionId !== record.session_id) throw strangerAnswered(address, record.session_id, card?.sessionId);
-  // A card without `serves` is of a runtime that told nobody what it serves; its answer will tell.
+  // A runtime whose card has no `serves` shows by its answer what it serves.
   if (card.serves !== null && !card.serves.methods.includes(method)) throw notServed(address, method);
   return { address, token: token === '' ? undefined : token, isTokenKept: false };
 }
@@ -83,7 +83,7 @@ async function cardOf({
   }
 }
 
-/** Whether a process waits for SIGCONT, as after Ctrl+Z; false where the system does not tell. */
+/** Whether a process waits for SIGCONT, as after Ctrl+Z; false if the system does not say. */
 function isSuspended(pid: number): boolean {
   return processStat(pid)[0] === 'T';
 }
@@ -158,7 +158,7 @@ const lastPort = 65_535;
 
 /**
  * The capsule meant by a full session id, by a suffix of at least 4 characters, by `host:port`, or by the path of its folder; with
- * none, the newest running one (docs/cli.md "svc stop"). Throws `E-RUN-026` when there is none, `E-RUN-091` when the suffix fits several.
+ * none, the newest running one (docs/cli.md "svc stop"). Throws `E-RUN-026` if none fits, `E-RUN-091` when the suffix fits several.
  */
 export function locateCapsule(home: string, wanted: string | undefined): LocatedCapsule {
   const records = readRunningRecords(home);

@@ -1,4 +1,4 @@
-/** Finds the running capsule that a command line names, and tells when it ends. Where it has ended already, says how to read its session. */
+/** Finds the running capsule that a command line names, and waits for its end. Where it has ended already, says how to read its session. */
 
 import { basename } from 'node:path';
 

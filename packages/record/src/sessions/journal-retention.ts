@@ -253,7 +253,7 @@ class Retention {
     if ((this.#ownFile(session, removedFile)?.size ?? 0) > 0) empty(session);
   }
 
-  /** A file of this user; null for anything else, and where there is none. */
+  /** A file of this user; null for anything else, and if it is missing. */
   #ownFile(directory: HeldDirectory, name: string): Stats | null {
     const stat = unlessRefused(() => lstatSync(directory.entry(name)), null);
     return stat !== null && stat.isFile() && this.#isOwn(stat) ? stat : null;
@@ -331,7 +331,7 @@ async function unlessGone(work: Promise<void>): Promise<void> {
   }
 }
 
-/** Something that is none of a journal's stays. */
+/** A directory with files that are not a journal's stays. */
 function unlessNotEmpty(error: unknown): void {
   if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(errorCode(error) ?? '')) throw error;
 }

@@ -6,7 +6,7 @@ import type { Clock } from '@svc/kit/clock.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isAlive, processStart } from '@svc/kit/process-stat.ts';
 
-/** Where the number of a process has a meaning; null where the system does not tell, absent in files of older versions. */
+/** Where the number of a process has a meaning; null if the system does not say, absent in files of older versions. */
 export interface ProcessPlace {
   /** The kernel since its last start. */
   readonly boot?: string | null | undefined;
@@ -16,7 +16,7 @@ export interface ProcessPlace {
 /** A process as the file names it that it keeps while it runs. */
 export interface RecordedProcess extends ProcessPlace {
   readonly pid: number;
-  /** Clock ticks since boot; null where the system does not tell. */
+  /** Clock ticks since boot; null if the system does not say. */
   readonly process_start: string | null;
 }
 

@@ -116,7 +116,7 @@ export function removedAt(directory: HeldDirectory): number | null {
   }
 }
 
-/** The id of the session of this workspace that is meant. `E-RUN-070` when there is none, `E-RUN-091` when several fit. */
+/** The id of the session of this workspace that is meant. `E-RUN-070` if none fits, `E-RUN-091` when several fit. */
 export function locateSession(folder: string, wanted: string | undefined): string {
   const ids = sessionIds(folder);
   if (wanted === undefined) {

@@ -19,7 +19,7 @@ const isRecord = isObjectOf({
   /** `ip:port` the listener is bound to, IPv6 in brackets: a name may lead to somebody else's port. */
   address: isText,
   pid: isWhole,
-  /** Clock ticks since boot when the process started; null where the system does not tell. */
+  /** Clock ticks since boot when the process started; null if the system does not say. */
   process_start: orNull(isText),
   name: isText,
   version: isText,

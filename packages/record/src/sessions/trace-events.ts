@@ -71,7 +71,7 @@ const typeShape = /^\{\s*"event_type"\s*:\s*"([a-z_]{1,64})"/;
 const mostParsed = 1024 * 1024;
 
 /**
- * The `event_type` of a line of a trace; '' when the line has none. `svc` writes it first, so that the start of the line tells it. A line that somebody
+ * The `event_type` of a line of a trace; '' when the line has none. `svc` writes it first, so that the start of the line shows it. A line that somebody
  * else wrote may have it anywhere: such a line is parsed where it has at most 1 MiB.
  */
 export function typeOfLine(line: Buffer): string {

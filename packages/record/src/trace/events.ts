@@ -73,7 +73,7 @@ export const traceEventSchemas = {
   }),
   task_start: z.object({ task_id: z.string(), attempt: count }),
   inference: z.object({
-    /** Null for a completion that a hook asked for outside of a task. */
+    /** Is null for a completion that a hook asked for outside of a task. */
     task_id: z.string().nullable(),
     /** 0 for a completion that a hook asked for. */
     turn: count,
@@ -163,7 +163,7 @@ export const traceEventSchemas = {
     capsule: z.string(),
     version: z.string(),
     status: z.enum(['started', 'failed', 'refused', 'ok', 'error', 'crashed', 'terminated']),
-    /** Once the child has told it. */
+    /** Once the child has reported it. */
     child_session_id: z.string().optional(),
     /** Where its trace is, below the directory of this one. */
     child_session_directory: z.string().optional(),
@@ -198,7 +198,7 @@ export const traceEventSchemas = {
     bytes_in: count,
     bytes_out: count,
   }),
-  /** A tool has changed a file. `before` and `after` are null where there is none. */
+  /** A tool has changed a file. `before` and `after` are null for a missing file. */
   file_change: z.object({
     task_id: z.string(),
     tool_name: z.string(),
