@@ -4,7 +4,7 @@ import { Cell } from '../store/cell.ts';
 import { type Tab, tabs } from '../store/view.ts';
 
 export interface Address {
-  /** Null for the list of sessions. */
+  /** Is null for the list of sessions. */
   readonly session: string | null;
   readonly tab: Tab;
   /** An event id; null for none. */

@@ -9,7 +9,7 @@ import { SessionsList } from './sessions-list.tsx';
 import type { WorkerMaker } from './workers.ts';
 
 interface AppProps {
-  /** Null where the page has no token. */
+  /** Is null if the page has no token. */
   readonly source: Source | null;
   readonly makeWorker: WorkerMaker;
 }

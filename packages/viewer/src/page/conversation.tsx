@@ -244,7 +244,7 @@ function End({ row, view }: { readonly row: number; readonly view: View }): JSX.
   );
 }
 
-/** What the task came to, where the journal has it, and it is not what was said or told of last. */
+/** What the task came to, where the journal has it, and it is not what the conversation shows last. */
 function Result({
   task,
   view,

@@ -14,7 +14,7 @@ interface BannerProps {
   readonly taskText: string;
   readonly facts: ViewedFacts;
   readonly source: Source;
-  /** Told what was written and not sent when the question has gone; '' once it was sent. */
+  /** Receives what was written and not sent when the question has gone; '' once it was sent. */
   readonly onUnsent: (text: string) => void;
 }
 
@@ -36,7 +36,7 @@ export function QuestionBanner({ question, taskText, facts, source, onUnsent }: 
     try {
       const fault = await source.call(facts.id, 'tasks/answer', { id: question.task, wait: question.wait, text });
       setSaid(fault === '' ? 'Answered.' : fault);
-      // What waits is told by the capsule; an answer that it took is not sent twice.
+      // The capsule says what waits; an answer that it took is not sent twice.
       if (fault !== '') return setSending(false);
       draft.current = '';
       onUnsent('');

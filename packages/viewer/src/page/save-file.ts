@@ -1,6 +1,6 @@
 /** Hands bytes to the browser to be saved: as bytes of no kind that it would open. */
 
-/** The name is cut to what file systems take; separators in it are none. */
+/** The name is cut to what file systems take; separators in it are replaced. */
 export function saveFile(name: string, bytes: Uint8Array): void {
   const blob = new Blob([new Uint8Array(bytes)], { type: 'application/octet-stream' });
   const address = URL.createObjectURL(blob);

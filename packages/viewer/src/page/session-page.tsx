@@ -195,7 +195,7 @@ function Notes({
   );
 }
 
-/** What a screen reader is told while things happen. */
+/** What a screen reader says while things happen. */
 function Spoken({ view }: { readonly view: View }): JSX.Element {
   const { session, selected, shown } = view;
   const { live, whole, columns } = session;

@@ -16,7 +16,7 @@ interface VirtualListProps {
   /** What stands over the columns, with the classes of each that has any; `layout` is the class that lays them out. */
   readonly columns: readonly (readonly [text: string, classes?: string])[];
   readonly layout: string;
-  /** Told which rows are in sight; makes each of them. */
+  /** Receives which rows are in sight; makes each of them. */
   readonly rows: (first: number, last: number) => (index: number, attributes: RowAttributes) => JSX.Element;
   readonly onMove: (index: number) => void;
   readonly onOpen: () => void;

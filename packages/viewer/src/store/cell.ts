@@ -1,6 +1,6 @@
-/** Values that change: whoever reads them while being watched is told when one of them does. */
+/** Values that change: whoever reads them while being watched is called when one of them does. */
 
-/** Who is told of changes: a list of each cell that is read. */
+/** The callbacks to call on changes: a list of each cell that is read. */
 type Watchers = Set<() => void>;
 
 /** The cells that the innermost reader has read; null while nobody is watched. */
@@ -22,7 +22,7 @@ export class Cell<Value> {
   set value(value: Value) {
     if (value === this.#value) return;
     this.#value = value;
-    // Who is told may read again, and is then told of the next change.
+    // A watcher may read again, and is then called on the next change.
     const told = [...this.#watchers];
     for (const tell of told) tell();
   }

@@ -2,7 +2,7 @@
 
 export interface FileEntry {
   readonly path: string;
-  /** Null where the file is only known from what changed it. */
+  /** Is null if the file is only known from what changed it. */
   readonly bytes: number | null;
   readonly added: number;
   readonly removed: number;

@@ -12,9 +12,9 @@ export interface GrantRow {
   readonly what: string;
   /** Of the manifest, the one that asks for it; null where that is not known. */
   readonly line: number | null;
-  /** Null where a trace does not record the use of such a grant. */
+  /** Is null if a trace does not record the use of such a grant. */
   readonly use: Use | null;
-  /** Whether a command that was called may have started it: no trace tells of that. */
+  /** Whether a command that was called may have started it: no trace records that. */
   readonly isOpen: boolean;
 }
 
@@ -43,7 +43,7 @@ const mostNames = 20_000;
 export class Uses {
   readonly #counts = new Map<string, Use>();
   readonly #refusals = new Map<string, { name: string; detail: string; count: number; row: number }>();
-  /** Whether the trace tells of connections. */
+  /** Whether the trace records connections. */
   readonly hasConnections: boolean;
 
   constructor(columns: Columns, count: number) {

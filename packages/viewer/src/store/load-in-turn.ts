@@ -14,7 +14,7 @@ export interface Again<Value> {
   readonly isLast?: (value: Value) => boolean;
 }
 
-/** Loads now, and again as `again` says; tells what each load came to. Returns what ends it: nothing is told from then on. */
+/** Loads now, and again as `again` says; reports what each load came to. Returns what ends it: nothing is reported from then on. */
 export function loadInTurn<Value>(
   load: () => Promise<Value>,
   { follows, isLast = () => false }: Again<Value>,

@@ -1,4 +1,4 @@
-/** One session as the page knows it: what its worker has told so far, and what the page may ask it. */
+/** One session as the page knows it: what its worker has sent so far, and what the page may ask it. */
 
 import { isModel } from '@svc/protocol/row-kinds.ts';
 import type { LiveNow, ViewedFacts } from '@svc/protocol/viewed-session.ts';
@@ -44,7 +44,7 @@ export class Session {
   readonly whole: Cell<{ readonly kind: 'whole' } | null> = new Cell(null);
   /** Known once it is known what there is beside the trace. */
   readonly hasJournal: Cell<boolean> = new Cell(false);
-  /** What the capsule does, and when that was told; null where nothing tells it. */
+  /** What the capsule does, and when that was reported; null if nothing reports it. */
   readonly live: Cell<(LiveNow & { readonly at: number }) | null> = new Cell(null);
   /** Why reading has ended early; '' while it has not. */
   readonly lost: Cell<string> = new Cell('');

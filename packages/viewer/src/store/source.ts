@@ -11,7 +11,7 @@ import type {
 import type { Place } from '../messages.ts';
 import { ask, faultOf, fromBase64, heldBytes, SourceFault } from '../worker/byte-sources.ts';
 
-/** All that is asked of one rejects with a `SourceFault` where the answer says why there is none. */
+/** All that is asked of one rejects with a `SourceFault` where the answer says why it is missing. */
 export type Source = ServedSource | HeldSource;
 
 export class ServedSource {
@@ -95,7 +95,7 @@ function pathOf(id: string): string {
 /** What stands in the document of an exported page, by the ids of its elements. */
 export type HeldTexts = (id: string) => string | null;
 
-/** Where nothing is told of a session, or not yet: its trace is shown all the same. */
+/** While nothing is known of a session, its trace is shown all the same. */
 export const unknownFacts: ViewedFacts = {
   id: 'session',
   live: false,

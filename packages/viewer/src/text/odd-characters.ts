@@ -8,7 +8,7 @@ export interface Run {
 
 /**
  * Controls, what may be ignored when it is drawn (marks that turn text around or take no room, fillers, tags) and halves of characters. Tab and
- * line feed are none of them; a joiner and a variation mark are odd only where no picture stands before them.
+ * line feed do not count; a joiner and a variation mark are odd only where no picture stands before them.
  */
 const odd =
   // eslint-disable-next-line no-control-regex
@@ -38,7 +38,7 @@ export function runsOf(text: string): readonly Run[] {
   return runs;
 }
 
-/** For places that can have no marks, such as titles and what a screen reader is told: the text without its odd characters. */
+/** For places that can have no marks, such as titles and what a screen reader says: the text without its odd characters. */
 export function withoutOdd(text: string): string {
   return text.replaceAll(odd, '');
 }

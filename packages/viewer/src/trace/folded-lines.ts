@@ -2,7 +2,7 @@
 
 import type { DiffLine } from '@svc/protocol/viewed-rows.ts';
 
-/** Unchanged lines further than `around` from a change become one gap, which is told by how many lines it has. */
+/** Unchanged lines further than `around` from a change become one gap, shown as the number of its lines. */
 export function folded(lines: readonly DiffLine[], around = 3): readonly (DiffLine | number)[] {
   const near = new Uint8Array(lines.length);
   for (const [index, [sign]] of lines.entries())

@@ -42,7 +42,7 @@ export async function pause(ms: number): Promise<void> {
 /** A server that has too much to do at once says so, and is asked again for half a minute. */
 const [mostAsked, betweenMs, tooMuch] = [30, 1000, 503];
 
-/** An answer of the server of the page. Throws a `SourceFault` where there is none. */
+/** An answer of the server of the page. Throws a `SourceFault` without one. */
 export async function ask(url: string, asked: RequestInit): Promise<Response> {
   for (let tries = 1; ; tries += 1) {
     let answer: Response;
@@ -106,7 +106,7 @@ export async function faultOf(answer: Response): Promise<string> {
   return `The server of this page answered ${answer.status}.`;
 }
 
-/** Bytes that were made small and written as letters. Breaks off where they are damaged; throws a `SourceFault` where they are none. */
+/** Bytes that were made small and written as letters. Breaks off where they are damaged; throws a `SourceFault` if they are something else. */
 export function heldBytes(base64: string): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new Blob([fromBase64(base64.trim())]).stream().pipeThrough(new DecompressionStream('gzip'));
 }

@@ -1,4 +1,4 @@
-/** Follows what a running capsule does right now, as the server of the page tells it. */
+/** Follows what a running capsule does right now, as the server of the page reports it. */
 
 import type { LiveNow } from '@svc/protocol/viewed-session.ts';
 import { ask, BrokenStream, eachLine, headersOf, livesAgain, pause, type Served, SourceFault } from './byte-sources.ts';
@@ -6,8 +6,8 @@ import { ask, BrokenStream, eachLine, headersOf, livesAgain, pause, type Served,
 const mostTries = 10_000;
 
 /**
- * Tells null while nothing is known. A connection that breaks off is opened again. Ends when the capsule has and is not resumed, and where it may not be
- * followed; throws a `SourceFault` where nobody tells whether it is resumed.
+ * Calls back with null while nothing is known. A connection that breaks off is opened again. Ends when the capsule has and is not resumed, and where it may not be
+ * followed; throws a `SourceFault` if nobody says whether it is resumed.
  */
 export async function followNow(place: Served, tell: (now: LiveNow | null) => void): Promise<void> {
   for (let tries = 0; tries < mostTries; tries += 1) {
