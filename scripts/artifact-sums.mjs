@@ -19,7 +19,7 @@ export function compareSums(recorded, built) {
 }
 
 /**
- * What the last release recorded: the file at the newest tag `v…` that this commit follows. Null before the first release, and in a copy without git.
+ * What the last release recorded: the file at the newest tag `v…` that this commit follows. Returns null before the first release, and in a copy without git.
  */
 export function releasedSums(root) {
   const git = (...args) => spawnSync('git', ['-C', root, ...args], { encoding: 'utf8' });

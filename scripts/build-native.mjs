@@ -1,6 +1,6 @@
 // Puts the containment helper, native/svc-launch, and the attempts to break out of it, native/svc-attempts, into
 // dist/native/linux-<architecture>/. They are taken from native/prebuilt where those were compiled from these sources; else, or with the
-// compiler that CC names, they are compiled. Where neither is possible there are none, and this says what is missing.
+// compiler that CC names, they are compiled. Where neither is possible this says what is missing.
 //   npm run build:native                 what npm run build does of it
 //   npm run build:native -- --prebuilt   compiles native/prebuilt anew, for both architectures; commit it with a change of the sources
 //   npm run build:native -- --check      compiles it again and compares the bytes

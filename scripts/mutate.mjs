@@ -134,7 +134,7 @@ async function failuresIn(group) {
 }
 
 /**
- * Null when the time was up before there was a verdict.
+ * Returns null when the time was up before there was a verdict.
  * @param {Mutation} mutation
  * @param {readonly Failure[]} failures without it
  * @returns {Promise<Verdict | null>}
@@ -186,6 +186,6 @@ function summarize() {
   );
   if (judged === 0 && left > 0)
     console.log('Nothing was judged in that time: say --within <more seconds>, or leave it out.');
-  // A slow machine fails nothing: what it does not come to is told, and another sample is drawn with the next commit.
+  // A slow machine fails nothing: what it does not come to is reported, and another sample is drawn with the next commit.
   return count('survived') + count('error') === 0 ? 0 : 1;
 }

@@ -105,7 +105,7 @@ export class CheckoutCopy {
   }
 
   /**
-   * Runs the tests of these files whose titles name one of the clauses, or all of them where there is none; with `untilFailed` no more once one has failed. `hung` when they
+   * Runs the tests of these files whose titles name one of the clauses, or all of them without clauses; with `untilFailed` no more once one has failed. `hung` when they
    * were ended: at the deadline, or those of a single clause after five minutes.
    * @param {readonly string[]} files
    * @param {readonly string[]} clauses

@@ -31,13 +31,13 @@ export function failuresOf({ tests, broken }) {
 }
 
 /**
- * What still fails without a mutation when each file that did is run once more, alone. What only failed among others is told.
+ * What still fails without a mutation when each file that did is run once more, alone. What only failed among others is reported.
  * @param {readonly Failure[]} failures
  * @param {(file: string) => Promise<TestRun>} runAlone
- * @param {(line: string) => void} tell
+ * @param {(line: string) => void} report
  * @returns {Promise<Failure[]>}
  */
-export async function failuresAlone(failures, runAlone, tell) {
+export async function failuresAlone(failures, runAlone, report) {
   /** @type {Failure[]} */
   const left = [];
   for (const file of new Set(failures.map((failure) => failure.file))) {
@@ -47,14 +47,14 @@ export async function failuresAlone(failures, runAlone, tell) {
     const whole = still.some(({ title }) => title === '');
     for (const { title, late } of failures.filter((failure) => failure.file === file)) {
       if (whole || still.some((failure) => failure.title === title)) continue;
-      tell(`without a mutation: ${file}: ${title} ${late ? 'was too slow' : 'failed'} once, and passed alone`);
+      report(`without a mutation: ${file}: ${title} ${late ? 'was too slow' : 'failed'} once, and passed alone`);
     }
   }
   return left;
 }
 
 /**
- * Why nothing can be said about a mutation: a test that names its clause fails without it. Null when none does.
+ * Why nothing can be said about a mutation: a test that names its clause fails without it. Returns null when none does.
  * @param {readonly Failure[]} failures
  * @param {string} clause
  * @param {readonly string[]} files that name the clause

@@ -51,7 +51,7 @@ export function checkPrebuilt(native = ownNative) {
   throw new Error(`native/prebuilt has other bytes for ${differing.map(([path]) => path).join(', ')}${tools}`);
 }
 
-/** What compiles for each architecture here, as prebuilt.json records it: the same tools give the same bytes. Null where one is missing. */
+/** What compiles for each architecture here, as prebuilt.json records it: the same tools give the same bytes. Returns null if one is missing. */
 export function toolsHere() {
   const found = architectures.map((architecture) => {
     const { triple, musl } = toolchains[architecture];

@@ -29,7 +29,7 @@ function needsSvc(name) {
 }
 
 /**
- * One tarball for each into `out`. `repository` is the address of the sources, which a provenance has to agree with; null where there is none.
+ * One tarball for each into `out`. `repository` is the address of the sources, which a provenance has to agree with; null without one.
  * @param {string} checkout
  * @param {{ out: string, repository: string | null }} request
  * @returns {{ name: string, file: string, sha256: string }[]} In the order in which they are published.

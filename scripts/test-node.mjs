@@ -1,5 +1,5 @@
 // @ts-check
-// npm run test:node -- <24|26> [<vitest file filter>...]: runs tests, those of the programs unless told otherwise, on another version of node,
+// npm run test:node -- <24|26> [<vitest file filter>...]: runs tests, by default those of the programs, on another version of node,
 // which comes from the package registry. Says so and ends well where that version cannot be had.
 
 import { spawnSync } from 'node:child_process';

@@ -30,7 +30,7 @@ lifecycle: { task_acceptance: queue, after_task: sleep }
 export const environment = { PATH: process.env['PATH'] ?? '', NODE_ENV: 'production' };
 
 /**
- * A folder with a capsule and a home of its own. Unless told otherwise the capsule waits for messages and answers each with `done`.
+ * A folder with a capsule and a home of its own. By default the capsule waits for messages and answers each with `done`.
  * @typedef {{ manifestPath: string, env: Record<string, string>, remove(): Promise<void> }} Workspace
  * @param {{ manifest: string, script: string }} capsule
  * @returns {Promise<Workspace>}

@@ -1,5 +1,5 @@
 // @ts-check
-// A process that launches when it is told to: node launch-process.mjs <bundle> <class> <package root> <megabytes of heap>
+// A process that launches on request: node launch-process.mjs <bundle> <class> <package root> <megabytes of heap>
 import { pathToFileURL } from 'node:url';
 
 const [bundle = '', wanted = '', packageRoot = '', megabytes = '0'] = process.argv.slice(2);

@@ -31,7 +31,7 @@ subscribe('net.server.socket', (message) => {
 });
 
 /**
- * Tells the measuring process where the server listens and carries out its orders one by one. Each is answered when its last frame was
+ * Reports to the measuring process where the server listens and carries out its orders one by one. Each is answered when its last frame was
  * handed to `publish`, which sends a text to every watcher and may do so until the end of the turn.
  * @param {{ port: number, publish: (text: string) => void }} server
  */

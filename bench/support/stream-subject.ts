@@ -1,5 +1,5 @@
 // The product's own event streams behind its own listener, in the place of a capsule whose driver would stream its reply. No task is ever
-// run: the frames come from the producer that every server here has. What follows the task through A2A is told by its activity, whose frames
+// run: the frames come from the producer that every server here has. A2A clients follow the task by its activity, whose frames
 // the event stream has as well.
 
 import { subscribe } from 'node:diagnostics_channel';
