@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 
 import { inParallel } from './resolve.ts';
 
-it('works on no more than so many at once, and keeps the order', async () => {
+it('inParallel works on no more than so many at once, and keeps the order', async () => {
   let running = 0;
   let most = 0;
   const results = await inParallel([5, 4, 3, 2, 1, 0], 3, async (turns) => {
@@ -16,7 +16,7 @@ it('works on no more than so many at once, and keeps the order', async () => {
   expect(most).toBe(3);
 });
 
-it('rejects with the first failure', async () => {
+it('inParallel rejects with the first failure', async () => {
   const work = async (item: number): Promise<number> => {
     await Promise.resolve();
     if (item === 2) throw new Error('two');
@@ -25,6 +25,6 @@ it('rejects with the first failure', async () => {
   await expect(inParallel([1, 2, 3], 1, work)).rejects.toThrow('two');
 });
 
-it('has nothing to do for nothing', async () => {
+it('inParallel starts nothing for an empty list', async () => {
   expect(await inParallel([], 4, async () => await Promise.resolve(1))).toEqual([]);
 });

@@ -56,7 +56,7 @@ assert archive.testzip() is None
 for entry in archive.infolist(): print(entry.filename, oct(entry.external_attr >> 16)[2:])
 `;
 
-it('names that an archive may not hold are not written', async () => {
+it('writeArchive writes no name that an archive may not hold', async () => {
   const directory = temporaryDirectory();
   const hostile = [{ name: '../x', data: Buffer.alloc(1) }];
   expect(await codesOf(writeArchive(join(directory, 'x.zip'), hostile))).toEqual(['E-ART-002']);
