@@ -33,7 +33,7 @@ function openFiles(directory: string): readonly string[] {
   });
 }
 
-it('leaves nothing of a journal open whose first records cannot be written', () => {
+it('JournalKeeper closes everything of a journal whose first records cannot be written', () => {
   const directory = mkdtempSync(join(tmpdir(), 'svc-keeper-'));
   try {
     writeFileSync(join(directory, 'bodies'), 'in the way');
