@@ -70,7 +70,7 @@ it('a bundle for browsers drives a capsule with what browsers have', async () =>
   });
 });
 
-it('asks for no file and sends no archive on a page where browsers make no hashes', async () => {
+it('the browser bundle asks for no file and sends no archive on a page where browsers make no hashes', async () => {
   const asked: string[] = [];
   const capsule = await FakeCapsule.open({ other: ({ url = '' }, response) => response.end(`${asked.push(url)}`) });
   const refused = ['ClientError', 'insecure-page'];
