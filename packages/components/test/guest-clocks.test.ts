@@ -10,7 +10,7 @@ interface Clocks {
 }
 
 it(
-  "shows a guest still clocks while it is built, and this machine's in its calls",
+  "the host shows a guest still clocks while it is built, and this machine's in its calls",
   { timeout: compileTimeoutMs },
   async () => {
     const host = testHost(fixtureCache);

@@ -66,7 +66,7 @@ async function answered(http: OutboundHttp, exchange: number): Promise<void> {
   await http.answer({ operation: 'wait', waits: [{ exchange, event: 'body' }], timeoutMs: null });
 }
 
-it('waits with a body of which its server takes nothing, however often that answers', async () => {
+it('OutboundHttp waits with a body whose server takes nothing, however often it answers', async () => {
   const server = await deafServer();
   const { http, exchange } = await openTo(server.port);
   const seen = { taken: 0, isWaiting: false };
@@ -86,7 +86,7 @@ it('waits with a body of which its server takes nothing, however often that answ
   expect(seen.taken).toBeLessThanOrEqual(mostTaken);
 });
 
-it('fails a body that waits for a server whose answer is at its end', async () => {
+it('OutboundHttp fails a body that waits for a server whose answer has ended', async () => {
   const server = await deafServer();
   const { http, exchange } = await openTo(server.port);
   server.say('end');

@@ -21,7 +21,7 @@ function refusal(): string {
   return `${diagnostic?.code} ${diagnostic?.message.replaceAll(folder, '')}`;
 }
 
-it('gives the engine of the package and the version that it belongs to', () => {
+it('readGuestEngine gives the engine of the package and the version that it belongs to', () => {
   expect(readGuestEngine(packageRoot)).toMatchObject({ componentizerVersion: '0.4.5' });
 });
 
@@ -32,12 +32,12 @@ function spliced(): void {
   }
 }
 
-it('gives the same engine where its code is in the archive of a bundled component alone', () => {
+it('readGuestEngine gives the same engine where its code is in the archive of a bundled component alone', () => {
   spliced();
   expect(readGuestEngine(folder).bytes.equals(readGuestEngine(packageRoot).bytes)).toBe(true);
 });
 
-it('refuses what an archive gives when it is not the code of the engine', () => {
+it('readGuestEngine refuses what an archive gives when it is not the code of the engine', () => {
   spliced();
   const splice = join(folder, 'dist', 'engine', 'splice.json');
   const { from, ...rest } = JSON.parse(readFileSync(splice, 'utf8')) as { readonly from: number };
@@ -45,7 +45,7 @@ it('refuses what an archive gives when it is not the code of the engine', () => 
   expect(refusal()).toMatch(/^E-ART-015 .*engine.wasm has the hash [0-9a-f]{64}, and /);
 });
 
-it('refuses an engine with one other byte', () => {
+it('readGuestEngine refuses an engine with one other byte', () => {
   for (const name of ['engine.json', 'engine.wasm']) {
     const bytes = readFileSync(join(packageRoot, 'packages', 'components', 'engine', name));
     if (name === 'engine.wasm') bytes[5000] = (bytes[5000] ?? 0) ^ 1;
@@ -56,7 +56,7 @@ it('refuses an engine with one other byte', () => {
   );
 });
 
-it('refuses an engine that is not there, or whose record cannot be read', () => {
+it('readGuestEngine refuses an engine that is not there, or whose record cannot be read', () => {
   expect(refusal()).toContain('E-ART-015 cannot read the engine of guests: ENOENT');
   writeFileSync(join(folder, 'packages', 'components', 'engine', 'engine.json'), '{');
   expect(refusal()).toContain('E-ART-015 cannot read the engine of guests: ');

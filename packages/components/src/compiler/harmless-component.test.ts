@@ -20,12 +20,12 @@ it.each([
   '$imports',
   'a b<c>,(d)*&{e}',
   '_ZN4core3fmtE',
-])('takes the name %j', (name) => {
+])('harmfulName takes the name %j', (name) => {
   expect(harmfulName(moduleNaming(name))).toBeNull();
 });
 
 it.each(["a'", 'a"', 'a`', 'a\\', 'a\nb', 'a\rb', 'a\u2028b', 'a*/b', 'a\0', 'a\u007f', 'é', "x': run(), 'y"])(
-  'finds the name %j',
+  'harmfulName finds the name %j',
   (name) => {
     expect(harmfulName(moduleNaming(name))).toBe(name);
   },

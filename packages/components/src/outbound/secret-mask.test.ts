@@ -90,7 +90,7 @@ function longestEnd(text: string, spellings: readonly string[]): number {
   return 0;
 }
 
-it('sees the text however it is cut', () => {
+it('TextWatch sees the text however it is cut', () => {
   const pieces = fc.array(fc.constantFrom('a', 'b', 'ab', 'ba', 'aab', ''), { maxLength: 12 });
   fc.assert(
     fc.property(pieces, (pieces) => {
@@ -101,7 +101,7 @@ it('sees the text however it is cut', () => {
   );
 });
 
-it('sees a text of one letter in the piece that holds it, and only there', () => {
+it('TextWatch sees a text of one letter in the piece that holds it, and only there', () => {
   const watch = new TextWatch('x');
   expect(['ax', 'b', 'x'].map((piece) => watch.sees(Buffer.from(piece)))).toEqual([true, false, true]);
 });

@@ -318,7 +318,7 @@ describe.each<FilesystemGuard>(['descriptor-walk', 'realpath-check'])('a descrip
   });
 });
 
-it('lists names that are not UTF-8 as illegal and goes on', () => {
+it('a directory lists names that are not UTF-8 as illegal and goes on', () => {
   execFileSync('sh', ['-c', 'touch "$(printf \'bad\\377\')"'], { cwd: join(inside, 'sub', 'deep') });
   writeFileSync(join(inside, 'sub', 'deep', 'good'), '');
   const listing = open('descriptor-walk').openAt({}, 'sub/deep', { directory: true }, read).readDirectory();
@@ -327,7 +327,7 @@ it('lists names that are not UTF-8 as illegal and goes on', () => {
   listing[Symbol.dispose]();
 });
 
-it('lists a name whole that begins with a byte order mark', () => {
+it('a directory lists the whole of a name that begins with a byte order mark', () => {
   writeFileSync(join(inside, 'sub', 'deep', '\ufeffnote'), '');
   const listing = open('descriptor-walk').openAt({}, 'sub/deep', { directory: true }, read).readDirectory();
   expect(listing.readDirectoryEntry()?.name).toBe('\ufeffnote');
