@@ -59,7 +59,7 @@ function put(tokens: readonly DoorToken[]): void {
   renameSync(`${path}.new`, path);
 }
 
-it('lets in none of 10,000 forged and mutated tokens, and each of those that were made', async () => {
+it('KnownTokens lets in none of 10,000 forged and mutated tokens, and each of those that were made', async () => {
   const tokens = Array.from({ length: 16 }, () => mintToken(systemClock));
   put(tokens.map((token, at) => entry(`t${at}`, token)));
   const all = known();
@@ -82,13 +82,13 @@ it('lets in none of 10,000 forged and mutated tokens, and each of those that wer
   expect(accepted).toBe(0);
 });
 
-it('makes tokens of 256 bits that say what they are, each another one', () => {
+it('mintToken makes a new token of 256 bits each time, which says what it is', () => {
   const made = new Set(Array.from({ length: 1000 }, () => mintToken(systemClock)));
   expect(made.size).toBe(1000);
   for (const token of made) expect(token).toMatch(/^svc_door_[A-Za-z0-9_-]{43}$/);
 });
 
-it('finds no token that has expired, or is for another capsule', async () => {
+it('KnownTokens finds no token that has expired, or is for another capsule', async () => {
   put([
     entry('late', 'l', { expires_at_ms: 1000 }),
     entry('other', 'o', { capsule: 'other' }),
@@ -103,7 +103,7 @@ it('finds no token that has expired, or is for another capsule', async () => {
   ]);
 });
 
-it('reads a file that changes all the time once in 50 ms, and lets nobody in by what was removed meanwhile', async () => {
+it('KnownTokens reads a file that changes all the time once in 50 ms, and lets nobody in by what was removed meanwhile', async () => {
   put([entry('a', 'a'), entry('b', 'b')]);
   const all = known();
   expect(all.look()).toBeUndefined();
@@ -118,7 +118,7 @@ it('reads a file that changes all the time once in 50 ms, and lets nobody in by 
   expect([all.find(Buffer.from('a')), all.find(Buffer.from('b'))?.name]).toEqual([null, 'token:b']);
 });
 
-it('keeps the principal of a token that stays, and drops it with the token or with what it may', async () => {
+it('KnownTokens keeps the principal of a token that stays, and drops it with the token or with what it may', async () => {
   put([entry('a', 'a'), entry('b', 'b')]);
   const all = known();
   await all.look();
@@ -131,7 +131,7 @@ it('keeps the principal of a token that stays, and drops it with the token or wi
   expect(a !== null && all.holds(a)).toBe(false);
 });
 
-it('tells of a file that cannot be used once, and lets nobody in by it', async () => {
+it('KnownTokens reports a file that cannot be used once, and lets nobody in by it', async () => {
   put([entry('a', 'a')]);
   const all = known();
   await all.look();
