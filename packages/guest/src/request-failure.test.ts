@@ -13,7 +13,7 @@ it.each([
   [{ tag: 'TLS-certificate-error' }, 'cannot reach http://h: its certificate is not trusted', false],
   [{ tag: 'internal-error', val: 'socket hang up' }, 'cannot reach http://h: socket hang up', true],
   [{ tag: 'connection-read-timeout' }, 'cannot reach http://h: connection read timeout', true],
-])('says why there is no connection: %j', (code, message, transient) => {
+])('connectionFailure says why there is no connection: %j', (code, message, transient) => {
   expect(connectionFailure('http://h', code)).toMatchObject({ message, transient });
 });
 
@@ -22,7 +22,7 @@ it.each([
   ['the HTTP exchange failed: connection-read-timeout', 'nothing more came for too long'],
   ['HTTP-protocol-error', 'what came is not HTTP'],
   ['something else', 'something else'],
-])('says why a response is not whole: %s', (said, reason) => {
+])('brokenResponse says why a response is not whole: %s', (said, reason) => {
   const message = `the connection broke before the response was whole: ${reason}`;
   expect(brokenResponse(said)).toMatchObject({ message, transient: true });
 });

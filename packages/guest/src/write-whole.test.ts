@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 
 import { writeWhole } from './write-whole.ts';
 
-it('writes to a stream no more than the host has room for, and waits where there is none', () => {
+it('writeWhole writes to a stream no more than the host has room for, and waits without room', () => {
   const told: string[] = [];
   const rooms = [0, 3, 0, 0, 100];
   let room = 0;
