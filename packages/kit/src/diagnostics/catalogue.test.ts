@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 
 import { catalogue } from './catalogue.ts';
 
-it('explains each code in one place', () => {
+it('the catalogue explains each code in one place', () => {
   const folder = new URL('.', import.meta.url);
   const files = readdirSync(folder).filter((file) => file === 'catalogue.ts' || file.endsWith('-codes.ts'));
   const codes = files.flatMap((file) =>

@@ -9,7 +9,7 @@ it.each([
   'application/json;charset=latin1',
   'application/json \t; a="b;c"',
   'application/json;',
-])('takes %j for JSON', (contentType) => {
+])('isJsonMediaType takes %j for JSON', (contentType) => {
   expect(isJsonMediaType(contentType)).toBe(true);
 });
 
@@ -25,6 +25,6 @@ it.each([
   'application/json, text/plain',
   'application/json\u{a0}',
   'application /json',
-])('takes %j for something else', (contentType) => {
+])('isJsonMediaType takes %j for something else', (contentType) => {
   expect(isJsonMediaType(contentType)).toBe(false);
 });

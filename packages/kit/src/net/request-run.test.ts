@@ -10,11 +10,11 @@ function faultOf(code: string): { error: Error; fault: unknown } {
   return { error, fault: run.fault(error) };
 }
 
-it('says what the network failed of', () => {
+it('RequestRun says why the network failed', () => {
   expect(faultOf('ECONNREFUSED').fault).toMatchObject({ code: 'E-IO-003', message: 'host: nothing listens there' });
 });
 
-it('gives a bug back as it is, also one that has a code', () => {
+it('RequestRun gives a bug back as it is, also one that has a code', () => {
   const { error, fault } = faultOf('ERR_INVALID_ARG_TYPE');
   expect(fault).toBe(error);
 });

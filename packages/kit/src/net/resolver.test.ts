@@ -2,12 +2,12 @@ import { expect, it } from 'vitest';
 
 import { systemResolver } from './resolver.ts';
 
-it('answers the addresses of a name that the host knows', async () => {
+it('systemResolver answers the addresses of a name that the host knows', async () => {
   const resolution = await systemResolver.resolve('localhost');
   expect(resolution).toMatchObject({ kind: 'addresses', addresses: expect.arrayContaining(['127.0.0.1']) });
 });
 
-it('answers that a name has no address, and never rejects', async () => {
+it('systemResolver answers that a name has no address, and never rejects', async () => {
   // Longer than a name can be, so that nobody is asked.
   const resolution = await systemResolver.resolve(`${'a'.repeat(300)}.invalid`);
   expect(resolution.kind).toBe('failed');
