@@ -11,7 +11,7 @@ it('an artifact with hundreds of thousands of tags makes an index that cannot be
   });
 });
 
-it('a parser looks at the first of millions that are not artifacts', () => {
+it('decodeIndex looks at the first alone of millions that are no artifacts', () => {
   expect(decodeIndex(`[${'{},'.repeat(2_000_000)}5]`)).toEqual({
     kind: 'unparsable',
     reason: '0.name is missing, or not what it should be',
