@@ -48,7 +48,7 @@ function goOn(folder: string, records: readonly { readonly k: string }[]): void 
   writeFileSync(file, lines + added.join(''));
 }
 
-it('gives the texts of all steps in about one pass over its indexes', () => {
+it('a hostile journal gives the texts of all steps in about one pass over its indexes', () => {
   const session = new RecordedSession(root).task('Go.').model('I run them.', ['sh']);
   const inputs = Array.from({ length: 3000 }, (_, index) => ({ command: `echo ${index}` }));
   for (const { command } of inputs) session.shell(command, 'ok');
@@ -62,7 +62,7 @@ it('gives the texts of all steps in about one pass over its indexes', () => {
   expect(reader.bytesRead - before).toBeLessThan(starts.length * 17 * 1024 + 4 * reader.size);
 });
 
-it('gives texts that were written after it was looked at first, once that is done anew', () => {
+it('a hostile journal gives texts that were written after it was looked at first, once that is done anew', () => {
   const session = new RecordedSession(root).task('Go.').model('I run them.', ['sh']);
   const reader = readerOf(session.folder);
   const hash = session.json({ command: 'npm test' });
@@ -74,7 +74,7 @@ it('gives texts that were written after it was looked at first, once that is don
 });
 
 it.each([10 ** 30, Number.MAX_SAFE_INTEGER, 1_000_000])(
-  'is damaged where its last index leads to byte %d',
+  'a hostile journal is damaged where its last index leads to byte %d',
   (before) => {
     const { folder } = new RecordedSession(root).task('Go.').close();
     const index = { k: 'index', before: 0, steps: [], bodies: [], ended: [] };
@@ -94,7 +94,7 @@ function chained(text: string, before: string): string {
   return `${text.slice(0, -1)},"c":"${sha256Hex(chain + text).slice(0, 16)}"}\n`;
 }
 
-it('is exported with each long text once, however often it tells of it', () => {
+it('a hostile journal is exported with each long text once, however often it names it', () => {
   const session = new RecordedSession(root).task('x'.repeat(mebibyte)).close();
   const lines = readFileSync(join(session.folder, 'journal.jsonl'), 'utf8').split('\n');
   const {
@@ -122,7 +122,7 @@ it.each([
     /^the session is too large to be exported: it has more than 500 MiB$/,
   ],
   ['has too many of them', 16_384, 100, /: its long texts and its journal are more than 16384 files$/],
-])('is not exported where it %s, before one of them is read', (_, count, bytes, message) => {
+])('a hostile journal is not exported where it %s, before one of them is read', (_, count, bytes, message) => {
   const { folder } = new RecordedSession(root).task('Go.').close();
   goOn(
     folder,
@@ -137,7 +137,7 @@ it.each([
   expect(refused).toMatchObject({ code: 'E-RUN-068', message: expect.stringMatching(message) });
 });
 
-it('is exported up to a text that is not UTF-8, or a record of another shape: no import takes those', () => {
+it('a hostile journal is exported up to a text that is not UTF-8, or a record of another shape: no import takes those', () => {
   const { folder } = new RecordedSession(root).task('Go.').close();
   mkdirSync(join(folder, 'bodies'));
   const bytes = Buffer.alloc(70_000, 0xff);
@@ -154,7 +154,7 @@ it('is exported up to a text that is not UTF-8, or a record of another shape: no
   expect(filesOf({ reader: readerOf(other.folder) }).damage?.why).toMatch(/^lacks what a record task-end has/);
 });
 
-it('is read in memory that grows with its records, not with the messages of all its requests', () => {
+it('a hostile journal is read in memory that grows with its records, not with the messages of all its requests', () => {
   const session = new RecordedSession(root).task('Go.');
   for (let turn = 0; turn < 8000; turn += 1) session.model('On.');
   session.close();
@@ -170,7 +170,7 @@ it('is read in memory that grows with its records, not with the messages of all 
   expect(grown).toBeLessThan(160 * mebibyte);
 });
 
-it('is read with each of its texts in memory once, however many records name it', () => {
+it('a hostile journal is read with each of its texts in memory once, however many records name it', () => {
   const tools = Array.from({ length: 3000 }, (_, index) => ({
     name: `tool_${index}`,
     inputSchema: { a: { b: ['x'] } },
@@ -188,7 +188,7 @@ it('is read with each of its texts in memory once, however many records name it'
   expect(grown).toBeLessThan(40 * mebibyte);
 });
 
-it('is refused where its texts hold more values than a replay has memory for, before they are made', () => {
+it('a hostile journal is refused where its texts hold more values than a replay has memory for, before they are made', () => {
   const session = new RecordedSession(root, { limits: { ...roomy, maxBody: 16 * mebibyte } }).task('Go.');
   const many = atOnce(session.journal.body(`[${'[],'.repeat(4.2 * mebibyte)}[]]`));
   session.journal.append({ k: 'start', e: `${taskId('1')}/1/m1/t1`, port: 'tool', name: 'sh', in: many });
@@ -196,7 +196,7 @@ it('is refused where its texts hold more values than a replay has memory for, be
   expect(() => readRecording(readerOf(session.folder))).toThrow('its texts hold more values than there is memory for');
 });
 
-it('is refused where a session would have begun with more tools than any has', () => {
+it('a hostile journal is refused where a session would have begun with more tools than any has', () => {
   const tools = Array.from({ length: 300_000 }, () => ({}));
   const session = new RecordedSession(root, { tools, limits: { ...roomy, maxBody: 16 * mebibyte } });
   session.task('Go.').close();
@@ -204,7 +204,7 @@ it('is refused where a session would have begun with more tools than any has', (
 });
 
 it.each(['tools', 'grants', 'hooks', 'settings'])(
-  'is refused where what it began with holds more values than there is memory for: its %s',
+  'a hostile journal is refused where what it began with holds more values than there is memory for: its %s',
   (key) => {
     const session = new RecordedSession(root, { limits: { ...roomy, maxBody: 16 * mebibyte } });
     const many = atOnce(session.journal.body(`[${'[],'.repeat(4.2 * mebibyte)}[]]`));
@@ -218,7 +218,7 @@ it.each(['tools', 'grants', 'hooks', 'settings'])(
   },
 );
 
-it('is read up to a log of imports that is longer than a session keeps any', () => {
+it('a hostile journal is read up to a log of imports that is longer than a session keeps any', () => {
   const session = new RecordedSession(root, { limits: { ...roomy, maxBody: 16 * mebibyte } }).task('Go.');
   const place = `${taskId('1')}/1/m1/t1`;
   const io = (name: string): void => {
@@ -233,7 +233,7 @@ it('is read up to a log of imports that is longer than a session keeps any', () 
   expect(missing).toMatchObject({ place, why: expect.stringMatching(/ is no log of imports$/) });
 });
 
-it('holds no value that is nested too deep to be walked', () => {
+it('a hostile journal holds no value that is nested too deep to be walked', () => {
   const session = new RecordedSession(root).task('Go.');
   const deep = session.json(JSON.parse(`${'['.repeat(4000)}${']'.repeat(4000)}`));
   session.journal.append({ k: 'start', e: `${taskId('1')}/1/m1/t1`, port: 'tool', name: 'sh', in: deep });
@@ -241,7 +241,7 @@ it('holds no value that is nested too deep to be walked', () => {
   expect(readRecording(readerOf(session.folder)).missing?.why).toMatch(/^the text [0-9a-f]{12}… is nested too deep$/);
 });
 
-it('is compared in a few passes, however its requests are put together', () => {
+it('a hostile journal is compared in a few passes, however its requests are put together', () => {
   const message = { role: 'user', content: [{ type: 'text', text: 'Go.' }] } as const;
   const [a, b] = ['1', '2'].map((session) => new RecordedSession(root, { session }).task('Go.'));
   for (let turn = 1; turn <= 200; turn += 1) {

@@ -75,13 +75,13 @@ function sizesOf(resultBytes: number): Sizes {
   return { journal: readFileSync(join(folder, 'journal.jsonl')).length, texts: sum };
 }
 
-it('has a session of 200 turns in a fifth more than its texts, each counted once, where results have 8 KiB', () => {
+it('a journal holds a session of 200 turns in a fifth more than its texts, each counted once, where results have 8 KiB', () => {
   const { journal, texts } = sizesOf(8 * kibibyte);
   expect(texts).toBeGreaterThan(turns * 16 * kibibyte);
   expect(journal / texts).toBeLessThan(1.2);
 });
 
-it('adds two and a half kilobytes a turn to its texts, however many turns were before', () => {
+it('a journal adds two and a half kilobytes a turn to its texts, however many turns were before', () => {
   const { journal, texts } = sizesOf(100);
   expect((journal - texts) / turns).toBeLessThan(2.5 * kibibyte);
 });
