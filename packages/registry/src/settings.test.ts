@@ -56,7 +56,7 @@ it.each([
   ['[::1]:80', '::1', 80],
   ['[::]', '::', 7800],
   ['[fe80::1%eth0]:80', 'fe80::1%eth0', 80],
-])('takes %s for an address', (text, address, port) => {
+])('parseBindAddress takes %s for an address', (text, address, port) => {
   expect(parseBindAddress(text)).toEqual({ address, port });
 });
 
@@ -75,11 +75,11 @@ it.each([
   'a:b',
   'a b:1',
   'a:1:2',
-])('does not take %j for one', (text) => {
+])('parseBindAddress does not take %j for an address', (text) => {
   expect(parseBindAddress(text)).toBe(null);
 });
 
-it('is written as a URL has it', () => {
+it('renderAddress writes an address as a URL has it', () => {
   expect(renderAddress({ address: '::1', port: 80 })).toBe('[::1]:80');
   expect(renderAddress({ address: '127.0.0.1', port: 80 })).toBe('127.0.0.1:80');
 });

@@ -258,7 +258,7 @@ describe('a svc-registry that is told to stop', () => {
 
 const hasProc = process.platform === 'linux';
 
-it.skipIf(!hasProc)('holds no archive in memory (skipped without /proc)', async () => {
+it.skipIf(!hasProc)('the registry holds no archive in memory (skipped without /proc)', async () => {
   const { process: server, port } = await startRegistry(temporaryDirectory());
   const peak = async (): Promise<number> => {
     const status = await readFile(`/proc/${server.child.pid}/status`, 'utf8');

@@ -285,7 +285,7 @@ describe('the store on S3, of a service that fails', () => {
   });
 });
 
-it('signs a request as the service reads it: the plus and at signs of a key, the token of temporary credentials, the hash of what is sent', async () => {
+it('the store signs a request as the service reads it: the plus and at signs of a key, the token of temporary credentials, the hash of what is sent', async () => {
   const standIn = await S3StandIn.start();
   const settings = s3Settings('s3://bucket/p', standIn.endpoint, standInUser);
   const credentials = { ...settings.credentials, sessionToken: new Secret('for-an-hour') };
