@@ -306,7 +306,7 @@ describe('a part of the program that mounts cannot keep', () => {
   });
 });
 
-it('tells of a folder that is gone or another one', () => {
+it('a project folder reports that it is gone or another one', () => {
   const folder = open();
   renameSync(shop, `${shop}.old`);
   expect(refusal(() => folder.look())).toBe('E-IO-001: the folder /shop cannot be opened: no such file or directory');

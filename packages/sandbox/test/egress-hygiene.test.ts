@@ -145,13 +145,13 @@ describe('a body whose chunks are unsound', () => {
   });
 });
 
-it('takes what follows a body for the next request, to be decided on', async () => {
+it('the proxy takes what follows a body for the next request, and decides on it', async () => {
   const answer = await answerTo(post(['Content-Length: 5'], `hello${smuggled}`));
   expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n.*fineHTTP\/1\.1 403 Forbidden\r\n/s);
   expect(fixture.connects).toEqual(['93.184.216.34:80']);
 });
 
-it('carries a request that hides in a body as a body', async () => {
+it('the proxy carries a request that hides in a body as a body', async () => {
   await answerTo(post([`Content-Length: ${smuggled.length}`], smuggled) + getBytes('http://a.example/2'));
   expect(server.received.map((text) => text.split('\r\n')[0])).toEqual(['POST / HTTP/1.1', 'GET /2 HTTP/1.1']);
   expect(server.received[0]?.endsWith(`\r\n\r\n${smuggled}`)).toBe(true);

@@ -138,7 +138,7 @@ describe('100 MB through the proxy', () => {
   });
 });
 
-it('keeps what a client has yet to read of a tunnel that has ended on the other side', async () => {
+it('the proxy keeps what a client has yet to read of a tunnel that has ended on the other side', async () => {
   const server = await RawServer.open(() => {});
   closeServer = () => server.close();
   await openTo(server.port);
@@ -322,7 +322,7 @@ describe('many connections', () => {
   });
 });
 
-it('takes nothing more once it is closed', async () => {
+it('the proxy takes nothing more once it is closed', async () => {
   const server = await RawServer.open(() => {});
   closeServer = () => server.close();
   await openTo(server.port);

@@ -35,7 +35,7 @@ function closing(): Promise<void> {
   return new Promise((resolve) => far.once('close', () => resolve()));
 }
 
-it('is told to the other side as a break, and as no end', async () => {
+it('breakOff reaches the other side as a break, and not as an end', async () => {
   const closed = closing();
   near.write('hello');
   await once(far, 'data');
@@ -46,7 +46,7 @@ it('is told to the other side as a break, and as no end', async () => {
   expect(near.writableEnded).toBe(false);
 });
 
-it('comes after an end that was sent before', async () => {
+it('breakOff comes after an end that was sent before', async () => {
   const ended = once(far, 'end');
   const finished = once(near, 'finish');
   near.end();
@@ -56,7 +56,7 @@ it('comes after an end that was sent before', async () => {
   await once(near, 'close');
 });
 
-it('closes a connection whose end is on its way, and one that is closed already', async () => {
+it('breakOff closes a connection whose end is on its way, and one that is closed already', async () => {
   near.end('bye');
   breakOff(near);
   breakOff(near);

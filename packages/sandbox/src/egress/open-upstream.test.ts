@@ -33,7 +33,7 @@ function recorder(): { readonly connect: Connect; readonly opened: Map<string, S
   };
 }
 
-it('goes on to the next address when one keeps silent, and closes the one it does not use', async () => {
+it('dial goes on to the next address when one keeps silent, and closes the one it does not use', async () => {
   const { connect, opened } = recorder();
   const { signal } = new AbortController();
   const dialed = await dial({ addresses: ['192.0.2.1', '127.0.0.1', '192.0.2.2'], port, connect, signal });
@@ -43,7 +43,7 @@ it('goes on to the next address when one keeps silent, and closes the one it doe
   opened.get('127.0.0.1')?.destroy();
 });
 
-it('gives up all attempts when it is told to', async () => {
+it('dial gives up all attempts when it is aborted', async () => {
   const { connect, opened } = recorder();
   const abort = new AbortController();
   const dialing = dial({ addresses: ['192.0.2.1', '192.0.2.2'], port, connect, signal: abort.signal });
@@ -57,7 +57,7 @@ it('gives up all attempts when it is told to', async () => {
   expect(opened.has('127.0.0.1')).toBe(false);
 });
 
-it('opens connections that stay open for one direction when the other has ended', async () => {
+it('connectDirectly opens connections that stay open for one direction when the other has ended', async () => {
   const ending = createServer({ allowHalfOpen: true }, (socket) => socket.end());
   ending.listen(0, '127.0.0.1');
   await once(ending, 'listening');

@@ -41,7 +41,7 @@ function refusal(request: Partial<SandboxRequest>): string | undefined {
   return found === null ? undefined : `${found.code}: ${found.message}`.replaceAll(folder, '');
 }
 
-it('has what contains the command kept where the command may not read', () => {
+it('lowerRequest keeps what contains the command where the command may not read', () => {
   const place = (wanted: SandboxClass, read: readonly string[], places: readonly string[]): string =>
     lowerRequest(
       { command: ['tool'], class: wanted, grants: { read } },

@@ -10,7 +10,7 @@ import { needs } from './support/needs.ts';
 const parser = new URL('../../../../native/svc-launch/plan.c', import.meta.url).pathname;
 const harness = new URL('../../../../native/svc-launch/fuzz/plan-fuzz.c', import.meta.url).pathname;
 
-it('reads no plan past its end and takes none that is not one, of 300,000 made from well-formed ones', (context) => {
+it('svc-launch reads no plan past its end and takes no malformed one, of 300,000 made from well-formed ones', (context) => {
   needs(context, 'compiler');
   const folder = mkdtempSync(join(tmpdir(), 'svc-fuzz-'));
   try {
