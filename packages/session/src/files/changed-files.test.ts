@@ -31,7 +31,7 @@ function found(root = 'out'): readonly string[] {
   return changedFiles(new ExportRoot({ workdir, root, achieved: 'sealed' }), startMs);
 }
 
-it('names the files that changed since, at any depth and in the order of their paths', () => {
+it('changedFiles names the files that changed since, at any depth and in the order of their paths', () => {
   write('out/new.txt', startMs + 1);
   write('out/a/b/deep.txt', startMs);
   write('out/a-b.txt', startMs + 5);
@@ -52,13 +52,13 @@ it('neither names nor follows links, and looks at nothing outside', () => {
   expect(found('etc')).toEqual([]);
 });
 
-it('is empty where there is nothing yet', () => {
+it('changedFiles is empty while there is nothing', () => {
   expect(found()).toEqual([]);
   write('out', startMs + 1);
   expect(found()).toEqual([]);
 });
 
-it('names a hundred at the most, and does not look at thousands', () => {
+it('changedFiles names a hundred at the most, and does not look at thousands', () => {
   for (let index = 0; index < 2500; index += 1) write(`out/f${String(index).padStart(4, '0')}`, startMs + 1);
   const looked = vi.spyOn(HeldDirectory.prototype, 'entry');
   const read = vi.spyOn(Dir.prototype, 'readSync');
@@ -68,7 +68,7 @@ it('names a hundred at the most, and does not look at thousands', () => {
   expect(read).toHaveBeenCalledTimes(2000);
 });
 
-it.each(['EMFILE', 'EIO', 'ESTALE'])('passes over what the system refuses to say, with %s too', (code) => {
+it.each(['EMFILE', 'EIO', 'ESTALE'])('changedFiles passes over what the system refuses to say, with %s too', (code) => {
   write('out/new.txt', startMs + 1);
   write('out/a/b/deep.txt', startMs + 1);
   const refusal = (): never => {

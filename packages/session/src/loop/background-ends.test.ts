@@ -212,7 +212,7 @@ describe('a session that ends', () => {
   });
 });
 
-it('names at most 1,000 characters of a command that is left running', () => {
+it('residueOf names at most 1,000 characters of a command that is left running', () => {
   const command = { id: 'wrk_1' as WorkId, taskId: 'tsk_1', name: 'sh' };
   const running = [
     { ...command, command: 'x'.repeat(1000) },

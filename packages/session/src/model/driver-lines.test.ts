@@ -16,7 +16,7 @@ function said(...lines: readonly string[]): string {
   });
 }
 
-it('tells the line that names the error, where a program says it between its first and its last', () => {
+it('exitSentence quotes the line that names the error, where a program says it between its first and its last', () => {
   expect(
     said(
       'node:internal/modules/cjs/loader:1210',
@@ -39,13 +39,13 @@ it('tells the line that names the error, where a program says it between its fir
   );
 });
 
-it('tells the first and the last lines of what names none', () => {
+it('exitSentence quotes the first and the last lines where no line names an error', () => {
   expect(said('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')).toBe(
     'the driver exited with status 1 before its response: a\nb\n…\nd\ne\nf\ng\nh',
   );
 });
 
-it('reads a line that begins with a byte order mark, as some programs write it', () => {
+it('readDriverLine reads a line that begins with a byte order mark, as some programs write it', () => {
   const bytes = Buffer.from('\ufeff{"a":1}');
   expect(readDriverLine({ kind: 'line', bytes }, 'the driver')).toEqual({ kind: 'value', value: { a: 1 } });
 });

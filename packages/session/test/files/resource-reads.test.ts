@@ -237,7 +237,7 @@ describe('a file that changes while it is read', () => {
   );
 });
 
-it('is read-only and needs nobody else [D3-PLANE-01] [D3-PLANE-03]', async () => {
+it('the operator plane is read-only and needs nobody else [D3-PLANE-01] [D3-PLANE-03]', async () => {
   const port = await plane.open();
   writeFileSync(join(plane.out, 'a'), 'a');
   const text = await exchange({

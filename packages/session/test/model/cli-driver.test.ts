@@ -365,7 +365,7 @@ describe('inference.max_turns', () => {
   });
 });
 
-it('ends a program that goes on calling while 64 of its calls wait', async () => {
+it('the driver ends a program that goes on calling while 64 of its calls wait', async () => {
   const burst: StandInStep = { call: Array.from({ length: 130 }, () => ['count', {}]) };
   const call = recordingCall({
     callTool: async () => {
@@ -379,7 +379,7 @@ it('ends a program that goes on calling while 64 of its calls wait', async () =>
   });
 });
 
-it('lets a program call several tools at once, one carried out after the other', async () => {
+it('the driver lets a program call several tools at once, one carried out after the other', async () => {
   let running = 0;
   const most: number[] = [];
   const call = recordingCall({
@@ -401,7 +401,7 @@ it('lets a program call several tools at once, one carried out after the other',
   expect(most).toEqual([1, 1]);
 });
 
-it('offers no server where there is no tool', async () => {
+it('the driver offers no server without a tool', async () => {
   const task = driver('codex').openTask();
   const none = { ...request(user(doing({ sayStart: 1 }))), tools: [] };
   const { args } = JSON.parse(replyOf(await task.infer(none, recordingCall()))) as { args: string[] };

@@ -21,7 +21,7 @@ async function session({ set }: FakeHooks): Promise<void> {
   await set.taskEnded(task, { state: 'canceled', text: null });
 }
 
-it('replays the end of a canceled task whose hooks used up their time', async () => {
+it('a replay repeats the end of a canceled task whose hooks used up their time', async () => {
   const crossings: Crossing[] = [];
   const record = (crossing: Crossing): void => void crossings.push(structuredClone(crossing));
   const clock = {

@@ -26,7 +26,7 @@ async function session({ set }: FakeHooks): Promise<void> {
   await set.sessionEnded('ok');
 }
 
-it('replays a session that was stopped while a hook used up the time for hooks', async () => {
+it('a replay repeats a session that was stopped while a hook used up the time for hooks', async () => {
   const crossings: Crossing[] = [];
   const recording = new RecordingGate((crossing) => void crossings.push(structuredClone(crossing)), systemClock);
   const stop = new AbortController();

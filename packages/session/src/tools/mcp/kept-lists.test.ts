@@ -33,7 +33,7 @@ it.each([
   ['a file of another shape', '{"tools":[{"name":"echo"}],"leftOut":[]}'],
   ['a list without a tool', '{"tools":[],"leftOut":[]}'],
   ['a file that is too large', `{"tools":[],"leftOut":[]}${' '.repeat(4 * 1024 * 1024)}`],
-])('%s is nothing that is kept', async (_, text) => {
+])('KeptLists reads nothing from %s', async (_, text) => {
   mkdirSync(join(cache, 'mcp-tools'));
   writeFileSync(join(cache, 'mcp-tools', `${sha256}.json`), text);
   expect(await new KeptLists(cache).read(sha256)).toBeNull();

@@ -98,7 +98,7 @@ it('a list whose pages hold more than 16 MiB together is a failed call', async (
   await server.close();
 });
 
-it('of a result of hundreds of thousands of blocks, a thousand are looked at', async () => {
+it('ToolServer looks at a thousand blocks of a result of hundreds of thousands', async () => {
   const content = Array.from({ length: 250_000 }, () => 0);
   const server = serverThat('tools/call', { result: { content } }, 30_000);
   const outcome = await server.call({ tool: 'echo', args: {}, signal: new AbortController().signal });
