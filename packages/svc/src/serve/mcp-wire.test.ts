@@ -17,7 +17,7 @@ class SlowClient extends Writable {
   }
 }
 
-it('leaves notifications out for a client that does not read, and nothing that it waits for', async () => {
+it('McpWire leaves notifications out for a client that does not read, and nothing that it waits for', async () => {
   const [client, stderr] = [new SlowClient(), new PassThrough({ encoding: 'utf8' })];
   const outputs = { stdout: new Output(() => client), stderr: new Output(() => stderr) };
   const wire = new McpWire(new PassThrough(), outputs as CommandContext);

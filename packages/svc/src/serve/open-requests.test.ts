@@ -4,7 +4,7 @@ import { OpenRequests } from './open-requests.ts';
 
 const mebibyte = 1024 * 1024;
 
-it('takes 240 requests of 64 MiB together, and more as those are answered', () => {
+it('OpenRequests takes 240 requests of 64 MiB together, and more as those are answered', () => {
   const open = new OpenRequests();
   for (let id = 0; id < 240; id += 1) expect(open.open(id, 100)).toBe(null);
   expect(open.open('x', 100)).toEqual({ isBusy: true, why: '240 requests wait for their answers already' });
@@ -13,7 +13,7 @@ it('takes 240 requests of 64 MiB together, and more as those are answered', () =
   expect(open.open('x', 100)).toMatchObject({ isBusy: true });
 });
 
-it('takes no more bytes than 64 MiB at once, and no id twice', () => {
+it('OpenRequests takes no more bytes than 64 MiB at once, and no id twice', () => {
   const open = new OpenRequests();
   for (let id = 0; id < 6; id += 1) expect(open.open(id, 10 * mebibyte)).toBe(null);
   const full = { isBusy: true, why: 'the requests that wait for their answers may have 67108864 bytes together' };

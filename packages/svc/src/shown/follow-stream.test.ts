@@ -209,12 +209,12 @@ it.each([
   expect(renderFrameJson(frame).text).toBe(`${line}\n`);
 });
 
-it('shows data that nests too deep to be checked as a string', () => {
+it('renderFrameJson shows data that nests too deep to be checked as a string', () => {
   const data = '['.repeat(501) + ']'.repeat(501);
   expect(JSON.parse(renderFrameJson({ id: undefined, event: 'x', data }).text)).toEqual({ event: 'x', data });
 });
 
-it('shows data that holds too many values to be checked as a string', () => {
+it('renderFrameJson shows data that holds too many values to be checked as a string', () => {
   const data = `[${'{},'.repeat(20_000)}{}]`;
   expect(JSON.parse(renderFrameJson({ id: undefined, event: 'x', data }).text)).toEqual({ event: 'x', data });
 });

@@ -8,7 +8,7 @@ const rows = ['# A plan', 'with **two** of `them`', '```ts', '**not** # bold', '
   (row) => gutter + row,
 );
 
-it('colours headings, bold and code, and no row of a fence otherwise', () => {
+it('MarkdownColours colours headings, bold and code, and no row of a fence otherwise', () => {
   const colours = new MarkdownColours(pc.createColors(true), gutter);
   expect(rows.map((row) => colours.whole(row).slice(gutter.length))).toEqual([
     '\u001B[1m# A plan\u001B[22m',
@@ -20,7 +20,7 @@ it('colours headings, bold and code, and no row of a fence otherwise', () => {
   ]);
 });
 
-it('changes nothing without colours', () => {
+it('MarkdownColours changes nothing without colours', () => {
   const colours = new MarkdownColours(pc.createColors(false), gutter);
   expect(rows.map((row) => colours.whole(row))).toEqual(rows);
 });

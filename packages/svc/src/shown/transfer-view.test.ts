@@ -59,7 +59,7 @@ function view(isShown: boolean): { readonly view: DownloadView; readonly written
   };
 }
 
-it('tells on one line how far a download has got, and at the end where it came from', () => {
+it('DownloadView says on one line how far a download has got, and at the end where it came from', () => {
   const { view: shown, written } = view(true);
   shown.started('echo@1.0.0', 2 * mebibyte);
   shown.received('echo@1.0.0', 10);
@@ -71,7 +71,7 @@ it('tells on one line how far a download has got, and at the end where it came f
   expect(shown.sourceOf('echo@1.0.0')).toBe('team');
 });
 
-it('sums up several, without a total where one does not say how long it is', () => {
+it('DownloadView sums up several, without a total where one does not say how long it is', () => {
   const { view: shown, written } = view(true);
   shown.started('a@1', mebibyte);
   shown.started('b@1', null);
@@ -83,21 +83,21 @@ it('sums up several, without a total where one does not say how long it is', () 
   expect(shown.sourceOf('b@1')).toBeUndefined();
 });
 
-it('shows no control character of a name', () => {
+it('DownloadView shows no control character of a name', () => {
   const { view: shown, written } = view(true);
   shown.started('a\u001B[2J.zip', null);
   shown.ended('a\u001B[2J.zip', { source: 'b\u0007', isStored: true });
   expect(written()).toBe(`fetching a\\u{1b}[2J.zip: 0.0 MiB${erased}fetched a\\u{1b}[2J.zip from b\\u{7}\n`);
 });
 
-it('keeps other lines apart from the one that changes', () => {
+it('DownloadView keeps other lines apart from the one that changes', () => {
   const { view: shown, written } = view(true);
   shown.started('a@1', mebibyte);
   shown.say('installed b@1');
   expect(written()).toBe(`fetching a@1: 0.0 of 1.0 MiB${erased}installed b@1\n`);
 });
 
-it('is silent where nobody looks, and still knows the sources', () => {
+it('DownloadView is silent where nobody looks, and still knows the sources', () => {
   const { view: shown, written } = view(false);
   shown.started('a@1', mebibyte);
   shown.received('a@1', mebibyte);

@@ -7,7 +7,7 @@ const request = (id: number, bytes: number): Buffer =>
     `${JSON.stringify({ jsonrpc: '2.0', id, method: 'session/prompt', params: { text: 'x'.repeat(bytes) } })}\n`,
   );
 
-it('holds requests of 64 MiB at the most, refuses the next, and takes others once one is answered', async () => {
+it('EditorPeer holds requests of 64 MiB at the most, refuses the next, and takes others once one is answered', async () => {
   const written: unknown[] = [];
   const answers: (() => void)[] = [];
   const peer = new EditorPeer((message) => written.push(message), {
