@@ -22,7 +22,7 @@ function linesOf(text: string, size?: number): { readonly lines: WholeLines; rea
   return { lines: new WholeLines(file), file, path };
 }
 
-it('looks at no more than 64 MiB of a file with a hole at once, and goes on from there', () => {
+it('WholeLines looks at no more than 64 MiB of a file with a hole at once, and goes on from there', () => {
   const { lines, file, path } = linesOf('first\n', 1024 ** 4);
   expect(lines.end()).toBe(6);
   expect(file.bytesRead).toBe(64 * mebibyte);
@@ -35,7 +35,7 @@ it('looks at no more than 64 MiB of a file with a hole at once, and goes on from
   expect(lines.isBehind).toBe(false);
 });
 
-it('is behind nothing once it has looked at all of a file', () => {
+it('WholeLines is behind nothing once it has looked at all of a file', () => {
   const { lines, path } = linesOf('one\ntwo\nthr');
   expect([lines.isBehind, lines.end(), lines.isBehind, lines.unended]).toEqual([true, 8, false, 3]);
   writeFileSync(path, 'ee\n', { flag: 'a' });
