@@ -49,7 +49,7 @@ async function turn(continuationId?: string): Promise<{ outcome: DriverOutcome; 
   return { outcome, seen };
 }
 
-it('plays the first response of the script to a new task', async () => {
+it('the script driver plays the first response of the script to a new task', async () => {
   expect(await turn()).toEqual({
     outcome: {
       kind: 'response',
@@ -67,13 +67,13 @@ it('plays the first response of the script to a new task', async () => {
   });
 });
 
-it('waits as long as the script says', async () => {
+it('the script driver waits as long as the script says', async () => {
   const started = performance.now();
   expect((await turn('1')).outcome.kind).toBe('response');
   expect(performance.now() - started).toBeGreaterThanOrEqual(700);
 });
 
-it('fails past the end of the script', async () => {
+it('the script driver fails past the end of the script', async () => {
   expect((await turn('2')).outcome).toEqual({
     kind: 'failed',
     error: 'script demo.yaml is past its end: it has 2 responses, and this is turn 3',

@@ -481,7 +481,7 @@ describe.runIf(isRoot)('a folder of another owner (only as root)', () => {
   });
 });
 
-it('answers a task without looking anywhere', async () => {
+it('a capsule answers a task without looking anywhere', async () => {
   const minute = fresh(setups[0] as Setup);
   await minute.plays(says('Hello.'));
   expect(await minute.svc(['say hello'])).toMatchObject({ code: 0, stdout: 'Hello.\n' });

@@ -95,7 +95,7 @@ describe('an example', () => {
   });
 });
 
-it('names the JSON Schema where an installation has it', () => {
+it('docs/manifest.md names the JSON Schema where an installation has it', () => {
   const page = readFileSync(join(root, 'docs', 'manifest.md'), 'utf8');
   const [, path = ''] = /echo "\$\(npm root -g\)\/svc\/(.+)"/.exec(page) ?? [];
   const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import { traceEventSchemas, traceLine } from '@svc/record/trace/events.ts';
 
-it('publishes the schemas of the trace with the documentation', async () => {
+it('the documentation publishes the schemas of the trace', async () => {
   const lines = Object.entries(traceEventSchemas).map(([type, schema]) =>
     traceLine.extend({ event_type: z.literal(type), ...schema.shape }).meta({ title: type }),
   );

@@ -343,7 +343,7 @@ describe('a command line that names no command', () => {
   });
 });
 
-it('has the flags and their meaning in docs/first-minute.md', async () => {
+it('docs/first-minute.md has the flags and their meaning', async () => {
   const page = readFileSync(new URL('../../docs/first-minute.md', import.meta.url), 'utf8');
   const { stdout } = await fresh().svc(['--write', '--help']);
   for (const flag of ['--model', '--write', '--allow', '--net', '--env']) {
@@ -352,7 +352,7 @@ it('has the flags and their meaning in docs/first-minute.md', async () => {
   }
 });
 
-it('is pruned from a folder that is no workspace, as it is listed there', async () => {
+it('a first session is pruned from a folder that is no workspace, as it is listed there', async () => {
   const minute = fresh();
   await minute.plays();
   expect((await minute.svc(['-p', 'say hello'])).code).toBe(0);
@@ -364,7 +364,7 @@ it('is pruned from a folder that is no workspace, as it is listed there', async 
   ).toEqual([listed.paths[0]]);
 });
 
-it('gives a script the refusals with their flags', async () => {
+it('svc -p gives a script the refusals with their flags', async () => {
   const minute = fresh();
   await minute.plays(calls('curl', { command: 'http://a.example/' }));
   const { stdout, stderr } = await minute.svc(['-p', 'Go', '--output', 'json']);

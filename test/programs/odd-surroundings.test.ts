@@ -35,7 +35,7 @@ function freshFolder(): string {
   return folder;
 }
 
-it('says so when the current directory has been removed', async () => {
+it('svc says so when the current directory has been removed', async () => {
   const line = `mkdir "$1/gone" && cd "$1/gone" && rmdir "$1/gone" && exec "${process.execPath}" "${root}/bin/svc.cjs" list`;
   expect(await sh(line, freshFolder())).toEqual({
     code: 1,
@@ -50,7 +50,7 @@ function copyPrograms(folder: string): void {
   for (const part of ['bin', 'dist']) cpSync(join(root, part), join(folder, part), { recursive: true, filter });
 }
 
-it('keeps the code that everybody runs in a file that its owner alone may write, whatever the mask', async () => {
+it('svc keeps the code that everybody runs in a file that its owner alone may write, whatever the mask', async () => {
   const folder = freshFolder();
   copyPrograms(folder);
   cpSync(join(root, 'package.json'), join(folder, 'package.json'));
@@ -60,7 +60,7 @@ it('keeps the code that everybody runs in a file that its owner alone may write,
   expect(kept.map((name) => statSync(join(folder, 'dist', name)).mode & 0o777)).toEqual([0o644]);
 });
 
-it('says that it is to be installed again when a part of it is missing', async () => {
+it('svc says that it is to be installed again when a part of it is missing', async () => {
   const folder = freshFolder();
   copyPrograms(folder);
   rmSync(join(folder, 'dist/late/svc-cli-list.cjs'));
@@ -84,18 +84,18 @@ inference: { model: scripted, driver: { artifact: svc-driver-script, config: { s
 
 const noHome = { code: 1, stderr: 'error[E-IO-001]: HOME is not set to an absolute path\n' };
 
-it('says that there is no home directory where neither HOME nor the list of users has one (skipped unless root)', async (context) => {
+it('svc says that there is no home directory where neither HOME nor the list of users has one (skipped unless root)', async (context) => {
   context.skip(process.getuid?.() !== 0, 'needs root, to be another user');
   const line = `cd / && exec env -u HOME setpriv --reuid 54321 --regid 54321 --clear-groups "${process.execPath}" "${root}/bin/svc.cjs" ps`;
   expect(await sh(line, freshFolder())).toEqual(noHome);
 });
 
-it('takes no folder of the current directory for its home', async () => {
+it('svc takes no folder of the current directory for its home', async () => {
   const line = `cd "$1" && HOME=own exec "${process.execPath}" "${root}/bin/svc.cjs" ps`;
   expect(await sh(line, freshFolder())).toEqual(noHome);
 });
 
-it('takes an empty HOME for none, and no session from the current directory', async () => {
+it('svc takes an empty HOME for none, and no session from the current directory', async () => {
   const folder = freshFolder();
   const { session_id: id } = writeRunning(folder);
   const ps = (home: string): string =>
@@ -116,7 +116,7 @@ function writeRunning(home: string): RunningRecord {
 
 const mayMount = spawnSync('unshare', ['-rm', 'true']).status === 0;
 
-it('says that there is no /bin/sh where a component is to be started (skipped without namespaces)', async (context) => {
+it('svc says that there is no /bin/sh where a component is to be started (skipped without namespaces)', async (context) => {
   context.skip(!mayMount, 'needs a namespace of mounts');
   const folder = freshFolder();
   writeCapsule(folder);
@@ -132,7 +132,7 @@ it('says that there is no /bin/sh where a component is to be started (skipped wi
   expect(stderr).toContain('the component cannot start: there is no /bin/sh here, which starts its process\n');
 });
 
-it.for([19, 20, 21, 22, 24, 28])('takes a limit of %d open files for no bug of its own', async (limit, context) => {
+it.for([19, 20, 21, 22, 24, 28])('svc takes a limit of %d open files for no bug of its own', async (limit, context) => {
   const folder = freshFolder();
   writeFileSync(join(folder, 'bare.cjs'), '');
   const bare = await sh(`ulimit -n ${limit} && exec "${process.execPath}" "$1/bare.cjs"`, folder);

@@ -240,7 +240,7 @@ describe('a recorded session', () => {
   });
 });
 
-it('keeps the credentials of a session out of its journal, wherever they come by', async () => {
+it('a capsule keeps the credentials of a session out of its journal, wherever they come by', async () => {
   const token = 'listener-token-canary-0123456789';
   const capsule = await started(
     { manifest: `${queue}${shell}`, script: script(runs(`echo ${token}`), says(`It is ${token}.`)) },

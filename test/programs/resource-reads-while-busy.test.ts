@@ -17,7 +17,7 @@ lifecycle: { task_acceptance: queue, after_task: sleep, shell_grace_secs: 600 }
 exports: { files: { root: out } }
 `;
 
-it('answers reads and listings while a turn runs, and counts a task at its end [D3-PLANE-05] [D3-PLANE-06] [D3-GEN-01] [D3-GEN-02] [D3-GEN-04] [D3-GEN-05] [D3-CONS-04]', async () => {
+it('a capsule answers reads and listings while a turn runs, and counts a task at its end [D3-PLANE-05] [D3-PLANE-06] [D3-GEN-01] [D3-GEN-02] [D3-GEN-04] [D3-GEN-05] [D3-CONS-04]', async () => {
   const workspace = capsule({ manifest, script: runsCommand(Gate.command), files: taskFile });
   const work = join(workspace.folder, 'work');
   mkdirSync(join(work, 'out'), { recursive: true });

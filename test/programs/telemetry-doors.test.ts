@@ -173,7 +173,7 @@ describe('a request of another door is a span with the names of its conventions,
   });
 });
 
-it('without a collector a task and what is pushed of it have what the caller gave', async () => {
+it('a task and what is pushed of it have what the caller gave, without a collector too', async () => {
   const capsule = await capsules.script({ manifest: staysUp, script: script(says('one')) });
   await call(capsule, 'SendMessage', message('m1'), { traceparent: parent });
   const received = capsule.trace.find(({ event_type: type }) => type === 'task_received');

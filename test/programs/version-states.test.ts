@@ -390,7 +390,7 @@ describe('a registry that lies', () => {
   });
 });
 
-it('of two publishers of one version at once, one is refused, and everybody gets the bytes of the other', async () => {
+it('the registry refuses one of two publishers of one version at once, and everybody gets the bytes of the other', async () => {
   const other = new SkillRegistry((await SkillRegistry.start(data)).port);
   for (let round = 1; round <= 5; round += 1) {
     const version = `2.0.${round}`;

@@ -18,7 +18,7 @@ import {
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-it('finds in dist/bundled the archives that artifacts/sums.json records, and no others', () => {
+it('dist/bundled holds the archives that artifacts/sums.json records, and no others', () => {
   const bundled = join(root, 'dist', 'bundled');
   const built: Record<string, string> = {};
   for (const name of readdirSync(bundled)) {
@@ -94,7 +94,7 @@ describe('the record of the bundled artifacts', () => {
   });
 });
 
-it('has other versions of bundled artifacts whose bytes are no more those of the last release', (context) => {
+it('a bundled artifact whose bytes differ from the last release has another version', (context) => {
   context.skip(releasedSums(root) === null, 'nothing has been released yet');
   expect(releasedVersionsThatChanged(root)).toEqual([]);
 });
