@@ -24,7 +24,7 @@ export type FlagGrant = keyof Rows;
 /** Those that are asked for in one section. */
 type FlagOf<S extends Section> = { [F in FlagGrant]: Rows[F]['section'] extends S ? F : never }[FlagGrant];
 
-/** What of the grants is given or not. */
+/** The grants that are given or not. */
 export type FlagGrants = Readonly<Record<FlagGrant, boolean>>;
 
 /** The same, named as in a manifest. */
@@ -56,7 +56,7 @@ export function flagsOf(grants: FlagGrants): FlagGrants {
   return eachFlag((flag) => grants[flag]);
 }
 
-/** Those of one section, named as in a manifest. */
+/** Flags of one section, as in a manifest. */
 export function flagFields<S extends Section>(grants: FlagGrants, section: S): FlagFields<S> {
   return Object.fromEntries(flagsIn(section).map((flag) => [rows[flag].key, grants[flag]])) as FlagFields<S>;
 }

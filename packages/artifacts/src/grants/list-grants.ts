@@ -39,7 +39,7 @@ type ListOf<R> = { [L in ListGrant]: Rows[L] extends R ? L : never }[ListGrant];
 
 export type PlaceList = ListOf<{ readonly entries: 'places' }>;
 export type NameList = ListOf<{ readonly entries: 'names' }>;
-/** Those of which an artifact has a part. */
+/** Lists of which an artifact has a part. */
 export type NarrowedList = ListOf<{ readonly isNarrowed: true }>;
 type ReportedList = ListOf<{ readonly isReported: true }>;
 
@@ -50,7 +50,7 @@ type Lists<L extends ListGrant> = {
 export type ListGrants = Lists<ListGrant>;
 export type NarrowedLists = Lists<NarrowedList>;
 
-/** Those of a scope report, named as there. */
+/** Lists of a scope report, named as there. */
 export type ListFields = {
   readonly [Each in ReportedList as `${Rows[Each]['section']}_allow`]: readonly string[];
 };

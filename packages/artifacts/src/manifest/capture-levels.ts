@@ -5,7 +5,7 @@ export const captureLevels = ['none', 'meta', 'content'] as const;
 
 export type CaptureLevel = (typeof captureLevels)[number];
 
-/** Of a capsule that does not say. */
+/** For a capsule that does not say. */
 export const usualCapture: CaptureLevel = 'content';
 
 /** The lower of two levels. */

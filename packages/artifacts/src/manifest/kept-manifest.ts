@@ -22,7 +22,7 @@ export interface ManifestKeeper {
   readonly directory: string;
   /** The user of this process; files of others count as none. */
   readonly uid: number;
-  /** Of the program that checks: what another build kept counts as none. */
+  /** The program that checks: what another build kept does not count. */
   readonly build: string;
 }
 

@@ -30,7 +30,7 @@ export interface YamlSource {
 }
 
 const largestFile = 256 * 1024;
-/** Of each kind: what is no YAML, and what is wrong with single nodes. */
+/** For each kind: what is no YAML, and what is wrong with single nodes. */
 const mostFaults = 100;
 
 /**

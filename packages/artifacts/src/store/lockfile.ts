@@ -26,7 +26,7 @@ export interface LockedArtifact extends ArtifactRef {
   readonly sha256: string;
   /** The document of an OCI registry that it was fetched by, `oci://<host>/<repository>@sha256:…`; absent where it came in another way. */
   readonly from?: string;
-  /** Who signed it; absent where nobody has looked. */
+  /** The signer; absent where nobody has looked. */
   readonly signedBy?: Signer;
 }
 

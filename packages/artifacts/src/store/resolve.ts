@@ -81,7 +81,7 @@ export function lockedAs(artifact: InstalledArtifact): LockedArtifact & Pick<Ins
   return { name: manifest.name, version: manifest.version, platform, sha256, location, origin, ...known };
 }
 
-/** Who signed, for `svc.lock`. */
+/** The signer, for `svc.lock`. */
 export function signedBy(admission: FoundArtifact['admission']): Pick<LockedArtifact, 'signedBy'> {
   return admission?.kind === 'signed' ? { signedBy: admission.signer } : {};
 }

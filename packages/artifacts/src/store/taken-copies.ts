@@ -7,7 +7,7 @@ import type { CopyRule, StorePlaces } from './store-places.ts';
 import type { LockedArtifact } from './lockfile.ts';
 import { bundledRoot, readVariant, storeRoot } from './store-layout.ts';
 
-/** Of a version that a registry lists: only the very archive that it lists for this machine. Of one that no list has: what comes with `svc`. */
+/** A listed version takes only the very archive that its registry lists for this machine; an unlisted one what comes with `svc`. */
 export function copiesOfCandidate(candidate: Candidate, platform: string): CopyRule {
   if (candidate.listed === null) return (_, origin) => origin === 'bundled';
   const wanted = archiveFor(candidate, platform);

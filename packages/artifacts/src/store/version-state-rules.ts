@@ -14,7 +14,7 @@ export interface StateRules {
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
-/** Of commands that say nothing about it. */
+/** For commands that say nothing about it. */
 export const strictRules: StateRules = { allowsYanked: false, tellsDeprecated: false, onWarning: () => {} };
 
 interface Judged {

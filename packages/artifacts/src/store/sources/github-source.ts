@@ -40,7 +40,7 @@ export class GithubSource implements ArtifactSource {
     return null;
   }
 
-  /** Of the release that has the archive: the file of signatures beside it, else what the forge itself attests. */
+  /** The file of signatures beside the archive in its release, else what the forge itself attests. */
   async signatures({ name, version, platform, sha256 }: LockedArtifact): Promise<readonly string[]> {
     const file = archiveName(name, version, platform);
     for await (const { assets } of this.#releases({ name, version })) {

@@ -40,7 +40,7 @@ export async function admitStored(stored: StoredArchive, places: StorePlaces): P
 
 /** What lies where `source:` of an entry says. */
 interface SourceArchive extends Omit<Candidate, 'signatures' | 'unsignedHint'> {
-  /** Of the archive; null for a folder, which nobody signs: its program is run in place, with whatever lies beside it. */
+  /** The archive; null for a folder, which nobody signs: its program is run in place, with whatever lies beside it. */
   readonly path: string | null;
 }
 

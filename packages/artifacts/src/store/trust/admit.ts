@@ -117,7 +117,7 @@ function invalid({ ref }: Candidate, verdicts: readonly Verdict[], rule: TrustRu
   return fault('E-REG-012', `the signature of ${spell(ref)} does not hold: ${reasons}`, { rule, hint });
 }
 
-/** Whoever signed it may be its publisher, and may be anybody: a key that came the way of the archive would prove nothing. */
+/** A key that came the way of the archive proves nothing: its signer may be the publisher or anybody. */
 function unknownKeyHint({ signedBy }: TrustRule): string {
   const add = signedBy === null ? 'add it to trust.keys' : 'add it to trust.keys and to signed_by of the rule';
   return `its publisher may have a key that is not known here: get the public key from them, another way than the archive came, and ${add} in ~/.svc/config.yaml; else do not use it`;

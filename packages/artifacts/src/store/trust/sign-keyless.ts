@@ -10,7 +10,7 @@ import { asJsonObject, asStrings, type JsonObject, parseJsonObject } from '@svc/
 import { readErrorText } from '../sources/registry-source.ts';
 import type { IdentityToken, Predicate } from './ci-identity.ts';
 
-/** Who makes certificates and who logs, in the public instance of Sigstore. */
+/** The certificate authority and the log of the public instance of Sigstore. */
 export const publicServices = { authority: 'https://fulcio.sigstore.dev', log: 'https://rekor.sigstore.dev' } as const;
 
 export interface SigningServices {

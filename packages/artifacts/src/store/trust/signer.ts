@@ -2,7 +2,7 @@
 
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 
-/** Whoever made a valid signature. */
+/** The maker of a valid signature. */
 export type Signer =
   /** An authority says that whoever signed was `identity` at `issuer` then. */
   | { readonly kind: 'identity'; readonly issuer: string; readonly identity: string }

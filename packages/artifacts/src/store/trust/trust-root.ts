@@ -9,7 +9,7 @@ import type { TrustPolicy } from '../../manifest/trust-policy.ts';
 
 export interface TrustRoot {
   readonly file: string;
-  /** Of any content still. */
+  /** Not checked yet. */
   readonly text: string;
   readonly sha256: string;
 }

@@ -63,7 +63,7 @@ export async function updateTrustRoot(update: RootUpdate): Promise<UpdatedRoot> 
   // The library writes into its files where they are: it gets copies.
   const scratch = makeScratch(place, '.update-');
   try {
-    // Of two at once, the one that began with the older metadata would put them back.
+    // If two ran at once, the one that began with older metadata would put them back.
     return await withGuard(path, async () => await updateIn({ path, metadata, scratch }, { ...update, mirror }));
   } catch (error) {
     throw ioFault(error, `cannot write to ${place}`);

@@ -27,7 +27,7 @@ export interface SignedArchive {
   readonly sha256: string;
   /** The bytes that `sha256` is over; read for signatures of the archive itself. */
   readonly chunks: () => Chunks;
-  /** Of whoever sent or stored them. */
+  /** From any sender or store. */
   readonly bundles: readonly string[];
 }
 

@@ -15,7 +15,7 @@ import type { OciRepositoryName } from '../../../manifest/oci-reference.ts';
 /** What a registry, or the service that gives out its tokens, is shown. */
 export type OciLogin =
   | { readonly kind: 'password'; readonly pair: Secret }
-  /** Of an identity, which is changed for tokens. */
+  /** An identity token, to be changed for tokens. */
   | { readonly kind: 'identity'; readonly token: Secret };
 
 const helperWithinMs = 30_000;
@@ -40,7 +40,7 @@ export interface LoginPlaces {
   readonly home: string;
 }
 
-/** Of the token of a configured source: `<user>:<password>`, or a password alone. */
+/** Reads the token of a configured source: `<user>:<password>`, or a password. */
 export function loginOfToken(token: Secret): OciLogin {
   const text = token.reveal();
   return passwordLogin(text.includes(':') ? text : `svc:${text}`);

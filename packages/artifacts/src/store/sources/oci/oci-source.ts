@@ -54,7 +54,7 @@ export interface OciPublication extends ArtifactFacts {
   readonly component?: PlainComponent;
 }
 
-/** Of one version. */
+/** In one version. */
 const mostVariants = 32;
 
 /** A path of a registry: `echo@1.0.0` is the repository `<path>/echo`, tag `1.0.0`. */

@@ -39,7 +39,7 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: OutgoingBody;
   readonly isPatient?: boolean;
-  /** Of an address that the registry named. */
+  /** The registry that named the address. */
   readonly ledBy?: RedirectSource;
 }
 

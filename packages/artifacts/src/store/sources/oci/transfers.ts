@@ -9,7 +9,7 @@ import type { Descriptor } from './documents.ts';
 
 /** In a row, that brought nothing. */
 export const mostAttempts = 4;
-/** Of one download. A connection that brought less than so much is one in vain. */
+/** For one download. A connection that brought fewer bytes counts as failed. */
 const [mostConnections, fewestBytes, betweenAttemptsMs] = [200, 64 * 1024, 250];
 const pieceBytes = 8 * 1024 * 1024;
 
