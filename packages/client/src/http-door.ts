@@ -39,9 +39,9 @@ export interface Limits {
   /** Of the index of a registry. */
   readonly mostIndexBytes: number;
   readonly mostFileBytes: number;
-  /** Of one frame, in characters. */
+  /** Characters of one frame. */
   readonly longestFrame: number;
-  /** Of what a watch has read and was not asked for yet, in characters; one frame is held whatever its length. */
+  /** Characters that a watch has read and nobody asked for yet; it holds one frame whatever its length. */
   readonly mostAhead: number;
   /** One after the other, without a new frame between them, or a connection that stood for 5 seconds, or for `idleMs` where that is less. */
   readonly mostReconnects: number;

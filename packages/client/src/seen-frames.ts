@@ -88,7 +88,7 @@ export class SeenFrames {
   }
 }
 
-/** Of a long text, so much at each end is looked at. */
+/** Characters compared at each end of a long text. */
 const endLength = 1024;
 
 /** Differs where texts differ, as good as always. A slice of a text would keep all of it in memory. */

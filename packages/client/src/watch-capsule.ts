@@ -76,7 +76,7 @@ export async function* watchCapsule(
     } finally {
       failures.ended(cause);
     }
-    // Whoever was too slow gets from another connection what the capsule still holds, and has waited long enough.
+    // A reader that was too slow gets what the capsule still holds on a new connection, and has waited enough.
     if (ahead.isFull) failures.forget();
     if (failures.count > mostReconnects) {
       throw new ClientError('lost', `the stream of ${door.url} broke, and ${mostReconnects} more tries failed`, {
@@ -215,7 +215,7 @@ function* eventsOf(received: ReceivedFrame, seen: SeenFrames, isAgain: boolean):
     yield { kind: 'connected', conversationMode: frame.conversationMode, isAgain };
   } else if (frame.event === 'gap') {
     seen.expectWholeReplay();
-    // Of a connection after the first it is known better: the replay goes on from what came before, or it does not.
+    // After the first connection more is known: the replay goes on from what came before, or it does not.
     if (!isAgain) yield { kind: 'gap', firstAvailableId: frame.firstAvailableId };
   } else if (frame.event === 'capsule-closed') {
     yield { kind: 'closed' };
