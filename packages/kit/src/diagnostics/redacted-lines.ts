@@ -4,7 +4,7 @@ import { GatheredBytes } from '../gathered-bytes.ts';
 
 /** How much is held of a line that has not ended. */
 const mostHeld = 64 * 1024;
-/** What of it stays back when it is given out nevertheless: the beginning of a secret may be in it. */
+/** Stays back when a line is given out early: it may begin a secret. */
 const longestSecret = 8 * 1024;
 
 const lineFeed = 0x0a;

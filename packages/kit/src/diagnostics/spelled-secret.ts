@@ -17,7 +17,7 @@ const longestAround = 17;
 const deepestJson = 5;
 const unplain = /[^A-Za-z0-9._-]+/gu;
 
-/** Of a secret that was cut: what is shorter could be the beginning of anything. */
+/** The shortest part of a cut secret: what is shorter could begin anything. */
 const shortestPart = 4;
 /** A shorter run is in too many texts to be looked for by itself. */
 const shortestAnchor = 4;

@@ -100,7 +100,7 @@ function unlessAbsent(error: unknown): null {
   throw error;
 }
 
-// Of several processes that find the same stale guard one moves it away; another may then move a fresh guard, and puts it back.
+// If several processes find the same stale guard, one moves it away; another may then move a fresh guard, and puts it back.
 async function takeAway(path: string, stale: string): Promise<void> {
   const aside = join(dirname(path), temporaryName());
   try {

@@ -17,7 +17,7 @@ const sync = promisify(fsync);
 export type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 interface ReplaceOptions {
-  /** Of the new file, before the umask; 0o644 when absent. */
+  /** Before the umask; 0o644 when absent. */
   readonly mode?: number;
   /** False for what may be lost when the power fails: nothing waits for the disk then. */
   readonly isDurable?: boolean;

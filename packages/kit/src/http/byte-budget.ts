@@ -6,7 +6,7 @@ import { unlessRefused } from '../files/unless-refused.ts';
 /** Up to here an answer fits into the buffers of its connection: a client that does not read it holds next to nothing. */
 export const briefAnswer = 64 * 1024;
 
-/** Of all answers of a server above 64 KiB that are made and not taken yet. One of any length is sent where there is no other. */
+/** For answers of a server above 64 KiB that are made and not taken yet, together. One of any length is sent if it is alone. */
 const answersBytes = 128 * 1024 * 1024;
 
 /** The budget of the answers of one server. */
@@ -65,7 +65,7 @@ export class ByteBudget {
   }
 }
 
-/** Of connections: what else a process opens must not depend on who connects to it. */
+/** Connections: what else a process opens must not depend on who connects to it. */
 const most = 20_000;
 /** Assumed where the system reports no limit. */
 const usualOpenFiles = 1_024;

@@ -8,14 +8,14 @@ import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
 
 const nothing = Buffer.alloc(0);
 
-/** Of each body, not counted in the budget: as much lies in the buffers of a connection anyway. */
+/** Free for each body, beside the budget: as much lies in the buffers of a connection anyway. */
 const freeBytes = 64 * 1024;
 
 type TakeBody = (body: Buffer | HttpRefusal) => void;
 
 interface WholeBody {
   readonly maxBytes: number;
-  /** Of all bodies that are held at the same time, from their first bytes until `letGo`. */
+  /** For all bodies that are held at once, from their first bytes until `letGo`. */
   readonly budget: ByteBudget;
   /** Whose share of the budget it takes; null for those who have none of their own. Asked once something is counted. */
   readonly holder: () => string | null;
@@ -57,7 +57,7 @@ export function kitRequestClass(): KitRequestClass {
       this.#whole = whole;
       const { mostMs } = whole;
       if (mostMs !== null) this.#timer = setTimeout(() => this.#handOver(whole, tooSlow(mostMs)), mostMs).unref();
-      // Of a request that had to wait, some or all of the body is in the stream already.
+      // If a request had to wait, some or all of the body is in the stream already.
       if (this.readableLength > 0) this.#takeArrived();
       if (this.complete && this.#whole !== null) this.#finish(whole);
     }

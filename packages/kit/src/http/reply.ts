@@ -96,7 +96,7 @@ export async function sendFile(response: ServerResponse, { file, start, length }
     }
     isWhole = sent === length && !response.destroyed;
   } finally {
-    // Of a connection that was cut, the system may still be about to take what was written.
+    // After a cut connection, the system may still be about to take what was written.
     if (isWhole && idle.length < mostIdle) idle.push(piece);
     if (isWhole) response.end();
     else response.destroy();

@@ -40,7 +40,7 @@ const stalledClientMs = 60_000;
 
 const maxHeaderBytes = 16 * 1024;
 
-/** Of all bodies that are read whole, until they are answered; each may have 64 KiB beside that. */
+/** For all bodies that are read whole, until they are answered; each may have 64 KiB beside that. */
 const bodiesBytes = 64 * 1024 * 1024;
 
 /** Requests of one connection behind an answer that is not written yet. */

@@ -31,7 +31,7 @@ interface RunSettings {
   readonly interruption: AbortSignal | undefined;
 }
 
-/** Of a patient request, in all. */
+/** For a patient request, in all. */
 const longestMs = 60 * 60 * 1000;
 
 const hints = {
