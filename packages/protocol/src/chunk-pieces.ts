@@ -1,6 +1,6 @@
 /** Cuts long text into the pieces that frames carry. */
 
-/** Of one frame of a chunk, in characters; a driver or a tool may emit hundreds of megabytes at once. */
+/** Characters of one frame of a chunk; a driver or a tool may emit hundreds of megabytes at once. */
 const longestChunk = 1024 * 1024;
 
 /** The text of a chunk whole, nearly always; a longer one in pieces that cut no character. */

@@ -10,9 +10,9 @@ import type { Question } from './question.ts';
 /** Readers keep ids to identify tasks, questions and calls: a longer one makes an event that is not read. */
 const longestId = 1024;
 
-/** Of the data of an event of one task, in characters: its longest text takes 64 KiB. */
+/** Characters of data of an event of one task: its longest text takes 64 KiB. */
 const longestData = 256 * 1024;
-/** Of a snapshot, which has 100 tasks. */
+/** For a snapshot, which has 100 tasks. */
 const longestSnapshot = 8 * 1024 * 1024;
 
 /**

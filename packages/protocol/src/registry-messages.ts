@@ -4,7 +4,7 @@ import { asJsonObject, asStrings, isPair, longestList, oneOf } from './json-obje
 import { parseJsonText } from './json-text.ts';
 import { decodePercent } from './strict-utf8.ts';
 
-/** Of the index and of a publish; a slash, a name and a version lead to an archive. */
+/** The index and publishing; a slash, a name and a version lead to an archive. */
 export const artifactsPath = '/v1/artifacts';
 
 /** The hash of the archive that an answer brings. */
@@ -18,7 +18,7 @@ export function decodeSha256(text: string | undefined): string | null {
 /** A slash and the hash of an archive lead to its signatures (docs/registry.md "Requests"). */
 export const signaturesPath = '/v1/signatures';
 
-/** Of an archive everywhere: so many Sigstore bundles, none larger. */
+/** For an archive everywhere: so many Sigstore bundles, none larger. */
 export const signatureLimits = { mostBundles: 16, maxBundleBytes: 64 * 1024 } as const;
 
 export function encodeSignaturesTarget(sha256: string): string {

@@ -94,14 +94,14 @@ export function encodeFileFacts({ sha256, mtimeMs, generation, containment }: Fi
   };
 }
 
-/** Of the operator plane: one character a byte is how a header carries UTF-8. */
+/** For the operator plane: one character a byte is how a header carries UTF-8. */
 export function encodeExportRoot(root: string): Readonly<Record<string, string>> {
   return {
     'x-svc-export-root': Array.from(new TextEncoder().encode(root), (byte) => String.fromCharCode(byte)).join(''),
   };
 }
 
-/** Of the peer plane. */
+/** For the peer plane. */
 export function encodeHandleId(handleId: string): Readonly<Record<string, string>> {
   return { 'x-svc-handle-id': handleId };
 }

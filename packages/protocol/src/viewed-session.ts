@@ -39,7 +39,7 @@ export interface Granted {
     /** What it is a grant of, in a word or two. */
     readonly kind: string;
     readonly what: string;
-    /** Of the manifest, from 1, the line that asks for it; null where that is not known. */
+    /** The line of the manifest, from 1, that asks for it; null where that is not known. */
     readonly line: number | null;
     /** What rows of the trace use it: `command`, `tool`, `connection` or `child`, by this name. Is null if a trace does not record its use. */
     readonly use: readonly [group: string, name: string] | null;
