@@ -237,7 +237,7 @@ function partedAt(
   return new ComponentParted(asked, 'is asked with other arguments', { recorded, now: parsedArgs(args) });
 }
 
-/** Of a process that runs a stranger's code: what is no JSON stays text. */
+/** A stranger's code runs in that process: what is no JSON stays text. */
 function parsedArgs(args: string): unknown {
   try {
     return JSON.parse(args);

@@ -16,7 +16,7 @@ const pageBytes = 65_536n;
 const entryBytes = 64n;
 /** A memory that starts empty only stands in for another while a component is linked. */
 const placeholderPages = 1n;
-/** Of what is left over the initial sizes, tables that may grow share this part and memories the rest. */
+/** Tables that may grow share this part of what the initial sizes leave, and memories the rest. */
 const tablesPart = 8n;
 const hasMaximum = 0x01n;
 

@@ -12,7 +12,7 @@ interface HostedOptions {
   readonly onClose: () => void;
 }
 
-/** Of the engine's reading of the core modules, which takes it milliseconds. */
+/** For the engine to read the core modules, which takes milliseconds. */
 const engineLimitMs = 120_000;
 
 interface Live {

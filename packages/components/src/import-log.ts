@@ -43,7 +43,7 @@ function isOutcome(value: unknown): boolean {
   return kind === 'ok' || kind === 'err' || (kind === 'trap' && typeof held === 'string');
 }
 
-/** Of values in values: readers go into them by calls of themselves. */
+/** Depth of nested values: readers go into them by recursion. */
 const deepest = 100;
 
 /** False for marks that a reader would stumble over (a number that is not a number, a handle without its class), and for what is nested too deeply. */
@@ -79,7 +79,7 @@ function isReadableMark(object: Readonly<Record<string, unknown>>): boolean {
 
 /** What one call of a component was answered. */
 export interface ImportLog {
-  /** Of the component's instances, the first is 1: what it keeps in memory is there in its next call, and gone in the next instance. */
+  /** The number of the component's instance, from 1: its memory lasts to its next call, and not to the next instance. */
   readonly instance: number;
   /** A list of `ImportLogEntry` as JSON, those of the start of an instance in its first call; null when it was too long to be kept, or the call was cut off. */
   readonly log: string | null;
@@ -109,7 +109,7 @@ export class ComponentParted extends Error {
   readonly asked: string | null;
   /** What is different, as a clause. */
   readonly problem: string;
-  /** Of the import, where it is them that differ: as recorded and as now. */
+  /** The arguments of the import, where they differ: as recorded and now. */
   readonly args: { readonly recorded: unknown; readonly now: unknown } | null;
 
   constructor(asked: string | null, problem: string, args: ComponentParted['args'] = null) {

@@ -13,7 +13,7 @@ const lengthSpace = Buffer.alloc(lengthBytes);
 
 /** What V8's serialization begins with; JSON never does. */
 const serializedMark = 0xff;
-/** Of values in a message, and of characters in their texts and names, up to which JSON is tried. */
+/** Values in a message, and characters in their texts and names, up to which JSON is tried. */
 const mostShortValues = 64;
 const mostShortCharacters = 4_096;
 /** More than any of those takes with every character escaped. */

@@ -38,11 +38,11 @@ const shellPatienceMs = 2_000;
 interface NodeProcessOptions {
   /** The file to run; absolute. */
   readonly script: string;
-  /** Of the engine's heap: the values that pass between guest and host. */
+  /** For the engine's heap: the values that pass between guest and host. */
   readonly heapMegabytes: number;
-  /** Of memories, tables and bytes beside the heap. What is more the kernel refuses, where it has such a limit. */
+  /** For memories, tables and bytes beside the heap. The kernel refuses more, where it has such a limit. */
   readonly otherMegabytes: number;
-  /** Of one message that it sends. */
+  /** For one message that it sends. */
   readonly maxMessageBytes: number;
   /** What it gets as descriptors 4 and on; ours may be closed once it is started. */
   readonly descriptors?: readonly number[];

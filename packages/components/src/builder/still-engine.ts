@@ -314,7 +314,7 @@ function encode(value: number): number[] {
   return encodeUnsigned(BigInt(value));
 }
 
-/** Of a number that is not negative: the sign is the second highest bit of the last byte. */
+/** For numbers from 0: the sign is the second highest bit of the last byte. */
 function encodeSigned(value: number): number[] {
   const bytes = encode(value);
   const last = bytes.at(-1) ?? 0;

@@ -12,7 +12,7 @@ import { capGrowth } from '../growth-cap.ts';
 
 /** Allocators ask for more than the byte they lack. */
 const nearlyFull = 0.9;
-/** Of core modules; each has tables and memories of the engine's own. */
+/** Core modules; each has tables and memories of the engine's own. */
 const mostInstances = 1_000;
 
 type Link = (

@@ -43,7 +43,7 @@ export function offeredImports(mailbox: Mailbox, { directories, env, seed, outpu
 
 /** A component may ask as often as it likes: refusals beyond these are not reported. */
 const mostRefusalsTold = 256;
-/** Of characters, as long as any path that leads somewhere. A component may ask for one as long as its memory. */
+/** Characters of any path that leads somewhere. A component may ask for one as long as its memory. */
 const longestPathTold = 4_096;
 
 function refusals(mailbox: Mailbox): (path: string, code: string) => void {

@@ -16,7 +16,7 @@ import { SecretMask, TextWatch } from './secret-mask.ts';
 
 const defaultConnectTimeoutMs = 30_000;
 const largestResponseHead = 256 * 1024;
-/** Of a request that its server has answered and does not take on: what is more waits for the server. */
+/** For a request that its server has answered and does not take on: the rest waits for the server. */
 const mostUnsentBytes = 1024 * 1024;
 const noBytes: Buffer = Buffer.alloc(0);
 
@@ -203,7 +203,7 @@ export class OutboundExchange {
     stop();
   }
 
-  /** What of the request waits in this process until the server takes it. */
+  /** Bytes of the request that wait here until the server takes them. */
   get unsentBytes(): number {
     return this.#request?.writableLength ?? 0;
   }

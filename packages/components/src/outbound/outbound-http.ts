@@ -7,7 +7,7 @@ import type { RemoteAnswers, RemoteRequest, RemoteWait } from './remote-messages
 import { type HttpGrants, planRequest } from './request-plan.ts';
 
 const mostExchanges = 64;
-/** Of requests that their servers have not taken yet, all together. */
+/** For all requests together that their servers have not taken yet. */
 const mostUnsentBytes = 64 * 1024 * 1024;
 
 /** What every connection of a component is held to. */

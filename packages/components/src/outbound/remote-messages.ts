@@ -31,7 +31,7 @@ export function isPathWithQuery(text: string): boolean {
   return pathShape.test(text);
 }
 
-/** Of a request, as `headerSectionBytes` counts; more is refused before it is handed over, and again where it arrives. */
+/** For a request, as `headerSectionBytes` counts; more is refused before it is handed over, and again where it arrives. */
 export const largestHeaderSection: number = 256 * 1024;
 
 /** As written: names, values, what stands between them. */

@@ -2,7 +2,7 @@
 
 /** A shorter one is a word that an answer may hold for other reasons (`ollama`), and no secret worth the name. */
 const shortestMasked = 16;
-/** Of a spelling that is part of something longer. */
+/** For a spelling that is part of something longer. */
 const shortestPart = 8;
 const star = 0x2a;
 
@@ -82,7 +82,7 @@ class Beginning {
     }
   }
 
-  /** Of the longest beginning, the whole excepted, that is the end of `bytes`, which do not hold the whole. */
+  /** The length of the longest beginning of a spelling that ends `bytes`, which do not hold the whole. */
   lengthAtEndOf(bytes: Buffer): number {
     let length = 0;
     for (let at = Math.max(0, bytes.length - this.#spelling.length + 1); at < bytes.length; at += 1) {

@@ -6,7 +6,7 @@ import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { refuse } from './error-code.ts';
 
-/** What of a directory a component is refused: names, and objects that have other names too. */
+/** What a component is refused of a directory: names, and objects that have other names too. */
 export class Mask {
   readonly #objects: ReadonlySet<string>;
   readonly #names: ReadonlySet<string>;

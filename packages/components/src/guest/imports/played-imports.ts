@@ -67,7 +67,7 @@ export class ImportPlayer {
     const made = class extends Played {
       constructor(...args: unknown[]) {
         super();
-        // Of those that the log brings back, nobody has asked for a new one.
+        // Nobody has asked for a new one of those that the log brings back.
         if (args[0] !== revived) this.number = numberOf(answer(`${name}.new`, args));
       }
     };
