@@ -14,7 +14,7 @@ import { readKeysFile, type RegistryKey } from './keys-file.ts';
 import { everyName, noName } from './name-patterns.ts';
 import { pagesPrefix } from './paths.ts';
 
-/** Who asks, and what that one may do. */
+/** The caller, and what it may do. */
 export type Caller = Pick<RegistryKey, 'read' | 'publish' | 'state'> & {
   /** The id of the key; null for who shows none. */
   readonly id: string | null;

@@ -26,7 +26,7 @@ export class S3Signatures implements SignatureStore {
   async put(sha256: string, bundle: string): Promise<SignaturePut> {
     const name = this.#layout.signature(sha256, sha256Hex(bundle));
     const present = await this.#objects(sha256);
-    // Whoever brings the same one at the same time brings the same bytes. Put again it counts as new, which a sweep goes by.
+    // A concurrent writer of the same one brings the same bytes. Put again it counts as new, which a sweep goes by.
     const body = { kind: 'text', text: bundle } as const;
     await this.#client.ask({ attempt: `store a signature of ${sha256}`, method: 'PUT', name, body, expected: [200] });
     const others = present.filter((other) => other.name !== name);
