@@ -70,7 +70,7 @@ export function* partingSteps(a: Skim, b: Skim, toldAlike: ToldAlike): Steps<Par
       if (!isSame(met, toldAlike) && met.a.step < (found?.a.step ?? Infinity)) found = met;
     }
     if (found !== null) {
-      // Those of `b` that were read ahead have no other use than to be met.
+      // Steps of `b` that were read ahead only wait to be met.
       if (first.firstWaiting(found.a.step) === null) return partedTask(first, second, found.a.task) ?? partedAt(found);
     }
   }

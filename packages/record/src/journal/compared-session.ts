@@ -53,7 +53,7 @@ export class ComparedSession {
   readonly #numbers = new Map<string, number>();
   /** The task that was looked for last: nearly always the next one is the same. */
   #known = { id: '', task: -1 };
-  /** Of all requests, by their steps; null until one is asked for. */
+  /** For all requests, by their steps; null until one is asked for. */
   #messages: ReadonlyMap<number, MessageList | null> | null = null;
   #steps = 0;
   #answered = 0;

@@ -67,7 +67,7 @@ export class JournalReader {
   #tailBodies: BodyPlaces | null = null;
   /** Those up to the first index. */
   #earliest: BodyPlaces | null = null;
-  /** Those of the indexes that a search came by, and the indexes that none did. */
+  /** Bodies of the indexes that a search passed, and the indexes that none did. */
   #passedBodies = new BodyPlaces();
   #unpassed: Iterator<IndexLine, void> | null = null;
 
@@ -86,7 +86,7 @@ export class JournalReader {
     return fd === null ? null : new JournalReader(directory, new LineFile(fd), owner);
   }
 
-  /** Of the journal itself, in bytes; its bodies in files are not counted. */
+  /** Bytes of the journal itself; its bodies in files are not counted. */
   get size(): number {
     return this.#file.size;
   }

@@ -29,7 +29,7 @@ export class JournalScan<Kind extends RecordKind = RecordKind> {
   #byte = 0;
   #damage: Damage | null = null;
 
-  /** Of records of other kinds than these, only number, chain and kind are looked at. */
+  /** Only number, chain and kind are looked at in records of other kinds than these. */
   constructor(file: LineFile, kinds?: readonly Kind[]) {
     this.#file = file;
     this.#kinds = kinds === undefined ? null : new Set(kinds);

@@ -17,7 +17,7 @@ export interface PartingFacts {
   readonly name: string | null;
   readonly turn: number | null;
   readonly task: number | null;
-  /** What of it differs: `model`, `system`, `tools`, `maxTokens`, `message`, `input`, `name`, `answer`, `text` or `end`. */
+  /** What differs of it: `model`, `system`, `tools`, `maxTokens`, `message`, `input`, `name`, `answer`, `text` or `end`. */
   readonly part: string | null;
   /** Number and role of the first message that differs. */
   readonly message: { readonly number: number; readonly role: string | null } | null;
@@ -117,7 +117,7 @@ function roleOf(hash: string | null, reader: JournalReader): string | null {
   return typeof message?.role === 'string' ? message.role : null;
 }
 
-/** What of the fixed part of two requests differs first; null where a text of it is not kept. */
+/** The first part that differs of two fixed parts; null where a text of it is not kept. */
 export function fixedDifference(
   a: string,
   b: string,

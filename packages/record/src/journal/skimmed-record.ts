@@ -34,29 +34,29 @@ export class SkimmedStart {
     return this.rest.includes('"port":"hook"');
   }
 
-  /** Of a model: the hash of the fixed part. */
+  /** For a model: the hash of the fixed part. */
   get fixed(): string {
     return after(this.rest, '"fixed":"').slice(0, hashDigits);
   }
 
-  /** Of a model: the place of the request that it extends; null for none. */
+  /** For a model: the place of the request that it extends, or null. */
   get base(): string | null {
     const base = after(this.rest, '"base":"');
     return base === '' ? null : base.slice(0, base.indexOf('"'));
   }
 
-  /** Of a model: how many messages it adds. */
+  /** For a model: how many messages it adds. */
   get added(): number {
     return Math.ceil(this.list.length / listedBytes);
   }
 
-  /** Of a model: their hashes. */
+  /** For a model: their hashes. */
   get add(): readonly string[] {
     const { list } = this;
     return list === '' ? [] : list.slice(1, -1).split('","');
   }
 
-  /** Of a model: those as they stand in the line. */
+  /** For a model: those as they stand in the line. */
   get list(): string {
     const list = after(this.rest, '"add":[');
     return list.slice(0, list.indexOf(']'));

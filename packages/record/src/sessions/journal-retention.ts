@@ -39,7 +39,7 @@ export interface Retained {
   /** Sessions whose journals are gone, and what they took. */
   readonly removed: number;
   readonly bytes: number;
-  /** Of these a part could not be removed: the next session tries again. */
+  /** How many could not be removed: the next session tries again. */
   readonly left: number;
 }
 
@@ -149,7 +149,7 @@ class Retention {
     return families;
   }
 
-  /** Of more folders than a run looks at, another part each time. */
+  /** Chooses another part of too many folders each time. */
   #chosen(names: readonly string[]): readonly string[] {
     if (names.length <= mostFolders) return names;
     const start = randomBelow(this.#request.clock, names.length);
@@ -331,7 +331,7 @@ async function unlessGone(work: Promise<void>): Promise<void> {
   }
 }
 
-/** A directory with files that are not a journal's stays. */
+/** A directory with files of others stays. */
 function unlessNotEmpty(error: unknown): void {
   if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(errorCode(error) ?? '')) throw error;
 }

@@ -26,7 +26,7 @@ export interface Touches {
   readonly longestSilenceMs: number;
 }
 
-/** Of files that nobody waits for. */
+/** For files that nobody waits for. */
 export const rareTouches: Touches = { eachMs: 3_600_000, longestSilenceMs: 24 * 3_600_000 };
 
 export function thisProcess(): RecordedProcess {

@@ -15,7 +15,7 @@ import { eachEvent, type TracedEvent } from './trace-events.ts';
 export type { SessionFacts } from './listed-session.ts';
 
 const longestTask = 200;
-/** Of a name, a version or a status, which anybody may have written. */
+/** For a name, a version or a status, which anybody may have written. */
 const longestName = 200;
 const startShape = /"timestamp"\s*:\s*(\d{1,16})/;
 
@@ -70,7 +70,7 @@ export function* readFacts(id: string, directory: HeldDirectory, isRunning: bool
   }
 }
 
-/** Of a session that is not listed, whose trace has no end. */
+/** For a session that is not listed, whose trace has no end. */
 function statusWithoutEnd(directory: HeldDirectory): string {
   return isJournalHeld(directory, systemClock.now()) ? 'running' : 'crashed';
 }

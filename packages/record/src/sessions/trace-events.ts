@@ -9,9 +9,9 @@ import type { LineFile } from '../journal/line-file.ts';
 /** What a line says; nothing where it is not JSON. */
 export type TracedEvent = Readonly<Record<string, unknown>>;
 
-/** Of one line: what is read of it would take many times its bytes. A short line holds no more. */
+/** For one line: what is read of it would take many times its bytes. A short line holds no more. */
 const [mostValues, shortLine] = [300_000, 256 * 1024];
-/** Of lines, before others have their turn. */
+/** For lines, before others have a turn. */
 const [turnBytes, turnLines] = [1024 * 1024, 2000];
 const longestWords = 2000;
 const textKey = ',"text":"';

@@ -45,7 +45,7 @@ const peer = {
   outcome: z.string(),
 };
 
-/** Of one kind of telemetry: taken by the collector, thrown away as there was no room, refused or not taken by the end. */
+/** One kind of telemetry: taken by the collector, thrown away without room, refused or not taken by the end. */
 const delivered = z.object({ sent: count, dropped: count, failed: count });
 
 /** Every event type with its own fields, beside those of `traceLine`. */
@@ -85,7 +85,7 @@ export const traceEventSchemas = {
     usage: usage.nullable(),
     /** Why the driver asked the model again, in order; absent when it did not. */
     retries: z.array(z.string()).optional(),
-    /** Of the input tokens, those that the provider had in its cache, and those that it has put there; absent where it does not say. */
+    /** Those of the input tokens that the provider had in its cache, and put there; absent where it does not say. */
     cache_read_tokens: count.optional(),
     cache_write_tokens: count.optional(),
     /** Where the driver's last request went: a name or an address, with the port where the address of the provider names one. */
