@@ -37,7 +37,7 @@ interface FolderStart {
   readonly names: StartNames | null;
 }
 
-/** Of the names that are reported of each kind; of those to look at, which are few. */
+/** Names that are reported of each kind; names to look at, which are few. */
 const mostNames = 5;
 const mostObeyed = 20;
 /** What is remembered of the beginning, and looked at in the end. */

@@ -6,7 +6,7 @@ import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 
 const largestIndex = 64 * 1024 * 1024;
-/** Of an object's name, in SHA-1 and SHA-256. */
+/** Bytes of an object's name: SHA-1, SHA-256. */
 const hashLengths = [20, 32] as const;
 /** What an entry has of its file before the name of the object. */
 const statLength = 40;

@@ -100,7 +100,7 @@ class GitKeeper {
     return this.#directory('.git');
   }
 
-  /** Of a `.git` that is a file and leads to another place in the folder. */
+  /** For a `.git` that is a file and leads to another place in the folder. */
   #elsewhere(): readonly KeptPlace[] {
     const directory = directoryOfRepository(join(this.#path, '.git'));
     if (directory === null || directory === this.#path || !isBeneath(this.#path, directory)) return [];
@@ -276,7 +276,7 @@ function directoryOfRepository(git: string): string | null {
   return unlessErrno(unreached, () => (lstatSync(join(directory, 'HEAD')), realpathSync(directory)), null);
 }
 
-/** Of a regular file that names a directory; null for anything else. */
+/** Text of a regular file that names a directory, or null. */
 function smallText(file: string): string | null {
   if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return null;
   return readFileUpTo(file, 8192)?.toString('utf8') ?? null;

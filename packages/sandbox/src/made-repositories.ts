@@ -57,7 +57,7 @@ export class MadeRepositories {
   readonly #first: FirstRepositories;
   readonly #kept: ReadonlySet<string>;
   readonly #masked: ReadonlySet<string>;
-  /** Of those that nothing keeps: what git obeys in them, as it was. */
+  /** What git obeys in those that nothing keeps, as it was. */
   readonly #stamps = new Map<string, string>();
   #moved: { readonly from: string; readonly to: string }[] = [];
   #left: string[] = [];

@@ -1,4 +1,4 @@
-/** Reads below `/proc` what the kernel shows this process of itself, its control groups, mounts, number and group, and how many threads its user has. */
+/** Reads below `/proc` what this process can see of itself, its control groups, mounts, number and group, and how many threads its user has. */
 
 import { existsSync, readFileSync, readlinkSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';

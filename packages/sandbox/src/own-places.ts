@@ -14,7 +14,7 @@ export interface OwnPlace {
   readonly what: string | null;
 }
 
-/** Those of `own` that lie in one of `writes`, or are one of them. */
+/** Places of `own` in or at one of `writes`. */
 export function ownPlacesIn(own: readonly OwnPlace[], writes: readonly string[]): readonly OwnPlace[] {
   return own.filter(({ path }) => writes.some((place) => isBeneath(place, path)));
 }

@@ -76,7 +76,7 @@ export function ownPlaces(own: OwnProcess): readonly OwnPlace[] {
   }
   const preloaded = preloadedFolders(wordsOf(env['NODE_OPTIONS']), own.cwd, 'which NODE_OPTIONS names');
   found.push(...preloaded, ...preloadedFolders(own.nodeOptions, own.cwd, 'which an option of node names'));
-  // Of two for one path, the first says what it is.
+  // The first of two for one path says what it is.
   return found.filter(({ path }, index) => found.findIndex((other) => other.path === path) === index);
 }
 
@@ -156,7 +156,7 @@ function pathOf(named: string): string | null {
   return named.startsWith('file:') ? unlessMalformed(() => fileURLToPath(named)) : named;
 }
 
-/** Of a package that cannot be resolved, since it has another way in for `import`. */
+/** For a package that cannot be resolved, since it has another way in for `import`. */
 function packageFolder(name: string, cwd: string): string | null {
   const [first = '', second = ''] = name.split('/');
   const wanted = first.startsWith('@') ? join(first, second) : first;

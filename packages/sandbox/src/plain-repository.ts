@@ -11,7 +11,7 @@ const word = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const text = /^[^"\\#;]*$/;
 const yesOrNo = /^(?:true|false|yes|no|on|off|[01]|)$/i;
 const reference = /^refs\/[A-Za-z0-9/._-]+$/;
-/** Of another machine: a push to a folder here runs the hooks in it. Neither `ext::…` nor what ssh takes for an option. */
+/** URLs of another machine: a push to a folder here runs its hooks. Neither `ext::…` nor what ssh takes for an option. */
 const overNetwork = /^(?:https?|ssh|git):\/\/(?:[A-Za-z0-9][\w.%+~:-]*@)?[A-Za-z0-9[][\w.:\]-]*(?:\/[^\s"\\#;]*)?$/;
 const overSsh = /^(?:\w[\w.]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?!:|-|\/\/)[^\s:"\\#;]+$/;
 const address = new RegExp(`${overNetwork.source}|${overSsh.source}`);
@@ -96,7 +96,7 @@ function hasPlainHooks(git: HeldDirectory): boolean {
   }
 }
 
-/** Of a directory; none where nothing has the name, and null for anything else, and for too many. */
+/** A directory's names; none if it is missing, and null for anything else, and for too many. */
 function entriesOf(git: HeldDirectory, name: string): readonly string[] | null {
   if (lstatSync(git.entry(name), { throwIfNoEntry: false }) === undefined) return [];
   const found = git.child(name);

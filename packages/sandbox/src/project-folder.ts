@@ -26,7 +26,7 @@ interface ProjectRequest {
   readonly keepsGit: boolean;
   /** Whether it is opened for a report, which makes nothing in it. */
   readonly isReport?: boolean;
-  /** What of the program itself may lie in it: programs that may write leave it as it is. */
+  /** Places of the program itself in it: programs that may write leave them alone. */
   readonly own: readonly OwnPlace[];
   /** Whether masked places have to be left out by naming the others, as in `scoped`; mounts cover them elsewhere. */
   readonly splits: boolean;
@@ -203,7 +203,7 @@ class WatchedFolder implements OpenedFolder {
       return this.#sorted(path, stamp, readAtMs);
     } catch (error) {
       if (path !== '' && isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return null;
-      // Who may write could make it readable; its owner can where no mount keeps the modes of files.
+      // The agent could make it readable if it may write; its owner can if no mount keeps modes.
       if (path !== '' && isErrno(error, 'EACCES', 'EPERM'))
         return this.writable || (this.#splits && !this.#isOfAnother(path)) ? hiddenWhole(path) : null;
       throw ioFault(error, `the folder ${this.path} cannot be read`);

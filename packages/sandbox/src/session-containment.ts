@@ -19,7 +19,7 @@ export interface SessionPlace {
   readonly workdir: string;
   /** Owner-only, out of the agent's reach. */
   readonly privateDirectory: string;
-  /** Of all logs of the session; absent where there is no session. */
+  /** For all logs of the session; absent without one. */
   readonly logs?: LogBudget;
   /** Called for each decision on where a process wanted to connect, beside the log. */
   readonly onDecision?: (decision: EgressDecision) => void;

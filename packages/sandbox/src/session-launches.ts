@@ -80,7 +80,7 @@ type PrepareRequest = Parameters<ContainedLauncher['prepare']>[0];
 interface SharedParts {
   readonly limits: SessionLimits;
   readonly pipes: PipeStock;
-  /** Of this user, before the session started any: each of its launches is allowed as many in all. */
+  /** For this user, before the session started any: each of its launches is allowed as many in all. */
   readonly processesRunning: () => number;
 }
 

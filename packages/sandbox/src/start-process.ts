@@ -102,7 +102,7 @@ function socketDescriptors(input: ChildDescriptor): ChildDescriptors {
   };
 }
 
-/** Of the pipes for both outputs, and for the input where there is a third. Returns null where the system opens no more of their ends. */
+/** For the pipes of both outputs, and of the input where there is a third. Returns null where the system opens no more of their ends. */
 function pipeDescriptors(readEnds: readonly number[], socket: ChildDescriptor): ChildDescriptors | null {
   const ends = new PipeEnds(readEnds);
   const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants;

@@ -210,7 +210,7 @@ export function addBaseline(files: FileCollection): void {
 const maxMatches = 2048;
 const maxNames = 16_384;
 
-/** What of a pattern is there. `path` may be of a link. */
+/** Paths of a pattern that exist. `path` may be of a link. */
 function matchingPaths(files: FileCollection, pattern: PathPattern, program: PathWalk): string[] {
   const matches = placesOf(pattern, program).flatMap((place) => expand(files, place));
   if (matches.length <= maxMatches) return matches;

@@ -80,9 +80,9 @@ export interface Startable {
 export class LaunchSheets {
   readonly #options: LaunchSheetsOptions;
   readonly #plans = new Map<string, ComposedPlan>();
-  /** Of a project folder that has changed since. A launch that began before may still read one. */
+  /** From a project folder that changed since. A launch that began before may still read one. */
   readonly #retired: number[] = [];
-  /** What of the project folder is shown in the plans. */
+  /** The state of the project folder in the plans. */
   #shown = '';
   #filter: number | null = null;
 

@@ -42,11 +42,11 @@ export interface ProjectFolder {
   readonly path: string;
   readonly isWorkdir: boolean;
   readonly writable: boolean;
-  /** What of it no program may read, none inside another. */
+  /** Parts that no program may read, none in another. */
   readonly masked: readonly MaskedPlace[];
   /** Whether what git runs stays as it is for who may write. */
   readonly keepsGit: boolean;
-  /** What of the program itself lies in it, for who may write, and the directories on the way there; those above others first. */
+  /** Parts of the program itself in it, if it is writable, and the directories on the way there; those above others first. */
   readonly own: readonly KeptPlace[];
   /** All that is kept, where mounts keep it; those above others first. */
   readonly kept: readonly KeptPlace[];

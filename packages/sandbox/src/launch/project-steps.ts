@@ -24,7 +24,7 @@ export function projectSteps(
   const { isWorkdir } = project;
   const place = isWorkdir ? workdir : join(workdir, projectName);
   const isWritable = project.writable && (writable || !isWorkdir);
-  // Of a workdir only a part may be seen: what holds that part is that part then.
+  // If only a part of the workdir may be seen, what holds that part is that part.
   const seen = <Place extends { readonly path: string }>(places: readonly Place[]): readonly Place[] =>
     places.flatMap((each) => {
       if (!isWorkdir || scope === '.' || isBeneath(scope, each.path)) return [each];

@@ -35,7 +35,7 @@ export interface LoweredRequest {
   readonly env: Readonly<Record<string, string>>;
   /** Paths that the request grants, where the rest of `grants` is what its programs need. */
   readonly granted: readonly string[];
-  /** What of the program itself lies in them, and stays as it is. */
+  /** Parts of the program itself in them, which stay as they are. */
   readonly keptOwn: readonly string[];
   /** Where what contains the command is kept: out of its reach, in a class that keeps files from it. */
   readonly privateDirectory: string;

@@ -32,7 +32,7 @@ type HostLookup =
   | { readonly kind: 'found'; readonly host: OwnHost }
   | { readonly kind: 'none'; readonly obstacle: string };
 
-/** What of this process a request is about. */
+/** What a request needs of this process. */
 export interface Surroundings {
   readonly cwd: string;
   readonly searchPath: string;

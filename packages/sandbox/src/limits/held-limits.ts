@@ -10,7 +10,7 @@ import type { HostAbility } from '../launch/host-ability.ts';
 import { isMappable, type OwnGroupFacts } from '../own-facts.ts';
 import { type GroupVersion, lookForGroups } from './control-group.ts';
 
-/** What of the ladder of mechanisms a session climbs. The decision is made once: what is reported is what is carried out. */
+/** The mechanisms that a session uses. The decision is made once: what is reported is what is carried out. */
 export interface LimitHold {
   /** The limits as they are declared. */
   readonly resources: ResourceLimits;
@@ -32,7 +32,7 @@ export interface LimitHold {
 interface HeldBySteps {
   /** Is null if each launch is counted on its own, and nobody asked for more. */
   readonly sessionProcesses: HeldBy | null;
-  /** Of a launch on its own, where that is less than the session may have. */
+  /** For a launch on its own, where that is less than the session may have. */
   readonly programProcesses: HeldBy;
   readonly programMemory: HeldBy;
   readonly sessionMemory: HeldBy;

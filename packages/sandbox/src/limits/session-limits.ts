@@ -31,7 +31,7 @@ export interface LimitMachinery {
 
 /** The user namespaces of a session, open until they are closed. */
 interface SessionUsers extends OpenUsers {
-  /** Who programs are outside, where that is somebody else. */
+  /** The user of programs outside, if it is another. */
   readonly owner: number | null;
 }
 
@@ -186,7 +186,7 @@ export class LimitWatch {
   /** Of the session's control groups. */
   readonly #groupHits: () => GroupHits;
   readonly #live = new Set<LaunchedProcess>();
-  /** Of these, those that had as many processes as one program may. */
+  /** Those of them that had as many processes as one program may. */
   readonly #full = new WeakSet<LaunchedProcess>();
   /** How often looking found the limits of the session reached. */
   readonly #seen = { processes: 0, memory: 0 };

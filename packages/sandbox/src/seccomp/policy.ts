@@ -115,7 +115,7 @@ const setSocketOptionRule = whenOneOf(1, [levelTcp], {
   no: 'allow',
 });
 
-/** Of the flags, MFD_NOEXEC_SEAL: else a file that no path rule knows could be executed. */
+/** The flag MFD_NOEXEC_SEAL: else a file that no path rule knows could be executed. */
 const memoryFileNoExec = 0x8;
 const memoryFileRule = whenBits(1, { mask: memoryFileNoExec, values: [memoryFileNoExec] }, onlyThese);
 
