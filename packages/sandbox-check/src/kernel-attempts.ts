@@ -127,7 +127,7 @@ const onProcesses: readonly ProgramEntry[] = [
     ...call('read-through-root', 'read a file through the root of the first process it sees'),
     name: 'read-through-init',
     operands: ({ secretFile, secret }) => ['1', secretFile, secret],
-    // Of the host's first process no more is asked than what the attempts on another show.
+    // The host's first process promises no more than the attempts on another show.
     promises: { advisory: null, scoped: null, sealed: 'stopped' },
   },
   {
