@@ -6,16 +6,16 @@ import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from 
 import { attributes as names } from './genai-names.ts';
 import { type Attribute, AttributeList } from './otlp-records.ts';
 
-/** Of one attribute, in characters. */
+/** One attribute, in characters. */
 export const longestContent: number = 64 * 1024;
 /** Longer than any secret: what is cut off before it is searched for them may begin with the rest of one. */
 const longestSecret = 512 * 1024;
-/** Of the tail of a conversation. */
+/** In the tail of a conversation. */
 const mostMessages = 1000;
 
 type Redact = (text: string) => string;
 
-/** Of one inference; `response` is null if it had none. */
+/** For one inference; `response` is null if it had none. */
 export function inferenceContent(
   request: Pick<InferenceRequest, 'system' | 'messages'>,
   response: Pick<InferenceResponse, 'content' | 'stopReason'> | null,
@@ -29,7 +29,7 @@ export function inferenceContent(
     .add(names.outputMessages, answer === null ? null : JSON.stringify([answer])).list;
 }
 
-/** Of one call. `result` is what the tool said; null where only its arguments are known. */
+/** For one call. `result` is what the tool said; null where only its arguments are known. */
 export function callContent(args: unknown, result: string | null, redact: Redact): readonly Attribute[] {
   const given = JSON.stringify(args) ?? 'null';
   return new AttributeList()

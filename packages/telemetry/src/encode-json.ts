@@ -14,7 +14,7 @@ import {
 
 const cumulative = 2;
 const sampled = 1;
-/** Of the flags of a span: that the next one says something, and that its parent is of another program. */
+/** The flags of a span: the next one says something, and its parent is of another program. */
 export const hasRemoteFlag = 0x100;
 export const remoteFlag = 0x200;
 
@@ -114,7 +114,7 @@ function valueJson(value: AttributeValue): object {
   }
 }
 
-/** Of whole milliseconds: as a number they would not be held exactly. */
+/** From whole milliseconds: a number would not hold them exactly. */
 function nanoseconds(ms: number): string {
   return ms === 0 ? '0' : `${ms}000000`;
 }

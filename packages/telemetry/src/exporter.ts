@@ -163,7 +163,7 @@ export class Exporter {
   }
 }
 
-/** Of the snapshots that wait, the newest says everything. */
+/** The newest of the snapshots that wait says everything. */
 const newestMetrics: Encoders<MetricsSnapshot> = {
   protobuf: (origin, snapshots) => encodeMetricsProtobuf(origin, newest(snapshots)),
   json: (origin, snapshots) => encodeMetricsJson(origin, newest(snapshots)),

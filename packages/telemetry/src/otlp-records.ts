@@ -67,7 +67,7 @@ export interface MetricsSnapshot {
   readonly metrics: readonly MetricRecord[];
 }
 
-/** Who sends it. */
+/** The sender. */
 export interface Origin {
   readonly resource: readonly Attribute[];
   readonly scope: { readonly name: string; readonly version: string };

@@ -1,7 +1,7 @@
 /** Writes protobuf messages into one buffer that grows. */
 
 const smallest = 4096;
-/** Of a text that is copied character by character: for a longer one the call of the encoder costs less. */
+/** A text up to this is copied character by character: for a longer one the encoder's call costs less. */
 const shortText = 40;
 const twoTo32 = 4_294_967_296;
 const nanosecondsOfMs = 1_000_000;

@@ -39,7 +39,7 @@ export interface RequestSpansOptions {
   readonly send: (span: SpanRecord) => void;
 }
 
-/** Those of one session. */
+/** Spans of one session. */
 export class RequestSpans {
   readonly #options: RequestSpansOptions;
 
@@ -83,7 +83,7 @@ export class RequestSpans {
     };
   }
 
-  /** The `traceparent` of a task's own span, for others. Its place in a trace follows from the one that came with it. */
+  /** The `traceparent` of a task's own span, for others; its place in a trace follows from what came with it. */
   traceparentOf(taskId: string, traceparent: string | undefined): string {
     return encodeTraceparent(taskTrace(taskId, traceparent, this.#options.sampler));
   }

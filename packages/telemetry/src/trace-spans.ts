@@ -42,7 +42,7 @@ interface OpenDelegation {
 
 /** Tasks and delegations that a trace leaves open; more than these can only be in one that was made up. */
 const mostOpen = 100_000;
-/** Of a name that a model, a provider or an artifact gave, in characters. */
+/** A name that a model, a provider or an artifact gave, in characters. */
 const longestName = 256;
 const noContent: readonly Attribute[] = [];
 
@@ -230,7 +230,7 @@ export class TraceSpans {
     this.#child(line, trace, { name: spanName, kind: spanKinds.internal, attributes, errorType });
   }
 
-  /** Of a step that was skipped nothing was called. */
+  /** A skipped step called nothing. */
   #step(line: LineOf<'plan_step'>, content: readonly Attribute[]): void {
     if (line.kind === 'capsule') this.#endStepChildren(line);
     if (line.outcome === 'skipped') return;
