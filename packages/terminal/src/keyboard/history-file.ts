@@ -28,7 +28,7 @@ const lockName = '.history.cutting';
 /** No lock is held for a part of this time, except by a process that was killed. */
 const staleLockMs = 60_000;
 
-/** Of a longer file only the end is read. */
+/** Only the end of a longer file is read. */
 const mostRead = 4 * 1024 * 1024;
 /** What is left of a file that is cut. */
 const mostKept = 1024 * 1024;

@@ -87,7 +87,7 @@ function isReleased(parameters: string): boolean {
   return /^[^;]*;\d*:3(?:;|$)/.test(parameters);
 }
 
-/** Of the number that sequences carry, one more than a set of bits; null with a key that belongs to the desktop. */
+/** From the number in sequences, one more than a set of bits; null with a key that belongs to the desktop. */
 function modifiersOf(number: number): Modifiers | null {
   const bits = Math.max(0, number - 1);
   if ((bits & 0b11000) !== 0) return null;

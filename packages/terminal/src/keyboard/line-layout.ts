@@ -23,7 +23,7 @@ export function layoutOf(units: readonly Unit[], cursor: number, columns: number
   return rows;
 }
 
-/** What of a unit stays together in one row. */
+/** Parts of a unit that stay in one row. */
 function piecesOf(unit: Unit): readonly string[] {
   if (typeof unit !== 'string') return Array.from(unit.label);
   if (unit === '\n') return [];

@@ -107,7 +107,7 @@ export class RawTerminal {
   /** False in the background, where setting the modes would stop the process for good: no signal is heard until it is back in the foreground. */
   #take(): boolean {
     const { stdin } = this.#options;
-    // Nor may Ctrl+Z put it there between the look and the change.
+    // Ctrl+Z may not put it there between the look and the change.
     process.on('SIGTSTP', this.#onStop);
     if (!isInForeground()) {
       process.off('SIGTSTP', this.#onStop);
