@@ -8,7 +8,7 @@ export type FromWorker =
   | { readonly kind: 'rows'; readonly block: Block }
   /** The trace is read to its end: what comes now is new. */
   | { readonly kind: 'whole' }
-  /** `now` is null while nothing reports what the capsule does. */
+  /** `now` is null while nothing is known of the capsule. */
   | { readonly kind: 'live'; readonly now: LiveNow | null }
   /** Reading has ended before the end of the file. */
   | { readonly kind: 'lost'; readonly why: string }

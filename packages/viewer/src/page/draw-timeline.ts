@@ -54,7 +54,7 @@ function shadeOf(name: string): string {
   return color;
 }
 
-/** Of the whole session, as far as it is known at rest. */
+/** The whole session, as far as it is known at rest. */
 export function drawStrip(canvas: HTMLCanvasElement, { session, restedCount }: View): void {
   const made = prepared(canvas);
   if (made === null) return;

@@ -1,6 +1,6 @@
 /** Values that change: whoever reads them while being watched is called when one of them does. */
 
-/** The callbacks to call on changes: a list of each cell that is read. */
+/** Called on changes: a list of each cell that is read. */
 type Watchers = Set<() => void>;
 
 /** The cells that the innermost reader has read; null while nobody is watched. */

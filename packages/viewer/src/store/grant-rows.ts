@@ -10,7 +10,7 @@ import { tellsAgain } from './told-again.ts';
 export interface GrantRow {
   readonly kind: string;
   readonly what: string;
-  /** Of the manifest, the one that asks for it; null where that is not known. */
+  /** The line of the manifest that asks for it; null if unknown. */
   readonly line: number | null;
   /** Is null if a trace does not record the use of such a grant. */
   readonly use: Use | null;

@@ -49,7 +49,7 @@ export function summarize(rows: Uint32Array, columns: Columns): Summary {
   };
 }
 
-/** What of calls was spent in rows that are shown by themselves: these come before them, since a row is written when it ends. */
+/** Time of calls in rows that are shown by themselves: these come before them, since a row is written when it ends. */
 function innerTime(columns: Columns): (row: number) => number {
   let [innerMs, innerStart] = [0, 0];
   /** Until when commands were waited for that went on in the background, by task and name. */

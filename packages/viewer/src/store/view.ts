@@ -1,4 +1,4 @@
-/** What of a session a person looks at: filters, the chosen step, the part of time. */
+/** What a person looks at in a session: filters, the chosen step, the part of time. */
 
 import * as kinds from '@svc/protocol/row-kinds.ts';
 import { now } from '../text/page-clock.ts';

@@ -106,7 +106,7 @@ export async function faultOf(answer: Response): Promise<string> {
   return `The server of this page answered ${answer.status}.`;
 }
 
-/** Bytes that were made small and written as letters. Breaks off where they are damaged; throws a `SourceFault` if they are something else. */
+/** Bytes that were made small and written as letters. Breaks off where they are damaged; throws a `SourceFault` for anything else. */
 export function heldBytes(base64: string): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new Blob([fromBase64(base64.trim())]).stream().pipeThrough(new DecompressionStream('gzip'));
 }

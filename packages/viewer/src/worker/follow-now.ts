@@ -6,7 +6,7 @@ import { ask, BrokenStream, eachLine, headersOf, livesAgain, pause, type Served,
 const mostTries = 10_000;
 
 /**
- * Calls back with null while nothing is known. A connection that breaks off is opened again. Ends when the capsule has and is not resumed, and where it may not be
+ * Reports null while nothing is known. A connection that breaks off is opened again. Ends when the capsule has and is not resumed, and where it may not be
  * followed; throws a `SourceFault` if nobody says whether it is resumed.
  */
 export async function followNow(place: Served, tell: (now: LiveNow | null) => void): Promise<void> {
