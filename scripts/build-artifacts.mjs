@@ -75,7 +75,7 @@ async function componentOf(source, { world, toolsDigest }) {
 
 /** The script that links a component is read by machines alone. */
 async function shorten(glue) {
-  // Of a script alone, esbuild would take its value for unused.
+  // esbuild would take the value of a script alone for unused.
   const start = 'export default';
   const { code } = await transform(`${start} ${glue}`, { minify: true, target: 'node20.19', legalComments: 'none' });
   if (!code.startsWith(start)) throw new Error('esbuild made something else of the script than an expression');

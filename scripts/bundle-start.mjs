@@ -225,7 +225,7 @@ async function exportedNames(modules, bundle) {
   return new Map(
     modules.map((path, index) => {
       const names = exported.get(`m${index}`) ?? [];
-      // Of CommonJS esbuild knows one name alone.
+      // esbuild knows one name alone of CommonJS.
       return [path, isOwn(path) || names.length > 1 ? names : null];
     }),
   );

@@ -25,7 +25,7 @@ const modified = 499_162_500;
 /** Where the files of the tarball lie. */
 const place = 'usr/lib/svc';
 const documents = 'usr/share/doc/svc';
-/** Whom to write to about the package, for builds that know; a release names its owner. */
+/** Contact for the package, for builds that know; a release names its owner. */
 const unknownMaintainer = 'The authors of svc <svc@packages.invalid>';
 
 /**

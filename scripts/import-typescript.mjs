@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 
 /** What the modules at these paths, relative to `directory`, export together. They may import built-in modules and each other, no package. */
 export async function importTypeScript(paths, directory) {
-  // Of a file and not of a data: URL, which a stack trace would spell out.
+  // A file and not a data: URL, which a stack trace would spell out.
   const folder = await mkdtemp(join(tmpdir(), 'svc-scripts-'));
   try {
     const outfile = join(folder, 'bundle.mjs');

@@ -134,7 +134,7 @@ async function failuresIn(group) {
 }
 
 /**
- * Returns null when the time was up before there was a verdict.
+ * Returns null when the time was up before a verdict.
  * @param {Mutation} mutation
  * @param {readonly Failure[]} failures without it
  * @returns {Promise<Verdict | null>}

@@ -10,7 +10,7 @@ import type { Limits } from './http-door.ts';
 import { pause } from './wait.ts';
 import { isPassing, pauseBeforeReconnect, type WatchEvent } from './watch-capsule.ts';
 
-/** What a caller hears of a task while it runs: its frames, and where some of them may be lost. */
+/** What is heard of a task while it runs: its frames, and where some of them may be lost. */
 export type TaskEvent = Extract<WatchEvent, { kind: 'frame' | 'gap' }>;
 
 /** A task that asks for input. */
@@ -101,7 +101,7 @@ export async function* runTask(
       if (now.state === 'input-required') questions.ask(task.id);
     }
   } catch (error) {
-    // A capsule whose `after_task` is `exit` may be gone as soon as it has sent the final frame.
+    // A capsule whose `after_task` is `exit` may be gone after its final frame.
     if (told !== null && isGone(error)) return told;
     throw error;
   } finally {

@@ -105,7 +105,7 @@ export class NodeProcess {
     child.stderr?.on('data', (piece: Buffer) => {
       if (this.#stderr.length < keptStderrBytes) this.#stderr = Buffer.concat([this.#stderr, piece]);
     });
-    // When a process ends while something is sent to it, its end is reported instead.
+    // If a process ends while something is sent to it, only its end is reported.
     for (const stream of [child.stdin, child.stderr, this.#exchange]) stream?.on('error', () => {});
     this.#exchange?.on('data', (piece: Buffer) => this.#read(piece, messages));
     this.#exchange?.once('close', () => child.stdin?.destroy());

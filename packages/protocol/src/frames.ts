@@ -92,7 +92,7 @@ export type ConnectionFrame = RejectedFrame | GapFrame | ConnectionAckFrame | Ca
 /** The comment that keeps a connection busy (D1 "Heartbeat"). */
 export const heartbeat = ':heartbeat\n\n';
 
-/** What the client of a rejected task reads, in a frame and in an answer alike (D1 "Task states"). */
+/** What a rejected task gets, in a frame and in an answer alike (D1 "Task states"). */
 export const rejectedMessage = 'task rejected: capsule is busy';
 
 /** A frame with its id as text: id, event and data lines, ended by a blank line (D1 "Frame format"). It is sent as UTF-8. */

@@ -67,7 +67,7 @@ export class FileStore implements ObjectStore {
   async readRecord(key: string): Promise<string | null> {
     const directory = this.#directory(key);
     try {
-      // Each publish asks for the record that it is about to write. A synchronous `stat` finds it absent without a thread.
+      // Each publish asks for the record that it is about to write. `statSync` finds it absent without a thread.
       if (statSync(directory, { throwIfNoEntry: false }) === undefined) return null;
       return await readFile(join(directory, recordFile), 'utf8');
     } catch (error) {
@@ -113,7 +113,7 @@ export class FileStore implements ObjectStore {
   async readState(key: string): Promise<string | null> {
     const path = join(this.#states, checkedKey(key));
     try {
-      // Each download asks for a state that is usually absent, which a synchronous `stat` finds without a thread.
+      // Each download asks for a state that is usually absent, which `statSync` finds without a thread.
       if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
       return await readFile(path, 'utf8');
     } catch (error) {

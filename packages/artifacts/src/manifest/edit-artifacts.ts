@@ -54,7 +54,7 @@ function notEditable(file: string, edit: ArtifactEdit): Diagnostic {
   });
 }
 
-/** What the file should say after the edit; null when it has no such entry, or when `artifacts` is not a list. */
+/** What the file should say after the edit; null when it has no such entry, or no valid list. */
 function expected(value: unknown, edit: ArtifactEdit): unknown {
   if (!isJsonObject(value)) return null;
   const rows = value['artifacts'] ?? [];

@@ -282,7 +282,7 @@ export async function installRelease(
     try {
       return await takeIn(archive, api, request);
     } catch (error) {
-      // The caller reports it with the problems of the other archives.
+      // Reported with the other archives' problems.
       if (error instanceof Diagnostic || error instanceof DiagnosticList) return error;
       throw error;
     }

@@ -97,7 +97,7 @@ async function resolveEntry(entry: ArtifactEntry, places: StorePlaces): Promise<
   try {
     return { kind: 'installed', artifact: await installedFor(entry, places) };
   } catch (error) {
-    // The caller reports it with the problems of the other entries; everything that is no problem of the operator goes on its way.
+    // Reported with the problems of the other entries; everything that is no problem of the operator goes on its way.
     if (error instanceof Diagnostic || error instanceof DiagnosticList) return { kind: 'failed', entry, fault: error };
     throw error;
   }

@@ -31,7 +31,7 @@ const preamble = Buffer.from([0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00]);
 export class Compiler {
   readonly #directory: string;
   readonly #running = new Set<() => Promise<void>>();
-  /** Callbacks of compilations that wait for a running one: true to begin, false if they never will. */
+  /** Called with true when a waiting one begins, with false if it never will. */
   readonly #waiting: ((begins: boolean) => void)[] = [];
   #begun = 0;
 

@@ -22,7 +22,7 @@ export async function readTranspiled(
   return elsewhere === null ? null : opened.with(elsewhere);
 }
 
-/** Returns null when the operating system does not give the file, whatever its reason. */
+/** Returns null when the system does not give the file, whatever its reason. */
 export async function readOrNull(path: string): Promise<Buffer | null> {
   return await unlessFails(async () => await readFile(path));
 }

@@ -124,7 +124,7 @@ export interface OpenedTranspiled {
   with(slice: Uint8Array): TranspiledComponent | null;
 }
 
-/** Returns null when the bytes are not a whole file of this form: cut short, altered, or written by another version. */
+/** Returns null for bytes that are no whole file of this form: cut short, altered, or written by another version. */
 export function openTranspiled(file: Uint8Array): OpenedTranspiled | null {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
   if (bytes.length < headerAt || !bytes.subarray(0, magic.length).equals(magic)) return null;

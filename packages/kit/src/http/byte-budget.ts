@@ -67,7 +67,7 @@ export class ByteBudget {
 
 /** Connections: what else a process opens must not depend on who connects to it. */
 const most = 20_000;
-/** Assumed where the system reports no limit. */
+/** Where the system reports none. */
 const usualOpenFiles = 1_024;
 
 /** Half of the files this process may have open, 20,000 at most. */

@@ -1,4 +1,4 @@
-/** Answers clients that have ended their half of a connection, and distinguishes those that read on from those that have left. */
+/** Answers clients that have ended their half of a connection, and finds out which of them read on and which have left. */
 
 import type { ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';

@@ -29,7 +29,7 @@ export interface HttpServerOptions {
   readonly anyHost?: boolean;
   /** Asked of every request once its form is known to be sound, before its token and its body are looked at; what it gives is the answer. */
   readonly admit?: (request: IncomingMessage) => HttpRefusal | undefined;
-  /** Called for each request that was refused for the token that it shows, with its `Authorization` as sent; not for one without a token. */
+  /** Called for each request that was refused for the token that it shows, with its `Authorization`; not for one without a token. */
   readonly onWrongToken?: (authorization: string) => void;
   /** A client that takes nothing of a long answer for this long loses its connection; 60 s when absent. */
   readonly stalledMs?: number;

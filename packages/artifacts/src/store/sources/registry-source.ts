@@ -65,7 +65,7 @@ const reservedText = /reserved artifact version\b.*\bnot allowed/i;
 
 /**
  * A registry that artifacts come from, with D3's mapping of its answers to codes. The published client holds an archive whole; this one hands
- * its bytes on as they come, distinguishes a variant from the generic file, and goes through the proxy of the operator.
+ * its bytes on as they come, knows a variant from the generic file, and goes through the proxy of the operator.
  */
 export class RegistrySource implements ArtifactSource {
   readonly name: string;

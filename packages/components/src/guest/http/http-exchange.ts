@@ -10,7 +10,7 @@ import { type ByteSource, closed, raise } from '../streams.ts';
 export class HttpExchange {
   readonly #mailbox: Mailbox;
   readonly #number: number;
-  /** Why there is no exchange: everything asked of it fails with that. */
+  /** Why nothing is exchanged: everything asked of it fails so. */
   readonly #refusal: HttpErrorCode | null;
   #open = true;
 
