@@ -66,7 +66,7 @@ export function buildNative({ dist, architecture = process.arch, program = 'svc-
 const advice = `  Programs are not contained without it. Restore native/ as it was committed, or install a C compiler and run npm run build again:
   Debian, Ubuntu: apt-get install musl-tools    Fedora: dnf install gcc glibc-static    Alpine: apk add build-base`;
 
-/** Puts the program in its place in one step, so that whoever starts it meets the old one or the new one. */
+/** Puts the program in its place in one step, so that each start meets the old one or the new one. */
 function replace(output, write) {
   const fresh = `${output}.${process.pid}`;
   write(fresh);

@@ -42,7 +42,7 @@ export interface ClientErrorDetails {
   readonly cause?: unknown;
 }
 
-/** Everything that a client throws, but for the reason of a signal that was aborted. What others said is in its message as they said it. */
+/** Everything that a client throws, except the reason of an aborted signal. What others said is in its message as they said it. */
 export class ClientError extends Error {
   readonly code: ClientErrorCode;
   readonly status: number | null;

@@ -33,7 +33,7 @@ export type Http = (url: string, request: HttpRequest) => Promise<HttpResponse>;
 export interface Limits {
   /** For an answer to begin, and for the whole of one that is no stream and no file. Infinity waits for ever, here and below. */
   readonly callMs: number;
-  /** Without a byte in a stream or a file. A capsule says something every 15 seconds, but for a busy one. */
+  /** Without a byte in a stream or a file. A capsule sends something every 15 seconds unless it is busy. */
   readonly idleMs: number;
   readonly mostAnswerBytes: number;
   /** Of the index of a registry. */

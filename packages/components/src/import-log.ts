@@ -15,7 +15,7 @@ export type LoggedOutcome = { readonly ok: LoggedValue } | { readonly err: Logge
 /** The name of an import as `wasi:clocks/wall-clock#now` or `wasi:io/streams#InputStream.read`, what it was given, what came of it. */
 export type ImportLogEntry = readonly [string, readonly LoggedValue[], LoggedOutcome];
 
-/** What one call of a component is answered is kept up to this many characters: whoever reads a log has the whole of it in memory. */
+/** What one call of a component is answered is kept up to this many characters: a reader holds the whole log in memory. */
 export const longestImportLog: number = 2 * 1024 * 1024;
 
 /** Reads a log; null for a text that is not a log, or is longer than one is kept. */

@@ -31,7 +31,7 @@ export function atOnce<Value>(steps: Steps<Value>): Value {
   }
 }
 
-/** Does each part in a turn of its own, but for the first. */
+/** Does each part but the first in a turn of its own. */
 export async function inOwnTurns<Value>(steps: Generator<unknown, Value, undefined>): Promise<Value> {
   for (;;) {
     const { done, value } = steps.next();

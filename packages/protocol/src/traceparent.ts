@@ -6,7 +6,7 @@ export interface SpanContext {
   readonly traceId: string;
   /** 16 lower case hex characters, not all zero. */
   readonly spanId: string;
-  /** Whether whoever made it keeps it. */
+  /** Whether its maker keeps it. */
   readonly isSampled: boolean;
 }
 

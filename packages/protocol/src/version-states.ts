@@ -125,7 +125,7 @@ export function encodeStateChange({ state, reason }: StateOfVersion): string {
 
 export type StateChangeReading =
   | { readonly kind: 'change'; readonly change: StateOfVersion }
-  /** `reason` is a sentence for whoever asked. */
+  /** `reason` is a sentence for the asker. */
   | { readonly kind: 'unusable'; readonly reason: string };
 
 /** The body of a change of state. Every state but `active` has a reason; a key that is not known is refused. */

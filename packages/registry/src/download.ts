@@ -23,7 +23,7 @@ interface Shelves {
   readonly store: ObjectStore;
   readonly records: ArtifactRecords;
   readonly states: VersionStates;
-  /** The names that whoever asks may know of. */
+  /** The names that the asker may know of. */
   readonly read: NamePatterns;
 }
 

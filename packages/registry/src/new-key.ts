@@ -36,7 +36,7 @@ interface Entry {
 /** What is printed of a new key. */
 export interface NewKey {
   readonly key: string;
-  /** Whole lines for whoever made it. */
+  /** Whole lines for its maker. */
   readonly said: string;
 }
 

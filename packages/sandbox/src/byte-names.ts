@@ -31,7 +31,7 @@ export interface ByteEntry {
   readonly kind: 'directory' | 'file' | 'other';
 }
 
-/** The entries one after the other, for whoever stops before the end: a task may have made millions of them in one directory. It is opened at once. */
+/** The entries one after the other, for readers that stop early: a task may have made millions of them in one directory. It is opened at once. */
 export function eachEntryIn(place: string | Buffer): Generator<ByteEntry, undefined, undefined> {
   const directory = opendirSync(place, { encoding: 'buffer' as BufferEncoding });
   return (function* (): Generator<ByteEntry, undefined, undefined> {

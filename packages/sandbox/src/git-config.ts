@@ -1,4 +1,4 @@
-/** Finds the files that a configuration of git names: git reads them, or runs them as whoever calls it. */
+/** Finds the files that a configuration of git names: git reads them, or runs them as its caller. */
 
 import { statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
@@ -19,7 +19,7 @@ export interface NamedByGit {
 }
 
 interface ConfigEntry {
-  /** In lower case, but for a subsection. */
+  /** In lower case, except a subsection. */
   readonly key: string;
   readonly value: string;
 }

@@ -145,7 +145,7 @@ class GitKeeper {
     ];
   }
 
-  /** Repositories in folders below. Git looks into one that the index names as a submodule, and whoever goes there obeys it. */
+  /** Repositories in folders below. Git looks into one that the index names as a submodule, and a git that runs there obeys it. */
   #below(): readonly KeptPlace[] {
     const nested = this.#nested.filter((place) => this.#isFirst(place) && place !== this.#own);
     if (nested.length > mostNested) throw this.#unkept(`there are more than ${mostNested} repositories in it`);

@@ -35,7 +35,7 @@ interface ProjectRequest {
   readonly uid: number;
 }
 
-/** Next steps for whoever has gone to the folder, named it with `--workdir` or opened it in an editor. */
+/** Next steps after going to the folder, naming it with `--workdir` or opening it in an editor. */
 const elsewhere = 'give the agent a folder that does not hold it';
 const whyClass = 'svc doctor says what the class depends on';
 

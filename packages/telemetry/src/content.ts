@@ -37,7 +37,7 @@ export function callContent(args: unknown, result: string | null, redact: Redact
     .add(names.toolResult, result === null ? null : cut(result, redact)).list;
 }
 
-/** The last messages of a conversation, as many as fit: whole, but for the last of them. */
+/** The last messages of a conversation, as many as fit: whole, except the last of them. */
 function fitting(messages: readonly Message[], redact: Redact): string {
   const kept: string[] = [];
   let length = 2;

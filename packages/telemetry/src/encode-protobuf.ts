@@ -35,7 +35,7 @@ export function encodeMetricsProtobuf(origin: Origin, snapshot: MetricsSnapshot)
   });
 }
 
-/** The three requests have the same fields but for what stands in field 2 of their scope. */
+/** The three requests have the same fields except field 2 of their scope. */
 function request({ resource, scope }: Origin, write: (to: ProtobufWriter) => void): Uint8Array {
   const to = new ProtobufWriter();
   const ofResource = to.begin(1);

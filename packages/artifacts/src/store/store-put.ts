@@ -348,7 +348,7 @@ export function holdToLock(
   });
 }
 
-/** A repository of an OCI registry that has the same archive in another document: whoever may write there has moved the tag. */
+/** A repository of an OCI registry that has the same archive in another document: a writer there has moved the tag. */
 function holdToPlace(found: LockedArtifact, { from: recorded }: LockedArtifact): void {
   const { from } = found;
   if (from === undefined || recorded === undefined || from === recorded) return;

@@ -14,7 +14,7 @@ export function isMaskedName(name: string): boolean {
 export const stateName = '.svc';
 export const shownOfState: ReadonlySet<string> = new Set(['home', 'children']);
 
-/** The folder of keys, or of what `svc` keeps, that a path is or lies in: it is given to no agent, whoever names it. Undefined for any other. */
+/** The folder of keys, or of what `svc` keeps, that a path is or lies in: no agent gets it, whatever names it. Undefined for any other. */
 export function closedFolderAround(path: string): string | undefined {
   return path.split(sep).find((name) => name === '.ssh' || name === stateName);
 }

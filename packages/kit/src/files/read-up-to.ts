@@ -36,7 +36,7 @@ export function readFileUpTo(file: string | number, maxBytes: number): Buffer | 
   }
 }
 
-/** What a descriptor of this process is called: whoever starts it has opened it. */
+/** What a descriptor of this process is called: its starter has opened it. */
 const givenPath = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
 
 function noRegularFile(path: string): Error {

@@ -65,8 +65,8 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
 }
 
 /**
- * The bytes that a reply holds in memory until its client has taken it; 0 for a short reply, for files, for streams and with `onDone`: whoever
- * makes one of those counts what it holds.
+ * The bytes that a reply holds in memory until its client has taken it; 0 for a short reply, for files, for streams and with `onDone`, whose
+ * makers count what they hold.
  */
 export function heldBytes(reply: Reply): number {
   let bytes = 0;

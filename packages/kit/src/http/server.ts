@@ -246,7 +246,7 @@ export class HttpServer {
     });
   }
 
-  /** Why a request is refused whoever sends it. */
+  /** Why a request of any sender is refused. */
   #unsound(request: IncomingMessage, expects: Expected): HttpRefusal | undefined {
     if (expects === 'other') return kitRefusal('expectation_failed', 'Only 100-continue can be expected.');
     const unsound = hygieneRefusal(request);

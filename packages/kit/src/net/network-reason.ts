@@ -1,4 +1,4 @@
-/** Puts errors of connections into words: the one table for all programs, but for components, whose requests fail in the words of `guest/request-failure.ts`. */
+/** Puts errors of connections into words: the one table for all programs, except components, whose requests fail in the words of `guest/request-failure.ts`. */
 
 import { isCoded, isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 

@@ -17,7 +17,7 @@ export interface RedirectSource {
 }
 
 /**
- * The address of a redirect, held to the rule of every address that is configured, but for a query and a fragment: `https`, or `http` to this machine,
+ * The address of a redirect, held to the rule of every address that is configured, except a query and a fragment: `https`, or `http` to this machine,
  * without a user or password. Nobody leads from `https` to `http`, nor from the Internet into the networks of this machine: `E-REG-027`. A name is
  * judged by what it resolves to, with `lookupWithin`.
  */

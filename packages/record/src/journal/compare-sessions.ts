@@ -38,7 +38,7 @@ export interface RequestParting {
   readonly messages: readonly [string | null, string | null];
 }
 
-/** Whether two steps of hooks, whose inputs have other hashes, got the same input but for ids. */
+/** Whether two steps of hooks, whose inputs have other hashes, got the same input except ids. */
 export type ToldAlike = (a: number, b: number) => boolean;
 
 /**

@@ -15,7 +15,7 @@ interface ComparedJournal {
 export interface Comparison {
   readonly a: string;
   readonly b: string;
-  /** Is null if they are the same but for ids and times. */
+  /** Is null if they differ in ids and times alone. */
   readonly parting: ReturnType<typeof partingFacts> | null;
 }
 

@@ -23,7 +23,7 @@ export interface PartingFacts {
   readonly message: { readonly number: number; readonly role: string | null } | null;
   /** Is null if the texts are not kept, or one is missing altogether. */
   readonly difference: Difference | null;
-  /** Is null but for a request. */
+  /** Is null except at a request. */
   readonly request: {
     readonly same_messages: number;
     readonly messages: { readonly a: number; readonly b: number };
@@ -131,7 +131,7 @@ export function fixedDifference(
   return { part, difference: textDifference([found.a, found.b], readers) };
 }
 
-/** Whether a hook got the same input in both, but for the ids of the session, its tasks and their contexts. */
+/** Whether a hook got the same input in both, except the ids of the session, its tasks and their contexts. */
 export function isToldAlike(stepA: number, stepB: number, readers: Readers): boolean {
   const [a, b] = [startOf(readers[0], stepA), startOf(readers[1], stepB)];
   if (a?.port !== 'hook' || b?.port !== 'hook' || a.name !== b.name) return false;

@@ -166,7 +166,7 @@ interface FilesRequest {
   readonly workdir: string;
 }
 
-/** The files of a launch of these programs: what they need and what is granted, but for what the process itself can write. */
+/** The files of a launch of these programs: what they need and what is granted, without what the process itself can write. */
 export function grantedFiles(
   { filesOf, grants, workdir }: FilesRequest,
   programs: readonly string[],

@@ -62,7 +62,7 @@ const ofLimits: Readonly<Record<keyof Limits, Shape>> = {
   outputBytes: number,
 };
 
-/** `E-CAP-019` for what is no request: a key that there is not, or a value of another kind. What is undefined counts as absent, but for the command. */
+/** `E-CAP-019` for an invalid request: an unknown key, or a value of another kind. What is undefined counts as absent, except the command. */
 export function checkRequest(request: unknown): void {
   if (!isJsonObject(request)) throw unusable(`a request was to be given, and it is ${described(request)}`, shapeHint);
   if (request['command'] === undefined) throw unusable('a command is to be run, and none is named', commandHint);

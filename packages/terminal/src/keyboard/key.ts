@@ -34,7 +34,7 @@ export interface Press {
 export type Key =
   /** Typed characters, without controls. */
   | { readonly kind: 'text'; readonly text: string }
-  /** What was pasted, as it came but for its ends of lines, which are line feeds: it may hold anything. */
+  /** What was pasted, as it came except line ends, which are line feeds: it may hold anything. */
   | { readonly kind: 'paste'; readonly text: string }
   | Press
   /** The answer to `CSI 6n`; both count from 1. */

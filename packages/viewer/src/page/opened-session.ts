@@ -14,7 +14,7 @@ export interface OpenedSession {
   readonly facts: Loading<ViewedFacts>;
 }
 
-/** The trace is read while the server looks what else there is to know. Of one session only: whoever uses it has the id as its key. */
+/** The trace is read while the server looks what else there is to know. Of one session only: its user has the id as its key. */
 export function useOpened(id: string, source: Source, makeWorker: WorkerMaker, tab?: Tab): OpenedSession {
   const view = useMemo(() => new View(new Session(makeWorker(), source.place(id)), tab), []);
   useEffect(() => () => view.close(), []);

@@ -8,7 +8,7 @@ interface TrustedTypes {
   createPolicy(name: string, rules: { createScriptURL(address: string): string }): TrustedPolicy;
 }
 
-/** Each call starts one; whoever gets it ends it. */
+/** Each call starts one; its caller ends it. */
 export type WorkerMaker = () => Worker;
 
 export function makeWorkers(program: string): WorkerMaker {

@@ -1,4 +1,4 @@
-/** Values that change: whoever reads them while being watched is called when one of them does. */
+/** Values that change: a watcher that reads them is called when one of them does. */
 
 /** Called on changes: a list of each cell that is read. */
 type Watchers = Set<() => void>;
@@ -29,7 +29,7 @@ export class Cell<Value> {
 }
 
 /**
- * What `read` returns. The first change of a cell that it has read calls `changed`, once: whoever wants to know of the next one
+ * What `read` returns. The first change of a cell that it has read calls `changed`, once: a reader that wants to know of the next one
  * watches again. `stop` ends it before.
  */
 export function watch<Value>(

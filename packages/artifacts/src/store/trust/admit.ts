@@ -17,7 +17,7 @@ export type Admission =
   /** No rule is for it. */
   | { readonly kind: 'unchecked' }
   | { readonly kind: 'signed'; readonly signer: Signer }
-  /** The rule only warns: this is the warning, for whoever started the command. */
+  /** The rule only warns: the warning, for the one who started the command. */
   | { readonly kind: 'warned'; readonly warning: Diagnostic };
 
 /** An archive that asks to be let in. */

@@ -4,7 +4,7 @@ import { asJsonObject } from '@svc/protocol/json-object.ts';
 
 /** The maker of a valid signature. */
 export type Signer =
-  /** An authority says that whoever signed was `identity` at `issuer` then. */
+  /** An authority says that the signer was `identity` at `issuer` then. */
   | { readonly kind: 'identity'; readonly issuer: string; readonly identity: string }
   /** The SHA-256 of the public key, in lowercase hex. */
   | { readonly kind: 'key'; readonly fingerprint: string };

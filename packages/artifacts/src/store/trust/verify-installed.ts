@@ -102,7 +102,7 @@ async function verifyOne(locked: LockedArtifact, places: ProjectPlaces): Promise
   return { ...blank(locked), state: 'missing', problem };
 }
 
-/** Where no rule is for it, it is not looked at: whoever works on it changes it all the time. */
+/** Without a rule for it, it is not looked at: its author changes it all the time. */
 async function verifySource(locked: LockedArtifact, entry: SourceEntry, places: StorePlaces): Promise<VerifiedArchive> {
   const found = { ...blank(locked), origin: 'source', state: 'source' } as const;
   const policy = loadTrustPolicy(places.userHome);
