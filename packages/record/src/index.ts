@@ -61,7 +61,7 @@ export function listSessions(options: RecordOptions = {}): readonly SessionFacts
   return sessionList(sessionsFolder(places, workspaceOf(options)), { home: places.home, tell });
 }
 
-/** The whole id of the session that the last characters of it name, four or more. `E-RUN-070` when there is none, `E-RUN-091` when several fit. */
+/** Returns the whole id of the session whose id ends with these four characters or more. `E-RUN-070` when no session does, `E-RUN-091` when several do. */
 export function findSession(wanted: string, options: RecordOptions = {}): string {
   return locateSession(folderOfSession(placesOf(options), workspaceOf(options), wanted), wanted);
 }
@@ -79,8 +79,8 @@ export interface RecordedSession extends Disposable {
   /** Its id, or the path that it was named by. */
   readonly name: string;
   /**
-   * The lines of its trace, in their order; none where it has no trace. Lines that are none, or that are longer than 16 MiB, are passed over, and `onWarning`
-   * hears how many (`W-RUN-173`). Of a task whose text makes its line too long there is the beginning.
+   * The lines of its trace, in their order; nothing without a trace. It passes over what is not a line of a trace or is longer than 16 MiB, and `onWarning`
+   * hears how many (`W-RUN-173`). A task whose text makes its line too long is given with the beginning of it.
    */
   events(): Generator<TraceLine, void>;
   /**

@@ -7,5 +7,5 @@ export type BodyReading =
   | { readonly kind: 'cut'; readonly bytes: number; readonly head: string; readonly tail: string }
   /** The session kept hashes and sizes alone, or its journal was full. */
   | { readonly kind: 'not kept'; readonly bytes: number }
-  /** There is none of that hash, or what is there has another; `why` is a clause. */
+  /** The journal has no text of that hash, or the text there has another hash; `why` is a clause. */
   | { readonly kind: 'damaged'; readonly why: string };

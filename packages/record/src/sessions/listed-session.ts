@@ -14,7 +14,7 @@ export interface SessionFacts {
   readonly tokens: number;
   /** Lines of its trace that are longer than 16 MiB, and whose share in all this is missing. */
   readonly unread_lines: number;
-  /** The first words of its first task; null where there was none, or nothing says it. */
+  /** The first words of its first task; null without a task, or when nothing says it. */
   readonly task: string | null;
   /** Null without a journal, as the journal itself. */
   readonly steps: number | null;
