@@ -7,10 +7,15 @@ import { ownAliases } from './scripts/own-names.mjs';
 
 /** Takes minutes for its volume, or for what it installs: it runs with `npm run test:long`. */
 const long = ['**/*.long.test.ts'];
-/** Beside the files of packages are tests of code in this process, which leave nothing behind in it: one process runs many of them. */
+/** Tests of code in this process, beside what they test. */
 const unit = ['packages/*/src/**/*.test.ts'];
-/** These start what the build makes: the programs, the processes of components, the helper. */
-const ofBuild = ['test/**/*.test.ts', 'packages/components/test/**/*.test.ts', 'packages/**/*.built.test.ts'];
+/** These start what the build makes, or a browser: each file has a process of its own. */
+const ofBuild = [
+  'test/**/*.test.ts',
+  'packages/components/test/**/*.test.ts',
+  'packages/viewer/test/**/*.test.ts',
+  'packages/**/*.built.test.ts',
+];
 const inPackages = ['packages/**/*.test.ts', 'artifacts/**/*.test.ts'];
 
 type Settings = NonNullable<TestProjectInlineConfiguration['test']>;
@@ -31,6 +36,14 @@ function project(name: string, test: Settings): TestProjectInlineConfiguration {
   };
 }
 
+/** One process runs many files, of which each leaves it as it was. */
+const together: Settings = {
+  isolate: false,
+  setupFiles: ['test/support/leaves-nothing.ts'],
+  restoreMocks: true,
+  unstubEnvs: true,
+  unstubGlobals: true,
+};
 /** Programs, sockets and browsers can be late: `npm run conformance` lists each second try, and fails at more than a few. */
 const canBeLate: Settings = { retry: 1 };
 const built: Settings = { ...canBeLate, globalSetup: ['test/support/global-setup.ts'] };
@@ -50,16 +63,8 @@ export default defineConfig({
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
     sequence: { sequencer: SharedLast },
     projects: [
-      project('unit', {
-        include: unit,
-        exclude: [...ofBuild, ...long],
-        isolate: false,
-        setupFiles: ['test/support/leaves-nothing.ts'],
-        restoreMocks: true,
-        unstubEnvs: true,
-        unstubGlobals: true,
-      }),
-      project('packages', { ...canBeLate, include: inPackages, exclude: [...unit, ...ofBuild, ...long] }),
+      project('unit', { ...together, include: unit, exclude: [...ofBuild, ...long] }),
+      project('packages', { ...together, ...canBeLate, include: inPackages, exclude: [...unit, ...ofBuild, ...long] }),
       project('programs', { ...built, include: ofBuild, exclude: long }),
       project('long', { ...built, include: long }),
     ],

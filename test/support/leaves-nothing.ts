@@ -15,7 +15,7 @@ function stateOfProcess(): object {
     listeners: Object.fromEntries(heard),
     // Libraries keep something under such names once they are loaded.
     globals: Object.getOwnPropertyNames(globalThis)
-      .filter((name) => !name.startsWith('__'))
+      .filter((name) => !/^(?:__|\d+$)/.test(name))
       .sort(),
     fakeTimers: vi.isFakeTimers(),
   };
