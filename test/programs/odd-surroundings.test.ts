@@ -63,11 +63,11 @@ it('svc keeps the code that everybody runs in a file that its owner alone may wr
 it('svc says that it is to be installed again when a part of it is missing', async () => {
   const folder = freshFolder();
   copyPrograms(folder);
-  rmSync(join(folder, 'dist/late/svc-cli-list.cjs'));
+  rmSync(join(folder, 'dist/late/svc-artifacts-list.cjs'));
   const { code, stderr } = await sh(`exec "${process.execPath}" "$1/bin/svc.cjs" list`, folder);
   expect(code).toBe(70);
   expect(stderr).toMatch(
-    /^svc: a part of svc \S+ is missing, install it again: Cannot find module '\.\/svc-cli-list\.cjs'\n$/,
+    /^svc: a part of svc \S+ is missing, install it again: Cannot find module '\.\/svc-artifacts-list\.cjs'\n$/,
   );
 });
 
