@@ -96,7 +96,7 @@ describe.each(setups)('an MCP server in $name', (setup) => {
         },
         args: work,
       }),
-    ).rejects.toThrow('error[E-RUN-036]: the server of odd did not tell its tools: it did not answer within 2 s');
+    ).rejects.toThrow('error[E-RUN-036]: the server of odd did not list its tools: it did not answer within 2 s');
     expect(await marked.settled([])).toEqual([]);
   });
 });

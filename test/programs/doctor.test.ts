@@ -197,7 +197,7 @@ describe('svc doctor --containment', { timeout: 100_000 }, () => {
       code: 0,
       stdout: '',
       stderr:
-        'nothing is promised here, for nothing is enforced: the helper svc-launch is missing: install svc anew, or run npm run build in a checkout, which says what it needs\n',
+        'this host enforces nothing, so there is nothing to check: the helper svc-launch is missing: install svc anew, or run npm run build in a checkout, which says what it needs\n',
     });
   });
 
@@ -207,7 +207,7 @@ describe('svc doctor --containment', { timeout: 100_000 }, () => {
     unlinkSync(join(root, built, 'svc-attempts'));
     const { code, stderr } = doctor(root, ['--containment']);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^error\[E-CAP-015\]: .*svc-attempts is not there, and the attempts are made with it\n/);
+    expect(stderr).toMatch(/^error\[E-CAP-015\]: .*svc-attempts is missing; svc doctor --containment needs it\n/);
   });
 });
 

@@ -217,7 +217,7 @@ describe('the server of an artifact', () => {
   ])('that %s keeps the first session from starting', async (habit, reason) => {
     const workspace = odd({ behaviour: oddBehaviour(['echo'], { habits: [habit] }) });
     const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
-    expect(stderr).toBe(`error[E-RUN-036]: the server of odd did not tell its tools: ${reason}\n`);
+    expect(stderr).toBe(`error[E-RUN-036]: the server of odd did not list its tools: ${reason}\n`);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   });
 
@@ -225,7 +225,7 @@ describe('the server of an artifact', () => {
     const behaviour = oddBehaviour(['echo'], { habits: ['never answers'], log: 'log' });
     const workspace = odd({ behaviour, capabilities: '{ limits: { deadline: 3 } }' });
     const { code, stderr } = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
-    expect(stderr).toBe('error[E-RUN-036]: the server of odd did not tell its tools: it did not answer within 3 s\n');
+    expect(stderr).toBe('error[E-RUN-036]: the server of odd did not list its tools: it did not answer within 3 s\n');
     expect(code).toBe(1);
     expect(asked(workspace)).toEqual(['initialize', 'end of input']);
   });
@@ -237,7 +237,7 @@ describe('the server of an artifact', () => {
     run.child.kill('SIGTERM');
     const { code, stderr } = await run.ended;
     expect(stderr).toBe(
-      'error[E-RUN-036]: the server of odd did not tell its tools: it had not answered when svc was asked to stop\n',
+      'error[E-RUN-036]: the server of odd did not list its tools: it had not answered when svc was asked to stop\n',
     );
     expect(code).toBe(1);
     expect(asked(workspace)).toEqual(['initialize', 'end of input']);
@@ -258,7 +258,7 @@ describe('the server of an artifact', () => {
     });
     const { code, stderr } = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
     expect(stderr).toContain(
-      'error[E-RUN-036]: the server of broken did not tell its tools: it exited with status 7\n',
+      'error[E-RUN-036]: the server of broken did not list its tools: it exited with status 7\n',
     );
     expect(code).toBe(1);
     expect(asked(workspace)).toEqual([...once, 'end of input']);

@@ -134,7 +134,7 @@ describe('svc stop', () => {
     changeRecord(workspace.home, line.session_id, { address });
     const { code, stderr } = await svc(workspace, ['stop', address]);
     other.close();
-    expect(stderr).toContain(`error[E-IO-004]: something else answers at ${address}, where ${line.session_id} is to`);
+    expect(stderr).toContain(`error[E-IO-004]: ${address} is used by another program, not by ${line.session_id};`);
     expect(code).toBe(1);
     expect(running.child.exitCode).toBe(null);
     running.child.kill('SIGTERM');

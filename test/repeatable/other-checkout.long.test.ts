@@ -45,6 +45,7 @@ function otherCheckout(round: number): string {
     'scripts',
     'packages',
     'package.json',
+    'package-lock.json',
     'tsconfig.json',
   ]) {
     const isBuilt = (path: string): boolean => /packages\/[^/]+\/dist$/.test(path);

@@ -8,7 +8,7 @@ import { BadMessage } from './message-bytes.ts';
  * Throws `BadMessage` for what is no message, which ends the process and not the session.
  */
 export function readGuestMessage(value: unknown): GuestMessage {
-  if (!isRecord(value) || !isMessage(value)) throw new BadMessage('a message is none that the runtime knows');
+  if (!isRecord(value) || !isMessage(value)) throw new BadMessage('unknown message from the component');
   return value as unknown as GuestMessage;
 }
 

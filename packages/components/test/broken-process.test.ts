@@ -83,7 +83,7 @@ describe('a component’s process that was taken over', () => {
   ])('ends alone when it sends %j', async (message) => {
     await expect(compileIn(encodeMessage(message))).rejects.toMatchObject({
       kind: 'trap',
-      message: 'a message is none that the runtime knows',
+      message: 'unknown message from the component',
     });
   });
 

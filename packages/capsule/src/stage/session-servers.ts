@@ -93,7 +93,7 @@ export class SessionServers {
 
 function silent(name: string, reason: string): Diagnostic {
   const [what = '', ...hints] = reason.split('\n');
-  const message = `the server of ${name} did not tell its tools: it ${what}`;
+  const message = `the server of ${name} did not list its tools: it ${what}`;
   return new Diagnostic('E-RUN-036', message, hints.length === 0 ? {} : { hint: hints.join(' ') });
 }
 

@@ -60,7 +60,7 @@ export const journalCodes = {
       'A test is a folder of its own, no link, with the archive session.zip in it, and no other test has the same name but for case. Its name is made of letters, digits, dots, hyphens and underscores. The message says what is otherwise.',
   },
   'E-RUN-065': {
-    title: 'an expect.yaml is not right',
+    title: 'an expect.yaml is invalid',
     explanation:
       'The file says what is expected of a recorded session (docs/testing.md). A key that it does not know would be an expectation that nobody holds the session to, so it refuses the test. The message names the place, and the key that was probably meant.',
   },

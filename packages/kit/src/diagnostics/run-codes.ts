@@ -72,7 +72,7 @@ export const runCodes = {
       'Threaded conversations belong to the workdir given with --workdir, and one session of a capsule at a time has them. Stop the other session, or give this one a workdir of its own. A session of another container, or of before the machine was last started, keeps them for five minutes after it was killed.',
   },
   'E-RUN-036': {
-    title: 'an MCP server did not tell its tools',
+    title: 'an MCP server did not list its tools',
     explanation:
       'The server of an artifact with implementation: mcp has to be asked for its tools before the first session with it. It could not be started, ended, broke the protocol or did not answer in time; the message has its last words.',
   },
@@ -172,7 +172,7 @@ export const runCodes = {
       'A session offers the tools that the server listed when it was last asked. The next session with this artifact offers what it lists now.',
   },
   'W-RUN-008': {
-    title: 'the end of a delegation was not told to the parent',
+    title: 'the parent was not notified that its child ended',
     explanation:
       'A delegated session posts one completion to the capsule that delegated to it. That capsule has ended, or refused it; completion.json in the workdir has the reason. The session itself is not failed by it.',
   },

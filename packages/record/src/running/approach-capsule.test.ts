@@ -51,6 +51,6 @@ it('a card of another session is repeated in part only', async () => {
   const { located } = await sessionWith(undefined, 's'.repeat(5000));
   await expect(approachCapsule(located, { ...choice, method: 'session/stop' })).rejects.toMatchObject({
     code: 'E-IO-004',
-    message: `session ${'s'.repeat(100)}\u2026 answers at ${located.address}, where ${sessionId} is to listen; it was sent nothing`,
+    message: `${located.address} is used by session ${'s'.repeat(100)}\u2026, not by ${sessionId}; nothing was sent`,
   });
 });

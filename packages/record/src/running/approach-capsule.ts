@@ -101,9 +101,8 @@ function notServed(address: string, method: string): Diagnostic {
 }
 
 function strangerAnswered(address: string, wanted: string, answered: string | null | undefined): Diagnostic {
-  const who =
-    answered === undefined || answered === null ? 'something else answers' : `session ${shownId(answered)} answers`;
-  return new Diagnostic('E-IO-004', `${who} at ${address}, where ${wanted} is to listen; it was sent nothing`, {
+  const who = answered === undefined || answered === null ? 'another program' : `session ${shownId(answered)}`;
+  return new Diagnostic('E-IO-004', `${address} is used by ${who}, not by ${wanted}; nothing was sent`, {
     hint: 'svc ps lists the running capsules',
   });
 }

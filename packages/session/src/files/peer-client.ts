@@ -122,7 +122,7 @@ async function takeAudience(response: IncomingMessage): Promise<PeerAudience> {
   const card = text.kind === 'json' ? decodeAgentCard(text.value) : undefined;
   if (card === undefined) return unreachable('its card has no name and url');
   const audience = audienceOf(card);
-  if (audience === undefined) return unreachable('its card has a name or url that it cannot say in a header');
+  if (audience === undefined) return unreachable('its agent card has a name or URL that is not valid in a header');
   return { kind: 'audience', audience };
 }
 

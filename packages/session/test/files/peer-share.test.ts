@@ -318,7 +318,7 @@ describe('the peer to share with', () => {
   ])('has to be one that can say so when it fetches: %s cannot', async (card) => {
     answer = (_, response) => response.end(card);
     expect(refusal(await share())).toBe(
-      'peer_unreachable: The peer cannot be reached: its card has a name or url that it cannot say in a header.',
+      'peer_unreachable: The peer cannot be reached: its agent card has a name or URL that is not valid in a header.',
     );
   });
 

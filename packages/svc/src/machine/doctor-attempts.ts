@@ -44,7 +44,7 @@ export async function checkContainment({
   const classes = await classesUnderTest(facts);
   if (classes.length === 0) {
     const { reason } = await hostContainment(facts);
-    context.stderr.write(say`nothing is promised here, for nothing is enforced: ${reason ?? ''}\n`);
+    context.stderr.write(say`this host enforces nothing, so there is nothing to check: ${reason ?? ''}\n`);
   }
   const stop = stopOnSignals(context);
   const searchPath = context.env['PATH'] ?? ['/usr/bin', '/bin'].join(delimiter);
@@ -69,13 +69,13 @@ export async function checkContainment({
   }
 }
 
-/** Without the helper nothing is promised; with it, what makes the attempts has to be there. */
+/** Throws `E-CAP-015` when the helper is there without the program that makes the attempts. */
 function requireProgram(facts: HostFacts): void {
   const helper = findHelper(facts);
   if (helper === null) return;
   const program = attemptProgramBeside(helper);
   if (unlessRefused(() => (accessSync(program, constants.X_OK), true), false)) return;
-  throw new Diagnostic('E-CAP-015', `${printable(program)} is not there, and the attempts are made with it`, {
+  throw new Diagnostic('E-CAP-015', `${printable(program)} is missing; svc doctor --containment needs it`, {
     hint: 'install svc anew; in a checkout, npm run build:native puts it there',
   });
 }

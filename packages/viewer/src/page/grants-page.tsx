@@ -49,7 +49,7 @@ export function GrantsPage({ view, facts }: GrantsProps): JSX.Element {
           <p class={`figure ${refused > 0 ? 'bad' : ''}`}>{count(refused)}</p>
           <p class="faint">
             {refused === 0
-              ? 'Nothing that was tried was refused.'
+              ? 'No request was denied.'
               : `${refused === 1 ? 'try that was' : 'tries that were'} not let through`}
           </p>
         </Card>

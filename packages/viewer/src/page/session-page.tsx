@@ -183,7 +183,7 @@ function Notes({
     ...facts.notes,
     ...(unsent === '' ? [] : [`The question does not wait any more. Your answer was not sent: ${unsent}`]),
     ...(lost === '' ? [] : [lost]),
-    ...(view.hasSearchFailed.value ? ['Whole lines could not be searched: only what rows show was.'] : []),
+    ...(view.hasSearchFailed.value ? ['The search covered visible columns only.'] : []),
   ];
   if (notes.length === 0) return null;
   return (
