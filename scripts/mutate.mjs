@@ -149,8 +149,10 @@ async function judge(mutation, failures) {
     const output = await build();
     if (isOver()) return null;
     if (output !== null) return { kind: 'error', text: `does not build, or runs no capsule:\n${output}` };
-    const test = async () => await copy.test(files, clause === '' ? [] : [clause], { untilFailed: true });
+    const test = async (untilFailed = true) => await copy.test(files, clause === '' ? [] : [clause], { untilFailed });
     let run = await test();
+    // Where files share a process, the first failure can end the run before it is reported.
+    if (verdictOf(run).kind === 'skipped') run = await test(false);
     // A file that could not be run at all may have lacked the time to start.
     if (run.broken.length > 0 && verdictOf(run).kind === 'error') run = await test();
     const verdict = verdictOf(run);
