@@ -66,6 +66,7 @@ describe('the package @svc/capsule, installed from its tarball', { timeout: 240_
   it('ends with its signal, and leaves no command and no listener of it behind', async () => {
     installed.write('sleeper/svc.yaml', sleeper);
     const program = `
+      import { spawnSync } from 'node:child_process';
       import { getEventListeners } from 'node:events';
       import { runCapsule, type ModelProvider } from '@svc/capsule';
 
@@ -73,7 +74,11 @@ describe('the package @svc/capsule, installed from its tarball', { timeout: 240_
       const { signal } = aborting;
       const provider: ModelProvider = {
         infer: async () => {
-          setTimeout(() => aborting.abort(), 500);
+          const timer = setInterval(() => {
+            if (spawnSync('pgrep', ['-f', 'sleep 98765']).status !== 0) return;
+            clearInterval(timer);
+            aborting.abort();
+          }, 50);
           const call = { type: 'tool_call', id: 'c1', name: 'sleep', input: { command: '98765' } } as const;
           return { content: [call], stopReason: 'tool_call' };
         },

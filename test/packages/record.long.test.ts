@@ -75,7 +75,7 @@ describe('the package @svc/record, installed from its tarball', { timeout: 120_0
     );
   });
 
-  it('says with codes what is not there, damaged or foreign, and passes over lines of a trace that are none', async () => {
+  it('says with codes what is missing, damaged or foreign, and passes over lines that are not of a trace', async () => {
     const damagedFolder = at('damaged');
     cpSync(at(`.svc/sessions/${id}`), damagedFolder, { recursive: true });
     writeFileSync(at('no.zip'), 'no archive');

@@ -12,7 +12,7 @@ export const fixtureCache: string = join(root, 'test', '.tmp', 'compiled');
 
 /**
  * Compiled components are in one folder for all tests, and what was found of the host is a copy. A start without them takes a sixth longer, which
- * only tests of the cache are about. `uid` is the user that svc is to run as; whoever runs the tests when null.
+ * only tests of the cache are about. `uid` is the user that svc is to run as; null for the user of the tests.
  */
 export function warmHome(home: string, uid: number | null = null): void {
   const cache = join(home, '.svc', 'cache');

@@ -25,6 +25,8 @@ export class TokenHome {
   readonly problems: Diagnostic[] = [];
   readonly shown: string[] = [];
   now = 1_800_000_000_000;
+  /** How long it may take until a token that has ended is noticed. */
+  longestWaitMs = 0;
 
   constructor() {
     mkdirSync(join(this.folder, '.svc'), { mode: 0o700 });
@@ -60,7 +62,10 @@ export class TokenHome {
       clock: {
         now: () => this.now,
         monotonicMs: () => systemClock.monotonicMs(),
-        after: (ms, then) => systemClock.after(ms, then),
+        after: (ms, then) => {
+          this.longestWaitMs = Math.max(this.longestWaitMs, ms);
+          return systemClock.after(ms, then);
+        },
       },
       onToken: (token) => this.shown.push(token.reveal()),
       onProblem: (problem) => this.problems.push(problem),

@@ -50,7 +50,7 @@ export class PushRule {
   }
 }
 
-/** What a manifest can open: addresses that give secrets to whoever asks, and those that lead to many, are never pushed to. */
+/** What a manifest can open: addresses that give secrets to anybody, and those that stand for many machines, are never pushed to. */
 function isOpenable(addressClass: AddressClass): boolean {
   return addressClass === 'private' || addressClass === 'loopback';
 }
