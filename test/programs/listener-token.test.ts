@@ -117,7 +117,7 @@ describe('the listener token', () => {
     const other = (await thief('127.0.0.1', 0, { name: 'x', url: 'x', session_id: 'ses_\u001B[2Jother' }))!;
     changeRecord(workspace.home, line.session_id, { address: other.address });
     const watch = await svc(workspace, ['watch'], { env });
-    expect(watch.stderr).toContain('error[E-IO-004]: session ses_\\u{1b}[2Jother answers at');
+    expect(watch.stderr).toContain('is used by session ses_\\u{1b}[2Jother, not by');
     const stop = await svc(workspace, ['stop'], { env });
     expect(stop.stderr).toContain(`its process ${line.pid} is sent SIGTERM\nstopped ${line.session_id}\n`);
     expect((await process.ended).code).toBe(0);
