@@ -5,7 +5,6 @@ import {
   anyBodyExcept,
   extraHeaders,
   numberBetween,
-  providerUrl,
   readDriverConfig,
   texts,
   wholeNumberBetween,
@@ -16,6 +15,7 @@ import type { ConfigOf } from '@svc/guest/provider/driver-config.ts';
 import type { ContentBlock, DriverRequest, Message } from '@svc/guest/driver.ts';
 import type { PostRequest } from '@svc/guest/http.ts';
 import { bodyWith, type EncodedConversation, type MessageEncoder } from '@svc/guest/provider/kept-conversation.ts';
+import { messages, providerUrl } from '@svc/guest/provider/provider-url.ts';
 import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
 import type { JsonObject } from '@svc/guest/json.ts';
 import { thinkingForProvider } from './thinking-signature.ts';
@@ -75,7 +75,7 @@ export function messagesRequest(request: DriverRequest, { conversation, config, 
   ];
   if (request.apiKey !== null) headers.push(['x-api-key', request.apiKey]);
   return {
-    url: providerUrl(request.endpoint, '/v1/messages'),
+    url: providerUrl(request.endpoint, messages),
     headers: withExtraHeaders(headers, config.headers),
     body: bodyWith(conversation, { before: [], rest: withExtraBody(rest, config.extra_body) }),
   };

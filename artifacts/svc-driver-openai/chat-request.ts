@@ -6,7 +6,6 @@ import {
   extraHeaders,
   numberBetween,
   oneOf,
-  providerUrl,
   readDriverConfig,
   texts,
   wholeNumberBetween,
@@ -17,6 +16,7 @@ import type { ConfigOf } from '@svc/guest/provider/driver-config.ts';
 import type { ContentBlock, DriverRequest, Message, ToolDefinition } from '@svc/guest/driver.ts';
 import type { PostRequest } from '@svc/guest/http.ts';
 import { bodyWith, type EncodedConversation, type MessageEncoder } from '@svc/guest/provider/kept-conversation.ts';
+import { chatCompletions, providerUrl } from '@svc/guest/provider/provider-url.ts';
 import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
 import type { JsonObject } from '@svc/guest/json.ts';
 
@@ -73,7 +73,7 @@ export function chatRequest(request: DriverRequest, { conversation, config, name
   ];
   if (request.apiKey !== null) headers.push(['authorization', `Bearer ${request.apiKey}`]);
   return {
-    url: providerUrl(request.endpoint, '/v1/chat/completions'),
+    url: providerUrl(request.endpoint, chatCompletions),
     headers: withExtraHeaders(headers, config.headers),
     body: bodyWith(conversation, {
       before: systemMessage(request.system),

@@ -119,7 +119,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].config': 'Reserved: handed to nobody yet.',
   inference: 'The model and how it is reached.',
   'inference.transport': 'http: through a driver artifact. process: through a program that is started for each task.',
-  'inference.endpoint': 'Address of the provider: https, or http to a loopback address. The driver adds the API path.',
+  'inference.endpoint': 'Address of the provider as its maker prints it: https, or http to a loopback address. The driver adds what is missing of the path.',
   'inference.model': 'Model name passed to the provider.',
   'inference.api_key': 'Provider key, best as ${VARIABLE}. Only the host ever holds it.',
   'inference.driver': 'The driver of transport http.',

@@ -4,7 +4,6 @@ import {
   anyBodyExcept,
   extraHeaders,
   numberBetween,
-  providerUrl,
   readDriverConfig,
   texts,
   withExtraBody,
@@ -73,23 +72,5 @@ describe('what is laid over a request', () => {
       ['accept', 'x'],
       ['a-b', '2'],
     ]);
-  });
-});
-
-describe('providerUrl', () => {
-  it.each([
-    ['https://api.example.com', 'https://api.example.com/v1/messages'],
-    ['https://api.example.com/', 'https://api.example.com/v1/messages'],
-    ['http://127.0.0.1:11434/v1', 'http://127.0.0.1:11434/v1/messages'],
-    ['http://127.0.0.1:11434/v1/messages', 'http://127.0.0.1:11434/v1/messages'],
-    ['http://127.0.0.1:11434/v1/messages/', 'http://127.0.0.1:11434/v1/messages'],
-    ['http://127.0.0.1:11434/v1/v1', 'http://127.0.0.1:11434/v1/v1/messages'],
-    ['https://gateway.example.com/team/openai/v1/', 'https://gateway.example.com/team/openai/v1/messages'],
-  ])('puts the path behind %s', (endpoint, url) => {
-    expect(providerUrl(endpoint, '/v1/messages')).toBe(url);
-  });
-
-  it('says when no endpoint is set', () => {
-    expect(() => providerUrl('', '/v1/messages')).toThrow('inference.endpoint is not set');
   });
 });

@@ -1,4 +1,4 @@
-/** Reads what the manifest sets for a driver: the keys of its `config` and the address of its provider. */
+/** Reads what the manifest sets for a driver in the keys of its `config`. */
 
 import { isObject, parseJson, type JsonObject } from '../json.ts';
 
@@ -114,15 +114,4 @@ export function withExtraHeaders(
   const replaced = new Set(Object.keys(extra).map((name) => name.toLowerCase()));
   const lowered = Object.entries(extra).map(([name, value]) => [name.toLowerCase(), value] as const);
   return [...headers.filter(([name]) => !replaced.has(name)), ...lowered];
-}
-
-/**
- * The address of `path` (`/v1/…`) at `inference.endpoint`. An endpoint that already ends in `/v1` or in the whole path, as providers print it,
- * means the same as one without.
- */
-export function providerUrl(endpoint: string, path: `/v1/${string}`): string {
-  if (endpoint === '') throw new Error('inference.endpoint is not set');
-  const bare = endpoint.replace(/\/+$/, '');
-  const ending = [path, '/v1'].find((each) => bare.endsWith(each)) ?? '';
-  return `${bare.slice(0, bare.length - ending.length)}${path}`;
 }
