@@ -142,7 +142,7 @@ describe('a task that fails', () => {
       'session ended',
       'error: the driver gave an unknown stop reason: "tired"',
     ],
-  ] as const)('when %s', async (_name, turn, message, result) => {
+  ] as const)('ends when %s', async (_name, turn, message, result) => {
     const fixture = new SessionFixture({ turns: [turn] });
     fixture.session.board.submit(userTask);
     expect(await fixture.session.run()).toMatchObject({ status: 'failed', trap: null });
@@ -153,7 +153,7 @@ describe('a task that fails', () => {
     expect(fixture.results).toEqual([result]);
   });
 
-  it('when its turns are used up, saying how many', async () => {
+  it('ends when its turns are used up, and says how many', async () => {
     const fixture = new SessionFixture({
       turns: [calls(['count', {}]), calls(['count', {}])],
       tools: [fakeTool('count')],
@@ -165,7 +165,7 @@ describe('a task that fails', () => {
     expect(fixture.results).toEqual(['error: max_turns exceeded: 2 of 2 inference turns used']);
   });
 
-  it('before a call that could pass the spend ceiling', async () => {
+  it('ends before a call that could pass the spend ceiling', async () => {
     const fixture = new SessionFixture({ turns: [says('never')], spendCeiling: 110 });
     fixture.session.board.submit(userTask);
     await fixture.session.run();
@@ -174,7 +174,7 @@ describe('a task that fails', () => {
     expect(fixture.tracedTypes()).toContain('spend_ceiling_reached');
   });
 
-  it('without a final frame when a driver line is not JSON, and the session goes on', async () => {
+  it('sends no final frame when a driver line is not JSON, and the session goes on', async () => {
     const fixture = new SessionFixture({
       turns: [{ kind: 'malformed', error: 'the driver wrote: oops' }, says('fine')],
     });
@@ -193,7 +193,7 @@ describe('a task that fails', () => {
 });
 
 describe('a result with half a character', () => {
-  it('is the same in the file and in the frame [D1-FRAME-11]', async () => {
+  it('reads the same in the file and in the frame [D1-FRAME-11]', async () => {
     const fixture = new SessionFixture({ turns: [{ kind: 'failed', error: 'a\ud800b' }] });
     fixture.session.board.submit(userTask);
     await fixture.session.run();

@@ -65,7 +65,7 @@ describe('the record of a task', () => {
     expect(texts(record)).toEqual([{ text: 'Go.' }, { text: 'short' }]);
   });
 
-  it('is one of many that hold 16 MiB together: the oldest messages and artifacts go first', async () => {
+  it('shares 16 MiB with the others: the oldest messages and artifacts go first', async () => {
     const fixture = fixtureThatSays([], { artifacts: 5 });
     const records = new TaskRecords(fixture.session);
     const first = submitted(records, 'first');
@@ -127,7 +127,7 @@ describe('the record of a task', () => {
     expect(records.of(waits)).toMatchObject({ state: 'input-required', said: { parts: [{ text: 'Which?' }] } });
   });
 
-  it('is gone with its task', async () => {
+  it('disappears with its task', async () => {
     const fixture = new SessionFixture({ turns: [], acceptance: { afterTask: 'sleep', queueDepth: 2000 } });
     const records = new TaskRecords(fixture.session);
     const all = Array.from({ length: 1100 }, (_, index) => {

@@ -108,11 +108,11 @@ describe('the report that a child left', () => {
     JSON.stringify({ ...record, duration_ms: '3' }),
     JSON.stringify({ ...record, status: 'crashed' }),
     `${' '.repeat(70_000)}${JSON.stringify(record)}`,
-  ])('is none: %.30s', (text) => {
+  ])('stays unread: %.30s', (text) => {
     expect(reportOf(text)).toBeNull();
   });
 
-  it('is none when there is no file, or something else in its place that would never end', () => {
+  it('stays unread when the file is missing, or is something that never ends', () => {
     expect(readChildReport(folder, ids)).toBeNull();
     execFileSync('mkfifo', [join(folder, 'completion.json')]);
     expect(readChildReport(folder, ids)).toBeNull();
@@ -123,7 +123,7 @@ describe('the report that a child left', () => {
 });
 
 describe.skipIf(!existsSync('/proc/self/fd'))('behind a link that its parent put there (skipped without /proc)', () => {
-  it.each(['.svc/children/c', '.svc/children', '.svc'])('at %s the report is none', (part) => {
+  it.each(['.svc/children/c', '.svc/children', '.svc'])('at %s stays unread', (part) => {
     const child = join(folder, '.svc/children/c');
     mkdirSync(child, { recursive: true });
     writeFileSync(join(child, 'completion.json'), JSON.stringify(record));
@@ -134,13 +134,13 @@ describe.skipIf(!existsSync('/proc/self/fd'))('behind a link that its parent put
   });
 });
 
-describe('the status in a completion', () => {
+describe('completionStatus', () => {
   it.each([
     ['{"status":"ok"}', 'ok'],
     ['{"status":"error"}', 'error'],
     ['{"status":"crashed"}', 'error'],
     ['all is well', 'error'],
-  ])('of %s is %s', (text, status) => {
+  ])('maps %s to %s', (text, status) => {
     expect(statusToldIn(text)).toBe(status);
   });
 });

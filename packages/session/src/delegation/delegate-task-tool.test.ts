@@ -82,7 +82,7 @@ describe('delegate-task', () => {
     );
   });
 
-  it('says why there is none [D2-DELEG-12]', async () => {
+  it('says why a child has no output [D2-DELEG-12]', async () => {
     const failed = { kind: 'failed', delegationId: 'dlg_1' as DelegationId, reason: 'it rejected its task' } as const;
     const { call } = await called(fitting, { ...failed, sessionId: session });
     expect(call.isError).toBe(true);

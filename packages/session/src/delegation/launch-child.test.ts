@@ -91,7 +91,7 @@ const line = {
 };
 
 describe('the first line of a child', () => {
-  it('tells its door, which is on this machine', () => {
+  it('names its door on this machine', () => {
     const reading = parseRunLine(JSON.stringify(line), expected);
     expect(reading).toEqual({
       kind: 'ready',
@@ -99,7 +99,7 @@ describe('the first line of a child', () => {
     });
   });
 
-  it('is that of the session it was told to be', () => {
+  it('must name the session that the parent started', () => {
     const other = { ...line, session_id: 'ses_ffffffffffffffffffffffffffffffff' };
     expect(parseRunLine(JSON.stringify(other), expected)).toEqual({
       kind: 'unusable',
@@ -130,7 +130,7 @@ describe('the first line of a child', () => {
     });
   });
 
-  it('is repeated briefly and printably when it is none', () => {
+  it('appears in the error, short and printable, when it is invalid', () => {
     expect(parseRunLine(`\u001b[2J${'x'.repeat(100)}`, expected)).toEqual({
       kind: 'unusable',
       reason: `the first line it printed is not a JSON object: "\\u{1b}[2J${'x'.repeat(56)}…"`,

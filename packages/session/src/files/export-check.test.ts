@@ -20,7 +20,7 @@ function problems(exports: ExportCheck['exports']): string[] {
 }
 
 describe('the export roots at launch', () => {
-  it('are sound when they are directories of the workdir, or do not exist yet [D3-EXPORT-01]', () => {
+  it('pass when they are directories of the workdir, or do not exist yet [D3-EXPORT-01]', () => {
     expect(problems({})).toEqual([]);
     expect(problems({ files: { root: '.' }, peer_files: { root: './out/' } })).toEqual([]);
     expect(problems({ files: { root: 'later/deep' } })).toEqual([]);
@@ -32,7 +32,7 @@ describe('the export roots at launch', () => {
     expect(problems({ files: { root: 'alias' }, peer_files: { root: 'early/deep' } })).toEqual([]);
   });
 
-  it.each(['..', '/etc', '/none/none', '../none', 'out/../..'])('are refused when one is a link to %s', (target) => {
+  it.each(['..', '/etc', '/none/none', '../none', 'out/../..'])('fail when one is a link to %s', (target) => {
     symlinkSync(target, join(workdir, 'leak'));
     expect(problems({ files: { root: 'leak' } })).toEqual([
       'E-CAP-007 exports.files.root "leak" resolves outside the accessible workdir',
@@ -42,11 +42,11 @@ describe('the export roots at launch', () => {
     ]);
   });
 
-  it('are refused by their spelling too', () => {
+  it('fail when one is spelled wrong', () => {
     expect(problems({ files: { root: '../out' }, peer_files: { root: '/etc' } })).toHaveLength(2);
   });
 
-  it('are refused when no header could carry them', () => {
+  it('fail when no header could carry one', () => {
     expect(problems({ files: { root: 'a\nb' } })).toEqual([
       'E-MAN-003 exports.files.root must not hold control characters, not "a\\nb"',
     ]);

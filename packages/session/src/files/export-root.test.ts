@@ -148,7 +148,7 @@ describe('an export root', () => {
     },
   );
 
-  it('is found out when it has become a link out of the workdir', () => {
+  it('fails once it has become a link out of the workdir', () => {
     rmSync(join(workdir, 'out'), { recursive: true });
     symlinkSync('..', join(workdir, 'out'));
     expect(opened('secret.txt')).toBe('outside_root');
@@ -163,14 +163,14 @@ describe('an export root', () => {
     for (const achieved of containmentClasses) expect(opened('b.txt', achieved, 'alias')).toBe('text b');
   });
 
-  it('is not fooled by a directory whose name begins like its own', () => {
+  it('differs from a directory whose name begins like its own', () => {
     mkdirSync(join(workdir, 'out-side'));
     writeFileSync(join(workdir, 'out-side', 'a.txt'), 'other');
     link('../out-side/a.txt', 'aside');
     expect(opened('aside')).toBe('outside_root');
   });
 
-  it('tells of links that lead to each other', () => {
+  it('fails with an error about links that lead to each other', () => {
     link('two', 'one');
     link('one', 'two');
     expect(opened('one', 'scoped')).toBe('symlink_refused');
@@ -186,7 +186,7 @@ describe('the last place of a path', () => {
   it.each([
     ['a file outside', '../../secret.txt'],
     ['nothing', 'none'],
-  ])('is not opened where it has become a link to %s [D3-PATH-06]', (_, target) => {
+  ])('stays closed once it has become a link to %s [D3-PATH-06]', (_, target) => {
     link(target, 'swapped');
     const out = join(workdir, 'out');
     expect(openFile(out, join(out, 'swapped'))).toBe('changed');
@@ -261,7 +261,7 @@ describe('any path beneath an export root', () => {
     return node;
   }
 
-  it('is resolved as a walk over the tree resolves it [D3-PATH-01] [D3-PATH-05] [D3-PATH-09]', () => {
+  it('resolves as a walk over the tree resolves it [D3-PATH-01] [D3-PATH-05] [D3-PATH-09]', () => {
     const name = constantFrom(
       'a.txt',
       'dir',

@@ -68,37 +68,37 @@ describe.each([
   ['held in memory', 90_000],
   ['spooled', 8 * 1024 * 1024 + 5],
 ])('a file %s that changes after it was opened', (_way, size) => {
-  it('and grows is served up to the size it had [D3-CONS-01]', async () => {
+  it('still has the size of its opening after it grew [D3-CONS-01]', async () => {
     const file = opened(size);
     appendFileSync(path, 'n'.repeat(1000));
     expect(await served(file)).toBe(`o${size}`);
   });
 
-  it('and shrinks is served up to its end [D3-CONS-03]', async () => {
+  it('ends at its new end after it shrank [D3-CONS-03]', async () => {
     const file = opened(size);
     truncateSync(path, 1234);
     expect(await served(file)).toBe('o1234');
   });
 
-  it('and is emptied is served empty [D3-CONS-03]', async () => {
+  it('has no bytes after somebody emptied it [D3-CONS-03]', async () => {
     const file = opened(size);
     truncateSync(path, 0);
     expect(await served(file)).toBe('0');
   });
 
-  it('and is rewritten in place is served as it is now [D3-CONS-03]', async () => {
+  it('has its new bytes after somebody rewrote it in place [D3-CONS-03]', async () => {
     const file = opened(size);
     writeFileSync(path, 'n'.repeat(size + 1000));
     expect(await served(file)).toBe(`n${size}`);
   });
 
-  it('and is removed is served whole [D3-CONS-01]', async () => {
+  it('keeps its bytes after somebody removed it [D3-CONS-01]', async () => {
     const file = opened(size);
     unlinkSync(path);
     expect(await served(file)).toBe(`o${size}`);
   });
 
-  it('and is renamed over is served as it was [D3-CONS-02]', async () => {
+  it('keeps its bytes after somebody renamed another over it [D3-CONS-02]', async () => {
     const file = opened(size);
     writeFileSync(join(base, 'aside'), 'n'.repeat(size));
     renameSync(join(base, 'aside'), path);
@@ -106,7 +106,7 @@ describe.each([
     expect(readdirSync(join(base, 'spool'))).toEqual([]);
   });
 
-  it('and changes while its bytes are on their way is served as it was hashed [D3-CONS-01]', async () => {
+  it('keeps the bytes of its digest while they are sent [D3-CONS-01]', async () => {
     const content = await contents.read(opened(size));
     writeFileSync(path, 'n'.repeat(size));
     truncateSync(path, 10);
@@ -115,10 +115,10 @@ describe.each([
   });
 });
 
-describe('memory for files that are held', () => {
+describe('buffers for files', () => {
   const mebibyte = 1024 * 1024;
 
-  it("is nobody else's before it is given back, and used again afterwards", async () => {
+  it('have one user at a time, and serve the next after their return', async () => {
     const first = await contents.read(opened(mebibyte));
     const second = await contents.read(opened(mebibyte));
     const memoryOf = ({ body }: FileContent): unknown => (Buffer.isBuffer(body) ? body.buffer : null);
@@ -146,8 +146,8 @@ describe('memory for files that are held', () => {
 
 const mebibyte = 1024 * 1024;
 
-describe('held memory', () => {
-  it('is enough for what is asked, and of few sizes', () => {
+describe('held buffers', () => {
+  it('come in few sizes, each large enough for the request', () => {
     const memory = new HeldMemory();
     const sizes = [1, 65_537, 131_072, 131_073, mebibyte, mebibyte + 1, 8 * mebibyte];
     expect(sizes.map((size) => memory.take(size)?.length)).toEqual([
@@ -164,7 +164,7 @@ describe('held memory', () => {
     expect(memory.take(1)?.length).toBe(131_072);
   });
 
-  it('is used again when it is free, up to 8 MiB of it', () => {
+  it('serve again when they are free, up to 8 MiB of them', () => {
     const memory = new HeldMemory();
     const taken = Array.from({ length: 10 }, () => memory.take(mebibyte) ?? Buffer.alloc(0));
     for (const buffer of taken) memory.giveBack(buffer, true);
@@ -173,7 +173,7 @@ describe('held memory', () => {
     expect(new Set(again).size).toBe(10);
   });
 
-  it('that somebody may still look at is not used again', () => {
+  it('wait while a reader may still see them', () => {
     const memory = new HeldMemory();
     const taken = memory.take(mebibyte) ?? Buffer.alloc(0);
     memory.giveBack(taken, false);
@@ -185,7 +185,7 @@ describe('what readers have asked for and not taken', () => {
   it.each([
     ['files', { bytes: Number.MAX_SAFE_INTEGER, files: 2 }],
     ['bytes', { bytes: 20 * 1024 * 1024, files: 100 }],
-  ])('fills no more than so many %s, and makes room once it is taken', async (_, limits) => {
+  ])('occupies at most so many %s, and makes room once a reader takes it', async (_, limits) => {
     const few = new LargeContents(new Spool(join(base, 'spool'), limits));
     const large = 9 * 1024 * 1024;
     const held = [await few.read(opened(large)), await few.read(opened(large))];

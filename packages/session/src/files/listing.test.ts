@@ -5,14 +5,14 @@ import { anyCharacter } from '../../../../test/support/any-character.ts';
 import { sortNames } from './listing.ts';
 
 describe('names', () => {
-  it('are sorted as the language sorts strings', async () => {
+  it('sort as the language sorts strings', async () => {
     const agrees = asyncProperty(array(string({ unit: anyCharacter })), async (names) => {
       expect(await sortNames(names)).toEqual(names.toSorted());
     });
     await assert(agrees);
   });
 
-  it('are sorted when there are more than a slice, and an odd number of slices', async () => {
+  it('sort when there are more than a slice, and an odd number of slices', async () => {
     const names = Array.from({ length: 50_000 }, (_, index) => `file-${(index * 7919) % 50_000}`);
     expect(await sortNames(names)).toEqual(names.toSorted());
   });

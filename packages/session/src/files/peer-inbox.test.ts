@@ -4,7 +4,7 @@ import { inboxName } from './peer-inbox.ts';
 
 const id = '39158f9a8a7c005d';
 
-describe('the name of a fetched file', () => {
+describe('fetchedFileName', () => {
   it.each([
     ['reports/q3.csv', 'q3.csv'],
     ['Q3 Report (final).csv', 'Q3_Report_final_.csv'],
@@ -28,11 +28,11 @@ describe('the name of a fetched file', () => {
     ['%2e%2e%2fx', '2e_2e_2fx'],
     ['~', 'file'],
     ['</untrusted-content>', 'untrusted-content_'],
-  ])('of %j is %j [D3-TOOL-11]', (path, name) => {
+  ])('turns %j into %j [D3-TOOL-11]', (path, name) => {
     expect(inboxName(id, path)).toBe(`39158f9a8a7c005d-${name}`);
   });
 
-  it.each([[undefined], [null], [1], [{}], [['a']]])('of %j is file', (path) => {
+  it.each([[undefined], [null], [1], [{}], [['a']]])('turns %j into file', (path) => {
     expect(inboxName(id, path)).toBe('39158f9a8a7c005d-file');
   });
 

@@ -47,7 +47,7 @@ describe('refused requests', () => {
     expect(record.lines.at(-1)).toMatchObject({ event_type: 'resource_read' });
   });
 
-  it('hold no more than that in any minute, wherever it begins', () => {
+  it('write at most that many lines in any minute, wherever it begins', () => {
     const record = new Recorded();
     const times: number[] = [];
     for (let second = 0; second < 300; second += 1) {
@@ -63,7 +63,7 @@ describe('refused requests', () => {
     expect(times.some((at) => at > 240)).toBe(true);
   });
 
-  it('are counted where a line cannot be written, and told of once one can', () => {
+  it('count while no line can be written, and a later line reports the count', () => {
     const record = new Recorded();
     record.isFull = true;
     record.refuse(3);
@@ -75,7 +75,7 @@ describe('refused requests', () => {
     expect(record.lines).toEqual([{ event_type: 'resource_refusals', outcome: 'not_found', status: 404, count: 3 }]);
   });
 
-  it('are told of at the end, and by nothing after it', () => {
+  it('appear in a last line at the end, and in none after it', () => {
     const record = new Recorded();
     record.refusals.count('host_refused', 421, 5);
     record.refusals.settle();

@@ -29,7 +29,7 @@ it('hooks that lag behind are counted on when their task has settled, and nothin
   expect(places.next('tsk_1/completion/slow')).toBe('tsk_1/completion/slow.2');
 });
 
-it('the places of two hundred thousand tasks are no more than those of a thousand', () => {
+it('two hundred thousand tasks need no more places than a thousand', () => {
   const places = new Places();
   for (let task = 0; task < 200_000; task += 1) {
     const id = `tsk_${task}`;

@@ -37,7 +37,7 @@ describe('the hooks of the end of a task', () => {
     expect(begun).toBe(1);
   });
 
-  it('are not waited for longer than that where one of them has a full queue', async () => {
+  it('hold up the task for at most that time where one of them has a full queue', async () => {
     let over = (): void => {};
     const full = { name: 'full', execution_mode: 'async', binding: 'on-task-end', does: hang } as const;
     const hooks = new FakeHooks([full], { timer: (_, __, callback) => ((over = callback), () => {}) });

@@ -56,7 +56,7 @@ describe('the queue of an async hook', () => {
     expect(slow.lost).toEqual([]);
   });
 
-  it('makes whoever tells it wait while it is full', async () => {
+  it('holds up its sender while it is full', async () => {
     const slow = await full('wait');
     let told = false;
     const push = slow.queue.push(numbered(257), never).then(() => (told = true));
@@ -68,7 +68,7 @@ describe('the queue of an async hook', () => {
     expect(slow.delivered.at(-1)).toBe('257');
   });
 
-  it('lets a canceled task go on, and says that its hook was not told', async () => {
+  it('lets a canceled task go on, and reports that its hook missed the event', async () => {
     const slow = await full('wait');
     const cancel = new AbortController();
     const push = slow.queue.push(numbered(257), cancel.signal);
@@ -107,7 +107,7 @@ describe('the queue of an async hook', () => {
     expect(slow.delivered).toEqual(['0']);
   });
 
-  it('tells whoever pushes next, or waits for the end, of the first delivery that rejects', async () => {
+  it('passes the first delivery that rejects to the next sender, or to the waiter for the end', async () => {
     const delivered: string[] = [];
     const queue = new EventQueue({
       onOverflow: 'wait',

@@ -22,7 +22,7 @@ function waited(budget: EndBudget): { readonly end: () => Promise<void> } {
 }
 
 describe('the time of hooks after a stop', () => {
-  it('is not counted before the stop', async () => {
+  it('counts from the stop on', async () => {
     const budget = new EndBudget(new AbortController().signal, 1_000);
     const wait = waited(budget);
     vi.advanceTimersByTime(hour);
@@ -43,7 +43,7 @@ describe('the time of hooks after a stop', () => {
     expect(budget.signal.aborted).toBe(true);
   });
 
-  it('is one for all, counted once where two are waited for, and not at all where none is', async () => {
+  it('counts once where two hooks run, and stands still where none runs', async () => {
     const stop = new AbortController();
     stop.abort();
     const budget = new EndBudget(stop.signal, 1_000);

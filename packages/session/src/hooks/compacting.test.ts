@@ -28,7 +28,7 @@ async function run(verdict: CompactionVerdict): Promise<{ fixture: SessionFixtur
 }
 
 describe('a conversation that nears the limit of its model', () => {
-  it('is the one a hook made of it from then on', async () => {
+  it('continues as the hook rewrote it', async () => {
     const { fixture, asked } = await run({ kind: 'replaced', hookName: 'compact', messages: [summary] });
     expect(asked).toHaveLength(1);
     expect(asked[0]?.maxTokens).toBe(1000);

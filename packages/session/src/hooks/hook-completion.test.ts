@@ -33,7 +33,7 @@ const asker: CompletionAsker = { hookName: 'a', taskId: 'tsk_1', signal: new Abo
 const asked = { system: 'Sum up.', prompt: 'Well?', maxTokens: null };
 
 describe('a completion for a hook', () => {
-  it('is one request without tools, and is traced with the name of the hook', async () => {
+  it('makes one request without tools, and the trace names the hook', async () => {
     const { complete, driver, traced } = fixture([says('Yes.')]);
     expect(await complete(asked, asker)).toBe('Yes.');
     expect(driver.requests).toEqual([
@@ -65,7 +65,7 @@ describe('a completion for a hook', () => {
     [40, 40],
     [4_000, 100],
     [0, 1],
-  ])('that asks for %i tokens gets at most %i', async (maxTokens, given) => {
+  ])('asks for %i tokens and gets at most %i', async (maxTokens, given) => {
     const { complete, driver } = fixture([says('Yes.')]);
     await complete({ ...asked, maxTokens }, asker);
     expect(driver.requests[0]?.maxTokens).toBe(given);
@@ -76,13 +76,13 @@ describe('a completion for a hook', () => {
     ['the driver cannot be called', { kind: 'unavailable', error: 'not there' }, 'not there'],
     ['the model called a tool', calls(['read', {}]), 'the model called a tool, and a completion has none'],
     ['the provider refused', { content: [], stopReason: 'error', error: 'overloaded' }, 'overloaded'],
-  ])('is refused where %s', async (_, turn, error) => {
+  ])('fails where %s', async (_, turn, error) => {
     const { complete, traced } = fixture([turn]);
     await expect(complete(asked, asker)).rejects.toThrow(error);
     expect(traced).toHaveLength(1);
   });
 
-  it('is refused at the ceiling of the session, and counts towards it', async () => {
+  it('fails at the ceiling of the session, and counts towards it', async () => {
     const { complete, driver } = fixture([says('Yes.')], { ceiling: 140 });
     await complete(asked, asker);
     await expect(complete(asked, asker)).rejects.toThrow(

@@ -17,7 +17,7 @@ function logged(): string {
 }
 
 describe('what hooks write', () => {
-  it('is kept apart for each, for the owner alone', () => {
+  it('goes into one file for each hook, which the owner alone can read', () => {
     const logs = new HookLogs(session, withoutSecret, new LogBudget());
     logs.append('a', Buffer.from('one\n'));
     logs.append('b', Buffer.from('two\n'));
@@ -28,7 +28,7 @@ describe('what hooks write', () => {
     expect(statSync(join(session, 'logs', 'hook-b.log')).mode & 0o777).toBe(0o600);
   });
 
-  it('is kept to its first 4 MiB', () => {
+  it('fills at most 4 MiB of its file', () => {
     const logs = new HookLogs(session, withoutSecret, new LogBudget());
     for (let count = 0; count < 5; count += 1) logs.append('a', Buffer.alloc(1024 * 1024 + 1, 'x'));
     logs.append('a', Buffer.from('late'));
@@ -36,7 +36,7 @@ describe('what hooks write', () => {
     expect(statSync(join(session, 'logs', 'hook-a.log')).size).toBe(4 * 1024 * 1024);
   });
 
-  it('is kept no further than all logs of the session may hold', () => {
+  it('fills at most what all logs of the session may hold', () => {
     const logs = new HookLogs(session, withoutSecret, new LogBudget(10));
     logs.append('a', Buffer.from('one two\n'));
     logs.append('b', Buffer.from('three four\n'));
@@ -45,7 +45,7 @@ describe('what hooks write', () => {
     expect(kept).toEqual(['one two\n', 'th']);
   });
 
-  it('is dropped where it cannot be kept', () => {
+  it('disappears where no file can take it', () => {
     writeFileSync(join(session, 'logs'), 'in the way');
     const logs = new HookLogs(session, withoutSecret, new LogBudget());
     for (const text of ['one', 'two']) logs.append('a', Buffer.from(text));
@@ -53,7 +53,7 @@ describe('what hooks write', () => {
     expect(readdirSync(session)).toEqual(['logs']);
   });
 
-  it('is kept without the secrets, also one that comes in pieces', () => {
+  it('goes into the file without the secrets, also when one comes in pieces', () => {
     const logs = new HookLogs(session, withoutSecret, new LogBudget());
     for (const piece of ['a sk-1', '23', '456 b\n', 'sk-123456\nrest sk-123', '456'])
       logs.append('a', Buffer.from(piece));
@@ -62,7 +62,7 @@ describe('what hooks write', () => {
     expect(logged()).toBe('a [secret] b\n[secret]\nrest [secret]');
   });
 
-  it('is kept without a secret in the middle of a line that never ends', () => {
+  it('goes into the file without a secret in the middle of an endless line', () => {
     const logs = new HookLogs(session, withoutSecret, new LogBudget());
     const line = `${'x'.repeat(65_530)}sk-123456${'y'.repeat(70_000)}`;
     for (let at = 0; at < line.length; at += 4096) logs.append('a', Buffer.from(line.slice(at, at + 4096)));
@@ -71,7 +71,7 @@ describe('what hooks write', () => {
     expect(logged()).toBe(withoutSecret(line));
   });
 
-  it('is kept byte for byte where it is no text', () => {
+  it('goes into the file byte for byte where it is not text', () => {
     const logs = new HookLogs(session, withoutSecret, new LogBudget());
     logs.append('a', Buffer.from([0xff, 0x00, 0x0a, 0xc3]));
     logs.close();

@@ -25,7 +25,7 @@ function fails(): never {
 }
 
 describe('the hooks that judge a call', () => {
-  it('are asked in order until one refuses', async () => {
+  it('answer in order until one refuses', async () => {
     const hooks = new FakeHooks([
       { name: 'a', commit_policy: 'deny' },
       { name: 'b', commit_policy: 'deny', does: denies('Not that.') },
@@ -36,7 +36,7 @@ describe('the hooks that judge a call', () => {
     expect(hooks.heard).toEqual(['a on-tool-call', 'b on-tool-call']);
   });
 
-  it('are asked about a command twice, and about nothing they are not bound to', async () => {
+  it('judge a command twice, and nothing that they are not bound to', async () => {
     const hooks = new FakeHooks([
       { name: 'a', binding: 'on-shell' },
       { name: 'b' },
@@ -60,7 +60,7 @@ describe('the hooks that judge a call', () => {
     expect(await watch.set.judgeCall(hookedTask(), judgedCall('wasm'))).toEqual({ kind: 'proceed' });
   });
 
-  it('let go of a task that is canceled while they think', async () => {
+  it('release a task that is canceled while they think', async () => {
     const task = hookedTask();
     const does = (): Promise<never> => {
       task.cancel();
@@ -80,7 +80,7 @@ describe('the hooks of a compaction', () => {
     val: [{ tag: 'user', val: [{ tag: 'text', val: text }] }],
   });
 
-  it('are asked until one replaces the conversation', async () => {
+  it('answer in order until one replaces the conversation', async () => {
     const hooks = new FakeHooks([
       { name: 'a', commit_policy: 'replace-context' },
       { name: 'b', commit_policy: 'replace-context', does: replaces('short') },
@@ -119,7 +119,7 @@ describe('the hooks of a compaction', () => {
 });
 
 describe('the hooks of an end', () => {
-  it('are all asked, and those that reopen the task speak together', async () => {
+  it('all answer, and those that reopen the task share one message', async () => {
     const reopens = (text: string) => () => ({ tag: 'reopen-task', val: text });
     const hooks = new FakeHooks([
       { name: 'a', binding: 'on-task-end', commit_policy: 'reopen-task', does: reopens('One.') },
@@ -133,7 +133,7 @@ describe('the hooks of an end', () => {
     expect(hooks.errors[1]).toBe('d on-task-end: no turns are left');
   });
 
-  it('are asked about a canceled task too', async () => {
+  it('answer for a canceled task too', async () => {
     const hooks = new FakeHooks([{ name: 'a' }]);
     const task = hookedTask();
     task.cancel();
@@ -163,7 +163,7 @@ describe('artifacts of hooks', () => {
   const commits = (content: string) => () => ({ tag: 'artifact', val: { content } });
   const policy = { binding: 'on-inference', commit_policy: 'artifact' } as const;
 
-  it('are handed out once, in the order of the hooks', async () => {
+  it('reach the task once, in the order of the hooks', async () => {
     const hooks = new FakeHooks([
       { name: 'a', ...policy, does: commits('1') },
       { name: 'b', ...policy, does: commits('2') },
@@ -175,14 +175,14 @@ describe('artifacts of hooks', () => {
     expect(hooks.set.takeArtifacts('tsk_1')).toEqual([]);
   });
 
-  it('are forgotten when the task ends without them', async () => {
+  it('disappear when the task ends without them', async () => {
     const hooks = new FakeHooks([{ name: 'a', ...policy, does: commits('1') }]);
     await hooks.set.inferred(hookedTask(), turn);
     await hooks.set.taskEnded(hookedTask(), { state: 'failed', text: 'lost' });
     expect(hooks.set.takeArtifacts('tsk_1')).toEqual([]);
   });
 
-  it('are bounded in number and size', async () => {
+  it('have a bound on number and size', async () => {
     const many = new FakeHooks([{ name: 'a', ...policy, does: commits('1') }]);
     for (let count = 0; count < 65; count += 1) await many.set.inferred(hookedTask(), turn);
     expect(many.set.takeArtifacts('tsk_1')).toHaveLength(64);
@@ -200,7 +200,7 @@ describe('the failures of hooks', () => {
     ['deadline', 'it did not answer within 20 s', false],
     ['unavailable', 'it cannot be used: x', false],
     ['canceled', 'it was stopped: x', false],
-  ])('are told as they are: %s', async (kind, error, trapped) => {
+  ])('reach the operator as they are: %s', async (kind, error, trapped) => {
     const does = (): never => {
       throw new ComponentFault(kind, 'x');
     };
@@ -210,7 +210,7 @@ describe('the failures of hooks', () => {
     expect(hooks.set.trapped).toBe(trapped);
   });
 
-  it('are cut where they are long, and told where they say nothing', async () => {
+  it('lose what is too long, and get words where they have none', async () => {
     const long = new FakeHooks([{ name: 'a', does: () => ({ tag: 'err', val: 'x'.repeat(5_000) }) }]);
     await long.set.sessionStarted();
     expect(long.errors).toEqual([`a on-session-start: ${'x'.repeat(2_000)}…`]);
@@ -238,7 +238,7 @@ describe('the failures of hooks', () => {
 });
 
 describe('an async hook', () => {
-  it('hears everything in order while nobody waits for it, and is done before the session is', async () => {
+  it('gets every event in order while nobody waits for it, and finishes before the session', async () => {
     let release = (): void => {};
     const gate = new Promise<void>((resolve) => (release = resolve));
     const hooks = new FakeHooks([{ name: 'a', execution_mode: 'async', does: () => gate }]);
@@ -262,7 +262,7 @@ describe('an async hook', () => {
     expect(hooks.errors).toEqual(['a on-tool-call: it answered deny, and an async hook commits nothing']);
   });
 
-  it('that hangs at the end is left behind, and what it did not hear is told', async () => {
+  it('that hangs at the end stays behind, and the session reports what it missed', async () => {
     const hooks = new FakeHooks([{ name: 'a', execution_mode: 'async', does: hang }], { drainMs: 20 });
     await hooks.set.sessionStarted();
     await hooks.set.taskStarted(hookedTask(), 'Go.');
@@ -273,7 +273,7 @@ describe('an async hook', () => {
     ]);
   });
 
-  it('whose call rejects is waited for like any other at the end, and then rejects it', async () => {
+  it('whose call rejects holds up the end like any other, and then rejects it', async () => {
     const hooks = new FakeHooks(
       [
         { name: 'b', does: () => new Promise((resolve) => setImmediate(resolve)) },
@@ -287,7 +287,7 @@ describe('an async hook', () => {
     expect(hooks.heard).toEqual(['b on-session-end']);
   });
 
-  it('that hangs keeps no other from hearing the end', async () => {
+  it('that hangs lets the others see the end', async () => {
     const hooks = new FakeHooks(
       [
         { name: 'stuck', execution_mode: 'async', does: hang },
@@ -302,7 +302,7 @@ describe('an async hook', () => {
 });
 
 describe('a hook that a turn will wait for', () => {
-  it('is made ready while the model thinks', async () => {
+  it('starts while the model thinks', async () => {
     const warmed: string[] = [];
     const warming = (name: string): Component => ({ ...fakeComponent(fails), warm: () => void warmed.push(name) });
     const names = ['on-tool-call', 'on-task-end', 'on-shell', 'on-inference', 'on-session-end'] as const;
@@ -318,7 +318,7 @@ describe('a hook that a turn will wait for', () => {
 });
 
 describe('a hook that asks the model', () => {
-  it('reads its answer, or why there is none', async () => {
+  it('gets its answer, or the reason why it has none', async () => {
     const answers: string[] = [];
     const does = async (_: string, __: unknown, complete: (prompt: string) => Promise<string>): Promise<void> => {
       answers.push(await complete('Well?').catch((error: Error) => `refused: ${error.message}`));
@@ -348,7 +348,7 @@ describe('a hook that asks the model', () => {
     expect(refusal).toBe('a hook gets at most 16 completions a call');
   });
 
-  it('has its asking ended with its call, and a driver that breaks off is the session to tell of', async () => {
+  it('stops asking when its call ends, and the session reports a driver that breaks off', async () => {
     let signal: AbortSignal | null = null;
     const does = async (_: string, __: unknown, complete: (prompt: string) => Promise<string>): Promise<void> => {
       await complete('Well?').catch(() => {});

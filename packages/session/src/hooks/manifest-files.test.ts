@@ -15,7 +15,7 @@ function named(...names: readonly string[]): { name: string; content: string }[]
 
 describe('the files that hooks write at on-stage', () => {
   it.each(['', '.', '..', 'a/b', '/a', 'a\\b', 'a\0b', 'a\nb', 'C:a', 'x'.repeat(256)])(
-    'are not named %j',
+    'cannot have the name %j',
     async (name) => {
       const files = new ManifestFiles(session);
       expect(await files.write(named('fine', name))).toMatch(/^write-manifests: the file ".*" /);
@@ -23,7 +23,7 @@ describe('the files that hooks write at on-stage', () => {
     },
   );
 
-  it('are not those of another hook, whatever their case', async () => {
+  it('cannot replace those of another hook, whatever their case', async () => {
     const files = new ManifestFiles(session);
     expect(await files.write(named('a.json'))).toBeNull();
     expect(await files.write(named('b.json', 'A.json'))).toBe(
@@ -32,14 +32,14 @@ describe('the files that hooks write at on-stage', () => {
     expect(readdirSync(join(session, 'manifests'))).toEqual(['a.json']);
   });
 
-  it('are 256 at most', async () => {
+  it('number 256 at most', async () => {
     const files = new ManifestFiles(session);
     const names = Array.from({ length: 257 }, (_, index) => `f${index}`);
     expect(await files.write(named(...names))).toBe('write-manifests: a session has at most 256 such files');
     expect(existsSync(join(session, 'manifests'))).toBe(false);
   });
 
-  it('are refused, not a bug, where they cannot be written', async () => {
+  it('cause a refusal, not a bug, where they cannot be written', async () => {
     writeFileSync(join(session, 'manifests'), 'in the way');
     expect(await new ManifestFiles(session).write(named('a'))).toMatch(
       /^write-manifests: .*manifests cannot be made: /,

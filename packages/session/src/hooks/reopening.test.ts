@@ -57,7 +57,7 @@ describe('a completed task that a hook reopens', () => {
     ]);
   });
 
-  it('is traced with its attempts', async () => {
+  it('has its attempts in the trace', async () => {
     const { hooks } = reopening('It does not rhyme.');
     const fixture = await run({ turns: [says('Roses.'), says('Roses, noses.')], hooks });
     expect(fixture.tracedTypes()).toEqual([
@@ -166,7 +166,7 @@ describe('a task that is not to be reopened', () => {
     expect(refusals).toEqual(['on-task-end: a task that is failed is not reopened']);
   });
 
-  it('was canceled, which its hooks are told of', async () => {
+  it('was canceled, and its hooks see that', async () => {
     const { hooks, ends } = reopening();
     const fixture = new SessionFixture({ turns: [hangs], hooks });
     const { task } = fixture.session.board.submit(userTask);

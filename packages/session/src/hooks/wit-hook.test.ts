@@ -37,8 +37,8 @@ function call(toolName: string, command: string): JudgedCall {
   return { toolName, kind: 'shell', callId: null, arguments: { command }, turn: 3 };
 }
 
-describe('what a hook is told', () => {
-  it('of a call is its arguments as the model gave them', () => {
+describe('the payload of a hook', () => {
+  it('has the arguments of a call as the model gave them', () => {
     expect(events.toolCall(task, { ...call('git', 'log -1'), callId: 'c1' })).toEqual({
       task: told,
       turn: 3,
@@ -53,11 +53,11 @@ describe('what a hook is told', () => {
     ['git', `log --format='%h %s' "a b"`, ['log', '--format=%h %s', 'a b']],
     ['sh', 'echo $HOME | wc -c', ['-c', 'echo $HOME | wc -c']],
     ['git', `log 'open`, [`log 'open`]],
-  ])('of a command is the words that %s is started with for %j', (name, command, args) => {
+  ])('has the words of a command that %s starts for %j', (name, command, args) => {
     expect(events.shell(task, call(name, command))).toEqual({ task: told, turn: 3, command: name, args });
   });
 
-  it('of a turn is what the model answered and used', () => {
+  it('has the answer and the usage of a turn', () => {
     const response = {
       content: [
         { type: 'thinking', text: 'Hm.' },
@@ -80,7 +80,7 @@ describe('what a hook is told', () => {
     });
   });
 
-  it('of a full conversation is all of it', () => {
+  it('has all of a full conversation', () => {
     const messages = [
       { role: 'user', content: [{ type: 'text', text: 'Go.' }] },
       { role: 'tool', toolCallId: 'c1', isError: true, content: [] },

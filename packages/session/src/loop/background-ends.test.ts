@@ -30,7 +30,7 @@ async function untilTraced(fixture: SessionFixture, type: string, count: number)
 }
 
 describe('the end of a background command', () => {
-  it('is a task of the context that started it: untrusted, of the background lane, fenced', async () => {
+  it('makes a task of the context that started it: untrusted, of the background lane, fenced', async () => {
     const process = new FakeProcess();
     const turns = [calls(['make', {}]), says('It builds.'), says('It is built.')];
     const fixture = building({ turns, acceptance: { afterTask: 'sleep' } }, process);
@@ -81,7 +81,7 @@ describe('the end of a background command', () => {
     expect(messages[0]?.content).toEqual([{ type: 'text', text: 'Build it.' }]);
   });
 
-  it('is traced with what came of it, beside how it began', async () => {
+  it('stands in the trace with its outcome, beside its beginning', async () => {
     const process = new FakeProcess();
     const turns = [calls(['make', {}]), says('It builds.'), says('It is built.')];
     const fixture = building({ turns, acceptance: { afterTask: 'sleep' } }, process);
@@ -106,7 +106,7 @@ describe('the end of a background command', () => {
     ]);
   });
 
-  it('waits behind tasks that somebody sent, is never refused for room, and takes none', async () => {
+  it('waits behind tasks that clients sent, always finds room, and takes none', async () => {
     const processes = [new FakeProcess(), new FakeProcess()];
     const turns = [
       calls(['make', {}], ['make', {}]),
@@ -152,7 +152,7 @@ describe('the end of a background command', () => {
     expect(fixture.driver.requests).toHaveLength(3);
   });
 
-  it.each(['single', 'none'] as const)('is told to nobody under %s, and traced', async (taskAcceptance) => {
+  it.each(['single', 'none'] as const)('reaches no model under %s, and the trace has it', async (taskAcceptance) => {
     const process = new FakeProcess();
     const turns = [
       calls(['make', {}]),
@@ -171,7 +171,7 @@ describe('the end of a background command', () => {
     ).toBeDefined();
   });
 
-  it('that cannot be traced ends the session as trapped', async () => {
+  it('traps the session when the trace cannot take it', async () => {
     const fixture = building(
       { turns: [calls(['make', {}]), says('It builds.')], traceFailsAt: 'background_command' },
       new FakeProcess(),

@@ -7,7 +7,7 @@ const userTask = { text: 'Count the files.', origin: 'user', trust: 'trusted' } 
 const count = fakeTool('count', async () => passed('42'));
 
 describe('a call that a driver makes in the middle of its inference', () => {
-  it('is shown between the chunks, with ids that rise, and answers the driver', async () => {
+  it('appears between the chunks, with ids that rise, and answers the driver', async () => {
     const answers: unknown[] = [];
     const fixture = new SessionFixture({
       turns: [
@@ -44,7 +44,7 @@ describe('a call that a driver makes in the middle of its inference', () => {
 });
 
 describe('a call that a tool makes', () => {
-  it('is judged like one of the model and writes no frame of its own', async () => {
+  it('meets the same checks as one of the model and writes no frame of its own', async () => {
     const judged: string[] = [];
     const seen: unknown[] = [];
     const outer = fakeTool('outer', async (_args, { tools }) => {
@@ -70,7 +70,7 @@ describe('a call that a tool makes', () => {
     expect(fixture.lines.filter((line) => line.includes('artifact'))).toEqual(['1 artifact outer ok']);
   });
 
-  it('is recorded by the tool, whose task ends with the session when the trace cannot take it', async () => {
+  it('goes into the trace by the tool, whose task ends with the session when the trace cannot take it', async () => {
     const told: unknown[] = [];
     const recording = fakeTool('recording', async ({ id }, { record }) => {
       told.push(record({ event_type: 'plan_start', task_id: 'tsk_1', plan_id: String(id), steps: 1 }));

@@ -21,7 +21,7 @@ describe('a conversation that stands in for a longer one', () => {
     ['ends with a result', [user, calling('a'), result('a')]],
     ['has the results of one turn in another order', [user, calling('a', 'b'), result('b'), result('a')]],
     ['has calls that share an id', [user, calling('', ''), result(''), result('')]],
-  ])('is taken when it %s', (_, messages) => {
+  ])('replaces it when it %s', (_, messages) => {
     expect(contextProblem(messages)).toBeNull();
   });
 
@@ -44,7 +44,7 @@ describe('a conversation that stands in for a longer one', () => {
       [user, calling('a'), result('a'), user, result('a')],
       'a result answers "a", which nothing called',
     ],
-  ])('is refused when it %s', (_, messages, problem) => {
+  ])('fails when it %s', (_, messages, problem) => {
     expect(contextProblem(messages)).toBe(problem);
   });
 });

@@ -15,7 +15,7 @@ function context(number: number): ContextId {
 }
 
 describe('conversations in memory', () => {
-  it('are the 256 that were saved last', () => {
+  it('stay in memory up to the 256 that were saved last', () => {
     const kept = threadedConversations();
     for (let each = 0; each < 256; each += 1) kept.save(context(each), said(`${each}`));
     kept.save(context(0), said('again'));
@@ -26,7 +26,7 @@ describe('conversations in memory', () => {
     expect([kept.has(context(1)), kept.has(context(2))]).toEqual([false, true]);
   });
 
-  it('of more than 16 MiB are refused, and what was kept stays', () => {
+  it('cannot exceed 16 MiB, and a refused one leaves the saved one', () => {
     const kept = threadedConversations();
     kept.save(context(1), said('short'));
     expect(() => kept.save(context(1), said('x'.repeat(16 * mebibyte)))).toThrow(
@@ -38,7 +38,7 @@ describe('conversations in memory', () => {
     expect(kept.history(context(1))).toEqual(said('short'));
   });
 
-  it('are at most 256 MiB together, and one that is replaced does not count twice', () => {
+  it('share 256 MiB, and one that is replaced does not count twice', () => {
     const kept = threadedConversations();
     const large = said('x'.repeat(15 * mebibyte));
     for (let each = 1; each <= 17; each += 1) kept.save(context(each), large);

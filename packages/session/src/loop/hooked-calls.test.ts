@@ -8,7 +8,7 @@ const userTask = { text: 'Count the files.', origin: 'user', trust: 'trusted' } 
 describe('a call that a hook denies', () => {
   const run = fakeTool('run', async () => passed('ran'));
 
-  it('writes no frame, tells the model why and leaves the rest of the turn alone [D1-FRAME-16]', async () => {
+  it('writes no frame, gives the model the reason and leaves the rest of the turn alone [D1-FRAME-16]', async () => {
     const judged: unknown[] = [];
     const fixture = new SessionFixture({
       turns: [calls(['run', { command: 'rm' }], ['run', { command: 'ls' }]), says('Done.')],
@@ -50,7 +50,7 @@ describe('a call that a hook denies', () => {
     ]);
   });
 
-  it('is asked about only when it could run', async () => {
+  it('reaches the hook only when it could run', async () => {
     const judged: string[] = [];
     const fixture = new SessionFixture({
       turns: [calls(['nothing', {}], ['run', 'no object']), says('Done.')],
@@ -70,7 +70,7 @@ describe('a call that a hook denies', () => {
 });
 
 describe('artifacts of hooks', () => {
-  it('are frames of their own between the last turn and completed [D1-FRAME-15, D1-FRAME-27, D1-FRAME-32]', async () => {
+  it('have frames of their own between the last turn and completed [D1-FRAME-15, D1-FRAME-27, D1-FRAME-32]', async () => {
     const taken: string[] = [];
     const fixture = new SessionFixture({
       turns: [says('Done.')],
@@ -109,7 +109,7 @@ describe('artifacts of hooks', () => {
     });
   });
 
-  it('are not shown for a task that fails', async () => {
+  it('have no frames for a task that fails', async () => {
     const fixture = new SessionFixture({
       turns: [{ kind: 'failed', error: 'lost' }],
       hooks: { takeArtifacts: () => [{ hookName: 'cost', content: '3 cents' }] },

@@ -28,7 +28,7 @@ function workingTask(): { readonly task: Task; readonly deps: InputWaitDeps; rea
 }
 
 describe('the questions of one task', () => {
-  it('are asked one at a time, in the order of the calls, each from the same first id [D1-ID-10, D1-ID-12]', async () => {
+  it('come one at a time, in the order of the calls, each from the same first id [D1-ID-10, D1-ID-12]', async () => {
     const { task, deps, frames } = workingTask();
     const answers: unknown[] = [];
     const asked = ['One?', 'Two?', 'Three?'].map(async (prompt) => {

@@ -82,7 +82,7 @@ describe('conversations on disk', () => {
     expect(open().history('ctx-2' as ContextId)).toEqual([]);
   });
 
-  it('are one owner-only JSON file a context, named by the hash of its id', () => {
+  it('live in one owner-only JSON file a context, named by the hash of its id', () => {
     open().save(context, said('Hello.'));
     expect(readdirSync(directory)).toEqual([file]);
     expect(statSync(join(directory, file)).mode & 0o777).toBe(0o600);
@@ -94,7 +94,7 @@ describe('conversations on disk', () => {
   });
 
   it.each(['../../escape', '', '\0', 'x'.repeat(2_000_000), '\ud800', 'CTX-1'])(
-    'take any id of a context for no more than a name (%#)',
+    'treat any id of a context as a mere name (%#)',
     (id) => {
       const hostile = id as ContextId;
       open().save(context, said('of ctx-1'));
@@ -105,13 +105,13 @@ describe('conversations on disk', () => {
     },
   );
 
-  it('tell halves of different pairs apart', () => {
+  it('keep halves of different pairs apart', () => {
     open().save('\ud800' as ContextId, said('first'));
     open().save('\ud801' as ContextId, said('second'));
     expect(open().history('\ud800' as ContextId)).toEqual(said('first'));
   });
 
-  it('are gone once an empty one is saved', () => {
+  it('disappear once an empty one is saved', () => {
     const kept = open();
     kept.save(context, said('Hello.'));
     kept.save(context, []);
@@ -120,7 +120,7 @@ describe('conversations on disk', () => {
     expect(kept.history(context)).toEqual([]);
   });
 
-  it('are the 256 saved last, also over sessions', () => {
+  it('stay up to the 256 saved last, also over sessions', () => {
     const first = open();
     for (let each = 0; each < 256; each += 1) first.save(`ctx-${each}` as ContextId, said(`${each}`));
     const names = readdirSync(directory);
@@ -136,7 +136,7 @@ describe('conversations on disk', () => {
     expect(next.history('ctx-new' as ContextId)).toEqual(said('new'));
   });
 
-  it('that are saved again are not the oldest any more', () => {
+  it('become the newest when they are saved again', () => {
     const kept = open();
     for (let each = 0; each < 256; each += 1) kept.save(`ctx-${each}` as ContextId, said(`${each}`));
     kept.save('ctx-0' as ContextId, said('again'));
@@ -147,7 +147,7 @@ describe('conversations on disk', () => {
     expect([open().has('ctx-1' as ContextId), open().has('ctx-2' as ContextId)]).toEqual([false, true]);
   });
 
-  it('of more than 16 MiB are refused, and what was kept stays', () => {
+  it('cannot exceed 16 MiB, and a refused one leaves the saved one', () => {
     const kept = open();
     kept.save(context, said('short'));
     const longest = 16 * 1024 * 1024;
@@ -165,7 +165,7 @@ describe('conversations on disk', () => {
     expect(open().history(context)).toEqual(said(most));
   });
 
-  it('are removed half-written when a session begins, and nothing else is', () => {
+  it('lose their half-written files when a session begins, and nothing else', () => {
     open().save(context, said('Hello.'));
     writeFileSync(join(directory, '.svc-tmp-abc'), '{"version":1,');
     writeFileSync(join(directory, 'ses_1.holder'), '{}');
@@ -199,13 +199,13 @@ describe('a kept conversation that is not what it should be', () => {
       'messages.0.role is not what it should be',
     ],
     [Uint8Array.of(0x22, 0xff, 0x22), 'it is not UTF-8 text'],
-  ])('is refused by name, and stays: %s', (text, reason) => {
+  ])('fails by name, and stays: %s', (text, reason) => {
     writeFileSync(join(directory, file), text);
     expect(() => open().history(context)).toThrow(broken(reason));
     expect(readdirSync(directory)).toEqual([file]);
   });
 
-  it('is refused at the first of a million things that do not belong there', () => {
+  it('fails at the first of a million wrong things', () => {
     const many = `${'0,'.repeat(1_000_000)}0`;
     const texts = { '0': `[${many}]`, '0.content.0': `[{"role":"user","content":[${many}]}]` };
     for (const [place, messages] of Object.entries(texts)) {
@@ -214,7 +214,7 @@ describe('a kept conversation that is not what it should be', () => {
     }
   });
 
-  it('is refused when it is no file, or too long', () => {
+  it('fails when it is no file, or too long', () => {
     mkdirSync(join(directory, file));
     expect(() => open().history(context)).toThrow(broken('it is not a file'));
     rmSync(join(directory, file), { recursive: true });
@@ -226,7 +226,7 @@ describe('a kept conversation that is not what it should be', () => {
 describe('secrets in a conversation', () => {
   const key = 'sk-0123456789';
 
-  it('are not kept, wherever a model or a tool put them', () => {
+  it('never reach the file, wherever a model or a tool put them', () => {
     const kept = open(key);
     kept.save(`ctx of ${key}` as ContextId, [
       { role: 'user', content: [{ type: 'text', text: `the key is ${key}` }] },
@@ -269,7 +269,7 @@ describe('secrets in a conversation', () => {
     ]);
   });
 
-  it('that are words of the file itself leave the file readable', () => {
+  it('leave the file readable when they are words of the file itself', () => {
     const kept = open('user', 'text', 'version');
     kept.save(context, said('a user'));
     expect(kept.history(context)).toEqual(said('a [secret]'));

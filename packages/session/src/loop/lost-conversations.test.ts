@@ -65,7 +65,7 @@ describe('a conversation that cannot be kept', () => {
     expect(saved).toEqual([]);
   });
 
-  it('as it was before a task keeps that task from being reopened', async () => {
+  it('keeps the task from a reopening when its earlier state was not kept', async () => {
     const refusals: string[] = [];
     const fixture = await run({
       conversations: taking(1),

@@ -14,7 +14,7 @@ describe('input', () => {
       : { status: 'failed', content: 'nobody answered', exitCode: null, truncated: false };
   });
 
-  it('is asked for and answered with ids of the input-wait counter [D1-ID-03]', async () => {
+  it('has ids of the input-wait counter, asked and answered [D1-ID-03]', async () => {
     const fixture = new SessionFixture({ turns: [calls(['ask', {}]), says('Blue it is.')], tools: [asking] });
     fixture.session.board.submit(userTask);
     const running = fixture.session.run();
@@ -33,7 +33,7 @@ describe('input', () => {
     ]);
   });
 
-  it('that does not come fails the tool, not the task [D1-STATE-07]', async () => {
+  it('fails the tool, not the task, when it does not come [D1-STATE-07]', async () => {
     const fixture = new SessionFixture({
       turns: [calls(['ask', {}]), says('Then I choose.')],
       tools: [asking],
@@ -52,7 +52,7 @@ describe('input', () => {
     ]);
   });
 
-  it('is not waited for once the task is canceled', async () => {
+  it('ends its wait once the task is canceled', async () => {
     const fixture = new SessionFixture({ turns: [calls(['ask', {}])], tools: [asking] });
     const { task } = fixture.session.board.submit(userTask);
     const running = fixture.session.run();
@@ -65,7 +65,7 @@ describe('input', () => {
 });
 
 describe('cancellation', () => {
-  it('of a running task wins over its outcome [D1-ID-01]', async () => {
+  it('wins over the outcome of a running task [D1-ID-01]', async () => {
     const fixture = new SessionFixture({ turns: [hangs] });
     const { task } = fixture.session.board.submit(userTask);
     const running = fixture.session.run();
@@ -78,7 +78,7 @@ describe('cancellation', () => {
     expect(fixture.traced.at(-1)).toMatchObject({ state: 'canceled', turns: 1 });
   });
 
-  it('of a queued task takes the queued-cancel counter and starts nothing [D1-ID-04]', async () => {
+  it('takes the queued-cancel counter for a queued task and starts nothing [D1-ID-04]', async () => {
     const fixture = new SessionFixture({ turns: [hangs], acceptance: { queueDepth: 2 } });
     const first = fixture.session.board.submit(userTask).task;
     const second = fixture.session.board.submit(messageTask).task;
@@ -98,7 +98,7 @@ describe('cancellation', () => {
   });
 
   it.each(['the driver is closing', 'the reply is being written'])(
-    'that is accepted while %s wins over the completed task',
+    'wins over the completed task when it is accepted while %s',
     async (moment) => {
       let cancel = (): void => {};
       const fixture = new SessionFixture({
@@ -146,7 +146,7 @@ describe('the end of a task', () => {
 });
 
 describe('a task that waits when the session cannot go on', () => {
-  it('has failed, for whoever asks', async () => {
+  it('has failed for every client', async () => {
     const fixture = new SessionFixture({ turns: [says('one')], traceFailsAt: 'inference' });
     fixture.session.board.submit(userTask);
     const { task } = fixture.session.board.submit(messageTask);

@@ -51,7 +51,7 @@ it('readDriverLine reads a line that begins with a byte order mark, as some prog
 });
 
 describe('a request in JSON', () => {
-  it('is spelled as the dialect says', () => {
+  it('follows the spelling of the dialect', () => {
     const request = encodeDriverRequest({
       model: 'm1',
       system: 'be brief',
@@ -90,7 +90,7 @@ describe('a request in JSON', () => {
     });
   });
 
-  it('leaves out a continuation id there is none of', () => {
+  it('leaves out a continuation id that it does not have', () => {
     const request = encodeDriverRequest({ model: '', system: '', messages: [], tools: [], maxTokens: 1 });
     expect(Object.keys(request)).toEqual(['model', 'system', 'messages', 'tools', 'max_tokens']);
   });
@@ -101,7 +101,7 @@ function decodeResponse(response: unknown): DriverLine {
 }
 
 describe('a response in JSON', () => {
-  it('is read with everything it may hold', () => {
+  it('may hold everything that the protocol has', () => {
     const wire = {
       content: [
         { type: 'text', text: 'a', extra: 1 },
@@ -160,7 +160,7 @@ describe('a response in JSON', () => {
 });
 
 describe('a line of a driver', () => {
-  it('is a chunk, a thinking chunk or a response', () => {
+  it('holds a chunk, a thinking chunk or a response', () => {
     expect(decodeDriverLine({ type: 'chunk', text: 'a' })).toEqual({ kind: 'chunk', text: 'a' });
     expect(decodeDriverLine({ type: 'thinking', text: 'b' })).toEqual({ kind: 'thinking', text: 'b' });
     expect(decodeDriverLine({ type: 'response', response: { content: [], stop_reason: 'end_turn' } })).toEqual({
@@ -187,7 +187,7 @@ describe('a line of a driver', () => {
       { type: 'response', response: { content: [], stop_reason: 'x', usage: { input_tokens: -1, output_tokens: 0 } } },
       /^response\.usage\.input_tokens /,
     ],
-  ])('is wrong when it is %j, and says where', (value, problem) => {
+  ])('fails as %j, and the error says where', (value, problem) => {
     const line = decodeDriverLine(value);
     expect(line.kind).toBe('wrong');
     expect(line.kind === 'wrong' ? line.problem : '').toMatch(problem);

@@ -33,22 +33,22 @@ describe('a note of a driver', () => {
     'svc-note: {"retry":{"wait_ms":1.5,"attempt":1,"of":3}}',
     'svc-note: {"retry":{"wait_ms":1e308,"attempt":1,"of":3}}',
     ' svc-note: {"cache":{}}',
-  ])('is not %s', (line) => {
+  ])('cannot be %s', (line) => {
     expect(parseDriverNote(line)).toBeNull();
   });
 
-  it('is read of lines that come in pieces, and of no line that has not ended', () => {
+  it('may come in pieces, and counts once its line has ended', () => {
     const wait = { kind: 'retry', waitMs: 2000, attempt: 1, of: 3 };
     expect(notesOf('hello\nsvc-no', `${retry.slice(6)}\nmore\n`, `${retry}\n${retry}`)).toEqual([wait, wait]);
   });
 
-  it('is no line of more than 1 KiB, and the next one is read again', () => {
+  it('has at most 1 KiB, and the next one counts again', () => {
     const long = `${retry}${' '.repeat(1024)}`;
     expect(notesOf(long, `${long}\n`, `${retry}\n`)).toHaveLength(1);
     expect(notesOf(`${long}\n${retry}\n`)).toHaveLength(1);
   });
 
-  it('is the 257th of a call in vain', () => {
+  it('counts up to the 256th of a call', () => {
     expect(notesOf(`${retry}\n`.repeat(300))).toHaveLength(256);
   });
 });

@@ -23,7 +23,7 @@ describe('requests of a driver', () => {
     [{ kind: 'answered', status: 429 }, 'the provider answered 429'],
     [{ kind: 'answered', status: 200 }, 'the response broke off'],
     [{ kind: 'failed', error: 'connection-refused' }, 'connection refused'],
-  ] as const)('after %j are told as a retry', (sign, reason) => {
+  ] as const)('follow %j as a retry', (sign, reason) => {
     const { requests, lines } = heard();
     requests.tell({ kind: 'started', host: 'api.example.test' });
     requests.tell(sign);
@@ -43,7 +43,7 @@ describe('requests of a driver', () => {
     [{ kind: 'failed', error: 'DNS-error' }, true],
     [{ kind: 'failed', error: 'TLS-certificate-error' }, false],
     [{ kind: 'failed', error: 'HTTP-request-denied' }, false],
-  ] as const)('whose last one came to %j may succeed later: %s', (sign, expected) => {
+  ] as const)('may succeed later after %j: %s', (sign, expected) => {
     const { requests, retryable } = heard();
     expect(retryable()).toBe(null);
     requests.tell({ kind: 'started', host: 'a.example.test' });
@@ -80,14 +80,14 @@ describe('requests of a driver', () => {
     'loop-detected',
     'configuration-error',
     'internal-error',
-  ])('that end with %s may succeed later where the driver believes it, too', (tag) => {
+  ])('may succeed later after %s where the driver believes it, too', (tag) => {
     const { requests, retryable } = heard();
     requests.tell({ kind: 'started', host: 'a.example.test' });
     requests.tell({ kind: 'failed', error: tag });
     expect(retryable()).toBe(connectionFailure('http://h', { tag }).transient);
   });
 
-  it('tell where they go, when the first bytes of the model come, and why a driver waits', () => {
+  it('show where they go, when the first bytes of the model come, and why a driver waits', () => {
     const requests = new DriverRequests();
     const seen: unknown[] = [];
     requests.listen({
@@ -112,7 +112,7 @@ describe('requests of a driver', () => {
     ]);
   });
 
-  it('of the next call are no retry', () => {
+  it('begin anew with the next call, which is no retry', () => {
     const { requests, lines, end } = heard();
     requests.tell({ kind: 'started', host: 'api.example.test' });
     requests.tell({ kind: 'answered', status: 200 });

@@ -19,7 +19,7 @@ function onwardOf(second: InferenceRequest): InferenceRequest | null {
 }
 
 describe('messages that a driver keeps', () => {
-  it('are left out of the next request', () => {
+  it('stay out of the next request', () => {
     expect(onwardOf(requestOf([a, b, c], 'kept:x:2'))).toEqual(requestOf([c], 'kept:x:2'));
   });
 
@@ -31,11 +31,11 @@ describe('messages that a driver keeps', () => {
     ['the count is none', requestOf([a, b, c], 'kept:x:0')],
     ['a hook has replaced the conversation', requestOf([said('a'), b, c], 'kept:x:2')],
     ['the conversation has become shorter', requestOf([a], 'kept:x:2')],
-  ])('are sent again when %s', (_, second) => {
+  ])('go out again when %s', (_, second) => {
     expect(onwardOf(second)).toBeNull();
   });
 
-  it('are all in the whole request, which asks for no continuation', () => {
+  it('all go into the whole request, which asks for no continuation', () => {
     const kept = new KeptMessages();
     kept.next(requestOf([a, b]));
     expect(kept.next(requestOf([a, b, c], 'kept:x:2')).whole).toEqual(requestOf([a, b, c]));

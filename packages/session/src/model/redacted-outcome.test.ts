@@ -5,14 +5,14 @@ import { redactedOutcome } from './driver.ts';
 const redact = (text: string): string => text.replaceAll('key', '***');
 
 describe('the failure of a driver', () => {
-  it('is told without the key', () => {
+  it('hides the key', () => {
     expect(redactedOutcome({ kind: 'failed', error: 'no such key' }, redact)).toEqual({
       kind: 'failed',
       error: 'no such ***',
     });
   });
 
-  it('is cut where it is of megabytes, whoever failed', () => {
+  it('keeps a bounded length when it has megabytes, whoever failed', () => {
     const error = 'e'.repeat(30_000_000);
     const shown = `${'e'.repeat(16_384)}…`;
     expect(redactedOutcome({ kind: 'failed', error }, redact)).toEqual({ kind: 'failed', error: shown });

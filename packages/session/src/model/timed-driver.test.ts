@@ -56,7 +56,7 @@ describe('a model', () => {
     ['text', (call) => call.onText('a')],
     ['thinking', (call) => call.onThinking('a')],
     ['a sign of life', (call) => call.onSign?.()],
-  ])('that gives %s is not silent, until the total limit has passed', async (_, give) => {
+  ])('that gives %s has until the total limit', async (_, give) => {
     const setting = new Setting();
     for (let at = 0; at < 4; at += 1) {
       setting.clock.advance(24_000);
@@ -68,14 +68,14 @@ describe('a model', () => {
     expect(await setting.outcome).toEqual({ kind: 'failed', error: long, code: 'E-RUN-064' });
   });
 
-  it('that answers in time is heard as it is, and no limit passes afterwards', async () => {
+  it('that answers in time loses nothing, and no limit passes afterwards', async () => {
     const setting = new Setting(says('Done.'));
     expect(await setting.outcome).toMatchObject({ kind: 'response' });
     setting.clock.advance(200_000);
     expect(setting.call?.signal.aborted).toBe(false);
   });
 
-  it('is not held to any limit while it waits for a tool', async () => {
+  it('has no limit while it waits for a tool', async () => {
     let answer = (): void => {};
     const setting = new Setting(
       async (_, call) => {
@@ -100,7 +100,7 @@ describe('a model', () => {
     expect(await setting.outcome).toEqual({ kind: 'failed', error: silent, code: 'E-RUN-064' });
   });
 
-  it('is stopped by a cancel as before', async () => {
+  it('stops at a cancel as before', async () => {
     const setting = new Setting();
     setting.cancel();
     expect(await setting.outcome).toEqual({ kind: 'failed', error: 'aborted' });

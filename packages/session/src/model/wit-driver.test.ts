@@ -8,7 +8,7 @@ const request: InferenceRequest = { model: 'm1', system: 's', messages: [], tool
 const surroundings = { endpoint: 'https://api.example.test', apiKeyPlaceholder: 'key_1', config: { a: 1 } };
 
 describe('a request for a component', () => {
-  it('is the record of the driver world', () => {
+  it('becomes the record of the driver world', () => {
     const full: InferenceRequest = {
       ...request,
       messages: [
@@ -50,7 +50,7 @@ describe('a request for a component', () => {
     });
   });
 
-  it('has undefined where an option is none, and no more tokens than fit', () => {
+  it('has undefined where an option is missing, and no more tokens than fit', () => {
     const encoded = encodeWitRequest(
       { ...request, maxTokens: 10 ** 12 },
       { endpoint: '', apiKeyPlaceholder: undefined, config: {} },
@@ -90,7 +90,7 @@ describe('a request for a component', () => {
 });
 
 describe('a response of a component', () => {
-  it('is read with everything it may hold', () => {
+  it('may hold everything that the world has', () => {
     const record = {
       content: [
         { tag: 'text', val: 'a' },
@@ -125,7 +125,7 @@ describe('a response of a component', () => {
     ],
     [{ tag: 'other', val: 'refusal' }, { stopReason: 'other: refusal' }],
     [{ tag: 'other', val: 'end_turn' }, { stopReason: 'other: end_turn' }],
-  ])('tells the stop reason %j', (reason, expected) => {
+  ])('may have the stop reason %j', (reason, expected) => {
     const record = { content: [], stopReason: reason, usage: undefined, continuationId: undefined };
     expect(decodeWitResponse(record)).toEqual({ content: [], ...expected });
   });
@@ -153,11 +153,11 @@ describe('a response of a component', () => {
     [{ content: [], stopReason: { tag: 'done' } }],
     [{ content: [{ tag: 'image', val: '' }], stopReason: { tag: 'end-turn' } }],
     [{ content: [], stopReason: { tag: 'end-turn' }, usage: { inputTokens: 1, outputTokens: 1 } }],
-  ])('is none when it is %j', (value) => {
+  ])('fails when it is %j', (value) => {
     expect(decodeWitResponse(value)).toBeNull();
   });
 
-  it('is none with hundreds of thousands of blocks', () => {
+  it('fails with hundreds of thousands of blocks', () => {
     const content = Array.from({ length: 300_000 }, () => 0);
     expect(decodeWitResponse({ content, stopReason: { tag: 'end-turn' } })).toBeNull();
   });

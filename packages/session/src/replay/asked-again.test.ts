@@ -17,7 +17,7 @@ function said(text: string): object {
 }
 
 describe('what is asked for again', () => {
-  it('is found fault with where port, name or input are others', () => {
+  it('fails where its port, name or input differs', () => {
     const judge = exactly();
     expect(judge({ place, recorded: asked({ a: 1 }, 'sh', 'tool'), now: asked({ a: 1 }, 'sh', 'tool') })).toBeNull();
     expect(judge({ place, recorded: asked({ a: 1 }, 'sh', 'tool'), now: asked({ a: 1 }, 'rm', 'tool') })).toEqual({
@@ -31,7 +31,7 @@ describe('what is asked for again', () => {
     });
   });
 
-  it('is compared by all its messages, whatever of them earlier requests had', () => {
+  it('must match in all its messages, whichever of them earlier requests had', () => {
     const judge = exactly();
     const [first, again] = [said('Go.'), said('Go.')];
     const one = { model: 'm', messages: [first], maxTokens: 9 };

@@ -22,11 +22,11 @@ describe('a ring of frames', () => {
     expect(filled(1, [1, 2]).toArray()).toEqual([2]);
   });
 
-  it('tells how many it holds', () => {
+  it('counts what it holds', () => {
     expect([filled(3, []).size, filled(3, [1, 2]).size, filled(3, [1, 2, 3, 4]).size]).toEqual([0, 2, 3]);
   });
 
-  it('is empty after it was drained and fills from the start again', () => {
+  it('becomes empty when it is drained and fills from the start again', () => {
     const ring = filled(3, [1, 2, 3, 4]);
     expect(ring.drain()).toEqual([2, 3, 4]);
     expect([ring.size, ring.drain()]).toEqual([0, []]);

@@ -106,7 +106,7 @@ describe('an event stream with a store', () => {
     // It writes 600 MiB, for which thirty seconds are too few on a busy machine.
   }, 120_000);
 
-  it('tells the session when a frame cannot be kept, and publishes nothing of it', () => {
+  it('reports to the session a frame that cannot be kept, and publishes nothing of it', () => {
     const lost: unknown[] = [];
     const broken = new FrameStore(join(directory, 'none'));
     const stream = new EventStream(() => {}, { store: broken, onLost: (why) => lost.push(why.code) });

@@ -17,7 +17,7 @@ function tails(): { readonly clock: FakeClock; readonly tails: OutputTails; read
 }
 
 describe('the output of a running command', () => {
-  it('is told in whole lines of both outputs, once in 100 ms', () => {
+  it('arrives in whole lines of both outputs, once in 100 ms', () => {
     const { clock, tails: told, pieces } = tails();
     told.wrote(call('a'), build, Buffer.from('one\ntw'));
     told.wrote(call('a'), warnings, Buffer.from('careful\n'));
@@ -33,7 +33,7 @@ describe('the output of a running command', () => {
     ]);
   });
 
-  it('is its last 4 KiB, and says what is left out', () => {
+  it('keeps its last 4 KiB, and says what is left out', () => {
     const { clock, tails: told, pieces } = tails();
     for (let line = 0; line < 1000; line += 1)
       told.wrote(call('a'), build, Buffer.from(`${line}`.padStart(9, '.') + '\n'));
@@ -44,7 +44,7 @@ describe('the output of a running command', () => {
     expect(leftOutBytes).toBe(10_000 - 4096);
   });
 
-  it('is cut in front of a whole character', () => {
+  it('begins with a whole character', () => {
     const { clock, tails: told, pieces } = tails();
     told.wrote(call('a'), build, Buffer.from(`${'€'.repeat(2000)}\n`));
     clock.advance(100);
@@ -61,7 +61,7 @@ describe('the output of a running command', () => {
     expect(pieces.map(({ text }) => text)).toEqual(['the key is [secret]\n']);
   });
 
-  it('is told to its end, and of its call alone', () => {
+  it('arrives to its end, and belongs to one call', () => {
     const { clock, tails: told, pieces } = tails();
     told.wrote(call('a'), build, Buffer.from('no line feed'));
     told.wrote(call('b'), { ...build, number: 2 }, Buffer.from('goes on'));
@@ -71,7 +71,7 @@ describe('the output of a running command', () => {
     expect(pieces).toHaveLength(1);
   });
 
-  it('is told of 32 commands at a time', () => {
+  it('arrives from 32 commands at a time', () => {
     const { clock, tails: told, pieces } = tails();
     for (let number = 1; number <= 40; number += 1) told.wrote(call('a'), { ...build, number }, Buffer.from('x\n'));
     clock.advance(100);

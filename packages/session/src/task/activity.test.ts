@@ -18,7 +18,7 @@ function kinds(activities: readonly Activity[]): string[] {
 }
 
 describe('the activity of a session', () => {
-  it('tells of a call with its arguments while it runs, before anything of its result', async () => {
+  it('shows a call with its arguments while it runs, before its result', async () => {
     let whileRunning: readonly Activity[] = [];
     const count = fakeTool('count', async () => {
       whileRunning = [...activities];
@@ -51,7 +51,7 @@ describe('the activity of a session', () => {
     ]);
   });
 
-  it('tells that a task is settled only after its hooks have spoken: not before a reopening', async () => {
+  it('shows that a task is settled only after its hooks have answered: not before a reopening', async () => {
     let ends = 0;
     const fixture = new SessionFixture({
       turns: [says('Half of it.'), says('All of it.')],
@@ -77,7 +77,7 @@ describe('the activity of a session', () => {
     ]);
   });
 
-  it('tells of the questions of a task by name, and how each was settled', async () => {
+  it('names the questions of a task, and shows how each was settled', async () => {
     const ask = fakeTool('ask', async (_args, { requestInput }) => {
       const first = await requestInput('Which one?');
       const second = await requestInput('Sure?');
@@ -134,7 +134,7 @@ describe('the activity of a session', () => {
     ]);
   });
 
-  it('tells the later listeners nothing when the record cannot be written, which ends the session', async () => {
+  it('skips the later listeners when the record cannot be written, which ends the session', async () => {
     const fixture = new SessionFixture({ turns: [says('Done.')], traceFailsAt: 'inference' });
     const activities = heard(fixture);
     fixture.session.board.submit(userTask);
@@ -144,7 +144,7 @@ describe('the activity of a session', () => {
     expect(kinds(activities).at(-1)).toBe('task-settled');
   });
 
-  it('is told no more to a listener that has left', async () => {
+  it('skips a listener that has left', async () => {
     const fixture = new SessionFixture({ turns: [says('Done.')] });
     const seen: string[] = [];
     const leave = fixture.activity.subscribe(({ kind }) => {

@@ -9,7 +9,7 @@ function task(number: number): Task {
 }
 
 describe('the tasks that are known', () => {
-  it('are those that live and the last thousand that ended', () => {
+  it('include the live ones and the last thousand that ended', () => {
     const known = new KnownTasks();
     const live = task(0);
     known.add(live);
@@ -24,7 +24,7 @@ describe('the tasks that are known', () => {
     expect(known.find('tsk_1001')?.id).toBe('tsk_1001');
   });
 
-  it('hold no more than 16 Mi characters of results, but for the newest', () => {
+  it('hold at most 16 Mi characters of results, beside the newest', () => {
     const known = new KnownTasks();
     const results = ['a'.repeat(9 * 1024 ** 2), 'b'.repeat(8 * 1024 ** 2), 'c'.repeat(17 * 1024 ** 2)];
     for (const [number, result] of results.entries()) {

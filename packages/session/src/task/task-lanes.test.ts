@@ -20,7 +20,7 @@ function filled(): TaskLanes {
 const ids = (lanes: TaskLanes): readonly string[] => lanes.all().map(({ id }) => id);
 
 describe('tasks that wait', () => {
-  it('are taken foreground first, each lane in the order it was filled', () => {
+  it('leave foreground first, each lane in the order it was filled', () => {
     const lanes = filled();
     expect(lanes.waiting).toBe(4);
     const taken = Array.from({ length: 5 }, () => lanes.take()?.id);
@@ -44,7 +44,7 @@ describe('tasks that wait', () => {
     expect(ids(lanes)).toEqual(['f1', 'f2', 'b1', 'b2']);
   });
 
-  it('are gone once they are cleared', () => {
+  it('disappear once they are cleared', () => {
     const lanes = filled();
     lanes.clear();
     expect(lanes.waiting).toBe(0);

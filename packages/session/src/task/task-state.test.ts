@@ -165,7 +165,7 @@ describe('the state table', () => {
     ]);
   });
 
-  it('lets nothing but a reopening leave a terminal state', () => {
+  it('lets only a reopening leave a terminal state', () => {
     const events = rows.map(([, , event]) => event).filter((event) => event.kind !== 'reopened');
     for (const state of ['completed', 'failed', 'canceled'] as const) {
       for (const event of events) expect(() => step(state, event)).toThrow(`a task that is ${state} cannot meet`);

@@ -119,7 +119,7 @@ describe('an input schema that cannot be used', () => {
     ['has a dialect that is no text', { $schema: 7 }, /neither 2020-12 nor draft-07/],
     ['is huge', { description: 'x'.repeat(300_000) }, /larger than 256 KiB/],
     ['is nested without end', deep, /nested too deeply/],
-  ])('is reported when it %s', async (_, schema, reason) => {
+  ])('causes a report when it %s', async (_, schema, reason) => {
     const problem = await inputSchemaProblem('odd', schema);
     expect(problem?.code).toBe('E-MAN-003');
     expect(problem?.message).toMatch(/^input_schema of odd cannot be used: /);
@@ -133,7 +133,7 @@ describe('an input schema that cannot be used', () => {
     ]);
   });
 
-  it('is not reported when it can be used', async () => {
+  it('causes no report when it can be used', async () => {
     expect(await inputSchemaProblem('file', fileSchema)).toBeNull();
   });
 });

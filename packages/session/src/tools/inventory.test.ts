@@ -42,7 +42,7 @@ function steppingClock(): { monotonicMs(): number; now(): number } {
 const inventory = (...tools: Tool[]): Inventory => new Inventory(tools, steppingClock());
 
 describe('the inventory', () => {
-  it('tells the model its tools in the order of names', () => {
+  it('shows the model its tools in the order of names', () => {
     const { definitions, names } = inventory(tool('b'), tool('a-b'), tool('B'), tool('a'));
     expect(names).toEqual(['B', 'a', 'a-b', 'b']);
     expect(definitions[1]).toEqual({ name: 'a', description: 'the a', inputSchema: { type: 'object' } });
@@ -91,7 +91,7 @@ describe('a dispatched call', () => {
     });
   });
 
-  it('holds what another call can be handed, which a tool may tell apart from what the model reads', async () => {
+  it('holds what a tool can hand to another call, which may differ from what the model reads', async () => {
     const shell = tool('sh', { kind: 'shell', call: answering({ content: 'stdout: <b>', output: 'a\ud800' }) });
     expect(await inventory(shell).dispatch({ id: 'c', name: 'sh', input: {} }, context)).toMatchObject({
       content: '<untrusted-content source=tool:sh>\nstdout: <b>\n</untrusted-content>',
@@ -117,7 +117,7 @@ describe('a dispatched call', () => {
     expect(result.callId).toBeNull();
   });
 
-  it('is an error when the tool did not pass, whatever the exit code [D1-FRAME-26] [D1-FRAME-29] [D1-FRAME-34]', async () => {
+  it('becomes an error when the tool did not pass, whatever the exit code [D1-FRAME-26] [D1-FRAME-29] [D1-FRAME-34]', async () => {
     const tools = inventory(
       tool('failed', { kind: 'native', call: answering({ status: 'failed', exitCode: 0 }) }),
       tool('passed', { kind: 'shell', call: answering({ exitCode: 3 }) }),
@@ -191,7 +191,7 @@ describe('a call that never reaches a tool', () => {
     expect(result.content).toBe('the arguments of picky do not fit its input schema:\narguments.path: must be string');
   });
 
-  it('is so too when the tool could not start anything', async () => {
+  it('ends in the same way when the tool could not start anything', async () => {
     const absent = tool('absent', {
       kind: 'shell',
       call: answering({ status: 'failed', content: 'no such command', exitCode: 127, truncated: true, reached: false }),
@@ -200,7 +200,7 @@ describe('a call that never reaches a tool', () => {
     expect(result).toMatchObject({ ...neverReached, kind: 'shell', content: 'no such command' });
   });
 
-  it('cuts a result of which frame, trace and model would hold hundreds of megabytes', async () => {
+  it('cuts a result that would take hundreds of megabytes in frame, trace and model', async () => {
     const big = inventory(
       tool('nul', { call: answering({ content: '\0'.repeat(30_000_000), output: '\0'.repeat(30_000_000) }) }),
       tool('text', { call: answering({ content: 'x'.repeat(200_000_000) }) }),

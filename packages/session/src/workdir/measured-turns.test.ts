@@ -37,7 +37,7 @@ function slowlyMeasured(): WorkdirSize {
 }
 
 describe('a workdir that takes long to measure', () => {
-  it('is measured while the model is asked, and of its answer nothing is done before', async () => {
+  it('has its measure taken while the model answers, and nothing of that answer runs before', async () => {
     fill();
     let called = false;
     const size = slowlyMeasured();
@@ -83,7 +83,7 @@ describe('a workdir that takes long to measure', () => {
     expect(task.state).toBe('failed');
   });
 
-  it('is measured after each call that a driver makes within one answer', async () => {
+  it('has its measure taken after each call that a driver makes within one answer', async () => {
     let now = 0;
     const clock = { monotonicMs: () => (now += 1), after: systemClock.after.bind(systemClock) };
     const size = new WorkdirSize({
@@ -108,7 +108,7 @@ describe('a workdir that takes long to measure', () => {
     await expect(fixture.session.run()).resolves.toMatchObject({ status: 'trapped', trap: { message: breach } });
   });
 
-  it('is measured while a call runs, which a breach ends', async () => {
+  it('has its measure taken while a call runs, which a breach ends', async () => {
     const size = new WorkdirSize({
       workdir,
       maxBytes: 299,

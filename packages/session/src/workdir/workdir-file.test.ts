@@ -38,7 +38,7 @@ describe('a file of the runtime in the workdir', () => {
     write: (directory, variant) => writeWorkdirFile({ workdir: realpathSync(directory), ...result, content: variant }),
   });
 
-  it('is written into a directory made for it, and nothing else is left there', () => {
+  it('goes into a directory of its own, and nothing else stays there', () => {
     writeWorkdirFile({ workdir, ...result, content: 'done' });
     expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
     expect(readdirSync(join(workdir, 'out'))).toEqual(['result.txt']);

@@ -92,7 +92,7 @@ describe('the size of a workdir', () => {
     reach: async (directory) => await isMeasured(join(directory, '../../..')),
   });
 
-  it('is that of all files in it, and a breach says how large it is', async () => {
+  it('counts all files in it, and a breach says how large it is', async () => {
     writeFileSync(join(workdir, 'file'), 'x'.repeat(4));
     writeFileSync(join(workdir, 'deep/file'), 'x'.repeat(6));
     await check();
@@ -133,7 +133,7 @@ describe('the size of a workdir', () => {
   }, 60_000);
 
   it.skipIf(!hasProc).each(['work/child', 'work'])(
-    'is not that of another directory, to which a link at %s leads (skipped without /proc)',
+    'excludes another directory, to which a link at %s leads (skipped without /proc)',
     async (part) => {
       mkdirSync(join(root, 'elsewhere/child'), { recursive: true });
       for (const place of ['', 'child/']) writeFileSync(join(root, 'elsewhere', `${place}large`), 'x'.repeat(100));
@@ -153,21 +153,24 @@ describe('the size of a workdir', () => {
     await expect(check()).rejects.toThrow('the workdir holds 100 bytes, more than the 10 it may hold');
   });
 
-  it.skipIf(!hasProc)('is a breach where directories lie too deep to be measured (skipped without /proc)', async () => {
-    makeDeep(300, 'd');
-    await expect(check()).rejects.toMatchObject({
-      code: 'E-RUN-028',
-      message: expect.stringMatching(
-        /^the workdir cannot be held to 10 bytes: d\/d\/.* is more than 256 directories deep$/,
-      ),
-    });
-    expect(heldBelow(root)).toEqual([]);
-  });
+  it.skipIf(!hasProc)(
+    'breaches the limit where directories lie too deep to be measured (skipped without /proc)',
+    async () => {
+      makeDeep(300, 'd');
+      await expect(check()).rejects.toMatchObject({
+        code: 'E-RUN-028',
+        message: expect.stringMatching(
+          /^the workdir cannot be held to 10 bytes: d\/d\/.* is more than 256 directories deep$/,
+        ),
+      });
+      expect(heldBelow(root)).toEqual([]);
+    },
+  );
 
   it.each([
     [0o000, 'deep cannot be looked at: permission denied'],
     [0o400, 'deep/file cannot be looked at: permission denied'],
-  ])('is a breach where a directory of mode %o keeps it from being looked at', async (mode, reason) => {
+  ])('breaches the limit where a directory of mode %o cannot be read', async (mode, reason) => {
     writeFileSync(join(workdir, 'deep/file'), 'x');
     chmodSync(join(workdir, 'deep'), mode);
     if (isRoot) chownSync(join(workdir, 'deep'), ordinaryUid, ordinaryUid);
@@ -180,7 +183,7 @@ describe('the size of a workdir', () => {
     chmodSync(join(workdir, 'deep'), 0o700);
   });
 
-  it.each([0o000, 0o200, 0o400, 0o600])('is a breach where the workdir itself has mode %o', async (mode) => {
+  it.each([0o000, 0o200, 0o400, 0o600])('breaches the limit where the workdir itself has mode %o', async (mode) => {
     writeFileSync(join(workdir, 'file'), 'x'.repeat(100));
     if (isRoot) chownSync(workdir, ordinaryUid, ordinaryUid);
     chmodSync(workdir, mode);
@@ -195,13 +198,13 @@ describe('the size of a workdir', () => {
     chmodSync(workdir, 0o755);
   });
 
-  it('is none of a directory of another user, which no program of the session may enter', async (context) => {
+  it('excludes a directory of another user, which no program of the session may enter', async (context) => {
     context.skip(!isRoot, 'another user is needed');
     chmodSync(join(workdir, 'deep'), 0o700);
     await asOrdinaryUser(async () => await expect(check()).resolves.toBeUndefined());
   });
 
-  it('is a breach where a directory of another user can be entered and not listed', async (context) => {
+  it('breaches the limit where a directory of another user can be entered and not listed', async (context) => {
     context.skip(!isRoot, 'another user is needed');
     chmodSync(join(workdir, 'deep'), 0o733);
     await asOrdinaryUser(async () => await expect(check()).rejects.toThrow('deep cannot be looked at'));
@@ -243,33 +246,30 @@ describe('the size of a workdir', () => {
 });
 
 describe('looking for removed files', () => {
-  it.skipIf(!hasProc)(
-    'counts one whose path is too long to be told, of a child alone (skipped without /proc)',
-    async () => {
-      const source =
-        'import os; [(os.mkdir("d" * 250), os.chdir("d" * 250)) for _ in range(20)]; f = open("removed", "w"); f.write("x" * 100); f.flush(); os.unlink("removed"); print("ready", flush=True); input()';
-      const child = spawn('python3', ['-c', source], { cwd: workdir });
-      try {
-        await new Promise((resolve) => child.stdout.once('data', resolve));
-        await expect(check({ programsRun: () => true })).rejects.toThrow('the workdir holds 100 bytes');
-      } finally {
-        child.kill('SIGKILL');
-      }
-      const orphan = spawn('sh', ['-c', 'python3 -c "$0" <&3 & echo started', source], {
-        cwd: join(workdir, 'deep'),
-        stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
-      });
-      try {
-        await new Promise((resolve) => orphan.once('exit', resolve));
-        await new Promise((resolve) =>
-          orphan.stdout?.on('data', (text) => String(text).includes('ready') && resolve(null)),
-        );
-        await expect(check({ programsRun: () => true })).resolves.toBeUndefined();
-      } finally {
-        (orphan.stdio[3] as Writable).end();
-      }
-    },
-  );
+  it.skipIf(!hasProc)('counts one of a child whose path is too long to report (skipped without /proc)', async () => {
+    const source =
+      'import os; [(os.mkdir("d" * 250), os.chdir("d" * 250)) for _ in range(20)]; f = open("removed", "w"); f.write("x" * 100); f.flush(); os.unlink("removed"); print("ready", flush=True); input()';
+    const child = spawn('python3', ['-c', source], { cwd: workdir });
+    try {
+      await new Promise((resolve) => child.stdout.once('data', resolve));
+      await expect(check({ programsRun: () => true })).rejects.toThrow('the workdir holds 100 bytes');
+    } finally {
+      child.kill('SIGKILL');
+    }
+    const orphan = spawn('sh', ['-c', 'python3 -c "$0" <&3 & echo started', source], {
+      cwd: join(workdir, 'deep'),
+      stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
+    });
+    try {
+      await new Promise((resolve) => orphan.once('exit', resolve));
+      await new Promise((resolve) =>
+        orphan.stdout?.on('data', (text) => String(text).includes('ready') && resolve(null)),
+      );
+      await expect(check({ programsRun: () => true })).resolves.toBeUndefined();
+    } finally {
+      (orphan.stdio[3] as Writable).end();
+    }
+  });
 
   it.skipIf(!hasProc)('takes a step for each mapping of a program (skipped without /proc)', async () => {
     const mappings = 2000;
@@ -301,7 +301,7 @@ describe('measuring a large workdir', () => {
     return { monotonicMs: () => (now += 1000), after: (ms, callback) => systemClock.after(ms, callback) };
   }
 
-  it('gives the thread away and finds the breach later, of which a signal tells too', async () => {
+  it('yields the thread and finds the breach later, also by a signal', async () => {
     const size = sizeOf({ clock: slowClock() });
     size.begin();
     expect(size.breached.aborted).toBe(false);
@@ -325,7 +325,7 @@ describe('measuring a large workdir', () => {
     expect(size.breached.aborted).toBe(false);
   });
 
-  it('rests after each slice while nobody waits for it, and never while somebody does', async () => {
+  it('rests after each slice while nobody waits for it, and never while a caller does', async () => {
     const rests: number[] = [];
     const after: WorkdirLimit['clock']['after'] = (ms, callback) => {
       rests.push(ms);

@@ -34,7 +34,7 @@ describe('the record of a child that its parent ends', () => {
     await over;
   });
 
-  it('is the child’s when the child had settled it before the bound, which a poller has read', async () => {
+  it('stays the child’s when the child had settled it before the bound, which a poller has read', async () => {
     await started({ next: { kind: 'settle' } });
     await fixture.referee.noted('settled');
     fixture.clock.advance(90_000);
@@ -46,7 +46,7 @@ describe('the record of a child that its parent ends', () => {
     expect(fixture.lines.all.map(({ status }) => status)).toEqual(['started', 'ok']);
   });
 
-  it('is the child’s when the child settled it in the moment of the bound', async () => {
+  it('stays the child’s when the child settled it in the moment of the bound', async () => {
     await started({ settlesLate: { status: 'error' } });
     fixture.clock.advance(90_000);
     const { text } = await fixture.delivered.next();
@@ -59,7 +59,7 @@ describe('the record of a child that its parent ends', () => {
     expect(fixture.lines.all.map(({ status }) => status)).toEqual(['started', 'error']);
   });
 
-  it('is left as the child settled it in the moment of the session’s end, and told to nobody', async () => {
+  it('stays as the child settled it in the moment of the session’s end, and reaches nobody', async () => {
     await started({ settlesLate: {} });
     await fixture.delegations.stop();
     expect(fixture.readChildFile(childWorkdir, 'completion.json')).toMatchObject({
@@ -71,7 +71,7 @@ describe('the record of a child that its parent ends', () => {
     expect(fixture.lines.all.map(({ status }) => status)).toEqual(['started', 'ok']);
   });
 
-  it('is overwritten when the child, ended, left one that is not settled', async () => {
+  it('changes when the child, ended, left one that is not settled', async () => {
     await started({ settlesLate: { delivery_error: null } });
     fixture.clock.advance(90_000);
     const { text } = await fixture.delivered.next();

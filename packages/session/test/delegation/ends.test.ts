@@ -36,7 +36,7 @@ const crash = {
 describe('a child that ends without a word', () => {
   const dies = { next: { kind: 'exit', code: 7 }, complains: 'known-secret is lost\n' };
 
-  it('is reported as crashed, to the conversation that delegated [D2-COMPL-14] [D2-COMPL-01] [D2-COMPL-02] [D2-COMPL-03] [D2-COMPL-08] [D2-COMPL-26]', async () => {
+  it('counts as crashed, which the conversation that delegated reads [D2-COMPL-14] [D2-COMPL-01] [D2-COMPL-02] [D2-COMPL-03] [D2-COMPL-08] [D2-COMPL-26]', async () => {
     await started(dies);
     const { text, ...to } = await fixture.delivered.next();
     const conversation = 'token:ann ctx_parent';
@@ -47,7 +47,7 @@ describe('a child that ends without a word', () => {
     expect(fixture.lines.all[1]?.detail).toBe(crash.detail);
   });
 
-  it('has its end recorded before it is told, and again after [D2-COMPL-10] [D2-COMPL-11] [D2-COMPL-30] [D2-COMPL-31]', async () => {
+  it('has its end in the record before its parent reads it, and again after [D2-COMPL-10] [D2-COMPL-11] [D2-COMPL-30] [D2-COMPL-31]', async () => {
     await started(dies);
     await fixture.delivered.next();
     const workdir = join(fixture.workdir, childWorkdir);
@@ -64,7 +64,7 @@ describe('a child that ends without a word', () => {
     expect(fixture.referee.deregistered.all[0]?.body).toEqual({ outcome: 'failed', child: childSession });
   });
 
-  it('is told all the same when the referee does not answer for 2 s', async () => {
+  it('has its end reported all the same when the referee does not answer for 2 s', async () => {
     fixture = await DelegationsFixture.start(dies);
     fixture.referee.isDeaf = true;
     await fixture.delegations.start({ capsule: 'worker', version: '1.2.3', task: 'Count.' }, fixture.call());
@@ -75,13 +75,13 @@ describe('a child that ends without a word', () => {
     expect(JSON.parse(text)).toMatchObject({ status: 'crashed' });
   });
 
-  it('is said to have been killed when it was', async () => {
+  it('has an end that says when a signal killed it', async () => {
     await started({ next: { kind: 'die' } });
     const { text } = await fixture.delivered.next();
     expect(JSON.parse(text)).toMatchObject({ status: 'crashed', detail: 'ended by SIGKILL' });
   });
 
-  it('is told again once when the queue has no room [D2-COMPL-35]', async () => {
+  it('has its end sent again once when the queue has no room [D2-COMPL-35]', async () => {
     fixture = await DelegationsFixture.start(dies);
     fixture.refusals = 1;
     await fixture.delegations.start({ capsule: 'worker', version: '1.2.3', task: 'Count.' }, fixture.call());
@@ -92,7 +92,7 @@ describe('a child that ends without a word', () => {
     expect(fixture.warnings).toEqual([]);
   });
 
-  it('is recorded as not delivered, with one line on standard error, when the queue never has room [D2-COMPL-12] [D2-COMPL-33] [D2-COMPL-34]', async () => {
+  it('has an end that the record calls not delivered, with one line on standard error, when the queue never has room [D2-COMPL-12] [D2-COMPL-33] [D2-COMPL-34]', async () => {
     fixture = await DelegationsFixture.start(dies);
     fixture.refusals = 3;
     await fixture.delegations.start({ capsule: 'worker', version: '1.2.3', task: 'Count.' }, fixture.call());
@@ -104,7 +104,7 @@ describe('a child that ends without a word', () => {
 });
 
 describe('an end that meets a disk which is full', () => {
-  it('is told all the same, and that it cannot be recorded', async () => {
+  it('reaches the parent all the same, with a note that it cannot be recorded', async () => {
     await started(
       { next: { kind: 'exit', code: 7 } },
       {
@@ -118,7 +118,7 @@ describe('an end that meets a disk which is full', () => {
     expect(fixture.warnings).toEqual([line, line]);
   });
 
-  it('is recorded as not delivered when the session cannot take it down', async () => {
+  it('becomes not delivered in the record when the session cannot take it down', async () => {
     const attempts = new Arrivals<string>();
     await started(
       { next: { kind: 'exit', code: 7 } },
@@ -136,7 +136,7 @@ describe('an end that meets a disk which is full', () => {
 });
 
 describe('a child that has reported its end', () => {
-  it('is not reported again when its process ends [D2-COMPL-17]', async () => {
+  it('has one report when its process ends later [D2-COMPL-17]', async () => {
     await started({});
     fixture.delegations.open(delegationId)?.complete('{"status":"ok"}');
     await fixture.delegations.stop();
@@ -157,7 +157,7 @@ describe('a child that has reported its end', () => {
     expect(fixture.lines.all.map(({ status }) => status)).toEqual(['started', 'ok']);
   });
 
-  it('is ended at its bound all the same when its process stays', async () => {
+  it('ends at its bound all the same when its process stays', async () => {
     await started({});
     fixture.delegations.open(delegationId)?.complete('{"status":"ok"}');
     fixture.clock.advance(600_000);
@@ -166,7 +166,7 @@ describe('a child that has reported its end', () => {
     expect(fixture.delivered.all).toEqual([]);
   });
 
-  it('and could not deliver that is reported from its record, by its parent [D2-COMPL-35]', async () => {
+  it('has a report from its record, by its parent, when it could not deliver it [D2-COMPL-35]', async () => {
     await started({ next: { kind: 'record', fields: { status: 'error', capsule_name: 'boss', workdir: '/etc' } } });
     const { text } = await fixture.delivered.next();
     const told = {
@@ -184,7 +184,7 @@ describe('a child that has reported its end', () => {
     expect(fixture.lines.all.map(({ status }) => status)).toEqual(['started', 'error']);
   });
 
-  it('and was gone before it could try to deliver that is reported with two attempts', async () => {
+  it('has a report with two attempts when it was gone before it could deliver it', async () => {
     fixture = await DelegationsFixture.start({ next: { kind: 'record', fields: { delivery_error: null } } });
     fixture.refusals = 1;
     await fixture.delegations.start({ capsule: 'worker', version: '1.2.3', task: 'Count.' }, fixture.call());
@@ -193,7 +193,7 @@ describe('a child that has reported its end', () => {
     expect(fixture.written).toMatchObject([{ reported_by: 'child', delivered: true }]);
   });
 
-  it('and cannot be heard now either is recorded as not delivered, after one attempt more', async () => {
+  it('counts as not delivered, after one attempt more, when it cannot be reached now either', async () => {
     fixture = await DelegationsFixture.start({ next: { kind: 'record' } });
     fixture.refusals = 3;
     await fixture.delegations.start({ capsule: 'worker', version: '1.2.3', task: 'Count.' }, fixture.call());
@@ -213,13 +213,13 @@ describe('a record that is not the child’s own', () => {
     ['names another session', { session_id: 'ses_ffffffffffffffffffffffffffffffff' }],
     ['is not from a child', { reported_by: 'launcher' }],
     ['has no status of a child', { status: 'terminated' }],
-  ])('and %s does not count: the child crashed', async (_, fields) => {
+  ])('does not count when it %s: the child crashed', async (_, fields) => {
     await started({ next: { kind: 'record', fields, code: 7 } });
     const { text } = await fixture.delivered.next();
     expect(JSON.parse(text)).toMatchObject({ status: 'crashed', detail: 'exit status 7' });
   });
 
-  it('is not looked for behind a link', async () => {
+  it('does not count behind a link', async () => {
     await started({});
     const directory = join(fixture.workdir, childWorkdir);
     const record = { delegation_id: delegationId, session_id: childSession, reported_by: 'child', status: 'ok' };
@@ -234,7 +234,7 @@ describe('a record that is not the child’s own', () => {
 });
 
 describe('a child that runs for too long', () => {
-  it('is ended at the bound, counted from its line, and reported as terminated [D2-COMPL-07] [D2-LIMIT-08] [D2-LIMIT-09] [D2-LIMIT-10] [D2-COMPL-16]', async () => {
+  it('ends at the bound, counted from its line, and counts as terminated [D2-COMPL-07] [D2-LIMIT-08] [D2-LIMIT-09] [D2-LIMIT-10] [D2-COMPL-16]', async () => {
     await started({}, { deadlineMs: 90_000 });
     fixture.clock.advance(89_999);
     expect(fixture.delegations.running).toHaveLength(1);
@@ -267,7 +267,7 @@ describe('a child that runs for too long', () => {
     expect(fixture.delegations.open(delegationId)).toBeNull();
   });
 
-  it('is killed when it does not end by itself within 8 s', async () => {
+  it('dies by SIGKILL when it does not end by itself within 8 s', async () => {
     await started({ stubborn: true });
     fixture.clock.advance(600_000);
     await fixture.referee.noted('signaled');
@@ -281,7 +281,7 @@ describe('a child that runs for too long', () => {
 });
 
 describe('the end of the session', () => {
-  it('ends every child, records it and tells nobody [D2-COMPL-15]', async () => {
+  it('ends every child, records it and reports it to nobody [D2-COMPL-15]', async () => {
     await started({});
     const over = fixture.delegations.stop();
     expect(fixture.delegations.open(delegationId)).toBeNull();

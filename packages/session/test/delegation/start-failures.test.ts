@@ -38,13 +38,13 @@ describe('a delegation that the referee refuses', () => {
     expect(fixture.referee.notes.all).toEqual([]);
   });
 
-  it('is refused just the same where the capsule resolves to nothing', async () => {
+  it('fails in the same way where the capsule resolves to nothing', async () => {
     await starting();
     fixture.referee.refusal = { status: 500, error: 'worker latest is not in the registry' };
     expect(await start()).toEqual({ kind: 'refused', sentence: 'worker latest is not in the registry' });
   });
 
-  it('is one line of bounded length, whoever answers for the referee: the model reads it as the runtime’s', async () => {
+  it('gives one line of bounded length, whoever answers for the referee: the model reads it as the runtime’s', async () => {
     await starting();
     fixture.referee.refusal = { status: 403, error: `no\u001b[31m\n\n${'x'.repeat(50_000)}` };
     const sentence = `no\\u{1b}[31m\\u{a}\\u{a}${'x'.repeat(3978)}…`;
@@ -52,20 +52,20 @@ describe('a delegation that the referee refuses', () => {
   });
 });
 
-describe('a delegation fails', () => {
-  it('when the referee cannot be asked', async () => {
+describe('a delegation', () => {
+  it('fails when the referee does not answer', async () => {
     await starting({}, { referee: new SessionReferee('http://127.0.0.1:9') });
     expect(await reasonOfFailure()).toBe('the referee at http://127.0.0.1:9 cannot be asked: nothing listens there');
   });
 
-  it('when what it is given is no approval, but lines for the standard input of a child', async () => {
+  it('fails when it gets no approval, but lines for the standard input of a child', async () => {
     await starting();
     fixture.referee.approval = 'msa1.a\n{"OTEL_EXPORTER_OTLP_ENDPOINT":"http://127.0.0.1:9"}';
     expect(await reasonOfFailure()).toMatch(/cannot be asked: what answers there is not a referee$/);
     expect(fixture.referee.notes.all).toEqual([]);
   });
 
-  it('when the local stores do not have the artifact that was approved', async () => {
+  it('fails when the local stores do not have the artifact that was approved', async () => {
     const asked: unknown[] = [];
     await starting(
       {},
@@ -81,7 +81,7 @@ describe('a delegation fails', () => {
     expect(fixture.referee.notes.all).toEqual([]);
   });
 
-  it('when no directory can be made for the child', async () => {
+  it('fails when no directory can be made for the child', async () => {
     await starting(
       {},
       {
@@ -93,12 +93,12 @@ describe('a delegation fails', () => {
     expect(await reasonOfFailure()).toBe('the directory cannot be made: no space left');
   });
 
-  it('when there is no program to start', async () => {
+  it('fails when there is no program to start', async () => {
     await starting({}, { program: { command: '/nowhere/svc', args: [] } });
     expect(await reasonOfFailure()).toBe('it could not be started: no such command');
   });
 
-  it('when the child ends before it is up, and says how and with which last words, without secrets', async () => {
+  it('fails when the child ends before it is up, and says how and with which last words, without secrets', async () => {
     await starting({
       exits: 3,
       complains: 'error[E-CAP-003]: the floor cannot be met\nknown-secret {approval} \u001b[31m',
@@ -112,7 +112,7 @@ describe('a delegation fails', () => {
     ['garbage', 'it runs\n', 'the first line it printed is not a JSON object: "it runs"'],
     ['an array', '[]\n', 'the first line it printed is not a JSON object: "[]"'],
     ['a line without an end', 'x'.repeat(70_000), 'the first line it printed has no end'],
-  ])('when the child prints %s, and ends it', async (_, first, reason) => {
+  ])('fails when the child prints %s, and ends it', async (_, first, reason) => {
     await starting({ first });
     const failing = reasonOfFailure();
     const { pid } = await fixture.referee.noted('started');
@@ -129,12 +129,12 @@ describe('a delegation fails', () => {
     [{ session_id: 'ses_1' }, 'the session_id of its first line is not the one it was given'],
     [{ pid: 'one' }, 'the pid of its first line is not a number'],
     [{ workdir: 1 }, 'the workdir of its first line is missing'],
-  ])('when the line of the child has %j', async (line, reason) => {
+  ])('fails when the line of the child has %j', async (line, reason) => {
     await starting({ line });
     expect(await reasonOfFailure()).toBe(`${reason} (exit status 0)`);
   });
 
-  it('when the child is not up after 180 s, and not before [D2-LIMIT-05]', async () => {
+  it('fails when the child is not up after 180 s, and not before [D2-LIMIT-05]', async () => {
     await starting({ first: '' });
     const failing = reasonOfFailure();
     const { pid } = await fixture.referee.noted('started');
@@ -145,7 +145,7 @@ describe('a delegation fails', () => {
     expect(isGone(pid)).toBe(true);
   });
 
-  it('when the child rejects its task: it is ended, and its slot is freed', async () => {
+  it('fails when the child rejects its task: svc ends it and frees its slot', async () => {
     await starting({ sends: [{ state: 'rejected', message: 'no room' }] });
     const failing = start();
     const { pid } = await fixture.referee.noted('started');
@@ -160,24 +160,24 @@ describe('a delegation fails', () => {
     expect(headers['x-svc-spawn-credential']).toBe('msc1.credential-of-the-test');
   });
 
-  it('when the child refuses its task', async () => {
+  it('fails when the child refuses its task', async () => {
     await starting({ sends: [{ error: { code: -32602, message: 'Invalid params' } }] });
     expect(await reasonOfFailure()).toBe('it refused its task: Invalid params');
   });
 
-  it('when what the child answers is no task', async () => {
+  it('fails when the answer of the child is not a task', async () => {
     await starting({ sends: [{ odd: 'yes' }] });
     expect(await reasonOfFailure()).toBe('what it answered to its task is not a task');
   });
 
-  it('when the child dies with its task in its hands', async () => {
+  it('fails when the child dies with its task in its hands', async () => {
     await starting({ sends: ['die'], complains: 'out of luck' });
     expect(await reasonOfFailure()).toBe(
       'it ended before it had its task (exit status 5; its last words on stderr:\nout of luck)',
     );
   });
 
-  it('when the child does not answer properly for 30 s [D2-LIMIT-06]', async () => {
+  it('fails when the child does not answer properly for 30 s [D2-LIMIT-06]', async () => {
     await starting({ sends: Array.from({ length: 100 }, () => 'no json') });
     const beginningMs = fixture.clock.monotonicMs();
     expect(await reasonOfFailure()).toBe(
@@ -200,7 +200,7 @@ describe('a delegation with less time than a delivery may take', () => {
 });
 
 describe('a child whose listener is coming up', () => {
-  it('is sent its task again until it answers', async () => {
+  it('gets its task again until it answers', async () => {
     await starting({ sends: ['drop', 'no json', { state: 'submitted' }] });
     expect((await start()).kind).toBe('started');
     expect(fixture.referee.notes.all.filter(({ what }) => what === 'asked')).toHaveLength(3);
@@ -208,7 +208,7 @@ describe('a child whose listener is coming up', () => {
 });
 
 describe('a call that is canceled', () => {
-  it('while the referee is asked starts nothing', async () => {
+  it('starts nothing after a cancel that meets the question to the referee', async () => {
     await starting();
     fixture.referee.isSilent = true;
     const abort = new AbortController();
@@ -218,7 +218,7 @@ describe('a call that is canceled', () => {
     expect(fixture.lines.all).toEqual([]);
   });
 
-  it('while the artifact is read starts nothing', async () => {
+  it('starts nothing after a cancel that meets the reading of the artifact', async () => {
     const abort = new AbortController();
     await starting(
       {},
@@ -234,7 +234,7 @@ describe('a call that is canceled', () => {
     expect(fixture.referee.notes.all).toEqual([]);
   });
 
-  it('after the child has reported its end records that end, and not another', async () => {
+  it('keeps the end that the child has reported', async () => {
     await starting({ sends: ['hang'] });
     const abort = new AbortController();
     const call = start(abort.signal).catch((error: unknown) => error);
@@ -246,7 +246,7 @@ describe('a call that is canceled', () => {
     expect(fixture.lines.all.map(({ status }) => status)).toEqual(['ok']);
   });
 
-  it('while the child comes up ends it, and records that [D2-COMPL-15]', async () => {
+  it('ends a child that comes up, and records that [D2-COMPL-15]', async () => {
     await starting({ first: '' });
     const abort = new AbortController();
     const call = start(abort.signal).catch((error: unknown) => error);
@@ -262,7 +262,7 @@ describe('a call that is canceled', () => {
     expect(fixture.delivered.all).toEqual([]);
   });
 
-  it('while the child gets its task ends it too, and takes no completion any more', async () => {
+  it('ends a child that gets its task too, and takes no completion any more', async () => {
     await starting({ sends: ['hang'] });
     const abort = new AbortController();
     const call = start(abort.signal).catch((error: unknown) => error);

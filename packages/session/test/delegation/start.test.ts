@@ -15,14 +15,14 @@ async function starting(behaviour: ChildBehaviour = {}, changes: Partial<Delegat
 }
 
 describe('a delegation', () => {
-  it('is asked for with the credential and nothing but name and version', async () => {
+  it('goes to the referee with the credential and nothing else but name and version', async () => {
     await starting();
     await fixture.delegations.start(request, fixture.call());
     expect(fixture.referee.spawns.map(({ body }) => body)).toEqual([{ name: 'worker', version: '1.2.3' }]);
     expect(fixture.referee.spawns[0]?.headers['x-svc-spawn-credential']).toBe('msc1.credential-of-the-test');
   });
 
-  it('is started once its child has its task [D2-DELEG-15] [D2-EVENT-02]', async () => {
+  it('starts once its child has its task [D2-DELEG-15] [D2-EVENT-02]', async () => {
     await starting();
     const outcome = await fixture.delegations.start(request, fixture.call());
     expect(outcome).toEqual({ kind: 'started', delegationId, sessionId: childSession, childWorkdir });
@@ -66,7 +66,7 @@ describe('a delegation', () => {
     expect(places[0]).not.toBe(places[1]);
   });
 
-  it('clears the environment but for what both manifests name and the parent holds [D2-ENV-01] [D2-ENV-02] [D2-ENV-03] [D2-ENV-05] [D2-ENV-07]', async () => {
+  it('gives the child only the variables that both manifests name and the parent holds [D2-ENV-01] [D2-ENV-02] [D2-ENV-03] [D2-ENV-05] [D2-ENV-07]', async () => {
     const held = { TOKEN: 't-1', MINE: 'm', THEIRS: 'x', HOME: '/home/parent', PATH: process.env['PATH'] };
     await starting(
       {},
@@ -82,7 +82,7 @@ describe('a delegation', () => {
     expect(env).toMatchObject({ HOME: '/home/parent', TOKEN: 't-1', SVC_REFEREE_URL: fixture.referee.url });
   });
 
-  it('tells the child to whom it is to report [D2-HANDLE-01] [D2-HANDLE-02] [D2-HANDLE-03] [D2-HANDLE-04] [D2-HANDLE-05] [D2-HANDLE-06] [D2-ENV-04]', async () => {
+  it('names to the child the one that it must report to [D2-HANDLE-01] [D2-HANDLE-02] [D2-HANDLE-03] [D2-HANDLE-04] [D2-HANDLE-05] [D2-HANDLE-06] [D2-ENV-04]', async () => {
     await starting();
     await fixture.delegations.start(request, fixture.call());
     const env = (await fixture.referee.noted('started'))['env'] as Record<string, string>;
@@ -124,7 +124,7 @@ describe('a delegation', () => {
     await fixture.referee.noted('chattered');
   });
 
-  it('is open to its completion, and to no other id, until that has come [D2-COMPL-17]', async () => {
+  it('accepts its completion, and no other id, until that has come [D2-COMPL-17]', async () => {
     await starting();
     await fixture.delegations.start(request, fixture.call());
     expect(fixture.delegations.open('dlg_other')).toBeNull();

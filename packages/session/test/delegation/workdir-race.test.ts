@@ -70,7 +70,7 @@ function writeOnce(): boolean {
 
 describe.skipIf(!existsSync('/proc/self/fd'))('the directory of a child (skipped without /proc)', () => {
   it.each(['.svc/children/c', '.svc/children', '.svc'])(
-    'is never left for what a link leads to, while the two take turns at %s without a pause [D2-DIR-05]',
+    'keeps its place when a link takes turns with it at %s without a pause [D2-DIR-05]',
     async (part) => {
       const before = readdirSync(join(root, 'elsewhere'), { recursive: true, encoding: 'utf8' }).sort();
       const link = join(root, 'link');

@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => fetching.close());
 
 describe('a disk that is full (needs root, to mount one)', () => {
-  it.skipIf(process.getuid?.() !== 0)('keeps nothing of the file, and the model is told', async () => {
+  it.skipIf(process.getuid?.() !== 0)('keeps nothing of the file, and the model gets an error', async () => {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', fetching.workdir]);
     try {
       fetching.answer = (_, response) => serve(response, 'x'.repeat(100_000));
@@ -30,7 +30,7 @@ describe('a disk that is full (needs root, to mount one)', () => {
 });
 
 describe('what the agent put where the file belongs', () => {
-  it('as a link in the place of peer-in gives way, and is not followed [D3-TOOL-11]', async () => {
+  it('gives way when it is a link in the place of peer-in, which svc does not follow [D3-TOOL-11]', async () => {
     const outside = join(fetching.base, 'outside');
     mkdirSync(outside);
     symlinkSync(outside, fetching.inbox);
@@ -39,7 +39,7 @@ describe('what the agent put where the file belongs', () => {
     expect(lstatSync(fetching.inbox).isDirectory()).toBe(true);
   });
 
-  it('as a link in the place of the file gives way, and is not followed [D3-TOOL-11]', async () => {
+  it('gives way when it is a link in the place of the file, which svc does not follow [D3-TOOL-11]', async () => {
     const outside = join(fetching.base, 'outside.txt');
     writeFileSync(outside, 'untouched');
     mkdirSync(fetching.inbox);
@@ -51,7 +51,7 @@ describe('what the agent put where the file belongs', () => {
     expect(readFileSync(join(fetching.inbox, name), 'utf8')).toBe('report');
   });
 
-  it('as a directory is moved aside [D3-TOOL-11]', async () => {
+  it('moves aside when it is a directory [D3-TOOL-11]', async () => {
     const name = `${idOf(handleOf())}-q3.csv`;
     mkdirSync(join(fetching.inbox, name, 'work'), { recursive: true });
     expect((await fetching.fetch()).status).toBe('passed');

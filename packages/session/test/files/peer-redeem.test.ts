@@ -38,7 +38,7 @@ describe('a redeem', () => {
     });
   });
 
-  it('is of the file as it is now, whichever version was minted for [D3-HANDLE-08] [D3-GEN-03]', async () => {
+  it('gives the file as it is now, whichever version was minted for [D3-HANDLE-08] [D3-GEN-03]', async () => {
     const handle = peer.mint('a.txt');
     const port = await peer.open();
     expect(refusalOf(await redeem(port, handle))).toBe('404 not_found');

@@ -33,7 +33,7 @@ function bytesOf({ head, body }: RawResponse): string {
 }
 
 describe('the audience of a handle', () => {
-  it('has to be told [D3-PEER-01] [D3-ERR-13]', async () => {
+  it('must stand in the request [D3-PEER-01] [D3-ERR-13]', async () => {
     const port = await peer.open();
     const handle = peer.mint('a.txt');
     expect(refusalOf(await redeem(port, handle, []))).toBe('400 missing_audience');
@@ -53,7 +53,7 @@ describe('the audience of a handle', () => {
     'reader@localhost:4100x',
     'reader @localhost:4100',
     '*',
-  ])('is compared as it stands: %j is another [D3-HANDLE-15] [D3-AUTH-09] [D3-ERR-14]', async (audience) => {
+  ])('must match to the letter: %j is another [D3-HANDLE-15] [D3-AUTH-09] [D3-ERR-14]', async (audience) => {
     const response = await redeem(await peer.open(), peer.mint('a.txt'), [`x-svc-audience: ${audience}`]);
     expect(refusalOf(response)).toBe('403 handle_not_valid');
   });
@@ -63,18 +63,18 @@ describe('the audience of a handle', () => {
     [['other@localhost:4100', 'reader@localhost:4100']],
     [['reader@localhost:4100', 'reader@localhost:4100']],
     [['reader@localhost:4100', '']],
-  ])('told twice, as %j, is neither of them [D3-ERR-14]', async (audiences) => {
+  ])('counts once: %j is neither of them [D3-ERR-14]', async (audiences) => {
     const headers = audiences.map((audience) => `x-svc-audience: ${audience}`);
     expect(refusalOf(await redeem(await peer.open(), peer.mint('a.txt'), headers))).toBe('403 handle_not_valid');
   });
 
-  it('is all that is asked: whoever has the handle and knows the name is served [D3-AUTH-07] [D3-AUTH-08]', async () => {
+  it('suffices: every bearer of the handle who knows the name gets the file [D3-AUTH-07] [D3-AUTH-08]', async () => {
     const handle = peer.mint('a.txt', { audience: 'somebody@far.example:1' });
     const response = await redeem(await peer.open(), handle, ['X-SVC-Audience: somebody@far.example:1']);
     expect(response).toMatchObject({ status: 200, body: 'a' });
   });
 
-  it('is told in a header alone', async () => {
+  it('counts in a header alone', async () => {
     const handle = `${peer.mint('a.txt')}?x-svc-audience=reader@localhost:4100`;
     expect(refusalOf(await redeem(await peer.open(), handle, []))).toBe('400 missing_audience');
   });
@@ -138,7 +138,7 @@ describe('a handle that is not valid', () => {
 });
 
 describe('the life of a handle', () => {
-  it('is over when exp is in the past, not before [D3-HANDLE-06] [D3-HANDLE-12] [D3-ERR-15]', async () => {
+  it('ends when exp is in the past, not before [D3-HANDLE-06] [D3-HANDLE-12] [D3-ERR-15]', async () => {
     const port = await peer.open();
     const handle = peer.mint('a.txt', { ttlMs: 1000 });
     expect(JSON.parse(payloadOf(handle))).toMatchObject({ exp: 1_700_000_001_000 });

@@ -65,7 +65,7 @@ function refusal(called: CalledTool): string {
 }
 
 describe('a shared file', () => {
-  it('is a handle, its id, its end and its audience, and no path [D3-TOOL-02] [D3-TOOL-03] [D3-TOOL-08] [D3-TOOL-09] [D3-HANDLE-03] [D3-HANDLE-04] [D3-HANDLE-05] [D3-HANDLE-06]', async () => {
+  it('gives a handle, its id, its end and its audience, and no path [D3-TOOL-02] [D3-TOOL-03] [D3-TOOL-08] [D3-TOOL-09] [D3-HANDLE-03] [D3-HANDLE-04] [D3-HANDLE-05] [D3-HANDLE-06]', async () => {
     const called = await share();
     const result = resultOf(called);
     expect(Object.entries(result)).toEqual([
@@ -85,7 +85,7 @@ describe('a shared file', () => {
     expect(called.content).not.toContain(sharing.workdir.base);
   });
 
-  it('is a readable payload and its MAC under the key of the session, for an audience that is nowhere in it [D3-HANDLE-01] [D3-HANDLE-02] [D3-HANDLE-08] [D3-AUD-01] [D3-AUD-02] [D3-AUD-03] [D3-VER-04]', async () => {
+  it('has a handle with a readable payload and its MAC under the key of the session; the audience is authenticated, not contained [D3-HANDLE-01] [D3-HANDLE-02] [D3-HANDLE-08] [D3-AUD-01] [D3-AUD-02] [D3-AUD-03] [D3-VER-04]', async () => {
     const { handle } = resultOf(await share());
     const [key] = sharing.random;
     expect(key).toHaveLength(32);
@@ -111,14 +111,14 @@ describe('a shared file', () => {
     }
   });
 
-  it('is served to that audience and to no other [D3-TOOL-08] [D3-AUTH-09]', async () => {
+  it('reaches that audience and no other [D3-TOOL-08] [D3-AUTH-09]', async () => {
     const { handle } = resultOf(await share());
     const port = await sharing.open();
     expect(await redeem(port, handle)).toMatchObject({ status: 200, body: 'a' });
     expect((await redeem(port, handle, ['x-svc-audience: third@localhost:4101'])).status).toBe(403);
   });
 
-  it('is recorded with the id of its handle [D3-TRACE-03] [D3-TRACE-06]', async () => {
+  it('stands in the record with the id of its handle [D3-TRACE-03] [D3-TRACE-06]', async () => {
     const called = await share();
     expect(called.events).toEqual([
       {
@@ -132,7 +132,7 @@ describe('a shared file', () => {
     ]);
   });
 
-  it('is not shared when it cannot be recorded [D3-TRACE-01]', async () => {
+  it('gets no handle when it cannot be recorded [D3-TRACE-01]', async () => {
     const tool = createShareFileTool(settings());
     const called = await callTool(tool, { path: 'a.txt', peer: peer.address }, { records: false });
     expect(called).toMatchObject({ status: 'failed', reached: false });
@@ -230,14 +230,14 @@ describe('the life that is asked for', () => {
     expect(resultOf(await share(args)).expires_at_ms).toBe(1_700_000_000_000 + ms);
   });
 
-  it.each([0, -1, 1.5, -1e300, NaN, '', '0s', '-5s', '5', '1d', 'soon', '1e3s', ' 5s'])('%j is none', async (ttl) => {
+  it.each([0, -1, 1.5, -1e300, NaN, '', '0s', '-5s', '5', '1d', 'soon', '1e3s', ' 5s'])('cannot be %j', async (ttl) => {
     expect(refusal(await share({ ttl }))).toMatch(/^invalid_ttl: ttl must be /);
     expect(peer.connections).toBe(0);
   });
 });
 
 describe('the peer to share with', () => {
-  it('is asked for its card alone [D3-AUD-04]', async () => {
+  it('gets a request for its card alone [D3-AUD-04]', async () => {
     await share();
     expect(peer.requests.map(({ method, url }) => `${method} ${url}`)).toEqual(['GET /.well-known/agent-card.json']);
   });
@@ -248,7 +248,7 @@ describe('the peer to share with', () => {
     [{ name: 'reader', url: 'https://peer.example' }, 'reader@peer.example:443'],
     [{ name: 'reader', url: 'a:1', serves: null, version: 2 }, 'reader@a:1'],
     [{ name: 'reader', url: 'a:1', session_id: 7, capabilities: [], serves: { methods: 'all' } }, 'reader@a:1'],
-  ])('whose card is %j is %s [D3-AUD-04] [D3-AUD-05]', async (card, audience) => {
+  ])('with the card %j counts as %s [D3-AUD-04] [D3-AUD-05]', async (card, audience) => {
     answer = (_, response) => response.end(JSON.stringify(card));
     expect(resultOf(await share()).audience).toBe(audience);
   });
@@ -265,7 +265,7 @@ describe('the peer to share with', () => {
     expect(refusal(await share({ peer: address }))).toBe(text);
   });
 
-  it('is not asked unless capabilities.network.allow covers it [D3-AUD-06] [D3-ERR-18]', async () => {
+  it('gets no request unless capabilities.network.allow covers it [D3-AUD-06] [D3-ERR-18]', async () => {
     const text = refusal(await share({}, { networkAllow: allowed('peer.example', `localhost:${peer.port}`) }));
     expect(text).toBe(
       `peer_unreachable: The peer cannot be reached: capabilities.network.allow does not cover http://${peer.address}.`,
@@ -277,7 +277,7 @@ describe('the peer to share with', () => {
     expect(peer.connections).toBe(0);
   });
 
-  it('is not asked at an address that the grant does not name, whatever its name resolves to [D3-AUD-06]', async () => {
+  it('gets no request at an address that the grant does not name, whatever its name resolves to [D3-AUD-06]', async () => {
     const resolver = { resolve: () => Promise.resolve({ kind: 'addresses', addresses: ['127.0.0.1'] } as const) };
     const named = { peer: `peer.example:${peer.port}` };
     expect(refusal(await share(named, { networkAllow: allowed('peer.example'), resolver }))).toBe(
@@ -322,7 +322,7 @@ describe('the peer to share with', () => {
     );
   });
 
-  it('is not believed when it answers with another status, and no redirect is followed [D3-AUD-06] [D3-AUD-07]', async () => {
+  it('fails with any other status, and svc follows no redirect [D3-AUD-06] [D3-AUD-07]', async () => {
     const elsewhere = await FakePeer.open((_, response) => response.end('{"name":"evil","url":"evil:1"}'));
     answer = (_, response) => response.writeHead(302, { location: `http://${elsewhere.address}/` }).end();
     expect(refusal(await share())).toBe(
@@ -334,7 +334,7 @@ describe('the peer to share with', () => {
     expect(refusal(await share())).toMatch(/^peer_unreachable: .* answered 500 /);
   });
 
-  it('is left when its card does not end, in time or in size [D3-AUD-07]', async () => {
+  it('fails when its card does not end, in time or in size [D3-AUD-07]', async () => {
     answer = (_, response) => response.end(`{"name":"reader","url":"localhost:4100","x":"${'x'.repeat(65_536)}"}`);
     expect(refusal(await share())).toMatch(/^peer_unreachable: .* its card is larger than 65536 bytes\.$/);
     answer = (_, response) => response.write('{"name":');
@@ -354,7 +354,7 @@ describe('the peer to share with', () => {
     );
   });
 
-  it('is left when the task is canceled, and nothing is minted', async () => {
+  it('gets no handle when the task is canceled', async () => {
     const cancel = new AbortController();
     const reason = new Error('canceled');
     answer = () => cancel.abort(reason);

@@ -87,7 +87,7 @@ describe('a max_ttl of the manifest', () => {
     expect(await redeem(port, handle)).toMatchObject({ status: 200, body: 'a' });
   });
 
-  it('is never exceeded by a ttl with a fraction [D3-LIMIT-05]', async () => {
+  it('holds against a ttl with a fraction [D3-LIMIT-05]', async () => {
     const files = await staged('{ peer_files: { root: out, max_ttl: 2.3333s } }');
     expect((await share(files, { ttl: '2.3333s' })).expires_at_ms).toBe(1_700_000_002_333);
     expect((await share(files, { ttl: '1.23456s' })).expires_at_ms).toBe(1_700_000_001_234);
@@ -107,7 +107,7 @@ describe('a handle that is asked to live for a fraction of a millisecond', () =>
 });
 
 describe('the minting key of a session', () => {
-  it('is of 32 random bytes, and made only where files are shared with peers [D3-AUTH-10] [D3-LIMIT-08]', async () => {
+  it('has 32 random bytes, and exists only where files are shared with peers [D3-AUTH-10] [D3-LIMIT-08]', async () => {
     const none = await staged('{ files: { root: out } }');
     expect({ tools: none.tools, served: none.served, random }).toEqual({ tools: [], served: null, random: [] });
     none.close();
@@ -115,7 +115,7 @@ describe('the minting key of a session', () => {
     expect(random).toEqual([new Uint8Array(32).fill(7)]);
   });
 
-  it('is overwritten at its end, and no handle of it redeems any more [D3-AUTH-11] [D3-HANDLE-13]', async () => {
+  it('disappears at its end, and no handle of it redeems any more [D3-AUTH-11] [D3-HANDLE-13]', async () => {
     const files = await staged('{ peer_files: { root: out } }');
     const { handle } = await share(files);
     const port = await sharing.open({ peerFiles: files.served });
@@ -125,7 +125,7 @@ describe('the minting key of a session', () => {
     expect(refusalOf(await redeem(port, handle))).toBe('403 handle_not_valid');
   });
 
-  it('is overwritten when the session cannot be staged [D3-AUTH-11]', async () => {
+  it('disappears when the session cannot be staged [D3-AUTH-11]', async () => {
     const unsettled = { peer_files: { root: '../out', max_bytes: 100, max_ttl: 60 } };
     await expect(stagedWith(unsettled)).rejects.toThrow('the manifest let an export root leave the workdir: ../out');
     expect(random).toEqual([new Uint8Array(32)]);

@@ -63,10 +63,10 @@ async function listed(port: number): Promise<string[]> {
   return (JSON.parse(body) as { entries: { path: string }[] }).entries.map(({ path }) => path);
 }
 
-describe('what is no regular file', () => {
+describe('something other than a regular file', () => {
   const refusal = '403 not_a_regular_file';
 
-  it('is refused in every class, and is not listed [D3-ERR-08] [D3-LIST-06] [D3-PATH-06]', async () => {
+  it('fails in every class, and stays out of the listing [D3-ERR-08] [D3-LIST-06] [D3-PATH-06]', async () => {
     mkdirSync(join(plane.out, 'dir'));
     writeFileSync(join(plane.out, 'dir', 'file'), 'f');
     execFileSync('mkfifo', [join(plane.out, 'fifo')]);
@@ -80,7 +80,7 @@ describe('what is no regular file', () => {
     server.close();
   });
 
-  it('is refused also behind a link that may be followed [D3-ERR-08]', async () => {
+  it('fails also behind a link that may be followed [D3-ERR-08]', async () => {
     mkdirSync(join(plane.out, 'dir'));
     execFileSync('mkfifo', [join(plane.out, 'fifo')]);
     symlinkSync('dir', join(plane.out, 'to-dir'));
@@ -95,7 +95,7 @@ describe('what is no regular file', () => {
     }
   });
 
-  it('is a device of any kind [D3-ERR-08]', async () => {
+  it('includes a device of any kind [D3-ERR-08]', async () => {
     const port = await open({ workdir: '/dev', root: '.', achieved: 'advisory' });
     for (const path of ['null', 'zero', 'full', 'random', 'tty', 'ptmx']) {
       expect([path, await read(port, path)]).toEqual([path, refusal]);
@@ -117,8 +117,8 @@ describe('what is no regular file', () => {
   });
 });
 
-describe('what cannot be opened', () => {
-  it('for a lack of rights is io_error, and is left out of the listing [D3-ERR-11]', async () => {
+describe('a file that cannot be opened', () => {
+  it('gives io_error for a lack of rights, and stays out of the listing [D3-ERR-11]', async () => {
     for (const path of ['shut', 'open/a', 'shut-dir/a']) {
       mkdirSync(join(plane.out, path, '..'), { recursive: true });
       writeFileSync(join(plane.out, path), 'a');
@@ -160,7 +160,7 @@ describe('what cannot be opened', () => {
     }
   }
 
-  it('for links that lead to each other is io_error, and symlink_refused under scoped [D3-ERR-07] [D3-ERR-11]', async () => {
+  it('gives io_error for links that lead to each other, and symlink_refused under scoped [D3-ERR-07] [D3-ERR-11]', async () => {
     symlinkSync('two', join(plane.out, 'one'));
     symlinkSync('one', join(plane.out, 'two'));
     symlinkSync('self/self', join(plane.out, 'self'));
@@ -205,18 +205,21 @@ describe('a root that changes after the launch', () => {
     ['an absolute link out to nothing', '/none/none'],
     ['a link to what is above the workdir', '..'],
     ['a link to the root of the system', '/'],
-  ])('into %s is outside_root in every class [D3-ERR-06] [D3-PATH-05] [D3-PATH-09]', async (_what, target) => {
-    replaceOut(target);
-    for (const achieved of containmentClasses) {
-      expect(await seen(await open({ achieved }))).toEqual([
-        '403 outside_root',
-        '403 outside_root',
-        '403 outside_root',
-      ]);
-    }
-  });
+  ])(
+    'gives outside_root in every class when it becomes %s [D3-ERR-06] [D3-PATH-05] [D3-PATH-09]',
+    async (_what, target) => {
+      replaceOut(target);
+      for (const achieved of containmentClasses) {
+        expect(await seen(await open({ achieved }))).toEqual([
+          '403 outside_root',
+          '403 outside_root',
+          '403 outside_root',
+        ]);
+      }
+    },
+  );
 
-  it('is looked at anew for each request', async () => {
+  it('counts anew for each request', async () => {
     const port = await open();
     const whole = ['listed', 'inside', '404 not_found'];
     const out = ['403 outside_root', '403 outside_root', '403 outside_root'];
@@ -238,7 +241,7 @@ describe('a root that changes after the launch', () => {
     expect(await seen(port)).toEqual(whole);
   });
 
-  it('is outside_root also when a directory above it becomes the link [D3-PATH-05]', async () => {
+  it('gives outside_root also when a directory above it becomes the link [D3-PATH-05]', async () => {
     mkdirSync(inWorkdir('deep/er'), { recursive: true });
     writeFileSync(inWorkdir('deep/er/a.txt'), 'inside');
     mkdirSync(join(plane.base, 'elsewhere', 'er'));

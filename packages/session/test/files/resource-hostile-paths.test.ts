@@ -101,7 +101,7 @@ describe('a path that would leave the root', () => {
     expect(await get(port, `/resources/files/${path}`)).toMatchObject({ status: 404, body: notFound });
   });
 
-  it('is a name like any other where a file has that name [D3-PATH-02]', async () => {
+  it('counts as a name like any other where a file has that name [D3-PATH-02]', async () => {
     const port = await plane.open();
     for (const name of ['..\\secret.txt', '%2e%2e', '...', '..;', '.. ', 'ä+b', '\u{1f600}']) {
       writeFileSync(join(plane.out, name), `named ${name}`);
@@ -110,7 +110,7 @@ describe('a path that would leave the root', () => {
     }
   });
 
-  it('is refused before anything is looked up, so also when there is no root', async () => {
+  it('fails before anything is looked up, so also when there is no root', async () => {
     const port = await plane.open({ files: { root: 'none', max_bytes: 10 } });
     expect(refusalOf(await get(port, '/resources/files/..'))).toBe('403 outside_root');
     expect(refusalOf(await get(port, '/resources/files/a.txt'))).toBe('404 not_found');
@@ -132,7 +132,7 @@ describe('a path of 10,000 characters', () => {
     expect((await get(port, '/resources/files/a.txt')).body).toBe('a');
   });
 
-  it('beyond what a request head may hold never reaches the plane', async () => {
+  it('never reaches the plane beyond what a request head may hold', async () => {
     const port = await plane.open();
     expect((await get(port, `/resources/files/${'x'.repeat(20_000)}`)).status).toBe(431);
     expect(plane.events).toEqual([]);
@@ -153,7 +153,7 @@ describe('a request target', () => {
   it.each([
     ['/resources/files/a.txt#top', { event_type: 'resource_read', path: 'a.txt#top' }],
     ['/resources/files?a#b', { event_type: 'resource_list' }],
-  ])('with a fragment is refused before any plane is asked, and recorded: %s', async (target, event) => {
+  ])('with a fragment fails before any plane sees it, and the record has it: %s', async (target, event) => {
     const port = await plane.open();
     expect(refusalOf(await get(port, target))).toBe('400 bad_target');
     expect(plane.events).toEqual([{ ...event, outcome: 'bad_target', status: 400 }]);
@@ -166,7 +166,7 @@ describe('a request target', () => {
     ['a raw space', '/resources/files/a b'],
     ['a raw byte above ASCII', '/resources/files/\xff'],
     ['raw UTF-8', '/resources/files/\xc3\xa4'],
-  ])('with %s is no request at all', async (_how, target) => {
+  ])('with %s fails as malformed', async (_how, target) => {
     const port = await plane.open();
     expect((await get(port, target)).status).toBe(400);
     expect(plane.events).toEqual([]);
@@ -227,7 +227,7 @@ describe('a method other than GET', () => {
     expect((await ask(await plane.open(), `${method} /resources/files HTTP/1.1`)).status).toBe(400);
   });
 
-  it('is not smuggled in by a header', async () => {
+  it('cannot hide in a header', async () => {
     const response = await ask(await plane.open(), 'GET /resources/files/a.txt HTTP/1.1', {
       headers: ['X-HTTP-Method-Override: DELETE', 'X-Original-URL: /resources/files/dir/b.txt', 'Range: bytes=5-9'],
     });
@@ -266,7 +266,7 @@ describe('requests on one connection', () => {
     }
   });
 
-  it('are answered in order while they are refused', async () => {
+  it('get their refusals in order', async () => {
     const port = await plane.open();
     const responses = await pipelined(port, [
       'GET /resources/files/none',
@@ -282,7 +282,7 @@ describe('requests on one connection', () => {
     ]);
   });
 
-  it('are one when the second hides in the body of the first', async () => {
+  it('count as one when the second hides in the body of the first', async () => {
     const port = await plane.open();
     const hidden = `GET /resources/files/dir/b.txt ${head}`;
     const text = await exchange({

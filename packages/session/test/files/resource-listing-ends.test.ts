@@ -43,7 +43,7 @@ describe('a listing that takes long', () => {
       (client: Socket): unknown => client.resetAndDestroy(),
     ],
     ['closes it', { outcome: 'ok', status: 200, entries: 1 }, (client: Socket): unknown => client.destroy()],
-  ])('is given up for a client that %s', async (_, told, leave) => {
+  ])('stops for a client that %s', async (_, told, leave) => {
     const port = await plane.open();
     const client = askForListing(port);
     // Asked for later and answered: the listing is being made.
@@ -52,7 +52,7 @@ describe('a listing that takes long', () => {
     await expect.poll(() => plane.events).toContainEqual({ event_type: 'resource_list', ...told });
   });
 
-  it('is whole for a client that has only ended its half of the connection', async () => {
+  it('arrives whole at a client that has only ended its half of the connection', async () => {
     const port = await plane.open();
     const client = askForListing(port);
     client.end();
@@ -68,7 +68,7 @@ describe('a listing that takes long', () => {
     expect(entries.map(({ path }) => path)).toEqual(['a', 'b']);
   });
 
-  it('is given up at the end of the session, and leaves nothing in its record', async () => {
+  it('stops at the end of the session, and leaves nothing in its record', async () => {
     let isOver = false;
     const port = await plane.open({ isOver: () => isOver });
     const listing = get(port, '/resources/files');
@@ -78,7 +78,7 @@ describe('a listing that takes long', () => {
     expect(plane.events.map(({ event_type: type }) => type)).toEqual(['resource_read']);
   });
 
-  it('is refused where 64 are being made, and made again once their clients have left', async () => {
+  it('gets a refusal while 64 are being made, and an answer once their clients have left', async () => {
     const port = await plane.open();
     for (let index = 0; index < 64; index += 1) await once(askForListing(port), 'connect');
     await expect.poll(async () => refusalOf(await get(port, '/resources/files'))).toBe('503 busy');
@@ -88,7 +88,7 @@ describe('a listing that takes long', () => {
     await expect.poll(async () => (await get(port, '/resources/files')).status).toBe(200);
   });
 
-  it('leaves half of the room to others, whoever asks with one token', async () => {
+  it('leaves half of the room to others, whichever token asks', async () => {
     const port = await plane.open();
     const token = 'Authorization: Bearer one\r\n';
     for (let index = 0; index < 32; index += 1) await once(askForListing(port, token), 'connect');

@@ -22,7 +22,7 @@ function sha256(text: string): string {
 }
 
 describe('the listing', () => {
-  it('is the documented object [D3-LIST-01] [D3-LIST-02] [D3-LIST-03] [D3-LIST-04] [D3-LIST-05] [D3-READ-01]', async () => {
+  it('has the documented keys [D3-LIST-01] [D3-LIST-02] [D3-LIST-03] [D3-LIST-04] [D3-LIST-05] [D3-READ-01]', async () => {
     const port = await plane.open({ files: { root: './out', max_bytes: 5 }, achieved: 'scoped' });
     plane.generation = 3;
     writeFileSync(join(plane.out, 'a.txt'), 'abc');
@@ -73,7 +73,7 @@ describe('the listing', () => {
     expect(refusalOf(await get(port, '/resources/files/large'))).toBe('413 too_large');
   });
 
-  it('is empty when the root does not exist, and refused when it has become a link out [D3-LIST-14]', async () => {
+  it('has no entries when the root does not exist, and fails when it has become a link out [D3-LIST-14]', async () => {
     const port = await plane.open({ files: { root: 'later', max_bytes: 10 } });
     expect(await get(port, '/resources/files')).toMatchObject({ status: 200 });
     expect(await entries(port)).toEqual([]);
@@ -81,7 +81,7 @@ describe('the listing', () => {
     expect(refusalOf(await get(port, '/resources/files'))).toBe('403 outside_root');
   });
 
-  it('is sent as it is made when it is long, and leaves other requests their turn', async () => {
+  it('streams when it is long, and leaves other requests their turn', async () => {
     const port = await plane.open();
     for (let index = 0; index < 3000; index += 1) writeFileSync(join(plane.out, `file-${index}`), 'x');
     writeFileSync(join(plane.out, 'large'), Buffer.alloc(4 * mebibyte));

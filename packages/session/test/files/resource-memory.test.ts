@@ -25,29 +25,33 @@ describe('memory that answers share', () => {
     socket.destroy();
   }
 
-  it('never shows the bytes of one file in another, whoever leaves in the middle', { timeout: 120_000 }, async () => {
-    const port = await plane.open();
-    // Of a few sizes in the same class of memory, and of spooled ones.
-    const files = ['a', 'b', 'c', 'd', 'e', 'f', 'S', 'T'].map((letter, index) => {
-      const size = letter < 'a' ? 8 * mebibyte + 1 + index : mebibyte - index * 1000;
-      writeFileSync(join(plane.out, letter), letter.repeat(size));
-      return { letter, size };
-    });
-    const wrong: string[] = [];
-    async function reader(first: number): Promise<void> {
-      for (let turn = 0; turn < 12; turn += 1) {
-        const { letter = '', size = 0 } = files[(first + turn * 5) % files.length] ?? {};
-        if ((first + turn) % 4 === 0) {
-          await leave(port, letter);
-          continue;
+  it(
+    'never shows the bytes of one file in another, whichever client leaves in the middle',
+    { timeout: 120_000 },
+    async () => {
+      const port = await plane.open();
+      // Of a few sizes in the same class of memory, and of spooled ones.
+      const files = ['a', 'b', 'c', 'd', 'e', 'f', 'S', 'T'].map((letter, index) => {
+        const size = letter < 'a' ? 8 * mebibyte + 1 + index : mebibyte - index * 1000;
+        writeFileSync(join(plane.out, letter), letter.repeat(size));
+        return { letter, size };
+      });
+      const wrong: string[] = [];
+      async function reader(first: number): Promise<void> {
+        for (let turn = 0; turn < 12; turn += 1) {
+          const { letter = '', size = 0 } = files[(first + turn * 5) % files.length] ?? {};
+          if ((first + turn) % 4 === 0) {
+            await leave(port, letter);
+            continue;
+          }
+          const { body } = await get(port, `/resources/files/${letter}`);
+          if (body !== letter.repeat(size)) wrong.push(letter);
         }
-        const { body } = await get(port, `/resources/files/${letter}`);
-        if (body !== letter.repeat(size)) wrong.push(letter);
       }
-    }
-    await Promise.all(Array.from({ length: 10 }, (_, first) => reader(first)));
-    expect(wrong).toEqual([]);
-  });
+      await Promise.all(Array.from({ length: 10 }, (_, first) => reader(first)));
+      expect(wrong).toEqual([]);
+    },
+  );
 });
 
 describe('an answer of bytes', () => {
@@ -98,7 +102,7 @@ describe('an answer of bytes', () => {
     return told;
   }
 
-  it('tells once that the system has all of them', async () => {
+  it('reports once that the system has all of them', async () => {
     const { port, told } = await serving(100_000);
     const socket = asking(port, 3);
     socket.resume();
@@ -110,7 +114,7 @@ describe('an answer of bytes', () => {
     expect(await toldOf(told, 4)).toEqual([true, true, true, true]);
   });
 
-  it('tells once that they were not taken when the client leaves, and asks for none for those that wait behind', async () => {
+  it('reports once that they were not taken when the client leaves, and skips those that wait behind', async () => {
     const { port, told } = await serving(40 * mebibyte);
     const socket = asking(port, 3);
     await once(socket, 'readable');
@@ -124,7 +128,7 @@ describe('an answer of bytes', () => {
     expect(await toldOf(told, 2)).toEqual([false, true]);
   });
 
-  it('tells of a body that was not read', async () => {
+  it('reports a body that was not read', async () => {
     const { port, told } = await serving(100_000);
     const socket = asking(port, 1, 'Content-Length: 3\r\n');
     socket.write('abc');

@@ -123,7 +123,7 @@ describe('any path, in any tree with any links', () => {
   ]);
 
   it(
-    'is answered on the operator plane as a walk over the tree answers it [D3-PATH-01] [D3-PATH-02] [D3-PATH-04] [D3-PATH-05] [D3-PATH-08] [D3-PATH-09]',
+    'gets the answer of a walk over the tree on the operator plane [D3-PATH-01] [D3-PATH-02] [D3-PATH-04] [D3-PATH-05] [D3-PATH-08] [D3-PATH-09]',
     { timeout: 120_000 },
     async () => {
       const agrees = asyncProperty(directory, array(rawPath, { minLength: 6, maxLength: 6 }), async (out, paths) => {
@@ -139,7 +139,7 @@ describe('any path, in any tree with any links', () => {
   );
 
   it(
-    'is answered on the peer plane like on the operator plane, but never decoded [D3-PATH-01] [D3-PEER-07]',
+    'gets the same answer on the peer plane, but without decoding [D3-PATH-01] [D3-PEER-07]',
     { timeout: 120_000 },
     async () => {
       const path = array(oneof({ weight: 12, arbitrary: name }, constantFrom('', '.', '..', '%2e%2e', 'a\0')), {

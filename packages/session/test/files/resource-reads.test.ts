@@ -197,7 +197,7 @@ describe('a file that changes while it is read', () => {
   ] as const;
 
   it.each(sizes)(
-    'is one whole version when it is written aside and renamed over: %s bytes [D3-CONS-01] [D3-CONS-02]',
+    'arrives as one whole version when it is written aside and renamed over: %s bytes [D3-CONS-01] [D3-CONS-02]',
     { timeout: 120_000 },
     async (size, rounds) => {
       const port = await plane.open();

@@ -122,7 +122,7 @@ function replyOf(outcome: DriverOutcome): string {
 const nobodyRuns = (): void => expect(started.filter(({ pid }) => isRunning(pid))).toEqual([]);
 
 describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
-  it('is one inference, with its pieces and its calls as they come', async () => {
+  it('makes one inference, with its pieces and its calls as they come', async () => {
     const call = recordingCall();
     const steps = [{ think: 'hm' }, { say: 'Let me see.' }, { call: [['count', { path: '.' }]] }, { sayAnswers: 1 }];
     const outcome = await infer(driver(name), [user(doing(...steps))], call);
@@ -185,7 +185,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     expect(JSON.parse(replyOf(await infer(driver(name), history)))).toEqual([expect.stringContaining('[user]')]);
   });
 
-  it('is told everything when the program has lost the conversation', async () => {
+  it('gets the whole history when the program has lost the conversation', async () => {
     const one = driver(name);
     const first = doing({ say: 'One.' });
     const second = doing({ sayPrompts: 1 });
@@ -196,7 +196,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     expect(started).toHaveLength(3);
   });
 
-  it('is not carried out twice when it goes on with a conversation, calls something and dies', async () => {
+  it('runs each call once when it goes on with a conversation, calls something and dies', async () => {
     const one = driver(name);
     const first = doing({ say: 'One.' });
     await infer(one, [user(first)]);
@@ -275,7 +275,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     nobodyRuns();
   });
 
-  it('is not begun by a cancel before it, and is ended by the end of its driver', async () => {
+  it('never begins after a cancel, and ends with its driver', async () => {
     const call = recordingCall({ signal: AbortSignal.abort(new Error('task canceled')) });
     const one = driver(name);
     expect((await infer(one, [user(doing({ say: 'x' }))], call)).kind).toBe('failed');
@@ -317,7 +317,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     nobodyRuns();
   });
 
-  it('is told what to do about a missing login or a missing network', async () => {
+  it('says what to do about a missing login or a missing network', async () => {
     const [variables, key] =
       name === 'claude'
         ? ['ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN', 'Invalid API key']
@@ -342,7 +342,7 @@ describe('inference.max_turns', () => {
   const calls = (count: number): readonly StandInStep[] =>
     Array.from({ length: count }, () => ({ call: [['count', {}]] }));
 
-  it('is what claude stops by itself after', async () => {
+  it('stops claude by its own count', async () => {
     expect(await run(driver('claude', { maxTurns: 2 }), ...calls(3))).toMatchObject({
       response: {
         stopReason: 'error',
@@ -351,7 +351,7 @@ describe('inference.max_turns', () => {
     });
   });
 
-  it('is how many calls codex gets an answer to', async () => {
+  it('limits the calls that codex gets an answer to', async () => {
     const call = recordingCall();
     const outcome = await infer(driver('codex', { maxTurns: 1 }), [user(doing(...calls(2), { sayAnswers: 1 }))], call);
     expect(replyOf(outcome)).toBe(

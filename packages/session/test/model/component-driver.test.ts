@@ -117,7 +117,7 @@ describe('a component driver', () => {
     ['trap', { kind: 'failed', error: 'the driver broke off: why', trapped: true }],
     ['deadline', { kind: 'failed', error: 'the driver did not answer within 20 s: capabilities.limits.deadline' }],
     ['memory', { kind: 'failed', error: 'the driver used up its memory', trapped: true }],
-  ])('tells the fault %s', async (kind, outcome) => {
+  ])('reports the fault %s', async (kind, outcome) => {
     expect(await infer(() => Promise.reject(new ComponentFault(kind, 'why')))).toEqual(outcome);
   });
 

@@ -86,7 +86,7 @@ async function infer(model: string, chunks: string[] = []): Promise<DriverOutcom
 }
 
 describe('a driver that is a WebAssembly component', () => {
-  it('is given the whole request and gives a whole response', async () => {
+  it('gets the whole request and gives a whole response', async () => {
     const chunks: string[] = [];
     const outcome = await infer('mirror', chunks);
     expect(chunks).toEqual(['thinking hm', 'text hi']);

@@ -168,7 +168,7 @@ describe('a process driver', () => {
 });
 
 describe('a process driver that goes wrong', () => {
-  it('is unavailable when it cannot be started', async () => {
+  it('fails as unavailable when it cannot start', async () => {
     expect(await firstTurn(driver('no-such-driver --fast'))).toEqual({
       kind: 'unavailable',
       error: 'no-such-driver could not be started: no such command',
@@ -207,12 +207,12 @@ describe('a process driver that goes wrong', () => {
     ],
     ['many-values', { kind: 'failed', error: 'the driver wrote a line of more than 262144 values' }],
     ['long-line', { kind: 'failed', error: 'the driver wrote a line of more than 16777216 bytes' }],
-  ])('tells %s', async (name, outcome) => {
+  ])('reports %s', async (name, outcome) => {
     expect(await firstTurn(scenario(name))).toEqual(outcome);
     expect(started.filter(({ pid }) => isRunning(pid))).toEqual([]);
   });
 
-  it('tells that it closed its output', async () => {
+  it('reports that it closed its output', async () => {
     expect(await firstTurn(scenario('closes-output', 100))).toEqual({
       kind: 'failed',
       error: 'the driver closed its output before its response',
@@ -239,8 +239,8 @@ describe('a process driver that goes wrong', () => {
   });
 });
 
-describe('ending a process driver', () => {
-  it('is what a cancel does at once', async () => {
+describe('a process driver', () => {
+  it('ends at once at a cancel', async () => {
     const cancel = new AbortController();
     const task = scenario('silent').openTask();
     const outcome = task.infer(request('a'), recordingCall(cancel.signal));
@@ -251,7 +251,7 @@ describe('ending a process driver', () => {
     expect(started.filter(({ pid }) => isRunning(pid))).toEqual([]);
   });
 
-  it('is what a cancel before the first turn does', async () => {
+  it('ends at a cancel before the first turn', async () => {
     const task = scenario('echo').openTask();
     const call = recordingCall(AbortSignal.abort(new Error('task canceled')));
     expect((await task.infer(request('a'), call)).kind).toBe('failed');
@@ -259,7 +259,7 @@ describe('ending a process driver', () => {
     expect(call.chunks).toEqual([]);
   });
 
-  it('is forced on one that ignores the closing of its input and the request to end', async () => {
+  it('ends by force when it ignores the closing of its input and the request to end', async () => {
     const stays = scenario('stays', 100);
     const task = stays.openTask();
     const pid = Number(replyOf(await task.infer(request('a'), recordingCall())));
@@ -268,7 +268,7 @@ describe('ending a process driver', () => {
     expect(await started[0]?.ended).toEqual({ kind: 'signaled', signal: 'SIGKILL' });
   });
 
-  it('is what closing the driver does to the tasks still open', async () => {
+  it('ends with the tasks still open when it is closed', async () => {
     const echo = scenario('echo');
     const task = echo.openTask();
     await task.infer(request('a'), recordingCall());
@@ -282,7 +282,7 @@ describe('a command that is no driver of this dialect', () => {
     ['blank', '  ', /names no program/],
     ['an empty word', [''], /names no program/],
     ['unbalanced', `driver "one`, /cannot be split into words: a " is not closed/],
-  ])('is refused with E-MAN-003 when it is %s', (_, command, message) => {
+  ])('fails with E-MAN-003 when it is %s', (_, command, message) => {
     expect(() => driver(command)).toThrow(message);
     expect(() => driver(command)).toThrow(expect.objectContaining({ code: 'E-MAN-003' }));
   });

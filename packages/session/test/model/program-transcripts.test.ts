@@ -21,7 +21,7 @@ function played(decoder: CliDecoder, transcript: string): readonly CliEvent[] {
 const claude = (transcript: string): readonly CliEvent[] => played(claudeDialect.decoder(), transcript);
 
 describe('a transcript of claude', () => {
-  it('is its pieces in order and the result, without what comes twice', () => {
+  it('gives its pieces in order and the result, without duplicates', () => {
     expect(claude('claude-tool-call')).toEqual([
       { kind: 'thinking', text: 'I should count.' },
       { kind: 'text', text: 'Let me ' },
@@ -56,7 +56,7 @@ describe('a transcript of claude', () => {
     ]);
   });
 
-  it('tells of a conversation that it does not know', () => {
+  it('reports an unknown conversation', () => {
     const error = 'claude failed: No conversation found with session ID: 00000000-0000-4000-8000-000000000000';
     expect(claude('claude-unknown-session')).toMatchObject([{ kind: 'response', response: { error } }]);
   });
@@ -70,7 +70,7 @@ describe('a transcript of claude', () => {
 });
 
 describe('a transcript of codex', () => {
-  it('is its thinking, its messages and the last of them', () => {
+  it('gives its thinking, its messages and the last of them', () => {
     expect(played(codexDialect.decoder(), 'codex-tool-call')).toEqual([
       { kind: 'thinking', text: 'I should count.' },
       { kind: 'text', text: 'Let me count.' },

@@ -55,7 +55,7 @@ describe('a session of plans, cancels, questions, hooks and messages at random',
     expect(parted, `${same} sessions ran again`).toBe(1);
   });
 
-  it('is told where its recording was cut off', async () => {
+  it('replays to where its recording was cut off', async () => {
     const { crossings } = await recordRandomSession();
     const model = crossings.findIndex((crossing) => crossing.kind === 'start' && crossing.port === 'model');
     const { end } = await replaySession(crossings.slice(0, model + 1));
@@ -63,7 +63,7 @@ describe('a session of plans, cancels, questions, hooks and messages at random',
     expect(end).toEqual({ kind: 'cut-off', place: start?.kind === 'start' ? start.place : '' });
   });
 
-  it(`is met again as far as it goes where it was killed at any moment, ${sessions} times over`, longRun, async () => {
+  it(`replays as far as it goes after a kill at any moment, ${sessions} times over`, longRun, async () => {
     for (let round = 0; round < sessions; round += 1) {
       const { crossings } = await journalRandomSession();
       for (let cut = 0; cut < 8; cut += 1) {

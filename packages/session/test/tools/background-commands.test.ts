@@ -97,7 +97,7 @@ describe('a command that outlasts its grace', () => {
     process.exits(0);
   });
 
-  it('is waited for until then', async () => {
+  it('holds up its call until then', async () => {
     const process = new FakeProcess();
     const { outcome } = await started(process);
     clock.advance(9_999);
@@ -113,7 +113,7 @@ describe('a command that outlasts its grace', () => {
     expect(existsSync(join(sessionDirectory, 'logs'))).toBe(false);
   });
 
-  it('is told once it has ended, with everything it wrote in its logs', async () => {
+  it('reaches the model once it has ended, with everything it wrote in its logs', async () => {
     let ends: ToolOutcome | null = null;
     background.observe({ moved: () => {}, ended: (_, { outcome }) => (ends = outcome) });
     const process = new FakeProcess();
@@ -201,7 +201,7 @@ describe('a command that outlasts its grace', () => {
     expect(log('1-sh-stdout.log')).toBe('a€');
   });
 
-  it('is said to go untold where the session takes no other task', async () => {
+  it('warns that its end stays unreported where the session takes no other task', async () => {
     begin({ endIsTold: false });
     const process = new FakeProcess();
     const tool = shell(launcherOf(process));
@@ -217,7 +217,7 @@ describe('a command that outlasts its grace', () => {
     process.exits(0);
   });
 
-  it('is ended as the seventeenth, and says why', async () => {
+  it('ends as the seventeenth, and says why', async () => {
     const sixteen = Array.from({ length: 16 }, () => new FakeProcess());
     for (const process of sixteen) {
       const { outcome } = await started(process);
@@ -264,7 +264,7 @@ describe('a cancel', () => {
     expect(told).toEqual([]);
   });
 
-  it('after it does not reach the command', async () => {
+  it('leaves the command alone when it comes after it', async () => {
     const controller = new AbortController();
     const process = new FakeProcess();
     const { outcome } = await started(process, controller.signal);
@@ -279,7 +279,7 @@ describe('a cancel', () => {
 });
 
 describe('the end of the session', () => {
-  it('ends what runs in the background, tells so, and moves nothing more', async () => {
+  it('ends what runs in the background, reports it, and moves nothing more', async () => {
     const [first, second] = [new FakeProcess(), new FakeProcess()];
     for (const process of [first, second]) {
       const { outcome } = await started(process);

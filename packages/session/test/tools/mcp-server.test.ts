@@ -102,25 +102,25 @@ describe('a server that is asked for its tools', () => {
     expect(await names()).toEqual(['echo']);
   });
 
-  it('is given up after 64 pages', async () => {
+  it('stops after 64 pages', async () => {
     odd({ habits: ['endless pages'] });
     expect(await refusal()).toBe('lists more than 10000 tools, or in more than 64 pages');
     expect(asked().filter((method) => method === 'tools/list')).toHaveLength(64);
   });
 
-  it('is given up when it never answers', async () => {
+  it('times out when it never answers', async () => {
     odd({ habits: ['never answers', 'greets'], deadlineMs: 500 });
     expect(await refusal()).toBe(
       'did not answer within 0.5 s\nlines of its standard output were no messages, the first: "odd server 1.0 ready"',
     );
   });
 
-  it('is given up when it ends, with its last words', async () => {
+  it('fails when it ends, with its last words', async () => {
     odd({ habits: ['exits'] });
     expect(await refusal()).toBe('exited with status 7\nits last words on stderr:\nno licence');
   });
 
-  it('is given up when it speaks a version of the protocol that nobody knows', async () => {
+  it('fails when it speaks an unknown version of the protocol', async () => {
     odd({ habits: ['old version'] });
     expect(await refusal()).toBe(
       "answered what cannot be used: Server's protocol version is not supported: 1999-01-01",
@@ -134,7 +134,7 @@ describe('a call', () => {
       ' ',
     );
 
-  it('is answered, and the server stays for the next', async () => {
+  it('gets its answer, and the server stays for the next', async () => {
     odd({ tools });
     expect(await call('echo', { text: 'ä', list: [1] })).toEqual({
       status: 'passed',
@@ -166,7 +166,7 @@ describe('a call', () => {
     ],
     ['flood', 'the server of odd sent more than 10000 messages that nobody asked for'],
     ['bulk', 'the server of odd wrote more than 67108864 bytes that nobody asked for'],
-  ])('of %s fails, and the next one is answered', async (tool, content) => {
+  ])('of %s fails, and the next one succeeds', async (tool, content) => {
     odd({ tools });
     expect(await call(tool)).toEqual({
       status: 'failed',
@@ -177,7 +177,7 @@ describe('a call', () => {
     expect((await call('echo')).content).toBe('{}');
   });
 
-  it('is answered by a server that talks much at each, for as many calls as there are', async () => {
+  it('succeeds with a server that talks much at each, for as many calls as there are', async () => {
     odd({ tools });
     const first = await call('chatty');
     expect(first.status).toBe('passed');
@@ -196,26 +196,26 @@ describe('a call', () => {
     expect((await call('deep')).content).toBe('up again');
   });
 
-  it('is answered by a server that floods its standard error', async () => {
+  it('succeeds with a server that floods its standard error', async () => {
     odd({ tools });
     expect((await call('stderr')).content).toBe('still here');
   });
 
-  it('that is never answered fails at the deadline, and the next one has another server', async () => {
+  it('fails at the deadline without an answer, and the next one has another server', async () => {
     odd({ tools, deadlineMs: 3000 });
     const first = (await call('pid')).content;
     expect((await call('silent')).content).toBe('the server of odd did not answer within 3 s');
     expect((await call('pid')).content).not.toBe(first);
   });
 
-  it('lets the server ask for nothing but a sign of life', async () => {
+  it('lets the server ask for a sign of life only', async () => {
     odd({ tools });
     expect((await call('asks')).content).toBe(
       'sampling/createMessage: -32601\nelicitation/create: -32601\nroots/list: -32601\nping: {}',
     );
   });
 
-  it('with a long answer shows 64 KiB of it and keeps the whole', async () => {
+  it('shows 64 KiB of a long answer and keeps the whole', async () => {
     odd({ tools });
     const { content, truncated } = await call('long');
     expect(truncated).toBe(true);
@@ -225,7 +225,7 @@ describe('a call', () => {
     expect(readFileSync(join(folder, 'logs', 'mcp-1-odd__long.log'), 'utf8')).toBe('y'.repeat(200 * 1024));
   });
 
-  it('with a long answer shows nothing of a secret that would be cut', async () => {
+  it('shows nothing of a secret that the cut of a long answer would split', async () => {
     cutBefore = (text) => text.slice(0, -16);
     odd({ tools });
     expect((await call('long')).content).toBe(

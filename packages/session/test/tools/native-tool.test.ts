@@ -115,7 +115,7 @@ describe('a native tool', () => {
     );
   });
 
-  it('is quoted from stderr when it fails', async () => {
+  it('shows its stderr when it fails', async () => {
     expect(await run('echo first >&2; echo cannot open >&2; exit 2')).toEqual(
       failed(
         'the tool odd did not answer with the JSON object of a tool result (exit code 2)\n' +
@@ -130,13 +130,13 @@ describe('a native tool', () => {
     expect(flood.exitCode).toBeNull();
   });
 
-  it('is ended when it answers without end', async () => {
+  it('ends when it answers without end', async () => {
     const outcome = await run('exec yes');
     expect(outcome.content).toContain('the tool odd answered more than 16777216 bytes');
     expect(outcome.status).toBe('failed');
   });
 
-  it('is ended at its deadline', async () => {
+  it('ends at its deadline', async () => {
     const outcome = await run('sleep 60', { deadlineMs: 50 });
     expect(outcome).toEqual(failed('the tool odd did not end within 0.05 s (ended by signal SIGTERM)', null));
   });

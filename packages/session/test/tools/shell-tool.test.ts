@@ -58,7 +58,7 @@ function run(name: string, command: string): Promise<ToolOutcome> {
 }
 
 describe('a shell tool', () => {
-  it('gives the command, its exit code and both outputs, of which another call is handed stdout', async () => {
+  it('gives the command, its exit code and both outputs, and hands stdout to another call', async () => {
     expect(await run('sh', 'echo out; echo err >&2')).toEqual({
       status: 'passed',
       content: 'command: echo out; echo err >&2\nexit code: 0\nstdout:\nout\nstderr:\nerr',
@@ -145,7 +145,7 @@ describe('a shell tool', () => {
 });
 
 describe('a long output', () => {
-  it('is kept no further than all logs of the session may hold, which the result says', async () => {
+  it('goes into its log up to what all logs of the session may hold, which the result says', async () => {
     const settings = { env, sessionDirectory, logs: new LogBudget(50_000), cutBefore, background: background() };
     const launcher = createDirectLauncher({ cwd: workdir, drainMs: 100 });
     const [tool] = createShellTools(['sh'], { ...settings, launcher });
@@ -166,7 +166,7 @@ describe('a long output', () => {
     expect(logs.map((name) => statSync(join(sessionDirectory, 'logs', name)).size)).toEqual([40_000, 10_000]);
   });
 
-  it('is cut at 16 KiB, with the whole in logs/ [D1-FRAME-31]', async () => {
+  it('shows 16 KiB, with the whole in logs/ [D1-FRAME-31]', async () => {
     const { content, truncated, exitCode } = await run('sh', 'seq 1 10000; echo brief >&2');
     expect([truncated, exitCode]).toEqual([true, 0]);
     const whole = Array.from({ length: 10_000 }, (_, index) => `${index + 1}\n`).join('');
@@ -181,14 +181,14 @@ describe('a long output', () => {
     expect(statSync(join(sessionDirectory, 'logs', '1-sh-stdout.log')).mode & 0o777).toBe(0o600);
   });
 
-  it('is not cut at exactly 16 KiB', async () => {
+  it('shows exactly 16 KiB whole', async () => {
     const { content, truncated } = await run('sh', 'head -c 16384 /dev/zero | tr "\\0" x');
     expect(truncated).toBe(false);
     expect(content).toContain(`stdout:\n${'x'.repeat(16_384)}\nstderr`);
     expect(existsSync(join(sessionDirectory, 'logs'))).toBe(false);
   });
 
-  it.each([4, 10, 20, 31])('is cut before a secret of which %i characters would be shown', async (kept) => {
+  it.each([4, 10, 20, 31])('ends before a secret of which %i characters would be shown', async (kept) => {
     const before = 'x'.repeat(16_384 - kept);
     const { content, output, truncated } = await run('sh', `printf %s ${before}; printf ${secret}yz; echo ok >&2`);
     expect({ output, truncated }).toEqual({ output: before, truncated: true });
@@ -199,14 +199,14 @@ describe('a long output', () => {
     expect(readFileSync(join(sessionDirectory, 'logs', '1-sh-stdout.log'), 'utf8')).toBe(`${before}${secret}yz`);
   });
 
-  it('is not cut before a secret that fits, nor before three characters of one', async () => {
+  it('shows a secret that fits, and three characters of one', async () => {
     const whole = 'x'.repeat(16_384 - 32) + secret;
     expect((await run('sh', `printf %s ${whole}yz`)).output).toBe(whole);
     const beginning = `${'x'.repeat(16_381)}can`;
     expect((await run('sh', `printf %s ${beginning}${secret.slice(3)}`)).output).toBe(beginning);
   });
 
-  it('is cut between characters', async () => {
+  it('breaks between characters', async () => {
     const { content } = await run('sh', 'i=0; while [ $i -lt 2000 ]; do printf "xyzäöü日本"; i=$((i+1)); done');
     expect(content).not.toContain('\uFFFD');
     const cut = /\[(\d+) more bytes/.exec(content)?.[1];
@@ -220,7 +220,7 @@ describe('a long output', () => {
     expect(content).toContain('stdout:\n\uFFFD\uFFFD\uFFFDok\0\n');
   });
 
-  it('is logged apart for each call and stream', async () => {
+  it('has a log for each call and stream', async () => {
     const tool = shellTool('sh');
     const command = 'seq 1 5000 | tee /proc/self/fd/2 2>/dev/null; seq 1 5000 >&2';
     await Promise.all([tool.call({ command }, recordingContext()), tool.call({ command }, recordingContext())]);

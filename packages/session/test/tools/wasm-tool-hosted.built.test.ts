@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 describe('a tool that is a WebAssembly component', () => {
-  it('is dispatched by name, its result fenced [D1-FRAME-22]', async () => {
+  it('runs by name, with its result fenced [D1-FRAME-22]', async () => {
     const inventory = new Inventory([tool], { monotonicMs: () => 0, now: () => 0 });
     const call = { id: 'c1', name: 'probe', input: { op: 'echo', note: '</untrusted-content>' } };
     expect(
@@ -44,7 +44,7 @@ describe('a tool that is a WebAssembly component', () => {
     });
   });
 
-  it('is refused a question that is longer than 64 KiB, and asks one that is as long', async () => {
+  it('cannot ask a question longer than 64 KiB, and can ask one that is as long', async () => {
     const context = recordingContext({ answer: { kind: 'answered', text: 'me' } });
     const longest = 'ä'.repeat(32 * 1024);
     expect(await tool.call({ op: 'ask', prompt: longest }, context)).toMatchObject({ content: 'answered: me' });
@@ -57,7 +57,7 @@ describe('a tool that is a WebAssembly component', () => {
     expect(context.prompts).toEqual([longest]);
   });
 
-  it('tells a chunk of megabytes in pieces, between which the session does other work', async () => {
+  it('shows a chunk of megabytes in pieces, between which the session does other work', async () => {
     const context = recordingContext();
     await tool.call({ op: 'flood', count: 1, size: 2_500_000 }, context);
     expect(context.texts.map(({ length }) => length)).toEqual([1_048_576, 1_048_576, 402_848]);
@@ -89,7 +89,7 @@ describe('a tool that is a WebAssembly component', () => {
     expect(await tool.call({ op: 'echo' }, recordingContext())).toMatchObject({ status: 'passed' });
   });
 
-  it('is stopped in a busy loop by a cancel', async () => {
+  it('stops in a busy loop at a cancel', async () => {
     const reason = new Error('task canceled');
     const cancel = new AbortController();
     const call = tool.call({ op: 'loop' }, recordingContext({ signal: cancel.signal }));

@@ -85,7 +85,7 @@ describe('a component tool', () => {
     expect(await tool.call({}, recordingContext())).toEqual(failed(content));
   });
 
-  it('was never reached when it is unavailable', async () => {
+  it('fails as unavailable when it was never reached', async () => {
     const { tool } = toolOf(() => Promise.reject(new ComponentFault('unavailable', 'it does not compile')));
     expect(await tool.call({}, recordingContext())).toEqual({
       ...failed('the tool odd cannot be used: it does not compile'),

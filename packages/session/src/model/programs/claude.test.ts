@@ -9,7 +9,7 @@ const decode = (...lines: readonly unknown[]): unknown[] => {
 const result = { type: 'result', subtype: 'success', is_error: false, result: 'Done.', session_id: 's' };
 
 describe('a line of claude', () => {
-  it('is its whole text where no pieces of it came', () => {
+  it('gives its whole text where no pieces of it came', () => {
     const content = [
       { type: 'thinking', thinking: 'hm' },
       { type: 'text', text: 'One.' },
@@ -23,7 +23,7 @@ describe('a line of claude', () => {
     ]);
   });
 
-  it('is nothing when it is of an agent below, or of a type nobody knows', () => {
+  it('gives nothing when it comes from an agent below, or has an unknown type', () => {
     const message = { id: 'm', content: [{ type: 'text', text: 'x' }] };
     const event = { type: 'content_block_delta', delta: { type: 'text_delta', text: 'x' } };
     expect(
@@ -51,7 +51,7 @@ describe('a line of claude', () => {
     ]);
   });
 
-  it('adds counts up to no more than a record can hold', () => {
+  it('adds counts up to the highest number that a record can hold', () => {
     const most = Number.MAX_SAFE_INTEGER;
     const usage = {
       input_tokens: most,
@@ -68,7 +68,7 @@ describe('a line of claude', () => {
     [{ ...result, is_error: true, result: 'No.' }, 'claude failed: No.'],
     [{ ...result, is_error: true, result: '', errors: ['a', 'b'] }, 'claude failed: a; b'],
     [{ ...result, subtype: 'error_during_execution', result: null }, 'claude failed: error_during_execution'],
-  ])('is a failure with the words of the program: %j', (line, error) => {
+  ])('fails with the words of the program: %j', (line, error) => {
     expect(decode(line)).toMatchObject([{ kind: 'response', response: { stopReason: 'error', error } }]);
   });
 

@@ -9,7 +9,7 @@ const decode = (...lines: readonly unknown[]): unknown[] => {
 const item = (type: string, more: object = {}) => ({ type: 'item.completed', item: { id: 'i', type, ...more } });
 
 describe('a line of codex', () => {
-  it('answers with the last message, and without a thread or a usage where it told none', () => {
+  it('answers with the last message, and without a thread or a usage where it has none', () => {
     expect(
       decode(item('agent_message', { text: 'a' }), item('agent_message', { text: 'b' }), { type: 'turn.completed' }),
     ).toEqual([
@@ -29,7 +29,7 @@ describe('a line of codex', () => {
     ]);
   });
 
-  it('is nothing when it tells of a call that the capsule carried out, of a plan, or of what nobody knows', () => {
+  it('gives nothing for a call that the capsule carried out, a plan, or an unknown type', () => {
     const started = { type: 'item.started', item: { id: 'i', type: 'mcp_tool_call' } };
     const lines = [started, item('mcp_tool_call'), item('todo_list'), item('error', { message: 'x' }), { type: 'a.b' }];
     expect(decode(...lines, { type: 'turn.started' }, { type: 'error', message: 'Reconnecting... 1/5' })).toEqual([]);

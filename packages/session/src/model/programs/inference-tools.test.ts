@@ -29,7 +29,7 @@ const another = { name: 'count', input: { nth: 2 } };
 const fine: ToolAnswer = { content: 'ok', isError: false };
 
 describe('the calls of an inference', () => {
-  it('are carried out one after another, in the order in which they came', async () => {
+  it('run one after another, in the order in which they came', async () => {
     const { tools, waiting } = open();
     const answers = [tools.call(call), tools.call(another)];
     await Promise.resolve();
@@ -42,7 +42,7 @@ describe('the calls of an inference', () => {
     expect(await answers[1]).toEqual(fine);
   });
 
-  it('are waited for at its end, and those that come later or have not begun are not carried out', async () => {
+  it('hold up its end, and those that come later or have not begun never run', async () => {
     const { tools, waiting } = open();
     const answers = [tools.call(call), tools.call(call)];
     await Promise.resolve();
@@ -57,7 +57,7 @@ describe('the calls of an inference', () => {
     expect(waiting).toHaveLength(1);
   });
 
-  it('end it with what one of them was broken off by, of which the program learns nothing', async () => {
+  it('end it with the error that broke one of them off, which the program never sees', async () => {
     const { tools, waiting, told } = open();
     const answer = tools.call(call);
     await Promise.resolve();
@@ -68,7 +68,7 @@ describe('the calls of an inference', () => {
     await expect(tools.finish()).rejects.toBe(reason);
   });
 
-  it('are refused beyond their number, and end a program that does not heed it', async () => {
+  it('fail beyond their number, and end a program that ignores it', async () => {
     const { tools, told } = open({ mostCalls: 2, callTool: async () => fine });
     await tools.call(call);
     await tools.call(call);

@@ -20,7 +20,7 @@ describe('the conversations that a program remembers', () => {
     });
   });
 
-  it('are not those of a history that was changed, or has nothing new', () => {
+  it('exclude a history that was changed, or has nothing new', () => {
     const known = new KnownConversations();
     known.remember(first, 's1');
     expect(known.find(first)).toBe(null);
@@ -30,7 +30,7 @@ describe('the conversations that a program remembers', () => {
     expect(known.find([...first, says('user', 'c')])).toBe(null);
   });
 
-  it('are told apart, and the oldest are forgotten', () => {
+  it('differ from each other, and the oldest disappear', () => {
     const known = new KnownConversations();
     for (let index = 0; index < 65; index += 1) known.remember([says('user', `${index}`)], `s${index}`);
     expect(known.find([says('user', '0'), says('user', 'x')])).toBe(null);

@@ -6,12 +6,12 @@ import { continuationPrompt, openingPrompt } from './known-conversations.ts';
 const user = (text: string): Message => ({ role: 'user', content: [{ type: 'text', text }] });
 
 describe('the text for a program', () => {
-  it('is the one message of a new conversation, as it is', () => {
+  it('has the one message of a new conversation, as it is', () => {
     expect(openingPrompt([user('/help me\n')])).toBe('/help me\n');
     expect(openingPrompt([])).toBe('');
   });
 
-  it('is all that was said before, where the program does not remember it', () => {
+  it('has the whole history where the program does not remember it', () => {
     const text = openingPrompt([
       user('How many?'),
       {
@@ -48,7 +48,7 @@ It goes on with:
 Sure?`);
   });
 
-  it('is what was said since, where it does', () => {
+  it('has the new messages where the program remembers the rest', () => {
     expect(continuationPrompt([user('One.'), user(''), user('Two.')])).toBe('One.\n\nTwo.');
   });
 });

@@ -21,7 +21,7 @@ function recorded(): { prepared: string[]; launcher: Launcher } {
 }
 
 describe('getting ready for a call', () => {
-  it('of a shell command prepares its launch and starts nothing', () => {
+  it('prepares the launch of a shell command and starts nothing', () => {
     const { prepared, launcher } = recorded();
     const background = new BackgroundCommands({ clock: new FakeClock(), graceMs: 1, endIsTold: false });
     const settings = {
@@ -36,7 +36,7 @@ describe('getting ready for a call', () => {
     expect(prepared).toEqual(['bash /bin', 'git /bin']);
   });
 
-  it('of a native tool prepares the launch of its program', () => {
+  it('prepares the launch of the program of a native tool', () => {
     const { prepared, launcher } = recorded();
     const named = { name: 'wc', description: '', inputSchema: {} };
     createNativeTool({ ...named, launcher, env, program: '/tools/wc', deadlineMs: 1 }).warm?.();

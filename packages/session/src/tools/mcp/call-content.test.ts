@@ -10,8 +10,8 @@ function shown(content: readonly unknown[], structuredContent?: unknown): string
   });
 }
 
-describe('the content of a result', () => {
-  it('is its texts, a block a paragraph', () => {
+describe('the text of a result', () => {
+  it('joins its texts, a block a paragraph', () => {
     expect(
       shown([
         { type: 'text', text: 'one' },
@@ -20,7 +20,7 @@ describe('the content of a result', () => {
     ).toBe('one\ntwo\nthree');
   });
 
-  it('is empty when there is none', () => {
+  it('stays empty when the result has none', () => {
     expect(shown([])).toBe('');
   });
 
@@ -41,7 +41,7 @@ describe('the content of a result', () => {
     ['a block of another kind', { type: 'video', data: 'x' }, '[content of a kind that is not known]'],
     ['a text that is none', { type: 'text', text: 7 }, '[content of a kind that is not known]'],
     ['no block', null, '[content of a kind that is not known]'],
-  ])('tells of %s', (_, block, expected) => {
+  ])('names %s', (_, block, expected) => {
     expect(shown([block])).toBe(expected);
   });
 

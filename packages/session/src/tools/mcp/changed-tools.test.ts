@@ -15,7 +15,7 @@ describe('a server whose tools are others than before', () => {
     return { seen, onChange: ({ tools }, change) => void seen.push([tools.map(({ name }) => name), change]) };
   }
 
-  it('is told of with the call that finds it, once, and to who keeps the list', async () => {
+  it('causes one report, with the call that finds the change, to the holder of the list', async () => {
     const { seen, onChange } = changes();
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant([echo, { ...slow, name: 'more' }])));
     const server = serverOver(launcher, { onChange });
@@ -27,7 +27,7 @@ describe('a server whose tools are others than before', () => {
     await server.close();
   });
 
-  it('is not asked for a tool that it no longer has', async () => {
+  it('gets no call of a tool that it no longer has', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant([slow])));
     const server = serverOver(launcher);
     expect(await server.call(call('echo'))).toEqual(
@@ -37,7 +37,7 @@ describe('a server whose tools are others than before', () => {
     await server.close();
   });
 
-  it('is asked again once for each time that it says so', async () => {
+  it('gets one request for its list after each change that it announces', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
     const server = serverOver(launcher);
     await server.call(call('echo'));
@@ -48,7 +48,7 @@ describe('a server whose tools are others than before', () => {
     await server.close();
   });
 
-  it('is asked again when it says that they have changed, at the next call', async () => {
+  it('gets a request for its list at the call after its announcement', async () => {
     const { seen, onChange } = changes();
     let listed: readonly unknown[] = kept.tools;
     const launcher = new FakeLauncher(
@@ -73,7 +73,7 @@ describe('a server whose tools are others than before', () => {
     await server.close();
   });
 
-  it('is asked again after a list that it refused', async () => {
+  it('gets another request after a list that it refused', async () => {
     let lists = 0;
     const launcher = new FakeLauncher(
       () =>
@@ -95,7 +95,7 @@ describe('a server whose tools are others than before', () => {
     await server.close();
   });
 
-  it('is ended when it does not list them in time, and the next call has another', async () => {
+  it('ends when it does not list them in time, and the next call has another', async () => {
     const launcher = new FakeLauncher(() => {
       let lists = 0;
       return new FakeProcess((message, process) => {

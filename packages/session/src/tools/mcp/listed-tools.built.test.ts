@@ -15,7 +15,7 @@ async function leftOut(...listed: readonly unknown[]): Promise<readonly string[]
 }
 
 describe('what a server lists', () => {
-  it('is offered in its order, with name, description and schema alone', async () => {
+  it('keeps its order, with name, description and schema alone', async () => {
     const inputSchema = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] };
     const listed = [
       tool('read_file', { description: 'Reads.', title: 'Read', inputSchema, outputSchema: { type: 'number' } }),
@@ -38,7 +38,7 @@ describe('what a server lists', () => {
     ['\u202Etxt', '"\\u{202e}txt", whose name is not one of the protocol'],
     ['tööl', '"tööl", whose name is not one of the protocol'],
     ['n'.repeat(129), `"${'n'.repeat(60)}…", whose name is not one of the protocol`],
-  ])('is left out under the name %j', async (name, sentence) => {
+  ])('loses the name %j', async (name, sentence) => {
     expect(await leftOut(tool(name))).toEqual([sentence]);
   });
 
@@ -60,7 +60,7 @@ describe('what a server lists', () => {
     ['a tool without a schema', { name: 'a' }],
     ['a tool whose schema is a list', { name: 'a', inputSchema: [] }],
     ['a tool whose description is a number', tool('a', { description: 7 })],
-  ])('is left out when it is %s', async (_, listed) => {
+  ])('loses a tool that is %s', async (_, listed) => {
     expect(await leftOut(listed)).toEqual(['something that is not a tool']);
   });
 
@@ -71,7 +71,7 @@ describe('what a server lists', () => {
     ['has a pattern that is none', { type: 'object', properties: { a: { type: 'string', pattern: '(' } } }],
     ['has keywords with wrong values', { type: 'object', required: 'a' }],
     ['refers to a part that is not there', { type: 'object', properties: { a: { $ref: '#/$defs/b' } } }],
-  ])('is left out when its schema %s, and the others are not', async (_, inputSchema) => {
+  ])('loses a tool whose schema %s, and keeps the others', async (_, inputSchema) => {
     const listed = await checkListed([tool('bad', { inputSchema }), tool('good')], still);
     expect(listed.tools.map(({ name }) => name)).toEqual(['good']);
     expect(listed.leftOut).toEqual([expect.stringMatching(/^bad: input_schema of bad cannot be used: /)]);
@@ -89,14 +89,14 @@ describe('what a server lists', () => {
     expect(await leftOut(tool('a', { inputSchema: { $schema, type: 'object' } }))).toEqual([]);
   });
 
-  it('is left out with a schema larger than 64 Ki characters', async () => {
+  it('loses a tool with a schema larger than 64 Ki characters', async () => {
     const inputSchema = { type: 'object', description: 'x'.repeat(64 * 1024) };
     expect(await leftOut(tool('a', { inputSchema }))).toEqual([
       'a, whose input schema is larger than 65536 characters',
     ]);
   });
 
-  it('is cut off where all together are larger than 512 Ki characters', async () => {
+  it('ends at 512 Ki characters in all', async () => {
     const inputSchema = { type: 'object', description: 'x'.repeat(60 * 1024) };
     const listed = await checkListed(
       Array.from({ length: 10 }, (_, index) => tool(`t${index}`, { inputSchema })),
@@ -109,7 +109,7 @@ describe('what a server lists', () => {
     ]);
   });
 
-  it('is cut off after 128 tools, and ten sentences tell of 10,000', async () => {
+  it('ends after 128 tools, and ten sentences report 10,000', async () => {
     const listed = await checkListed(
       Array.from({ length: 10_000 }, (_, index) => tool(`t${index}`)),
       still,
@@ -120,7 +120,7 @@ describe('what a server lists', () => {
     expect(listed.leftOut[10]).toBe('9862 more');
   });
 
-  it('is cut off once five seconds went into its schemas', async () => {
+  it('ends once its schemas have taken five seconds', async () => {
     let now = 0;
     const listed = await checkListed(
       ['a', 'b', 'c'].map((name) => tool(name)),
@@ -145,18 +145,18 @@ describe('a list that changed', () => {
     leftOut: [],
   });
 
-  it('is not another one for its order', () => {
+  it('must differ in more than its order', () => {
     expect(changeOf(list('a', 'b'), list('b', 'a'))).toBeNull();
   });
 
-  it('is told by what is gone, new and changed', () => {
+  it('has a report of what is gone, new and changed', () => {
     const changed = { tools: [{ name: 'a', description: 'other', inputSchema: anything }], leftOut: [] };
     expect(changeOf(list('a', 'b', 'c'), { tools: [...changed.tools, ...list('d').tools], leftOut: [] })).toBe(
       'gone: b, c; new: d; changed: a',
     );
   });
 
-  it('is told by ten names at most', () => {
+  it('has a report of ten names at most', () => {
     const many = Array.from({ length: 12 }, (_, index) => `t${index}`);
     expect(changeOf(list(), list(...many))).toBe('new: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more');
   });

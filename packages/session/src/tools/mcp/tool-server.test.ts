@@ -12,7 +12,7 @@ import {
 import { echo, kept, wellMeant, unlike, serverOver, call, passed, failed } from '../../../test/tools/played-server.ts';
 
 describe('the server of an artifact', () => {
-  it('is started with the first call when its list is kept, and serves every call', async () => {
+  it('starts with the first call when its list is kept, and serves every call', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
     const server = serverOver(launcher);
     expect(await server.offered()).toEqual({ kind: 'answered', value: kept });
@@ -23,7 +23,7 @@ describe('the server of an artifact', () => {
     await server.close();
   });
 
-  it('is sent who asks, that nothing is offered to it, and the arguments of a call', async () => {
+  it('gets the name of its client, no offers, and the arguments of a call', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
     const server = serverOver(launcher);
     await server.call(call('echo'));
@@ -39,7 +39,7 @@ describe('the server of an artifact', () => {
     await server.close();
   });
 
-  it('is asked for its tools when no list is kept, and goes on running', async () => {
+  it('lists its tools when no list is kept, and goes on running', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant([echo])));
     const server = serverOver(launcher, { kept: null });
     expect(await server.offered()).toEqual({ kind: 'answered', value: { tools: [echo], leftOut: [] } });
@@ -48,7 +48,7 @@ describe('the server of an artifact', () => {
     await server.close();
   });
 
-  it('is started once for calls that come together', async () => {
+  it('starts once for calls that come together', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
     const server = serverOver(launcher);
     const answers = await Promise.all([server.call(call('echo')), server.call(call('echo'))]);
@@ -57,7 +57,7 @@ describe('the server of an artifact', () => {
     await server.close();
   });
 
-  it('that cannot be launched never ran, and is tried again', async () => {
+  it('that cannot be launched never ran, and starts with the next call', async () => {
     const launcher = new FakeLauncher((count) =>
       count === 1 ? { kind: 'refused', reason: 'permission denied' } : new FakeProcess(wellMeant()),
     );
@@ -85,7 +85,7 @@ describe('the server of an artifact', () => {
     await server.close();
   });
 
-  it('that lets the deadline pass is told so and ended, and the next call has another', async () => {
+  it('that lets the deadline pass gets a notice and an end, and the next call has another', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
     const server = serverOver(launcher, { deadlineMs: 50 });
     expect(await server.call(call('slow'))).toEqual(failed('the server of notes did not answer within 0.05 s'));
@@ -97,7 +97,7 @@ describe('the server of an artifact', () => {
     await server.close();
   });
 
-  it('is told of a cancel, is not waited for, and serves the next call', async () => {
+  it('gets the cancel, holds up nothing, and serves the next call', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
     const server = serverOver(launcher);
     await server.call(call('echo'));
@@ -124,7 +124,7 @@ describe('the server of an artifact', () => {
     await server.close();
   });
 
-  it('is not waited for while it starts once the call is canceled', async () => {
+  it('holds up nothing while it starts once the call is canceled', async () => {
     const server = serverOver(new FakeLauncher(() => new FakeProcess(() => {})));
     const cancel = new AbortController();
     const reason = new Error('task canceled');
@@ -134,7 +134,7 @@ describe('the server of an artifact', () => {
     await server.close();
   });
 
-  it('is ended by the end of its input when it heeds that', async () => {
+  it('ends at the end of its input when it heeds that', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
     const server = serverOver(launcher);
     await server.call(call('echo'));
@@ -142,7 +142,7 @@ describe('the server of an artifact', () => {
     expect(launcher.processes[0]?.events).toEqual(['end of input']);
   });
 
-  it('is ended by force when it heeds nothing', async () => {
+  it('ends by force when it heeds nothing', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant(), ['end of input', 'SIGTERM']));
     const server = serverOver(launcher);
     await server.call(call('echo'));
@@ -150,7 +150,7 @@ describe('the server of an artifact', () => {
     expect(launcher.processes[0]?.events).toEqual(['end of input', 'SIGTERM', 'SIGKILL']);
   });
 
-  it('is ended while it is being started, and never again started', async () => {
+  it('ends while it starts, and never starts again', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(() => {}));
     const server = serverOver(launcher);
     const waiting = server.call(call('echo'));
@@ -164,7 +164,7 @@ describe('the server of an artifact', () => {
     expect(launcher.requests).toHaveLength(1);
   });
 
-  it('is ended when the session ends while it is being launched', async () => {
+  it('ends when the session ends during its launch', async () => {
     let launch: (process: FakeProcess) => void = () => {};
     const launched = new Promise<FakeProcess>((resolve) => {
       launch = resolve;
@@ -202,7 +202,7 @@ describe('the server of an artifact', () => {
 });
 
 describe('a server that takes its time', () => {
-  it('is held to one limit for all that is asked at its start, however often memory is collected', async () => {
+  it('has one time limit for its whole start, however often memory is collected', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const collecting = setInterval(collect, 50);
@@ -222,7 +222,7 @@ describe('a server that takes its time', () => {
     await server.close();
   });
 
-  it('is ended when it writes empty lines without end', async () => {
+  it('ends when it writes empty lines without end', async () => {
     const lines = '\n'.repeat(20_000);
     const launcher = new FakeLauncher(() => new FakeProcess(unlike((_message, { stdout }) => stdout.write(lines))));
     const server = serverOver(launcher);
@@ -235,7 +235,7 @@ describe('a server that takes its time', () => {
   it.each([
     ['as its content', '"content":[{}', ']}'],
     ['as structured content', '"structuredContent":[{}', ']}'],
-  ])('is ended when it answers with millions of values %s', async (_where, start, end) => {
+  ])('ends when it answers with millions of values %s', async (_where, start, end) => {
     const launcher = new FakeLauncher(
       () =>
         new FakeProcess(

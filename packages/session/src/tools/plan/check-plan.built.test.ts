@@ -37,7 +37,7 @@ function nested(levels: number): unknown {
 }
 
 describe('a plan that can be run', () => {
-  it('is its steps, with defaults for what they leave out', () => {
+  it('gets defaults for what its steps leave out', () => {
     expect(
       check([
         { id: 'a', tool: 'editor' },
@@ -277,7 +277,7 @@ describe('a plan that cannot be run', () => {
     expect(problems(...steps)).toEqual(expected);
   });
 
-  it('is told everything that is wrong with it, up to ten problems', () => {
+  it('has a list of all its problems, up to ten', () => {
     expect(problems({ id: 'a', tool: 'none' }, at('b', 'y', 'z'), { id: 'b' })).toEqual([
       'steps[1] and steps[2] share the id "b"',
       'step "a" names the tool "none", which does not exist',
@@ -342,7 +342,7 @@ describe('the arguments of submit-plan', () => {
       { id: 'p', steps: [{ ...step, tool: '' }] },
       'arguments.steps[0].tool: must NOT have fewer than 1 characters',
     ],
-  ])('are refused with %s', async (_what, args, sentence) => {
+  ])('fail with %s', async (_what, args, sentence) => {
     expect((await new ArgumentCheck(planSchema).problemsOf(args))[0]).toBe(sentence);
     expect(checkPlan(args, kindOf)).toMatchObject({
       kind: 'refused',
@@ -350,7 +350,7 @@ describe('the arguments of submit-plan', () => {
     });
   });
 
-  it('are accepted with every key there is', async () => {
+  it('may have every key there is', async () => {
     const full = { ...step, input: {}, depends_on: [], on_error: 'continue', retries: 5 };
     const args = { id: 'p-1_A', steps: [full, { id: 'b', tool: 'editor', if: { step: 'a', is: 'skipped' } }] };
     expect(await new ArgumentCheck(planSchema).problemsOf(args)).toEqual([]);

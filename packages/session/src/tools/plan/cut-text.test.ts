@@ -27,7 +27,7 @@ describe('a text that is cut', () => {
     expect(cutText(text, maxBytes, (same) => same)).toEqual(expected);
   });
 
-  it('is the longest beginning in whole characters that fits', () => {
+  it('keeps the longest beginning in whole characters that fits', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter }), fc.nat(40), (text, maxBytes) => {
         let fitting = '';

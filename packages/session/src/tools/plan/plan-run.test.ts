@@ -122,7 +122,7 @@ describe('a step that fails', () => {
     ]);
   });
 
-  it('is tried again as often as it says, until it passes', async () => {
+  it('repeats as often as it says, until it passes', async () => {
     const work = new HeldWork();
     const run = runPlan(plan(step('a', { retries: 2 }), step('b', { retries: 2, onError: 'skip' })), work);
     for (const outcome of [fails, passes]) await work.end('a', outcome);
@@ -135,7 +135,7 @@ describe('a step that fails', () => {
     expect(outcome).toBe('passed');
   });
 
-  it('is not tried again when that cannot help', async () => {
+  it('repeats only when that can help', async () => {
     const work = new HeldWork();
     const run = runPlan(plan(step('a', { retries: 5 })), work);
     await work.end('a', { ...fails, retryable: false });
@@ -144,7 +144,7 @@ describe('a step that fails', () => {
 });
 
 describe('a plan that is stopped', () => {
-  it('by a cancel starts nothing more, and ends when nothing of it runs', async () => {
+  it('starts nothing more after a cancel, and ends when nothing of it runs', async () => {
     const work = new HeldWork();
     const run = runPlan(plan(step('a'), step('b', { retries: 5 }), step('c', { dependsOn: ['a'] })), work);
     await work.end('a');
@@ -159,7 +159,7 @@ describe('a plan that is stopped', () => {
     expect(work.log).toEqual(['start a', 'start b', 'passed a', 'start c', 'canceled b', 'canceled c']);
   });
 
-  it('by a cancel takes what still comes of a step for nothing', async () => {
+  it('ignores after a cancel what still comes of a step', async () => {
     const cancel = new AbortController();
     const end = await runPlan(plan(step('a')), {
       attempt: async () => {
@@ -175,14 +175,14 @@ describe('a plan that is stopped', () => {
     ]);
   });
 
-  it('by a cancel that came before it starts nothing at all', async () => {
+  it('starts nothing at all after an early cancel', async () => {
     const work = new HeldWork();
     work.cancel.abort(new Error('canceled'));
     expect((await runPlan(plan(step('a')), work)).outcome).toBe('canceled');
     expect(work.log).toEqual(['canceled a']);
   });
 
-  it('because a step could not be recorded starts nothing more', async () => {
+  it('starts nothing more when a step could not be recorded', async () => {
     const work = new HeldWork();
     const run = runPlan(plan(step('a', { onError: 'skip' }), step('b', { dependsOn: ['a'] }), step('c')), work);
     work.goesOn = false;
@@ -192,7 +192,7 @@ describe('a plan that is stopped', () => {
     expect(work.log).toEqual(['start a', 'start c', 'passed a', 'canceled b', 'passed c']);
   });
 
-  it('by a bug rejects with it, after what runs has ended', async () => {
+  it('rejects with a bug after what runs has ended', async () => {
     const work = new HeldWork();
     const end = runPlan(plan(step('a'), step('b'), step('c', { dependsOn: ['b'] })), work).catch((error: unknown) => [
       error,

@@ -8,7 +8,7 @@ function filled(input: unknown, outputs: Readonly<Record<string, string>>): unkn
 }
 
 describe('the references of an input', () => {
-  it('are found in every string value, however deep, and in no key', () => {
+  it('count in every string value, however deep, and in no key', () => {
     const input = {
       '{{steps.key.output}}': 1,
       list: ['{{steps.a.output}}', { deep: 'x{{ steps.b-1.output }}y{{steps.c.output}}' }],
@@ -24,11 +24,11 @@ describe('the references of an input', () => {
     ['${{ steps.a.outputs.sha }}', null],
     ['{{ stepsize }}', null],
     ['{{other}}', null],
-  ])('of %s: %s is none', (text, malformed) => {
+  ])('exclude that of %s: %s', (text, malformed) => {
     expect(referencesIn(text).malformed).toBe(malformed);
   });
 
-  it('are looked for in a mebibyte of braces without taking long', () => {
+  it('take short to find in a mebibyte of braces', () => {
     expect(referencesIn('{{ '.repeat(350_000)).steps.size).toBe(0);
     expect(referencesIn(`{{${' '.repeat(1_000_000)}`).steps.size).toBe(0);
   });

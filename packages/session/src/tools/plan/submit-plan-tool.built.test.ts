@@ -98,7 +98,7 @@ describe('a submitted plan', () => {
     ]);
   });
 
-  it('is refused whole, in the words of the runtime, before anything runs', async () => {
+  it('fails whole, in the words of the runtime, before anything runs', async () => {
     const { submit, traced } = bench({ tools: [planTool('echo', () => Promise.reject(new Error('it ran')))] });
     const call = await submit([
       { id: 'a', tool: 'echo' },
@@ -115,7 +115,7 @@ describe('a submitted plan', () => {
     expect({ traced, kept: readdirSync(sessionDirectory()) }).toEqual({ traced: [], kept: [] });
   });
 
-  it('is an error when a failure ended it, and tells which', async () => {
+  it('returns an error when a failure ended it, and names the step', async () => {
     const sh = planTool('sh', answers('exit code: 3', { output: '', exitCode: 3 }), 'shell');
     const call = await bench({ tools: [sh, echo] }).submit([
       { id: 'a', shell: 'sh', input: 'exit 3', retries: 1 },
@@ -138,14 +138,14 @@ describe('a submitted plan', () => {
     expect(readdirSync(join(sessionDirectory(), 'plans')).toSorted()).toEqual(['1-p.json', '2-p.json']);
   });
 
-  it('is kept without secrets', async () => {
+  it('goes into its file without secrets', async () => {
     await bench({ tools: [echo] }).submit([{ id: 'a', tool: 'echo', input: { key: 's3cret' } }]);
     const text = readFileSync(join(sessionDirectory(), 'plans', '1-p.json'), 'utf8');
     expect(text).toContain('[redacted]');
     expect(text).not.toContain('s3cret');
   });
 
-  it('is not lost when it cannot be kept: the answer tells why', async () => {
+  it('stays usable when it cannot be kept: the answer says why', async () => {
     writeFileSync(join(sessionDirectory(), 'plans'), 'in the way');
     const { submit, traced } = bench({ tools: [echo] });
     const call = await submit([{ id: 'a', tool: 'echo', input: { n: 1 } }]);
@@ -165,7 +165,7 @@ describe('a submitted plan', () => {
 });
 
 describe('a plan whose task is canceled', () => {
-  it('stops the step that never answers, starts no other and tells what became of each', async () => {
+  it('stops the step that never answers, starts no other and says what became of each', async () => {
     const cancel = new AbortController();
     let started = (): void => {};
     const running = new Promise<void>((resolve) => {
@@ -206,7 +206,7 @@ describe('a plan that cannot be recorded', () => {
   });
   beforeEach(() => calls.splice(0));
 
-  it('is not begun', async () => {
+  it('never begins', async () => {
     const call = await bench({ tools: [spy], record: () => false }).submit([{ id: 'a', tool: 'spy' }]);
     expect({ content: call.content, calls }).toEqual({
       content: 'the plan is not run: the trace cannot be written',
