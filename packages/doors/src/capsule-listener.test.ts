@@ -161,7 +161,7 @@ describe('a completion', () => {
     'x-svc-delegation-id': id,
   });
 
-  it('for another session is refused, and says so [D2-COMPL-28, D2-COMPL-29, D2-HANDLE-03]', async () => {
+  it('fails for another session, and the answer says so [D2-COMPL-28, D2-COMPL-29, D2-HANDLE-03]', async () => {
     const { delegation, url } = await sleeping([]);
     expect(await rpc(url, call, headersOf('ses_other', 'dlg_trusted'))).toEqual({
       jsonrpc: '2.0',
@@ -171,7 +171,7 @@ describe('a completion', () => {
     expect(delegation.completed).toEqual([]);
   });
 
-  it('of an unknown delegation is refused', async () => {
+  it('fails for an unknown delegation', async () => {
     const { fixture, url } = await sleeping([]);
     expect(await rpc(url, call, headersOf(fixture.session.id, 'dlg_none'))).toEqual({
       jsonrpc: '2.0',
@@ -195,13 +195,13 @@ describe('a completion', () => {
     expect(delegation.completed).toEqual(['dlg_trusted: done']);
   });
 
-  it('is never more trusted than the task that delegated', async () => {
+  it('has at most the trust of the task that delegated', async () => {
     const { fixture, url } = await sleeping([]);
     await rpc(url, call, headersOf(fixture.session.id, 'dlg_untrusted'));
     expect(fixture.traced.at(-1)).toMatchObject({ origin: 'completion', trust: 'untrusted' });
   });
 
-  it('is untrusted when its headers say so, or say nothing', async () => {
+  it('counts as untrusted when its headers say so, or say nothing', async () => {
     for (const trust of ['untrusted', 'Trusted', null]) {
       const { fixture, url } = await sleeping([]);
       const { 'x-svc-task-trust': _trusted, ...rest } = headersOf(fixture.session.id, 'dlg_trusted');
@@ -210,7 +210,7 @@ describe('a completion', () => {
     }
   });
 
-  it('is taken once [D2-COMPL-17]', async () => {
+  it('counts once [D2-COMPL-17]', async () => {
     const { fixture, delegation, url } = await sleeping([], { acceptance: { queueDepth: 3 } });
     const headers = headersOf(fixture.session.id, 'dlg_trusted');
     expect(await rpc(url, call, headers)).toMatchObject({ result: { status: { state: 'submitted' } } });
@@ -218,7 +218,7 @@ describe('a completion', () => {
     expect(delegation.completed).toEqual(['dlg_trusted: done']);
   });
 
-  it('that finds no room leaves its delegation open', async () => {
+  it('leaves its delegation open when it finds no room', async () => {
     const { fixture, delegation, url } = await sleeping([], { acceptance: { queueDepth: 0 } });
     await rpc(url, { method: 'message/send', params: say('one') });
     const headers = headersOf(fixture.session.id, 'dlg_trusted');
@@ -245,7 +245,7 @@ describe('a completion', () => {
     });
   });
 
-  it('is what its headers say only when its origin is completion [D2-COMPL-27]', async () => {
+  it('gets its trust from its headers only when its origin is completion [D2-COMPL-27]', async () => {
     const { fixture, delegation, url } = await sleeping([]);
     const { 'x-svc-task-origin': _origin, ...rest } = headersOf('ses_other', 'dlg_trusted');
     await rpc(url, call, rest);
@@ -293,7 +293,7 @@ describe('tasks/get', () => {
     expect(await rpc(url, { method: 'tasks/get' })).toMatchObject({ result: task });
   });
 
-  it('tells an unknown task from a bad id', async () => {
+  it('answers an unknown task and a bad id differently', async () => {
     const { url } = await sleeping([]);
     const get = async (params: unknown): Promise<unknown> => await rpc(url, { method: 'tasks/get', params });
     const fault = (code: number, message: string): object => ({ error: { code, message } });
@@ -347,18 +347,15 @@ describe('the method name', () => {
     ['2.0', { messageId: 'm', parts: [{ text: 'a' }] }, -32602],
     ['2.0', { role: 'user', parts: [{ text: 'a' }] }, -32602],
     ['2.0', { messageId: 'm', role: 'user', parts: [{}] }, -32602],
-  ])(
-    'is not looked at before the shape of its request: %s with %j [D1-SEND-02, D1-SEND-03]',
-    async (jsonrpc, sent, code) => {
-      const { url } = await sleeping([]);
-      const body = JSON.stringify({ jsonrpc, id: 1, method: 'message/send', params: { message: sent } });
-      const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-      expect(((await answer.json()) as { error?: { code: number } }).error?.code).toBe(code);
-    },
-  );
+  ])('counts only after the shape of its request: %s with %j [D1-SEND-02, D1-SEND-03]', async (jsonrpc, sent, code) => {
+    const { url } = await sleeping([]);
+    const body = JSON.stringify({ jsonrpc, id: 1, method: 'message/send', params: { message: sent } });
+    const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    expect(((await answer.json()) as { error?: { code: number } }).error?.code).toBe(code);
+  });
 
   it.each(['Message/Send', 'message/send ', ' message/send', 'tasks/resubscribe', '', 'constructor', '__proto__'])(
-    'is matched exactly: %j [D1-HTTP-06, D1-HTTP-07]',
+    'must match exactly: %j [D1-HTTP-06, D1-HTTP-07]',
     async (method) => {
       const { url } = await sleeping([]);
       expect(await rpc(url, { method, params: say('x') })).toEqual({

@@ -97,7 +97,7 @@ describe('the card of a capsule with the A2A door', () => {
     expect((await fetch(`${capsule.url}${cardUrl}`, { headers: { 'if-none-match': '"other"' } })).status).toBe(200);
   });
 
-  it('is extended for who shows the token by what the capsule has been taught', async () => {
+  it('shows a holder of the token what the capsule has been taught', async () => {
     const skills = [
       { name: 'house-style', description: 'How we write.' },
       { name: 'bare', description: '' },

@@ -8,7 +8,7 @@ const open = useA2aCapsules();
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 describe('a file that comes with a message', () => {
-  it('is in the workdir when its task begins, whose text says where', async () => {
+  it('lies in the workdir when its task begins, and the text of the task says where', async () => {
     let [there, asked] = ['', ''];
     const capsule = await open({
       turns: [
@@ -44,7 +44,7 @@ describe('a file that comes with a message', () => {
     expect([...capsule.outside.inputs.keys()].map((name) => name.slice(17))).toEqual([safe]);
   });
 
-  it('is one where the same message comes again, and never takes the place of another', async () => {
+  it('stays one where the same message comes again, and never replaces another', async () => {
     const capsule = (await open({ turns: [says('1'), says('2'), says('3')] })).run();
     const message = userMessage('', { parts: [{ raw: base64('x'), filename: 'a' }] });
     for (let times = 0; times < 2; times += 1) await capsule.result('SendMessage', message);
@@ -58,7 +58,7 @@ describe('a file that comes with a message', () => {
     expect(capsule.outside.inputs.size).toBe(4);
   });
 
-  it('is not written where there was no room for its task', async () => {
+  it('stays unwritten where there was no room for its task', async () => {
     const capsule = (await open({ turns: [hangs], acceptance: { queueDepth: 0 } })).run();
     const quick = { configuration: { returnImmediately: true } };
     await capsule.result('SendMessage', { ...userMessage('x'), ...quick });
@@ -98,7 +98,7 @@ describe('a file that comes with a message', () => {
     [{ raw: 'eA==', filename: 7 }, 'message.parts[0].filename'],
     [{ raw: 'eA==', filename: 'x'.repeat(257) }, 'message.parts[0].filename'],
     [{ raw: 'eA==', text: 'x' }, 'message.parts[0]'],
-  ])('is refused by its field: %j', async (part, field) => {
+  ])('fails by its field: %j', async (part, field) => {
     const capsule = await open();
     const { error } = await capsule.answer('SendMessage', userMessage('', { parts: [part] }));
     expect(error).toMatchObject({ code: -32602, data: [{ fieldViolations: [{ field }] }] });
@@ -112,13 +112,13 @@ describe('a file that comes with a message', () => {
     ['QUJD', 'ABC'],
     ['Pz8_', '???'],
     ['Pz8/', '???'],
-  ])('is read as %j', async (raw, text) => {
+  ])('counts as %j', async (raw, text) => {
     const capsule = (await open({ turns: [says('ok')] })).run();
     await capsule.result('SendMessage', userMessage('', { parts: [{ raw }] }));
     expect([...capsule.outside.inputs.values()]).toEqual([text]);
   });
 
-  it('is one of 32 at the most', async () => {
+  it('has at most 31 beside it', async () => {
     const capsule = (await open({ turns: [says('ok')] })).run();
     const parts = (count: number): Json[] => Array.from({ length: count }, () => ({ raw: '' }));
     expect(await capsule.code('SendMessage', userMessage('', { parts: parts(33) }))).toBe(-32602);
@@ -127,7 +127,7 @@ describe('a file that comes with a message', () => {
 });
 
 describe('the files that a task has made', () => {
-  it('are an artifact of addresses at its end, on its stream as in the task', async () => {
+  it('become an artifact of addresses at its end, on its stream as in the task', async () => {
     const capsule = (await open({ turns: [says('Done.')] })).run();
     capsule.outside.files = ['a b/ü.txt', 'result.txt'];
     const stream = await capsule.stream('SendStreamingMessage', userMessage('Write.'));
@@ -150,7 +150,7 @@ describe('the files that a task has made', () => {
     ]);
   });
 
-  it('are none where nothing changed', async () => {
+  it('make no artifact where nothing changed', async () => {
     const capsule = (await open({ turns: [says('Done.')] })).run();
     const { task } = await capsule.result('SendMessage', userMessage('x'));
     expect(task.artifacts).toHaveLength(1);

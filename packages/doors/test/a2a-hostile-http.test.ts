@@ -69,7 +69,7 @@ async function ask(capsule: A2aCapsule, text: string): Promise<RawResponse> {
 }
 
 describe('an unsound request reaches nothing', () => {
-  it.each(paths)('at %s', async (path) => {
+  it.each(paths)('on a socket at %s', async (path) => {
     const capsule = (await open({ turns: [hangs] })).run();
     const answers: unknown[] = [];
     for (const [what, , request] of unsound) {
@@ -85,7 +85,7 @@ describe('an unsound request reaches nothing', () => {
   });
 });
 
-describe('a request that is not for its path', () => {
+describe('a request for another path', () => {
   it.each([
     '/a2a%2fmessage:send',
     '/%612a/message:send',
@@ -104,7 +104,7 @@ describe('a request that is not for its path', () => {
     expect(capsule.fixture.session.board.accepted).toBe(0);
   });
 
-  it.each(['PUT', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND'])('is refused with %s', async (method) => {
+  it.each(['PUT', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND'])('fails with %s', async (method) => {
     const capsule = await open();
     const answers = new Set<number>();
     for (const path of paths) {
@@ -116,7 +116,7 @@ describe('a request that is not for its path', () => {
 });
 
 describe('a body', () => {
-  it.each(['/a2a', '/a2a/message:send'])('that has no end is left at 10 MiB: %s', async (path) => {
+  it.each(['/a2a', '/a2a/message:send'])('without an end stops at 10 MiB: %s', async (path) => {
     const capsule = await open();
     const piece = chunk(' '.repeat(1024 * 1024));
     const bytes = [post(path, ['Transfer-Encoding: chunked'], ''), ...Array.from({ length: 12 }, () => piece)];
@@ -133,7 +133,7 @@ describe('a body', () => {
     expect(capsule.fixture.session.board.accepted).toBe(0);
   });
 
-  it.each(['[', '{"a":', '{"message":'])('of many thousand %j is refused', async (deep) => {
+  it.each(['[', '{"a":', '{"message":'])('with many thousand %j fails', async (deep) => {
     const capsule = await open();
     const response = await capsule.http('POST', '/message:send', deep.repeat(100_000));
     expect(response.status).toBe(400);
@@ -141,7 +141,7 @@ describe('a body', () => {
     expect(((await call.json()) as { error: { code: number } }).error.code).toBeLessThan(-32_000);
   });
 
-  it('of GET and DELETE is read and means nothing', async () => {
+  it('means nothing with GET and DELETE, and svc still reads it', async () => {
     const capsule = await open();
     const text = ['GET /a2a/tasks HTTP/1.1', 'Host: localhost', version, length, 'Connection: close', '', sent];
     const { status, body } = await ask(capsule, text.join('\r\n'));

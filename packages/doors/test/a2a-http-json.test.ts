@@ -98,7 +98,7 @@ describe('a route of the HTTP+JSON binding', () => {
     expect((await fetch(`${capsule.url}/a2a/extendedAgentCard`)).status).toBe(401);
   });
 
-  it('is asked for its head alone, but where a stream would answer', async () => {
+  it('answers HEAD as GET, except where a stream would answer', async () => {
     const capsule = await open();
     const socket = await RawSocket.open(capsule.port);
     const head = (path: string): string =>
@@ -145,7 +145,7 @@ describe('a refusal of the HTTP+JSON binding', () => {
     ['/some-tenant/message:send', '{}', 404, 'NOT_FOUND'],
     ['/tasks/%ff:cancel', '{}', 400, 'INVALID_ARGUMENT'],
     ['/tasks', '{}', 405, 'INVALID_ARGUMENT'],
-  ])('is made of what is no call: POST %s with %s is %i', async (path, body, status, name) => {
+  ])('answers a malformed call: POST %s with %s gives %i', async (path, body, status, name) => {
     const capsule = await open();
     const response = await capsule.http('POST', path, body);
     const answer = (await response.json()) as Json;
@@ -167,13 +167,13 @@ describe('a refusal of the HTTP+JSON binding', () => {
     expect(error).toMatchObject({ code: 400, details: [{ fieldViolations: [{ field }] }] });
   });
 
-  it('is 415 for a body that is not sent as JSON, which is not read', async () => {
+  it('gives 415 for a body with another type than JSON, and leaves the body unread', async () => {
     const capsule = await open();
     const sent = capsule.http('POST', '/message:send', '{}', { 'content-type': 'text/plain' });
     expect(await refusal(sent)).toEqual([415, 'INVALID_ARGUMENT', 'CONTENT_TYPE_NOT_SUPPORTED']);
   });
 
-  it('is 429 where the client has no place for another stream', async () => {
+  it('gives 429 where the client has no place for another stream', async () => {
     const capsule = (await open({ turns: [hangs] })).run();
     const { id } = await started(capsule);
     await Promise.all(Array.from({ length: 256 }, () => capsule.stream('SubscribeToTask', { id })));

@@ -114,7 +114,7 @@ describe('SendMessage', () => {
     expect(await capsule.code('GetTask', { id: task.id })).toBeUndefined();
   });
 
-  it('starts nothing for the same message again, but for another of its id', async () => {
+  it('starts nothing for the same message again, and a task for another of its id', async () => {
     const capsule = (await open({ turns: [says('once'), says('twice')] })).run();
     const params = userMessage('Write.', { messageId: 'one id' });
     const { task } = await capsule.result('SendMessage', params);
@@ -268,8 +268,8 @@ describe('GetTask and CancelTask', () => {
   });
 });
 
-describe('what this capsule does not do', () => {
-  it('is refused by the names that the protocol has for it', async () => {
+describe('an operation that this capsule does not have', () => {
+  it('fails by the names that the protocol has for it', async () => {
     const capsule = await open();
     const url = 'https://example.com/hook';
     for (const method of ['Create', 'Get', 'Delete'].map((verb) => `${verb}TaskPushNotificationConfig`)) {

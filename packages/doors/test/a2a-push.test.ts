@@ -99,7 +99,7 @@ async function started(capsule: A2aCapsule): Promise<string> {
 }
 
 describe('a client that asks to be notified', () => {
-  it('hears of each change of the state, and at the end of the whole task, with what it gave to be known by', async () => {
+  it('gets each change of the state, and at the end the whole task, with the token of its config', async () => {
     const receiver = await Receiver.open(200);
     const ask = fakeTool('ask', async (_args, context) => {
       const answer = await context.requestInput('Which?');
@@ -134,7 +134,7 @@ describe('a client that asks to be notified', () => {
     expect(JSON.stringify(capsule.fixture.traced)).not.toMatch(/tok-1|cred-1/);
   });
 
-  it('hears of what hooks commit, and of no chunk', async () => {
+  it('gets what hooks commit, and no chunk', async () => {
     const receiver = await Receiver.open(200);
     const hooks = {
       mayReopen: false,
@@ -147,7 +147,7 @@ describe('a client that asks to be notified', () => {
     expect(receiver.lines).toEqual(['status WORKING', 'check-1 !fine', 'task COMPLETED']);
   });
 
-  it('is tried again until it takes what it is sent', async () => {
+  it('gets each notification again until it takes it', async () => {
     const receiver = await Receiver.open(500, 503, 200);
     const capsule = (await open({ turns: [says('Rain.')] })).run();
     await capsule.result('SendMessage', notified('Write.', { url: receiver.url }));
@@ -187,7 +187,7 @@ describe('a client that asks to be notified', () => {
     });
   });
 
-  it('hears no more once it answers that it is gone', async () => {
+  it('gets no more once it answers that it is gone', async () => {
     const receiver = await Receiver.open(410);
     const capsule = (await open({ turns: [hangs] })).run();
     const { task } = await capsule.result(
@@ -202,7 +202,7 @@ describe('a client that asks to be notified', () => {
     expect(receiver.lines).toEqual(['status WORKING']);
   });
 
-  it('is told of a task that was over when it asked', async () => {
+  it('gets a task that was over when it asked', async () => {
     const receiver = await Receiver.open(200);
     const capsule = (await open({ turns: [says('Rain.')] })).run();
     const { task } = await capsule.result('SendMessage', userMessage('Write.'));
@@ -210,7 +210,7 @@ describe('a client that asks to be notified', () => {
     expect((await receiver.until(1))[0]?.json).toEqual({ task });
   });
 
-  it('is told of the status alone where the task is longer than 1 MiB', async () => {
+  it('gets the status alone where the task is longer than 1 MiB', async () => {
     const receiver = await Receiver.open(200);
     const capsule = (await open({ turns: [says('x'.repeat(1024 * 1024))] })).run();
     await capsule.result('SendMessage', notified('Write.', { url: receiver.url }));
@@ -242,7 +242,7 @@ describe('the config of a client', () => {
   const url = 'http://127.0.0.1:9/hook';
   const secret = { scheme: 'Basic', credentials: 'dTpw' };
 
-  it('is made, shown without its credentials, listed and deleted, once and again', async () => {
+  it('can be created, shown without its credentials, listed and deleted, once and again', async () => {
     const capsule = (await open({ turns: [hangs] })).run();
     const taskId = await started(capsule);
     const sent = { taskId, id: 'mine', url, token: 't', authentication: secret };
@@ -271,7 +271,7 @@ describe('the config of a client', () => {
     expect((await capsule.http('GET', `${path}/${made['id']}`)).status).toBe(404);
   });
 
-  it('is one where the same is asked for twice, and takes the place of the one with its id', async () => {
+  it('stays one where the same is asked for twice, and replaces the one with its id', async () => {
     const capsule = (await open({ turns: [hangs] })).run();
     const taskId = await started(capsule);
     const made = await capsule.result('CreateTaskPushNotificationConfig', { taskId, url });
@@ -282,7 +282,7 @@ describe('the config of a client', () => {
     expect(configs).toEqual([other]);
   });
 
-  it('is one of eight of its task at the most', async () => {
+  it('shares its task with seven others at the most', async () => {
     const capsule = (await open({ turns: [hangs] })).run();
     const taskId = await started(capsule);
     const create = (id: string): Promise<number | undefined> =>
@@ -308,7 +308,7 @@ describe('the config of a client', () => {
     [{ url, authentication: { scheme: 'a b' } }, 'authentication.scheme'],
     [{ url, authentication: { scheme: 'Bearer', credentials: 'a\nb' } }, 'authentication.credentials'],
     [{ url, authentication: { scheme: 'Bearer', credentials: 'x'.repeat(8193) } }, 'authentication.credentials'],
-  ])('is refused by its field: %j', async (config, field) => {
+  ])('fails by its field: %j', async (config, field) => {
     const capsule = (await open({ turns: [hangs] })).run();
     const taskId = await started(capsule);
     const asked = await capsule.answer('CreateTaskPushNotificationConfig', { taskId, ...config });
@@ -322,7 +322,7 @@ describe('the config of a client', () => {
     expect(capsule.fixture.session.board.accepted).toBe(1);
   });
 
-  it('is of a task that the client may know of', async () => {
+  it('needs a task that the client may know of', async () => {
     const capsule = await open();
     const create = { taskId: 'tsk_0', url };
     expect(await capsule.code('CreateTaskPushNotificationConfig', create)).toBe(-32001);
@@ -331,7 +331,7 @@ describe('the config of a client', () => {
     expect(await capsule.code('GetTaskPushNotificationConfig', { taskId: 'tsk_0' })).toBe(-32602);
   });
 
-  it('is refused where the manifest names no host, and the card says which it is', async () => {
+  it('fails where the manifest names no host, and the card says which it is', async () => {
     const pushes = async (capsule: A2aCapsule): Promise<unknown> => {
       const card = (await (await fetch(`${capsule.url}/.well-known/agent-card.json`)).json()) as Json;
       return card['capabilities'].pushNotifications;
@@ -362,7 +362,7 @@ describe('a client with a token of its own', () => {
     expect(capsule.fixture.session.board.accepted).toBe(0);
   });
 
-  it('is told of no config but its own', async () => {
+  it('sees only its own configs', async () => {
     const home = new TokenHome();
     const token = await home.add('ann', { scopes: ['read', 'send'] });
     const capsule = (await open({ turns: [hangs], callers: home.callers() })).run();
@@ -401,7 +401,7 @@ describe('a client with a token of its own', () => {
     expect([again === hers, ours === hers]).toEqual([true, false]);
   });
 
-  it('is notified of nothing more once the token is removed', async () => {
+  it('gets nothing more once the token is removed', async () => {
     const receiver = await Receiver.open(200);
     const home = new TokenHome();
     const token = await home.add('ann', { scopes: ['read', 'send'] });

@@ -6,7 +6,7 @@ import { useA2aCapsules, userMessage, type Json } from './a2a-capsule.ts';
 
 const open = useA2aCapsules();
 
-describe('a request that is none', () => {
+describe('a malformed request', () => {
   const call = (more: Json): string =>
     JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: {}, ...more });
   const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)]);
@@ -27,7 +27,7 @@ describe('a request that is none', () => {
     ['the name of an inherited property', call({ method: 'toString' }), -32601, 1],
     ['a method in another case', call({ method: 'getTask' }), -32601, 1],
     ['lists within lists', call({ params: { id: nested(64) } }), -32600, 1],
-  ])('is answered with its code: %s', async (_what, body, code, id) => {
+  ])('gets its code: %s', async (_what, body, code, id) => {
     const capsule = await open();
     const response = await capsule.post(body);
     expect(response.status).toBe(200);
@@ -127,7 +127,7 @@ describe('a field that is wrong', () => {
       'configuration.acceptedOutputModes',
     ],
     ['SendStreamingMessage', {}, 'message'],
-  ])('is named: %s with %j', async (method, params, field) => {
+  ])('has its name in the error: %s with %j', async (method, params, field) => {
     const capsule = await open();
     const { error } = await capsule.answer(method, params);
     expect(error).toMatchObject({
@@ -138,7 +138,7 @@ describe('a field that is wrong', () => {
     expect(capsule.fixture.session.board.accepted).toBe(0);
   });
 
-  it('is none where it is null, empty or unknown', async () => {
+  it('passes where it is null, empty or unknown', async () => {
     const capsule = (await open({ turns: [says('ok')] })).run();
     const unset = { contextId: '', taskId: '', metadata: null, extensions: [], referenceTaskIds: [], unknown: 1 };
     const { task } = await capsule.result('SendMessage', { tenant: '', metadata: {}, ...userMessage('x', unset) });
@@ -162,8 +162,8 @@ it('a field is also known by the name of the protocol’s own definition', async
   expect((await capsule.result('GetTask', { id: task.id }))['history'][0].parts).toEqual([{ data: { snake_case: 1 } }]);
 });
 
-describe('who may ask', () => {
-  it('is asked for the token, and told in which scheme', async () => {
+describe('a client', () => {
+  it('gets the scheme when it has to show a token', async () => {
     const capsule = (await open({ token: 'open-sesame-4711', turns: [says('ok')] })).run();
     const refused = await capsule.post('{}', { authorization: 'Bearer other' });
     expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
@@ -178,7 +178,7 @@ describe('who may ask', () => {
     });
   });
 
-  it('is no page of another origin, and comes by a name of loopback', async () => {
+  it('must come by a name of loopback, and from no page of another origin', async () => {
     const capsule = await open();
     const status = async (lines: string): Promise<string> => {
       const socket = await RawSocket.open(capsule.port);

@@ -63,7 +63,7 @@ describe('a stream of a task', () => {
     expect(chunks.every((chunk) => chunk.isWellFormed())).toBe(true);
   });
 
-  it('tells what a turn said before it called a tool as a message, and of the call what is no output', async () => {
+  it('shows what a turn said before it called a tool as a message, and of the call only what is no output', async () => {
     const capsule = (
       await open({
         turns: [
@@ -146,7 +146,7 @@ describe('a stream of a task', () => {
     ]);
   });
 
-  it('is the same for all who follow the task', async () => {
+  it('has the same events for all who follow the task', async () => {
     const speaker = new Speaker();
     const capsule = (await open({ turns: [speaker.turn] })).run();
     const id = await started(capsule);
@@ -178,14 +178,14 @@ describe('a stream of a task', () => {
     expect(later.lines.slice(1)).toEqual(['response +falls', 'response !rain falls', 'status COMPLETED']);
   });
 
-  it('is refused of a task that is over, and of one that nobody knows', async () => {
+  it('fails for a task that is over, and for an unknown one', async () => {
     const capsule = (await open({ turns: [says('ok')] })).run();
     const { task } = await capsule.result('SendMessage', userMessage('x'));
     expect(await capsule.code('SubscribeToTask', { id: task.id })).toBe(-32004);
     expect(await capsule.code('SubscribeToTask', { id: 'tsk_0' })).toBe(-32001);
   });
 
-  it('of a message that was sent before is the task that it made', async () => {
+  it('shows the task that an earlier copy of the message made', async () => {
     const capsule = (await open({ turns: [says('once')] })).run();
     const params = userMessage('Write.');
     await (await capsule.stream('SendStreamingMessage', params)).whole();
@@ -194,7 +194,7 @@ describe('a stream of a task', () => {
     expect(again.lines).toEqual(['task COMPLETED']);
   });
 
-  it('is one event where there was no room', async () => {
+  it('has one event where there was no room', async () => {
     const capsule = (await open({ turns: [hangs], acceptance: { queueDepth: 0 } })).run();
     await started(capsule);
     const stream = await capsule.stream('SendStreamingMessage', userMessage('y'));
@@ -210,7 +210,7 @@ describe('a stream of a task', () => {
     expect(stream.lines.at(-1)).toBe('status CANCELED');
   });
 
-  it('tells of a task that broke with the trace', async () => {
+  it('reports a task that broke with the trace', async () => {
     const capsule = (await open({ turns: [says('x')], traceFailsAt: 'inference' })).run();
     const stream = await capsule.stream('SendStreamingMessage', userMessage('x'));
     await stream.whole();
@@ -233,7 +233,7 @@ describe('a stream of a task', () => {
 });
 
 describe('the streams of a client', () => {
-  it('are 256 at the most: the next is refused before anything is done, until one is over', async () => {
+  it('number 256 at the most: the next fails before anything is done, until one is over', async () => {
     const capsule = (await open({ turns: [hangs, hangs] })).run();
     const id = await started(capsule);
     const streams = await Promise.all(Array.from({ length: 256 }, () => capsule.stream('SubscribeToTask', { id })));
@@ -246,7 +246,7 @@ describe('the streams of a client', () => {
     await capsule.close();
   });
 
-  it('are 256 of 10,000 that ask for one, and the others hold nothing', async () => {
+  it('number 256 of 10,000 requests, and the others hold nothing', async () => {
     const capsule = (await open({ turns: [hangs] })).run();
     const id = await started(capsule);
     const streams = await Promise.all(Array.from({ length: 256 }, () => capsule.stream('SubscribeToTask', { id })));
@@ -266,7 +266,7 @@ describe('the streams of a client', () => {
     expect(ends[0]).toMatchObject({ statusUpdate: { status: { state: 'TASK_STATE_CANCELED' } } });
   });
 
-  it('are cut when they stay more than 1 MiB behind, and nobody else notices', async () => {
+  it('end when they stay more than 1 MiB behind, and nobody else notices', async () => {
     const speaker = new Speaker();
     const capsule = (await open({ turns: [speaker.turn] })).run();
     const id = await started(capsule);

@@ -42,7 +42,7 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 describe.each(revisions)('a client of %s', (revision) => {
-  it('is shown one tool, which gives a task and returns what came of it', async () => {
+  it('sees one tool, which gives a task and returns its outcome', async () => {
     const capsule = await running([says('Rain falls.'), says('Again.')]);
     const client = await connect(capsule, { revision });
     expect(client.getNegotiatedProtocolVersion()).toBe(revision);
@@ -62,7 +62,7 @@ describe.each(revisions)('a client of %s', (revision) => {
     expect([task?.origin, task?.trust, task?.sender?.principal]).toEqual(['message', 'untrusted', 'local']);
   });
 
-  it('hears of each turn and of each call that ended, when it asks for that', async () => {
+  it('gets each turn and each call that ended, when it asks for that', async () => {
     const capsule = await running([calls(['ask', {}]), says('Blue.')]);
     const client = await connect(capsule, { revision, answer: () => 'blue' });
     const heard: { progress: number; message?: string | undefined }[] = [];
@@ -75,7 +75,7 @@ describe.each(revisions)('a client of %s', (revision) => {
     expect(counted).toEqual(counted.toSorted((left, right) => left - right));
   });
 
-  it('is asked by a form, and the call goes on with the answer', async () => {
+  it('gets a form, and the call goes on with the answer', async () => {
     const capsule = await running([calls(['ask', {}]), calls(['ask', {}]), says('Done.')]);
     const asked: string[] = [];
     const client = await connect(capsule, {
@@ -128,7 +128,7 @@ describe.each(revisions)('a client of %s', (revision) => {
     await until(() => stateOf(capsule, id) === 'canceled');
   });
 
-  it('is told of its mistakes, as a result that a model can read', async () => {
+  it('gets its mistakes as a result that a model can read', async () => {
     const capsule = await running([says('One.'), { kind: 'failed', error: 'no model' }]);
     const client = await connect(capsule, { revision });
     const wrong = async (given: Json): Promise<string> => {
@@ -170,7 +170,7 @@ describe.each(revisions)('a client of %s', (revision) => {
 });
 
 describe('a client', () => {
-  it('of 2025-11-25 takes a call back while its user is asked, which cancels the task', async () => {
+  it('with 2025-11-25 cancels a call while its user is asked, which cancels the task', async () => {
     const capsule = await running([calls(['ask', {}]), says('never')]);
     const stop = new AbortController();
     const client = await connect(capsule, {

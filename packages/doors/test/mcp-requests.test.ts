@@ -81,12 +81,12 @@ describe('a body for the door', () => {
     ['65 levels', `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'['.repeat(64)}${']'.repeat(64)}}`, -32_600],
     ['half a character', '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"\\ud800"}}', -32_602],
     ['40,000 values', `{"jsonrpc":"2.0","id":1,"method":"ping","params":[${'1,'.repeat(40_000)}1]}`, -32_600],
-  ])('is refused where it is %s', async (_what, body, code) => {
+  ])('fails where it is %s', async (_what, body, code) => {
     const response = await post(await open(), body);
     expect([response.status, ((await response.json()) as Json)['error'].code]).toEqual([400, code]);
   });
 
-  it('is JSON of 10 MiB at the most', async () => {
+  it('may have 10 MiB of JSON at the most', async () => {
     const capsule = await open();
     expect((await post(capsule, '{}', { 'content-type': 'text/plain' })).status).toBe(415);
     expect((await post(capsule, ' '.repeat(10 * 1024 * 1024 + 1))).status).toBe(413);
@@ -94,7 +94,7 @@ describe('a body for the door', () => {
 });
 
 describe('a client', () => {
-  it('is no page of another origin, and comes by a name of loopback', async () => {
+  it('must come by a name of loopback, and from no page of another origin', async () => {
     const capsule = await open();
     const body = JSON.stringify(initialize);
     const status = async (lines: string, method = 'POST'): Promise<string> => {
@@ -135,7 +135,7 @@ describe('a client', () => {
 });
 
 describe('a session of a client of before 2026', () => {
-  it('is begun by initialize, needed by all else, and over when it is deleted', async () => {
+  it('begins with initialize, carries all else, and ends when it is deleted', async () => {
     const capsule = await open();
     const ping = { jsonrpc: '2.0', id: 2, method: 'ping' };
     expect((await post(capsule, ping)).status).toBe(400);
@@ -170,7 +170,7 @@ describe('a session of a client of before 2026', () => {
     await stream.body?.cancel();
   });
 
-  it('is forgotten after half an hour without use, when the next one comes', async () => {
+  it('ends after half an hour without use, when the next one comes', async () => {
     const capsule = await open();
     const old = await begin(capsule);
     capsule.fixture.clock.advance(30 * 60 * 1000 + 1);
@@ -204,7 +204,7 @@ describe('a session of a client of before 2026', () => {
     while ([...board.known()][0]?.state !== 'canceled') await new Promise((resolve) => setImmediate(resolve));
   });
 
-  it('is not resumed: its streams name no events, and the last one that a client names is passed over', async () => {
+  it('cannot resume: its streams name no events, and svc ignores the last one that a client names', async () => {
     const capsule = await running(says('x'));
     const headers = { 'mcp-session-id': await begin(capsule) };
     const call = { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'demo', arguments: { task: 'x' } } };
@@ -285,18 +285,21 @@ describe('a resource that is not there', () => {
   const uri = 'svc-file:///nope';
   const told = { message: 'Resource not found, or too large', data: { uri } };
 
-  it.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])('is -32002 for a client of %s', async (version) => {
-    const capsule = await open();
-    const asked = { ...initialize, params: { ...initialize.params, protocolVersion: version } };
-    const begun = await post(capsule, asked);
-    await begun.text();
-    const session = begun.headers.get('mcp-session-id') ?? '';
-    const read = { jsonrpc: '2.0', id: 2, method: 'resources/read', params: { uri } };
-    const answer = await messageOf(await post(capsule, read, { 'mcp-session-id': session }));
-    expect(answer['error']).toEqual({ code: -32_002, ...told });
-  });
+  it.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])(
+    'gives -32002 to a client of %s',
+    async (version) => {
+      const capsule = await open();
+      const asked = { ...initialize, params: { ...initialize.params, protocolVersion: version } };
+      const begun = await post(capsule, asked);
+      await begun.text();
+      const session = begun.headers.get('mcp-session-id') ?? '';
+      const read = { jsonrpc: '2.0', id: 2, method: 'resources/read', params: { uri } };
+      const answer = await messageOf(await post(capsule, read, { 'mcp-session-id': session }));
+      expect(answer['error']).toEqual({ code: -32_002, ...told });
+    },
+  );
 
-  it('is -32602 for a client of 2026-07-28', async () => {
+  it('gives -32602 to a client of 2026-07-28', async () => {
     const { error } = await modern(await open(), 'resources/read', { uri });
     expect(error).toEqual({ code: -32_602, ...told });
   });
@@ -343,8 +346,8 @@ describe('the result of a call', () => {
   });
 });
 
-describe('what a client brings back with an answer', () => {
-  it('is refused when it was changed, and is for no other principal', async () => {
+describe('the state that a client brings back with an answer', () => {
+  it('fails when it was changed, or comes from another principal', async () => {
     const capsule = await running(calls(['ask', {}]), says('Blue.'));
     const forms = { elicitation: { form: {} } };
     const call = { name: 'demo', arguments: { task: 'Paint.' } };

@@ -48,7 +48,7 @@ async function statusOf(capsule: A2aCapsule, token: string): Promise<number> {
 }
 
 describe('a token at /mcp', () => {
-  it.each(revisions)('in revision %s gives tasks of its own, which no other may answer', async (revision) => {
+  it.each(revisions)('gives tasks of its own in revision %s, which no other may answer', async (revision) => {
     const home = new TokenHome();
     const all: readonly Scope[] = ['read', 'send', 'answer'];
     const [ann, bob] = [await home.add('ann', { scopes: all }), await home.add('bob', { scopes: all })];
@@ -66,7 +66,7 @@ describe('a token at /mcp', () => {
     expect(capsule.fixture.session.board.find(task_id)?.sender?.principal).toBe('token:ann');
   });
 
-  it.each(revisions)('without answer is shown no form in revision %s, but the question', async (revision) => {
+  it.each(revisions)('without answer gets no form in revision %s, but the question', async (revision) => {
     const home = new TokenHome();
     const token = await home.add('one', { scopes: ['send', 'read'] });
     const capsule = await open(home, { turns: [calls(['ask', {}]), says('never')] });
@@ -94,7 +94,7 @@ describe('a token at /mcp', () => {
     });
   });
 
-  it('that is removed has its streams cut, and hears 401', async () => {
+  it('loses its streams when it is removed, and gets 401', async () => {
     const home = new TokenHome();
     const token = await home.add('one', { scopes: ['send', 'read'] });
     const capsule = await open(home, { turns: [hangs] });
@@ -118,29 +118,26 @@ describe('a token at /mcp', () => {
   it.each<[string, readonly Scope[]]>([
     ['the same', ['read', 'send', 'answer']],
     ['fewer', ['send']],
-  ])(
-    'that another one of its name with %s scopes replaces has lost its session, in which nothing is done',
-    async (_what, after) => {
-      const home = new TokenHome();
-      const before = await home.add('one', { scopes: ['read', 'send', 'answer'] });
-      const capsule = await open(home, { turns: [says('One.'), says('Two.')] });
-      const call = { jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'demo', arguments: { task: 'x' } } };
-      const ask = async (token: string, id: string): Promise<[number, string]> => {
-        const headers = { 'mcp-session-id': id, accept, ...bearer(token) };
-        const response = await capsule.post(JSON.stringify(call), headers, '/mcp');
-        return [response.status, await response.text()];
-      };
-      const id = (await connect(capsule, before, { revision: '2025-11-25' })).transport?.sessionId ?? '';
-      expect(await ask(before, id)).toEqual([200, expect.stringContaining('One.')]);
-      await home.remove('one');
-      const replaced = await home.add('one', { scopes: after });
-      const gone = [404, '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'];
-      expect([await ask(replaced, id), await ask(replaced, id)]).toEqual([gone, gone]);
-      const { board } = capsule.fixture.session;
-      expect(board.accepted).toBe(1);
-      const anew = (await connect(capsule, replaced, { revision: '2025-11-25' })).transport?.sessionId ?? '';
-      expect(await ask(replaced, anew)).toEqual([200, expect.stringContaining('Two.')]);
-      expect(board.accepted).toBe(2);
-    },
-  );
+  ])('loses its session to another one of its name with %s scopes, and nothing runs there', async (_what, after) => {
+    const home = new TokenHome();
+    const before = await home.add('one', { scopes: ['read', 'send', 'answer'] });
+    const capsule = await open(home, { turns: [says('One.'), says('Two.')] });
+    const call = { jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'demo', arguments: { task: 'x' } } };
+    const ask = async (token: string, id: string): Promise<[number, string]> => {
+      const headers = { 'mcp-session-id': id, accept, ...bearer(token) };
+      const response = await capsule.post(JSON.stringify(call), headers, '/mcp');
+      return [response.status, await response.text()];
+    };
+    const id = (await connect(capsule, before, { revision: '2025-11-25' })).transport?.sessionId ?? '';
+    expect(await ask(before, id)).toEqual([200, expect.stringContaining('One.')]);
+    await home.remove('one');
+    const replaced = await home.add('one', { scopes: after });
+    const gone = [404, '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}'];
+    expect([await ask(replaced, id), await ask(replaced, id)]).toEqual([gone, gone]);
+    const { board } = capsule.fixture.session;
+    expect(board.accepted).toBe(1);
+    const anew = (await connect(capsule, replaced, { revision: '2025-11-25' })).transport?.sessionId ?? '';
+    expect(await ask(replaced, anew)).toEqual([200, expect.stringContaining('Two.')]);
+    expect(board.accepted).toBe(2);
+  });
 });

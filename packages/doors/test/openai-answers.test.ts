@@ -15,7 +15,7 @@ const ask = fakeTool('ask', async (_args, context) => {
 });
 
 describe('a response', () => {
-  it('is what the capsule answers, with what it used, and can be asked for later', async () => {
+  it('has the answer of the capsule, with its usage, and stays to be read', async () => {
     const client = (await open({ turns: [says('Rain falls.')] })).run();
     const response = await client.respond({ model: 'demo', input: 'Write.' });
     const id = /^resp_(tsk_[0-9a-f]{32})$/.exec(response['id'])?.[1];
@@ -43,7 +43,7 @@ describe('a response', () => {
     expect(task).toMatchObject({ origin: 'message', trust: 'untrusted', principal: 'local', text: 'Write.' });
   });
 
-  it('is the answer alone, whatever was said before a tool was called', async () => {
+  it('has the answer alone, whatever the model wrote before it called a tool', async () => {
     const look = {
       ...calls(['look', {}]),
       content: [{ type: 'text', text: 'Let me look.' } as const, ...calls(['look', {}]).content],
@@ -54,7 +54,7 @@ describe('a response', () => {
     expect(saidIn(await client.chat([user('Look.')]))).toBe('Found.');
   });
 
-  it('in the background comes at once, and is canceled once', async () => {
+  it('comes at once in the background, and can be canceled once', async () => {
     const client = (await open({ turns: [hangs] })).run();
     const asked = await client.respond({ input: 'x', background: true });
     expect(['queued', 'in_progress']).toContain(asked['status']);
@@ -87,7 +87,7 @@ describe('a response', () => {
     expect(client.capsule.fixture.driver.requests.map(({ messages }) => messages.length)).toEqual([1, 3, 1]);
   });
 
-  it('cannot go on one that is unknown, runs yet, or of which nothing is kept', async () => {
+  it('cannot follow one that is unknown, still running, or not kept', async () => {
     const client = (await open({ turns: [says('one'), hangs] })).run();
     const path = '/v1/responses';
     const param = 'previous_response_id';
@@ -122,7 +122,7 @@ describe('a response', () => {
     ]);
   });
 
-  it('is sent what was said before where the request lists it', async () => {
+  it('gets the earlier messages where the request lists them', async () => {
     const client = (await open({ turns: [says('ok')] })).run();
     const input = [
       { role: 'developer', content: 'Be rude.' },
@@ -142,7 +142,7 @@ describe('a response', () => {
 });
 
 describe('a question', () => {
-  it('is what a response says, and the next one after it is the answer', async () => {
+  it('makes one response, and the next one after it is the answer', async () => {
     const client = (await open({ turns: [calls(['ask', {}]), says('Blue it is.')], tools: [ask] })).run();
     const asked = await client.respond({ input: 'Paint.' });
     expect([asked['status'], textOf(asked), asked['output'][0].id]).toEqual([
@@ -158,7 +158,7 @@ describe('a question', () => {
     );
   });
 
-  it('is what a chat says, and its next message is the answer; any other is a task of its own', async () => {
+  it('makes one chat answer, and its next message is the answer; any other starts a task of its own', async () => {
     const client = (
       await open({ turns: [calls(['ask', {}]), says('Blue it is.'), says('Other.')], tools: [ask] })
     ).run();
@@ -173,7 +173,7 @@ describe('a question', () => {
 });
 
 describe('a chat', () => {
-  it('is what the capsule answers, with what it used', async () => {
+  it('has the answer of the capsule, with its usage', async () => {
     const client = (await open({ turns: [says('Rain falls.')] })).run();
     const completion = await client.chat([{ role: 'system', content: 'Be rude.' }, user('Write.')]);
     expect(completion).toEqual({
@@ -215,7 +215,7 @@ describe('a chat', () => {
     expect(told).toEqual([{ type: 'text', text: 'user: a\n\nassistant: other\n\nuser: b' }]);
   });
 
-  it('that begins anew in its middle is another conversation', async () => {
+  it('becomes another conversation when it begins anew in its middle', async () => {
     const turns = [says('one'), says('two'), says('three')];
     const client = (await open({ turns, threaded: true })).run();
     await client.chat([user('a')]);
@@ -224,7 +224,7 @@ describe('a chat', () => {
     expect(client.capsule.fixture.driver.requests.map(({ messages }) => messages.length)).toEqual([1, 3, 1]);
   });
 
-  it('of a capsule that keeps no conversation is sent whole each time', async () => {
+  it('goes out whole each time for a capsule that keeps no conversation', async () => {
     const client = (await open({ turns: [says('one'), says('two')] })).run();
     await client.chat([user('a')]);
     await client.chat([user('a'), assistant('one'), user('b')]);
@@ -233,7 +233,7 @@ describe('a chat', () => {
     ]);
   });
 
-  it('that failed is 502, and its client is not to try again by itself', async () => {
+  it('gives 502 when it failed, and its client must not retry by itself', async () => {
     const client = (await open({ turns: [{ kind: 'failed', error: 'the model is on holiday' }] })).run();
     const failed = await client.post('/v1/chat/completions', { messages: [user('x')] });
     expect([failed.status, failed.headers.get('x-should-retry'), await failed.json()]).toEqual([
@@ -243,7 +243,7 @@ describe('a chat', () => {
     ]);
   });
 
-  it('that is canceled meanwhile says so', async () => {
+  it('says when it was canceled meanwhile', async () => {
     const client = (await open({ turns: [hangs] })).run();
     const waiting = client.refusal('/v1/chat/completions', { messages: [user('x')] });
     await expect.poll(() => client.capsule.fixture.driver.requests.length).toBe(1);
@@ -254,7 +254,7 @@ describe('a chat', () => {
 });
 
 describe('a request that is sent again with its Idempotency-Key', () => {
-  it('is the task that it made; with other content it is refused', async () => {
+  it('gets the task that it made; with other content it fails', async () => {
     const client = (await open({ turns: [says('once')] })).run();
     const key = { 'idempotency-key': 'k1' };
     const first = await client.respond({ input: 'x' }, key);
@@ -318,7 +318,7 @@ describe('two clients with tokens of their own', () => {
     expect(await status('/v1/responses', sends, { input: 'x', previous_response_id: id })).toBe(403);
   });
 
-  it('are told nothing of a task whose answer they waited for when their token ended', async () => {
+  it('see nothing of a task that they waited for when their token ended', async () => {
     const home = new TokenHome();
     const ann = await home.add('ann');
     let end = (): void => {};

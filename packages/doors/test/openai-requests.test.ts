@@ -9,7 +9,7 @@ const open = useOpenAiCapsules();
 const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)]);
 
 describe('the models', () => {
-  it('are the capsule', async () => {
+  it('list the capsule', async () => {
     const client = await open();
     const model = { id: 'demo', object: 'model', created: expect.any(Number), owned_by: 'svc' };
     expect(await (await client.get('/v1/models')).json()).toEqual({ object: 'list', data: [model] });
@@ -30,7 +30,7 @@ describe('the models', () => {
 });
 
 describe('a response that is asked for', () => {
-  it('is sent whole, and not as events that go on where others ended', async () => {
+  it('arrives whole, and not as events that resume', async () => {
     const client = (await open({ turns: [says('rain')] })).run();
     const { id } = await client.respond({ input: 'x' });
     const refusal = async (query: string): Promise<unknown> => {
@@ -65,20 +65,20 @@ describe('a path below /v1/', () => {
     ['GET', '/v1/responses/', 404, null],
     ['POST', '/v1/responses/resp_tsk_1', 404, null],
     ['POST', '/v1/responses/resp_tsk_1/cancel/x', 404, null],
-  ])('is answered as what it is: %s %s is %i', async (method, path, status, allow) => {
+  ])('gets its own error: %s %s is %i', async (method, path, status, allow) => {
     const client = await open();
     const response = await fetch(`${client.capsule.url}${path}`, { method });
     expect([response.status, response.headers.get('allow')]).toEqual([status, allow]);
     expect((await response.json()) as Json).toMatchObject({ error: expect.anything() });
   });
 
-  it('is answered to HEAD as to GET, without a body', async () => {
+  it('answers HEAD as GET, without a body', async () => {
     const client = await open();
     const response = await fetch(`${client.capsule.url}/v1/models`, { method: 'HEAD' });
     expect([response.status, await response.text()]).toEqual([200, '']);
   });
 
-  it('is not there where the manifest closes the door', async () => {
+  it('does not exist where the manifest closes the door', async () => {
     const client = await open({ serve: ['a2a'] });
     expect((await client.get('/v1/models')).status).toBe(404);
   });
@@ -108,7 +108,7 @@ describe('a body', () => {
     ['a text', '"x"', 400, null],
     ['lists within lists', JSON.stringify({ input: 'x', deep: nested(64) }), 400, 'invalid_json'],
     ['many values', JSON.stringify({ input: 'x', deep: Array.from({ length: 40_000 }, () => 1) }), 400, 'invalid_json'],
-  ])('is refused: %s', async (_what, body, status, code) => {
+  ])('fails: %s', async (_what, body, status, code) => {
     const client = await open();
     for (const path of ['/v1/responses', '/v1/chat/completions']) {
       expect((await client.refusal(path, body)).slice(0, 2)).toEqual([status, code]);
@@ -116,7 +116,7 @@ describe('a body', () => {
     expect(client.capsule.fixture.session.board.accepted).toBe(0);
   });
 
-  it('is sent as JSON, of 10 MiB at most', async () => {
+  it('must be JSON, of 10 MiB at most', async () => {
     const client = await open();
     const typed = await client.post('/v1/responses', '{}', { 'content-type': 'application/x-www-form-urlencoded' });
     expect(typed.status).toBe(415);
@@ -126,7 +126,7 @@ describe('a body', () => {
     expect((await socket.untilClosed()).slice(9, 12)).toBe('413');
   });
 
-  it('of megabytes is one request as any other', async () => {
+  it('with megabytes counts as one request like any other', async () => {
     const client = (await open({ turns: [says('Read.')] })).run();
     const input = `${'word '.repeat(600_000)}end`;
     expect(textOf(await client.respond({ input }))).toBe('Read.');
@@ -167,7 +167,7 @@ describe('a field that is wrong', () => {
     [{ input: 'x', prompt: { id: 'p' } }, unsupported, 'prompt'],
     [{ input: 'x', previous_response_id: 7 }, wrong, 'previous_response_id'],
     [{ input: 'x', previous_response_id: 'x'.repeat(257) }, wrong, 'previous_response_id'],
-  ])('of a response is named: %j', async (body, code, param) => {
+  ])('has its name in the error for a response: %j', async (body, code, param) => {
     const client = await open();
     expect(await client.refusal('/v1/responses', { model: 'demo', ...body })).toEqual([400, code, param]);
     expect(client.capsule.fixture.session.board.accepted).toBe(0);
@@ -194,13 +194,13 @@ describe('a field that is wrong', () => {
     [{ messages: [user('x')], modalities: ['text', 'audio'] }, unsupported, 'modalities'],
     [{ messages: [user('x')], response_format: { type: 'json_object' } }, unsupported, 'response_format'],
     [{ messages: [user('x')], stream_options: 7 }, wrong, 'stream_options'],
-  ])('of a chat is named: %j', async (body, code, param) => {
+  ])('has its name in the error for a chat: %j', async (body, code, param) => {
     const client = await open();
     expect(await client.refusal('/v1/chat/completions', { model: 'demo', ...body })).toEqual([400, code, param]);
     expect(client.capsule.fixture.session.board.accepted).toBe(0);
   });
 
-  it('is the name of another model, which is not here', async () => {
+  it('may be the name of another model, which is not here', async () => {
     const client = await open();
     const body = { model: 'gpt-4o', input: 'x', messages: [user('x')] };
     for (const path of ['/v1/responses', '/v1/chat/completions']) {
@@ -208,7 +208,7 @@ describe('a field that is wrong', () => {
     }
   });
 
-  it('is none where it is null, empty, unknown or for the sampling of a model', async () => {
+  it('passes where it is null, empty, unknown or for the sampling of a model', async () => {
     const client = (await open({ turns: [says('one'), says('two')] })).run();
     const ignored = { temperature: 2, top_p: 0, max_tokens: 1, stop: ['x'], seed: 7, tools: [], n: null, unknown: {} };
     const nulls = { stream: null, background: null, previous_response_id: null, conversation: null, text: null };
@@ -218,7 +218,7 @@ describe('a field that is wrong', () => {
     expect(saidIn(answered)).toBe('two');
   });
 
-  it('is an Idempotency-Key that no header could carry', async () => {
+  it('may be an Idempotency-Key that no header could carry', async () => {
     const client = await open();
     expect(await client.refusal('/v1/responses', { input: 'x' }, { 'idempotency-key': 'a b' })).toEqual([
       400,

@@ -175,7 +175,7 @@ describe('the stream of a response', () => {
     expect(events.filter((line) => line.startsWith('completed'))).toEqual(['completed completed second']);
   });
 
-  it('of a request that is sent again has what was said so far, and then the rest', async () => {
+  it('repeats what was said so far to a second copy of the request, and then the rest', async () => {
     const speaker = new Speaker();
     const client = (await open({ turns: [speaker.turn] })).run();
     const key = { 'idempotency-key': 'k' };
@@ -237,7 +237,7 @@ describe('the stream of a chat', () => {
 });
 
 describe('the streams of a client', () => {
-  it('are 256 at the most, over all doors: the next is refused before anything is done', async () => {
+  it('number 256 at the most, over all doors: the next fails before anything is done', async () => {
     const client = (await open({ turns: [hangs], serve: ['openai', 'a2a'] })).run();
     const key = { 'idempotency-key': 'k' };
     const body = { input: 'x', stream: true };
@@ -252,7 +252,7 @@ describe('the streams of a client', () => {
     expect(client.capsule.fixture.session.board.live()).toHaveLength(1);
   });
 
-  it('are cut when they stay more than 1 MiB behind, and nobody else notices', async () => {
+  it('end when they stay more than 1 MiB behind, and nobody else notices', async () => {
     const speaker = new Speaker();
     const client = (await open({ turns: [speaker.turn] })).run();
     const body = { messages: [user('x')], stream: true };

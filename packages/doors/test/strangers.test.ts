@@ -52,7 +52,7 @@ describe('a session of another client of MCP', () => {
   const begin = async (capsule: A2aCapsule, token: string): Promise<Response> =>
     await capsule.post(JSON.stringify(initialize), { accept, ...bearer(token) }, '/mcp');
 
-  it('is not there, for whatever is asked of it', async () => {
+  it('does not exist, whatever another client asks of it', async () => {
     const { capsule, ann, bob } = await shared({ turns: [] });
     const id = (await begin(capsule, ann)).headers.get('mcp-session-id') ?? '';
     expect(id).toMatch(/^[0-9a-f]{32}$/);
@@ -98,8 +98,8 @@ describe('a session of another client of MCP', () => {
   });
 });
 
-describe('what another client has been asked', () => {
-  it('is not answered with what it was given for that', async () => {
+describe('the question to another client', () => {
+  it('takes no answer from this one', async () => {
     const ask = fakeTool('ask', async (_args, context) => {
       const answer = await context.requestInput('Which colour?');
       return passed(answer.kind === 'answered' ? answer.text : answer.kind);

@@ -93,7 +93,7 @@ const asked: readonly Record<string, string>[] = [
 
 describe('a message/stream', () => {
   it.each([[['send']], [['send', 'answer']], [['send', 'stop']], [['send', 'answer', 'stop']]] as const)(
-    'of a token with %j has the frames of its own task alone, and no replay',
+    'has with a token of %j the frames of its own task alone, and no replay',
     async (scopes) => {
       for (const headers of asked)
         expect({ headers, frames: await streamed(scopes, headers) }).toEqual({ headers, frames: of('own') });
@@ -101,7 +101,7 @@ describe('a message/stream', () => {
   );
 
   it.each([[['send', 'read']], ['operator']] as const)(
-    'of %j has those of every task until the first is over, and the replay that it asks for',
+    'has with a token of %j those of every task until the first is over, and the replay that it asks for',
     async (scopes) => {
       expect(await streamed(scopes, {})).toEqual(of('beside'));
       expect(await streamed(scopes, { 'last-event-id': '0' })).toEqual(of('before', 'beside'));

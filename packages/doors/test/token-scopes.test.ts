@@ -217,7 +217,7 @@ describe('a token', () => {
   const held: readonly (readonly Scope[])[] = [['read'], ['send'], ['answer'], ['stop'], ['send', 'answer', 'stop']];
 
   it.each(held.map((each) => [each]))(
-    'with %j reaches what the table says, hears 403 of the rest, and nothing of a task of another',
+    'with %j reaches what the table says, gets 403 for the rest, and nothing of a task of another',
     async (own) => {
       const home = new TokenHome();
       const { capsule, id } = await asked(home);
@@ -241,7 +241,7 @@ describe('a token', () => {
     },
   );
 
-  it('that is missing, or not good, is 401 but for the card', async () => {
+  it('gets 401 everywhere except for the card when it is missing or invalid', async () => {
     const home = new TokenHome();
     const { capsule, id } = await asked(home);
     for (const token of [null, 'svc_door_wrong']) {
@@ -253,7 +253,7 @@ describe('a token', () => {
     }
   });
 
-  it('is answered by a status that says which', async () => {
+  it('gets a status that says which', async () => {
     const home = new TokenHome();
     const token = await home.add('one', { scopes: ['read'] });
     const capsule = await open({ callers: home.callers() });

@@ -30,8 +30,8 @@ const unauthorized = [
   '{"error":"unauthorized","message":"A valid bearer token is required."}',
 ];
 
-describe('a token that is not good', () => {
-  it('hears the same whether it is unknown, mutated, expired, removed, for another capsule or no token', async () => {
+describe('an invalid token', () => {
+  it('gets the same whether it is unknown, mutated, expired, removed, for another capsule or missing', async () => {
     const home = new TokenHome();
     const good = await home.add('good');
     const gone = await home.add('gone');
@@ -52,7 +52,7 @@ describe('a token that is not good', () => {
     }
   });
 
-  it('is not let in among 1,000 mutations at a socket', async () => {
+  it('opens nothing among 1,000 mutations at a socket', async () => {
     const home = new TokenHome();
     const good = await home.add('good');
     const capsule = await open({ callers: home.callers() });

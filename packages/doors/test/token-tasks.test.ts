@@ -68,7 +68,7 @@ describe('two clients with tokens of their own', () => {
     ]);
   });
 
-  it('are not believed when they say that they are trusted', async () => {
+  it('have no trust of their own, whatever they claim', async () => {
     const home = new TokenHome();
     const ann = await home.add('ann');
     const capsule = await open({ turns: [], callers: home.callers() });
@@ -98,7 +98,7 @@ describe('two clients with tokens of their own', () => {
     expect(capsule.fixture.driver.requests.map(({ messages }) => messages.length)).toEqual([1, 1, 3, 1]);
   });
 
-  it('cannot tell the end of a child', async () => {
+  it('cannot report the end of a child', async () => {
     const home = new TokenHome();
     const ann = await home.add('ann');
     const capsule = await open({ turns: [], callers: home.callers() });

@@ -97,7 +97,7 @@ async function deaf(port: number, request: string): Promise<Socket> {
 }
 
 describe('files that clients of MCP ask for and do not read', () => {
-  it('are held up to 128 MiB, the next wait for room, and where many wait already they are refused', async () => {
+  it('fill up to 128 MiB, the next wait for room, and where many wait already they fail', async () => {
     const file = new LargeFile();
     const capsule = await withFile(file);
     const unread = await Promise.all(Array.from({ length: 9 }, () => deafClient(capsule, reading)));
@@ -119,7 +119,7 @@ describe('files that clients of MCP ask for and do not read', () => {
   }, 60_000);
 
   it.each(revisions)(
-    'are no matter for clients of %s that do, many at once and one after another',
+    'reach clients of %s that read, many at once and one after another',
     async (revision) => {
       const file = new LargeFile(Buffer.alloc(10 * mebibyte, 'text\n'));
       const capsule = await withFile(file);
@@ -135,7 +135,7 @@ describe('files that clients of MCP ask for and do not read', () => {
 });
 
 describe('results of tasks that clients of MCP ask for and do not read', () => {
-  it('are held up to 128 MiB, and the result of a call is given once there is room', async () => {
+  it('fill up to 128 MiB, and the result of a call arrives once there is room', async () => {
     // A control character is six bytes as JSON, and a result has the text twice.
     const long = '\u0001'.repeat(mebibyte);
     const capsule = (await open({ turns: [says(long), says(long)], serve: ['mcp', 'a2a'] })).run();
@@ -176,7 +176,7 @@ describe('streams of A2A that begin with a long task and are not read', () => {
   const subscribe = async ({ capsule, id }: { capsule: A2aCapsule; id: string }): Promise<Response> =>
     await capsule.post(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask', params: { id } }));
 
-  it('are held up to 128 MiB; the next is refused, and a minute later those are cut that took nothing', async () => {
+  it('fill up to 128 MiB; the next fails, and a minute later those end that took nothing', async () => {
     const task = await spoken();
     const { capsule, id } = task;
     const unread = await Promise.all(Array.from({ length: 10 }, () => capsule.deaf('SubscribeToTask', { id })));
@@ -198,7 +198,7 @@ describe('streams of A2A that begin with a long task and are not read', () => {
     }
   }, 60_000);
 
-  it('are not cut where their reader takes a part now and then', async () => {
+  it('live on where their reader takes a part now and then', async () => {
     const { capsule, id } = await spoken();
     const slow = await capsule.deaf('SubscribeToTask', { id });
     const taken = { bytes: 0 };

@@ -48,7 +48,7 @@ function refusal(): string {
 const shown = '~/.svc/door-tokens.json';
 
 describe('the file of door tokens', () => {
-  it('gives its tokens, and null where there is none', () => {
+  it('gives its tokens, and null where it is missing', () => {
     expect([readTokens(place), tokenFileState(place)]).toEqual([null, null]);
     write();
     expect(readTokens(place)).toEqual([token]);
@@ -88,7 +88,7 @@ describe('the file of door tokens', () => {
       'E-RUN-150',
       'is in a folder that every user can write to',
     ],
-  ])('is refused when it %s', (_what, make, code, why) => {
+  ])('fails when it %s', (_what, make, code, why) => {
     write();
     make(place.path);
     expect(refusal()).toBe(`${code} ${shown} ${why}`);
@@ -98,13 +98,13 @@ describe('the file of door tokens', () => {
     ['a link', (path: string) => symlinkSync('elsewhere.json', path), 'is a link'],
     ['a folder', (path: string) => mkdirSync(path), 'is no regular file'],
     ['a pipe', (path: string) => void execFileSync('mkfifo', [path]), 'is no regular file'],
-  ])('is refused when it is %s', (_what, make, why) => {
+  ])('fails when it is %s', (_what, make, why) => {
     write(encodeTokens([token]), join(home, '.svc', 'elsewhere.json'));
     make(place.path);
     expect(refusal()).toBe(`E-RUN-150 ${shown} ${why}`);
   });
 
-  it('is refused when another user owns it, or its folder', (context) => {
+  it('fails when another user owns it, or its folder', (context) => {
     context.skip(uid !== 0, 'only root gives files away');
     write();
     chownSync(place.path, 4711, 4711);
@@ -158,7 +158,7 @@ describe('what it holds', () => {
       'holds more than 100 tokens',
     ],
     ['['.repeat(30_000), 'is not JSON'],
-  ])('is refused as a whole: %.60s', (text, why) => {
+  ])('fails as a whole: %.60s', (text, why) => {
     expect(parseTokens(text)).toBe(why);
   });
 

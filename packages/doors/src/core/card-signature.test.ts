@@ -16,7 +16,7 @@ describe('canonical JSON', () => {
   });
 });
 
-describe('what is signed of a card', () => {
+describe('the signature of a card', () => {
   const card = {
     name: 'demo',
     version: '1.2.3',
@@ -35,7 +35,7 @@ describe('what is signed of a card', () => {
     signatures: [{ protected: 'x', signature: 'y' }],
   };
 
-  it('are the keys that the protocol has, and nothing that is empty', () => {
+  it('covers the keys that the protocol has, and nothing that is empty', () => {
     expect(signedText(card)).toBe(
       '{"capabilities":{"extensions":[{"description":"A.","uri":"urn:a"}],"pushNotifications":false,"streaming":true},' +
         '"name":"demo","securitySchemes":{"bearer":{"httpAuthSecurityScheme":{"scheme":"Bearer"}}},' +
@@ -43,7 +43,7 @@ describe('what is signed of a card', () => {
     );
   });
 
-  it('is signed under a head that says with what', () => {
+  it('has a head that names its algorithm', () => {
     const { privateKey } = generateKeyPairSync('ed25519');
     const { protected: head, signature } = signCard(card, { privateKey, kid: 'k' });
     expect(Buffer.from(head, 'base64url').toString()).toBe('{"alg":"EdDSA","typ":"JOSE","kid":"k"}');

@@ -35,7 +35,7 @@ function joined(count: number, idOf: (index: number) => number): { fanOut: FanOu
 }
 
 describe('an event for 10,000 who follow', () => {
-  it('is the same bytes for all who write the same around it', () => {
+  it('has the same bytes for all who write the same around it', () => {
     const { fanOut, sinks } = joined(10_000, () => 1);
     for (let event = 0; event < 50; event += 1) fanOut.push(`{"n":${event}}`);
     fanOut.end();
@@ -45,7 +45,7 @@ describe('an event for 10,000 who follow', () => {
     expect(sinks[9999]?.text.slice(0, 37)).toBe('data: {"id":1,"result":{"n":0}}\n\ndata');
   });
 
-  it('is the same bytes for everybody where it is long', () => {
+  it('has the same bytes for everybody where it is long', () => {
     const { fanOut, sinks } = joined(10_000, (index) => index);
     const long = `{"text":"${'x'.repeat(100_000)}"}`;
     fanOut.push(long);
@@ -55,7 +55,7 @@ describe('an event for 10,000 who follow', () => {
     expect(sinks[7]?.text).toBe(`data: {"id":7,"result":${long}}\n\n`);
   });
 
-  it('is made for nobody where nobody follows', () => {
+  it('costs nothing where nobody follows', () => {
     const { fanOut, sinks } = joined(1, () => 1);
     fanOut.leave(sinks[0] as Sink);
     fanOut.push('{}');

@@ -94,7 +94,7 @@ describe('heartbeats', () => {
     expect(member.beats).toEqual([15, 30]);
   });
 
-  it('that came due while the thread was busy come once when it is free, and then in step again [D1-BEAT-05]', () => {
+  it('come once when they came due while the thread was busy, and then in step again [D1-BEAT-05]', () => {
     const clock = new FakeClock();
     const member = joined(new Heartbeats(clock), clock);
     clock.advance(52_000);
@@ -169,7 +169,7 @@ describe('heartbeats', () => {
     expect(clock.armed).toBe(1);
   });
 
-  it('are what each would get from a timer of its own, whoever comes and goes and however busy the thread is [D1-BEAT-02, D1-BEAT-05]', () => {
+  it('come as each client would get them from a timer of its own, whichever clients come and go and however busy the thread is [D1-BEAT-02, D1-BEAT-05]', () => {
     const step = fc.record({ joins: fc.nat(2), leaves: fc.option(fc.nat(5)), ms: fc.integer({ min: 1, max: 40_000 }) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {

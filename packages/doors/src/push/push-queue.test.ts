@@ -107,7 +107,7 @@ describe('the notifications of a receiver', () => {
     expect(received.queue.totals).toEqual({ sent: 3, lost: 0, why: null });
   });
 
-  it('are tried after 1, 4, 16, 64 and 256 seconds, then given up, and the next one has its turn', async () => {
+  it('go out after 1, 4, 16, 64 and 256 seconds again, then stop, and the next one has its turn', async () => {
     const received = new Received((tries) => (tries <= 6 ? failed : taken));
     received.add('a', 'b');
     await received.settle();
@@ -120,7 +120,7 @@ describe('the notifications of a receiver', () => {
     expect(received.queue.totals).toEqual({ sent: 1, lost: 1, why: 'it answered 500' });
   });
 
-  it('are not tried again where the address is refused', async () => {
+  it('go out once where the address is refused', async () => {
     const received = new Received(() => ({ kind: 'refused', why: 'is at a private address' }));
     received.add('a', 'b');
     await received.settle();
@@ -128,7 +128,7 @@ describe('the notifications of a receiver', () => {
     expect(received.queue.totals).toEqual({ sent: 0, lost: 2, why: 'is at a private address' });
   });
 
-  it('are signed by the token, as Standard Webhooks have it', async () => {
+  it('have a signature with the token, as Standard Webhooks have it', async () => {
     const received = new Received(() => taken, { key: 'sesame' });
     received.add('{"a":1}');
     await received.settle();
@@ -165,7 +165,7 @@ describe('the notifications of a receiver', () => {
     expect(received.queue.totals).toEqual({ sent: 1000, lost: 0, why: null });
   });
 
-  it('are 256 at the most: the oldest that waits gives way, never the one on its way', async () => {
+  it('number 256 at the most: the oldest that waits gives way, never the one on its way', async () => {
     let answer = (_posted: Posted): void => {};
     const received = new Received(() => new Promise((resolve) => (answer = resolve)));
     received.add('first');
@@ -192,7 +192,7 @@ describe('the notifications of a receiver', () => {
     expect(other.queue.totals.lost).toBe(1);
   });
 
-  it('of all receivers together are 32 requests at a time', async () => {
+  it('share 32 requests at a time among all receivers', async () => {
     const budget = new PushBudget();
     let asking = 0;
     const answers: ((posted: Posted) => void)[] = [];
@@ -213,7 +213,7 @@ describe('the notifications of a receiver', () => {
     expect(asking).toBe(39);
   });
 
-  it('of one client are 8 requests at a time, and those of another are on their way at once', async () => {
+  it('share 8 requests at a time for one client, and those of another go out at once', async () => {
     const { asked, add, answer, settle } = clients();
     add(ann, 40);
     await settle();
@@ -226,7 +226,7 @@ describe('the notifications of a receiver', () => {
     expect(asked).toEqual({ 'token:ann': 10, 'token:bob': 1 });
   });
 
-  it('of who runs the capsule may be all requests as long as no other client is notified', async () => {
+  it('may use all requests for the operator as long as no other client is notified', async () => {
     const { asked, add, answer, settle } = clients();
     add(local, 40);
     await settle();
@@ -241,7 +241,7 @@ describe('the notifications of a receiver', () => {
     expect(asked).toEqual({ local: 32, 'token:bob': 8 });
   });
 
-  it('of several clients have turns where all places are taken', async () => {
+  it('take turns for several clients where all places are taken', async () => {
     const { asked, add, answer, settle } = clients();
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     for (const name of names) add({ name, seesAll: false }, 12);
@@ -252,7 +252,7 @@ describe('the notifications of a receiver', () => {
     expect(asked).toEqual({ a: 8, b: 8, c: 8, d: 8, e: 2, f: 2 });
   });
 
-  it('of one client hold 8 MiB, and the 32 of all where it runs the capsule and is alone', () => {
+  it('hold 8 MiB for one client, and the 32 of all for the operator alone', () => {
     const never = (): Promise<Posted> => new Promise(() => {});
     const budget = new PushBudget();
     const megabyte = 'x'.repeat(1024 * 1024);
@@ -277,7 +277,7 @@ describe('the notifications of a receiver', () => {
     expect(received.queue.totals).toEqual({ sent: 0, lost: 2, why: 'it answered 500' });
   });
 
-  it('are counted where the end does not wait for them', async () => {
+  it('count where the end does not wait for them', async () => {
     const received = new Received(() => new Promise(() => {}));
     received.add('a', 'b', 'c');
     await received.settle();

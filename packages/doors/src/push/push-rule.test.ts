@@ -31,7 +31,7 @@ describe('an address to push to', () => {
     'https://port.example.com:8443/',
     'http://localhost:4711/hook',
     'https://localhost/',
-  ])('is taken: %s', (text) => {
+  ])('passes: %s', (text) => {
     expect(shown(hooks, text)).toBe(new URL(text).href);
   });
 
@@ -55,7 +55,7 @@ describe('an address to push to', () => {
     ['https://evil.example\t@hooks.example.com/', 'must be an https address'],
     ['', 'must be an https address'],
     [`https://hooks.example.com/${'x'.repeat(2048)}`, 'must have at most 2048 characters'],
-  ])('is refused: %j, as it %s', (text, why) => {
+  ])('fails: %j, as it %s', (text, why) => {
     expect(shown(hooks, text)).toBe(why);
   });
 
@@ -112,14 +112,14 @@ describe('an address to push to', () => {
     ['[::2]', 'reserved'],
     ['[4000::1]', 'reserved'],
     ['localhost', 'loopback'],
-  ])('is refused where it is no public one, though it is named: %s (%s)', (host, kind) => {
+  ])('fails where it is not public, even by its name: %s (%s)', (host, kind) => {
     const address = new URL(`https://${host}/`).hostname;
     expect(shown(rule(address), `https://${host}/`)).toBe(`is at a ${kind} address, which this agent does not push to`);
     const isOpened = kind === 'private' || kind === 'loopback';
     expect(URL.canParse(shown(rule({ open: address }), `https://${host}/`))).toBe(isOpened);
   });
 
-  it('is judged by what its name resolves to', () => {
+  it('counts by what its name resolves to', () => {
     const url = new URL('https://hooks.example.com/');
     expect(hooks.addressFault(url, '93.184.216.34')).toBeUndefined();
     expect(hooks.addressFault(url, '2606:4700::1111')).toBeUndefined();

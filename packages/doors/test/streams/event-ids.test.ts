@@ -88,7 +88,7 @@ describe('the ids of a stream', () => {
     ]);
   });
 
-  it('of an input wait start at 2^63-1 again for each call and cross 2^63 unsigned [D1-ID-03, D1-ID-10, D1-FRAME-02]', async () => {
+  it('start at 2^63-1 for an input wait, again for each call, and cross 2^63 unsigned [D1-ID-03, D1-ID-10, D1-FRAME-02]', async () => {
     const ask = fakeTool('ask', async (_args, context) => {
       const answer = await context.requestInput('Which?');
       return passed(answer.kind === 'answered' ? answer.text : 'nobody');
@@ -115,7 +115,7 @@ describe('the ids of a stream', () => {
     ]);
   });
 
-  it('of tasks canceled in the queue come from a counter of the session [D1-ID-04, D1-ID-11]', async () => {
+  it('come from a counter of the session for tasks canceled in the queue [D1-ID-04, D1-ID-11]', async () => {
     const door = await openDoor({ acceptance: { queueDepth: 5 } });
     const watcher = await door.watch();
     const { board } = door.fixture.session;
@@ -130,7 +130,7 @@ describe('the ids of a stream', () => {
     ]);
   });
 
-  it('of the chunks of a tool go on where the last inference call ended, so that a chunk and an artifact share one [D1-ID-02, D1-ID-12]', async () => {
+  it('go on for the chunks of a tool where the last inference call ended, so that a chunk and an artifact share one [D1-ID-02, D1-ID-12]', async () => {
     const speak = fakeTool('speak', async (_args, context) => {
       context.emitText('said');
       return passed('ok');

@@ -77,7 +77,7 @@ const frames: readonly (readonly [EventId, NumberedFrame, string])[] = [
 ];
 
 describe('every frame that carries an id', () => {
-  it('is written live to both streams, byte for byte, and replayed with the same bytes [D1-FRAME-02, D1-FRAME-06, D1-FRAME-53, D1-FRAME-55, D1-STREAM-12]', async () => {
+  it('goes live to both streams, byte for byte, and returns in a replay with the same bytes [D1-FRAME-02, D1-FRAME-06, D1-FRAME-53, D1-FRAME-55, D1-STREAM-12]', async () => {
     const door = await openDoor();
     const watcher = await door.watch();
     const stream = await door.submit();

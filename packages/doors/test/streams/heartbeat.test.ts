@@ -5,7 +5,7 @@ import { ack, completedBytes, textBytes, useStreamDoors } from './stream-door.ts
 const openDoor = useStreamDoors();
 
 describe('a heartbeat', () => {
-  it('is one comment line and a blank line, without an id, on both streams [D1-BEAT-01, D1-BEAT-03, D1-FRAME-05, D1-FRAME-60]', async () => {
+  it('has one comment line and a blank line, without an id, on both streams [D1-BEAT-01, D1-BEAT-03, D1-FRAME-05, D1-FRAME-60]', async () => {
     const door = await openDoor();
     const watcher = await door.watch();
     const stream = await door.submit();
@@ -40,7 +40,7 @@ describe('a heartbeat', () => {
     expect(second.body).toBe([ack, frames[0], frames[1], frames[2], ':heartbeat\n\n', frames[3]].join(''));
   });
 
-  it('that came due several times while the capsule was busy is written once when it is free [D1-BEAT-05]', async () => {
+  it('comes once when the capsule is free after it came due several times [D1-BEAT-05]', async () => {
     const door = await openDoor();
     const reader = await door.watch();
     door.fixture.clock.advance(50_000);

@@ -21,7 +21,7 @@ describe('a client that sends its request byte by byte', () => {
   it.each([
     ['stream/watch', watchBytes, `${ack}${textBytes(1)}${completedBytes(2)}`],
     ['message/stream', submitBytes, `${textBytes(1)}${completedBytes(2)}`],
-  ])('is served %s as any other', async (_name, bytes, body) => {
+  ])('gets %s as any other', async (_name, bytes, body) => {
     const door = await openDoor();
     const held = new HeldByStreams(door.fixture);
     const slow = await door.connect();
@@ -72,7 +72,7 @@ describe('a client that closes its side right after the request', () => {
     },
   );
 
-  it('is ended also when it does so in the middle of the stream', async () => {
+  it('loses its connection also when it closes in the middle of the stream', async () => {
     const door = await openDoor();
     const held = new HeldByStreams(door.fixture);
     const reader = await door.watch();
@@ -87,7 +87,7 @@ describe('a client that closes its side right after the request', () => {
 });
 
 describe('a client that closes its side while frames are on their way to it', () => {
-  it('is freed, and the frames reach everybody else', async () => {
+  it('releases its memory, and the frames reach everybody else', async () => {
     const door = await openDoor();
     const held = new HeldByStreams(door.fixture);
     const normal = await door.watch();
@@ -105,7 +105,7 @@ describe('a client that closes its side while frames are on their way to it', ()
     for (const reader of leaving) await reader.untilClosed();
   });
 
-  it('while it is behind is freed when it reads on, or when the capsule ends', async () => {
+  it('releases its memory while it is behind when it reads on, or when the capsule ends', async () => {
     const door = await openDoor();
     const held = new HeldByStreams(door.fixture);
     const normal = await door.watch();
@@ -128,7 +128,7 @@ describe('a client that closes its side while frames are on their way to it', ()
 });
 
 describe('requests on one connection', () => {
-  it('before a stream are answered first', async () => {
+  it('get their answers before the stream', async () => {
     const door = await openDoor();
     const reader = await door.connect();
     reader.send(`${callBytes('tasks/get', {})}${callBytes('tasks/get', { id: 'tsk_0' })}${watchBytes}`);
@@ -145,7 +145,7 @@ describe('requests on one connection', () => {
     ['in the same piece', (bytes: string) => [`${bytes}${callBytes('tasks/get', {})}`]],
     ['later', (bytes: string) => [bytes, callBytes('tasks/get', {})]],
     ['later, no HTTP', (bytes: string) => [bytes, 'no HTTP at all\r\n\r\n']],
-  ])('behind a stream end the connection, %s, and nothing is written into the stream', async (_name, pieces) => {
+  ])('end the connection behind a stream, %s, and nothing enters the stream', async (_name, pieces) => {
     const asked = [watchBytes, submitBytes].flatMap((bytes) => [false, true].map((isFirst) => ({ bytes, isFirst })));
     for (const { bytes, isFirst } of asked) {
       const door = await openDoor();
@@ -169,7 +169,7 @@ describe('requests on one connection', () => {
     }
   });
 
-  it('behind a stream that waits for its turn are not handled', async () => {
+  it('never run behind a stream that waits for its turn', async () => {
     const door = await openDoor();
     const task = door.fixture.session.board.submit({ text: 'a', origin: 'user', trust: 'trusted' }).task.id;
     const reader = await door.connect();

@@ -54,7 +54,7 @@ describe('a Last-Event-ID that is a number', () => {
     },
   );
 
-  it('is exact above 2^53: ids that differ by one are told apart [D1-REPLAY-09]', async () => {
+  it('counts exactly above 2^53: ids that differ by one stay apart [D1-REPLAY-09]', async () => {
     const door = await openDoor();
     for (const id of [1n, 9223372036854775807n, 9223372036854775808n]) door.text(id);
     expect(await watched(door, ['Last-Event-ID: 9223372036854775807'])).toBe(
@@ -77,7 +77,7 @@ describe('a Last-Event-ID that is a number', () => {
     }
   });
 
-  it('of 2^64-1 never wraps: nothing is greater and there is no gap [D1-REPLAY-08, D1-REPLAY-09]', async () => {
+  it('never wraps at 2^64-1: nothing is greater and there is no gap [D1-REPLAY-08, D1-REPLAY-09]', async () => {
     const door = await openDoor();
     door.text(big);
     door.text(0n);
@@ -132,7 +132,7 @@ describe('any Last-Event-ID with an empty buffer', () => {
 });
 
 describe('a head that is too long', () => {
-  it('for a Last-Event-ID is refused before it is read', async () => {
+  it('with a Last-Event-ID fails before it is read', async () => {
     const door = await openDoor();
     const reader = await door.call('message/stream', hello, [`Last-Event-ID: ${'0'.repeat(20_000)}1`]);
     expect((await reader.untilClosed()).head).toMatch(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);

@@ -132,7 +132,7 @@ describe('a connection that asks for events', () => {
     expect(more.ids.filter((id) => id !== '-')).toEqual(plain.ids.filter((id) => id !== '-'));
   });
 
-  it('is told in the head of the answer that it gets them, and no other connection is', async () => {
+  it('learns from the head of the answer that it gets them, and no other connection does', async () => {
     const door = await openDoor();
     const plain = await door.watch();
     const more = await door.watch(opted);
@@ -165,7 +165,7 @@ describe('a connection that asks for events', () => {
     });
   });
 
-  it('hears what a task has used, and what the session has', async () => {
+  it('sees what a task has used, and what the session has', async () => {
     const door = await openDoor({ turns: painting, tools: [look, ask] });
     const { more } = await painted(door);
     const usages = seenIn(more).filter(({ event }) => event === 'usage');
@@ -227,7 +227,7 @@ describe('a connection that asks for events', () => {
     expect(specifiedOf(reader.body)).toBe(plain.body.replace(/id: 0\n[^]*?\n\n/, ''));
   });
 
-  it('hears how many come before a task, and why one failed', async () => {
+  it('sees how many come before a task, and why one failed', async () => {
     const turns: readonly Turn[] = [{ kind: 'failed', error: `the provider knows ${canary}` }, hangs];
     const door = await openDoor({ turns, acceptance: { queueDepth: 5 } });
     const more = await door.watch(opted);
@@ -246,7 +246,7 @@ describe('a connection that asks for events', () => {
     expect(dataOf(more, 'task_settled')).toMatchObject({ state: 'failed', reason: 'the provider knows [secret]' });
   });
 
-  it('names a call as its frame does for whoever reads both, whatever its provider called it', async () => {
+  it('gets the same id for a call in both kinds, whatever its provider called it', async () => {
     const ids = ['c'.repeat(1024), 'é'.repeat(1024), 'c'.repeat(1025), 'c'.repeat(4096)];
     const named: Turn = {
       ...calls(),
@@ -266,7 +266,7 @@ describe('a connection that asks for events', () => {
     expect(ofEvents('call_end')).toEqual(ofFrames);
   });
 
-  it('hears of a call that a hook refused, which has no frame', async () => {
+  it('sees a call that a hook refused, which has no frame', async () => {
     const door = await openDoor({
       turns: [calls(['look', {}]), says('Done.')],
       tools: [look],
@@ -291,7 +291,7 @@ describe('a connection that asks for events', () => {
 });
 
 describe('the texts of an event', () => {
-  it('are cut: a task at 64 KiB, arguments at 16 KiB as their JSON, and no secret is cut in two', async () => {
+  it('end at their bound: a task at 64 KiB, arguments at 16 KiB as their JSON, and no secret is cut in two', async () => {
     const turns: readonly Turn[] = [
       calls(['look', { text: 'a'.repeat(16_365) + canary }]),
       calls(['look', nested(450)]),
@@ -336,7 +336,7 @@ describe('a header that asks for nothing known', () => {
     ['twice the same', ['svc-events: 1', 'svc-events: 1']],
     ['other spellings of one', ['svc-events: 01']],
     ['a word', ['svc-events: true']],
-  ])('is passed over: %s', async (_, headers) => {
+  ])('changes nothing: %s', async (_, headers) => {
     const door = await openDoor({ turns: painting, tools: [look, ask] });
     const listeners = countListeners(door);
     const reader = await door.watch(headers);
@@ -354,7 +354,7 @@ describe('a header that asks for nothing known', () => {
     expect(listeners.ever).toBe(0);
   });
 
-  it('is read of stream/watch alone', async () => {
+  it('changes stream/watch alone', async () => {
     const door = await openDoor({ turns: [says('Done.')] });
     const stream = await door.submit(opted);
     void door.fixture.session.run();
@@ -365,7 +365,7 @@ describe('a header that asks for nothing known', () => {
 });
 
 describe('one of 100 connections', () => {
-  it('that asks for events costs the others no byte, and nothing once it has gone', async () => {
+  it('costs the others no byte when it asks for events, and nothing once it has gone', async () => {
     const door = await openDoor({ turns: painting, tools: [look, ask] });
     const listeners = countListeners(door);
     const plain: StreamReader[] = [];
@@ -477,7 +477,7 @@ describe('tasks/answer', () => {
     expect((await answer.until('}}')).body).toBe(`{"jsonrpc":"2.0","id":1,"error":${error}}`);
   });
 
-  it('is not there for who does not ask for what is beyond the specification', async () => {
+  it('needs a header that asks for what is beyond the specification', async () => {
     const door = await openDoor();
     const reader = await door.connect();
     reader.send(callBytes('tasks/answer', { id: 'tsk_1', wait: 'q1', text: 'a' }));

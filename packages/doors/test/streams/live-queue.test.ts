@@ -90,7 +90,7 @@ describe('a reader that does not read', () => {
     expect(again.ids).toEqual(['-', ...idsFrom(2, 400)]);
   });
 
-  it('hears no heartbeat for the time it was behind, and no frame is lost to one', async () => {
+  it('gets no heartbeat for the time it was behind, and loses no frame to one', async () => {
     const door = await openDoor();
     const normal = await door.watch();
     const stalled = await door.watch();
@@ -161,7 +161,7 @@ describe('a message/stream whose reader is behind', () => {
     expect(stalled.body.endsWith(completedBytes(202))).toBe(true);
   });
 
-  it('is closed by the first final status that is written to it, when the first of all was lost [D1-STREAM-03, D1-MISS-02]', async () => {
+  it('ends at the first final status that reaches it, when the first of all was lost [D1-STREAM-03, D1-MISS-02]', async () => {
     const door = await openDoor();
     const normal = await door.watch();
     const stalled = await door.submit();
@@ -176,7 +176,7 @@ describe('a message/stream whose reader is behind', () => {
     expect(stalled.ids).toEqual(['1', ...idsFrom(6, 127)]);
   });
 
-  it('is closed when the capsule ends, with what is queued and nothing of its own', async () => {
+  it('ends when the capsule ends, with what is queued and nothing of its own', async () => {
     const door = await openDoor();
     const normal = await door.watch();
     const stalled = await door.submit();

@@ -150,7 +150,7 @@ describe('message/stream', () => {
     expect((await reader.untilClosed()).body).toBe(completedBytes(9));
   });
 
-  it('is not closed by a replayed final status, but by a live one [D1-STREAM-03, D1-STREAM-18]', async () => {
+  it('stays open after a replayed final status, and ends after a live one [D1-STREAM-03, D1-STREAM-18]', async () => {
     const door = await openDoor();
     door.completed(1n);
     door.text(2n);
@@ -201,7 +201,7 @@ describe('message/stream', () => {
     );
   });
 
-  it('is not closed by statuses that are not final, nor by the final mark of a text [D1-STREAM-03]', async () => {
+  it('stays open after statuses that are not final, and after the final mark of a text [D1-STREAM-03]', async () => {
     const door = await openDoor();
     const reader = await door.submit();
     const task = { event: 'status', taskId: 'tsk_1' as never, final: false } as const;

@@ -48,7 +48,7 @@ async function replayed(door: StreamDoor, start: bigint): Promise<{ watched: str
 }
 
 describe('the replay', () => {
-  it('of any frames from any start is what the rules say, on both streams [D1-REPLAY-01, D1-REPLAY-02, D1-REPLAY-08, D1-REPLAY-09, D1-REPLAY-12]', async () => {
+  it('follows the rules for any frames from any start, on both streams [D1-REPLAY-01, D1-REPLAY-02, D1-REPLAY-08, D1-REPLAY-09, D1-REPLAY-12]', async () => {
     const manyFrames = fc.array(eventIds, { maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(manyFrames, fc.array(starts, { minLength: 1, maxLength: 3 }), async (written, from) => {
@@ -65,7 +65,7 @@ describe('the replay', () => {
     );
   });
 
-  it('is what the rules say also where frames have been evicted [D1-REPLAY-01, D1-REPLAY-02, D1-LIMIT-01]', async () => {
+  it('follows the rules also where frames have been evicted [D1-REPLAY-01, D1-REPLAY-02, D1-LIMIT-01]', async () => {
     const counts = fc.constantFrom(511, 512, 513, 514, 1023, 1024, 1025, 1500);
     await fc.assert(
       fc.asyncProperty(counts, fc.infiniteStream(eventIds), starts, async (count, ids, start) => {
@@ -91,7 +91,7 @@ describe('the replay', () => {
     expect((await replayed(door, 0n)).streamed).toBe(`${gap}${all.slice(1).join('')}`);
   });
 
-  it('is one for both streams and for every connection [D1-REPLAY-01]', async () => {
+  it('has the same bytes for both streams and for every connection [D1-REPLAY-01]', async () => {
     const door = await openDoor();
     const live = [await door.watch(), await door.submit()];
     door.text(1n);
@@ -107,7 +107,7 @@ describe('the replay', () => {
     expect((await replayed(door, 1n)).streamed).toBe(`${textBytes(2)}${textBytes(3)}`);
   });
 
-  it('from 0 includes no frame with id 0, unless there is a gap, which shows every frame [D1-REPLAY-08, D1-REPLAY-11]', async () => {
+  it('starts after 0 with no frame of id 0, unless there is a gap, which shows every frame [D1-REPLAY-08, D1-REPLAY-11]', async () => {
     const door = await openDoor();
     for (const id of [0n, 1n, 0n, 1n]) door.text(id);
     expect((await replayed(door, 0n)).watched).toBe(`${ack}${textBytes(1)}${textBytes(1)}`);
@@ -147,7 +147,7 @@ describe('the replay', () => {
     );
   });
 
-  it('is whole for a replay longer than what a connection takes at once, and live frames follow it in order', async () => {
+  it('arrives whole when it is longer than what a connection takes at once, and live frames follow it in order', async () => {
     const door = await openDoor();
     const long = 'x'.repeat(100_000);
     for (let id = 1n; id <= 512n; id += 1n) door.text(id, long);

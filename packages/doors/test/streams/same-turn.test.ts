@@ -10,7 +10,7 @@ function canceledBytes(task: string): string {
 }
 
 describe('frames published in the turn of the event loop in which a reader comes', () => {
-  it('are written to it once, by the replay, while they are still on their way to the others [D1-STREAM-25]', async () => {
+  it('reach it once, by the replay, while they are still on their way to the others [D1-STREAM-25]', async () => {
     const door = await openDoor();
     const other = await door.watch();
     const task = door.fixture.session.board.submit({ text: 'a', origin: 'user', trust: 'trusted' }).task.id;
@@ -70,7 +70,7 @@ describe('frames published in the turn of the event loop in which a reader comes
     expect(other.body).toBe([ack, textBytes(1), textBytes(2), completedBytes(3)].join(''));
   });
 
-  it('are not lost to a reader whose long replay was taken at once, however many they are', async () => {
+  it('reach a reader whose long replay was taken at once, however many they are', async () => {
     const publish: (() => void)[] = [];
     const onCompletion = (): void => {
       for (const each of publish) each();

@@ -75,7 +75,7 @@ const happening = fc.oneof(
   { arbitrary: fc.constantFrom<Happening>('task', 'text', 'cut', 'connect'), weight: 1 },
 );
 
-it('whoever comes back is given each frame once, in order, and no gap, as long as the capsule still holds one of before', () => {
+it('a client that returns gets each frame once, in order, and no gap, as long as the capsule still holds one of before', () => {
   fc.assert(
     fc.property(fc.array(happening, { maxLength: 120, size: 'max' }), (happenings) => {
       const watched = new Watched();
@@ -87,7 +87,7 @@ it('whoever comes back is given each frame once, in order, and no gap, as long a
   );
 });
 
-it('whoever comes back to none of what was is told so, and given all that is held', () => {
+it('a client that returns to none of its frames gets a notice and all that is held', () => {
   fc.assert(
     fc.property(fc.array(happening, { maxLength: 40, size: 'max' }), (happenings) => {
       const watched = new Watched();

@@ -19,7 +19,7 @@ const eventStreamHead = [
 ];
 
 describe('the head of an event stream', () => {
-  it('of stream/watch holds these headers in this order, no length and no chunks [D1-STREAM-07, D1-STREAM-08, D1-STREAM-23]', async () => {
+  it('has, for stream/watch, these headers in this order, no length and no chunks [D1-STREAM-07, D1-STREAM-08, D1-STREAM-23]', async () => {
     const door = await openDoor();
     const reader = await door.watch();
     expect(headLines(reader.head)).toEqual(eventStreamHead);
@@ -29,7 +29,7 @@ describe('the head of an event stream', () => {
     );
   });
 
-  it('of message/stream holds these headers in this order, no length and no chunks [D1-STREAM-07, D1-STREAM-08, D1-STREAM-16]', async () => {
+  it('has, for message/stream, these headers in this order, no length and no chunks [D1-STREAM-07, D1-STREAM-08, D1-STREAM-16]', async () => {
     const door = await openDoor();
     const reader = await door.submit();
     expect(headLines(reader.head)).toEqual(eventStreamHead);
@@ -46,7 +46,7 @@ describe('the head of an event stream', () => {
     expect(reader.bytes.toString()).toMatch(/\r\n\r\n$/);
   });
 
-  it('is the same for HTTP/1.0, whose body ends with the connection too', async () => {
+  it('stays the same for HTTP/1.0, whose body ends with the connection too', async () => {
     const door = await openDoor();
     const reader = await door.connect();
     reader.send(callBytes('stream/watch', {}).replace('HTTP/1.1', 'HTTP/1.0'));
@@ -54,7 +54,7 @@ describe('the head of an event stream', () => {
     expect(headLines(reader.head)).toEqual(eventStreamHead);
   });
 
-  it('is the same for a request whose body comes in chunks', async () => {
+  it('stays the same for a request whose body comes in chunks', async () => {
     const door = await openDoor();
     const reader = await door.connect();
     const body = '{"jsonrpc":"2.0","id":1,"method":"stream/watch"}';

@@ -58,7 +58,7 @@ describe('stream/watch', () => {
     );
   });
 
-  it('of a capsule whose stream has ended is acknowledged, replayed and closed', async () => {
+  it('gets an acknowledgment, a replay and an end where the stream of the capsule has ended', async () => {
     const door = await openDoor();
     door.text(1n);
     door.fixture.stream.end();
@@ -85,14 +85,14 @@ describe('stream/watch', () => {
   });
 
   it.each(['none', 'single', 'queue'] as const)(
-    'is served with task_acceptance %s [D1-STREAM-11]',
+    'works with task_acceptance %s [D1-STREAM-11]',
     async (taskAcceptance) => {
       const door = await openDoor({ acceptance: { taskAcceptance, afterTask: 'exit' } });
       expect((await door.watch()).body).toBe(ack);
     },
   );
 
-  it('shows the tasks of everybody, told apart by the id in their data [D1-STREAM-12, D1-STREAM-14, D1-STREAM-15, D1-FRAME-53, D1-FRAME-55]', async () => {
+  it('shows the tasks of everybody, with the id of each in its data [D1-STREAM-12, D1-STREAM-14, D1-STREAM-15, D1-FRAME-53, D1-FRAME-55]', async () => {
     const door = await openDoor({ turns: [says('One.'), says('Two.')], acceptance: { queueDepth: 5 } });
     const first = await door.watch();
     const second = await door.watch();

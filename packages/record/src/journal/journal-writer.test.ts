@@ -47,7 +47,7 @@ function lines(): Record<string, unknown>[] {
 const stop = { k: 'in', what: 'stop' } as const;
 
 describe('a journal', () => {
-  it("is the owner's alone, numbers its records from 0 and ties each to the one before", () => {
+  it('belongs to the owner alone, numbers its records from 0 and ties each to the one before', () => {
     const journal = open();
     journal.append(stop);
     const sha256 = atOnce(journal.body('a text'));
@@ -61,7 +61,7 @@ describe('a journal', () => {
     );
   });
 
-  it('is never gone on with', () => {
+  it('never continues an existing file', () => {
     open().close();
     expect(() => open()).toThrow('cannot be written: a file of that name is there');
   });
@@ -77,7 +77,7 @@ describe('a journal', () => {
 });
 
 describe('a text of a journal', () => {
-  it('is kept once, in its line up to 64 KiB of UTF-8 and beyond in a file of its own', () => {
+  it('goes into its line once up to 64 KiB of UTF-8, and beyond into a file of its own', () => {
     const journal = open();
     const longest = 'é'.repeat(32 * 1024);
     for (const each of [longest, longest, `${longest}x`, `${longest}x`]) atOnce(journal.body(each));
@@ -94,7 +94,7 @@ describe('a text of a journal', () => {
     expect(statSync(join(folder, 'bodies', longer)).mode & 0o777).toBe(0o600);
   });
 
-  it('is kept again where it is named after 65,536 others, so that a session of weeks does not grow', () => {
+  it('goes in again where it is named after 65,536 others, so that a session of weeks does not grow', () => {
     const journal = open();
     const kept = (each: string): string => atOnce(journal.body(each));
     const [first, second] = [kept('first'), kept('second')];
@@ -110,7 +110,7 @@ describe('a text of a journal', () => {
     expect(hashes.filter((sha256) => sha256 === second)).toHaveLength(1);
   });
 
-  it('is kept with whole characters only, so that its hash is that of its bytes', () => {
+  it('keeps whole characters only, so that its hash is that of its bytes', () => {
     const journal = open();
     expect(atOnce(journal.body('half \uD83D'))).toBe(sha256Hex('half \uFFFD'));
     expect(atOnce(journal.body('half \uFFFD'))).toBe(sha256Hex('half \uFFFD'));
@@ -142,7 +142,7 @@ describe('a text of a journal', () => {
     expect(readdirSync(folder)).toEqual(['journal.jsonl']);
   });
 
-  it('leaves no more than that once the journal is full, which is told once', () => {
+  it('leaves at most that once the journal is full, which svc reports once', () => {
     let told = 0;
     const journal = open({
       limits: { maxBody: mebibyte, maxBytes: 200_000 },
@@ -170,7 +170,7 @@ describe('a text of a journal', () => {
 describe('secrets', () => {
   const canary = 'canary/"7f3a"';
 
-  it('are in no byte of a journal, whichever text or record they come in', async () => {
+  it('enter no byte of a journal, whichever text or record they come in', async () => {
     const spelled = [canary, JSON.stringify(canary).slice(1, -1), encodeURIComponent(canary)];
     const session = new RecordedSession(folder, {
       redactor: await knows(canary),
@@ -210,7 +210,7 @@ describe('secrets', () => {
     expect(written).toContain(`"text":"${sha256Hex('[secret]')}"`);
   });
 
-  it('give the same hashes as the run of somebody who has none', () => {
+  it('give the same hashes as a run without secrets', () => {
     const journal = open({ redact: (each) => each.replaceAll('hidden', '[secret]') });
     expect(atOnce(journal.body('a hidden word'))).toBe(sha256Hex('a [secret] word'));
     journal.close();
@@ -220,7 +220,7 @@ describe('secrets', () => {
 describe('a journal on a disk that refuses', () => {
   const isRoot = process.getuid?.() === 0;
 
-  it.skipIf(!isRoot)('is as it was before the record that found no room (needs root, to mount one)', () => {
+  it.skipIf(!isRoot)('keeps its state from before the record that found no room (needs root, to mount one)', () => {
     const small = join(folder, 'small');
     execFileSync('mkdir', [small]);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=128k', 'tmpfs', small]);

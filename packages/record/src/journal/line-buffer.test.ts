@@ -6,7 +6,7 @@ import { LineBuffer } from './line-buffer.ts';
 import { encodeLine, firstChain } from './record-line.ts';
 
 describe('lines that wait for one write', () => {
-  it('are the bytes of each of them, one behind the other, whatever characters they hold', () => {
+  it('keep their bytes, one behind the other, whatever characters they hold', () => {
     const texts = fc.array(fc.string({ unit: anyCharacter, maxLength: 300 }), { maxLength: 20 });
     fc.assert(
       fc.property(fc.array(texts, { maxLength: 5 }), (writes) => {

@@ -39,7 +39,7 @@ describe('a card that says what is served', () => {
   });
 
   it.each([undefined, null, 'all', { methods: 'all' }])(
-    'is read only where it is there: of a runtime whose card has %j the answer tells',
+    'counts only where the card has it: with %j in the card, the answer says it',
     async (serves) => {
       const { located } = await sessionWith(serves);
       expect(await approachCapsule(located, { ...choice, method: 'session/stop' })).toMatchObject({ token: 'a-token' });

@@ -56,7 +56,7 @@ function opening(
 }
 
 describe('a call to a capsule', () => {
-  it('is tried again with growing waits while the port is not there yet', async () => {
+  it('repeats with growing waits while the port is not there yet', async () => {
     const address = await unusedAddress();
     const server = answering('{}');
     const waits: number[] = [];

@@ -49,7 +49,7 @@ describe('the address of a capsule', () => {
     ['0.0.0.0:4000', ['127.0.0.1:4000', 'localhost:4000'], ['[::1]:4000', '10.0.0.1:4000']],
     ['[::]:4000', ['127.0.0.1:4000', '[::1]:4000', 'localhost:4000'], ['10.0.0.1:4000']],
     ['10.0.0.1:4000', ['10.0.0.1:4000'], ['localhost:4000', '127.0.0.1:4000']],
-  ])('of a session bound to %s is its own, and no other of the same port', (bound, own, others) => {
+  ])('bound to %s belongs to the session, and to no other of the same port', (bound, own, others) => {
     const record = writeRecord(bound);
     const address = bound.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]');
     expect(locateCapsule(home, undefined)).toEqual({ address, record, named: 'session' });
@@ -59,7 +59,7 @@ describe('the address of a capsule', () => {
     }
   });
 
-  it.each(['https://localhost:1234', 'http://localhost', 'localhost:1234/x', '12345'])('is not %s', (wanted) => {
+  it.each(['https://localhost:1234', 'http://localhost', 'localhost:1234/x', '12345'])('excludes %s', (wanted) => {
     expect(diagnosticOf(() => locateCapsule(home, wanted))?.message).toBe(`no running session is ${wanted}`);
   });
 });

@@ -43,7 +43,7 @@ describe('the records of running sessions', () => {
     write: (place, variant) => void writeRunningRecord(place, { ...live, name: variant }),
   });
 
-  it('are there until they are taken away', () => {
+  it('stay until svc removes them', () => {
     const forget = writeRunningRecord(home, live);
     expect(readRunningRecords(home)).toEqual([live]);
     forget();
@@ -121,7 +121,7 @@ describe('the records of running sessions', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('of older versions, which say no place, are of here', () => {
+  it('count as records of this host when an older version wrote them without a place', () => {
     writeRunningRecord(home, live);
     const path = join(directory, `${live.session_id}.${live.pid}.json`);
     writeFileSync(path, JSON.stringify(live));

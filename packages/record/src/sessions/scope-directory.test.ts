@@ -57,21 +57,21 @@ function writeIn(directory: HeldDirectory): void {
 describe('a directory of the runtime in the workdir', () => {
   directoryContract('of an agent', { reach: (place) => makePrivateDirectory(place, 'x') });
 
-  it('is made with all above it, for its owner alone', () => {
+  it('appears with all above it, for its owner alone', () => {
     makePrivateDirectory(workdir, 'a/b');
     expect(statSync(join(workdir, 'a')).mode & 0o777).toBe(0o700);
     expect(statSync(join(workdir, 'a/b')).mode & 0o777).toBe(0o700);
     makePrivateDirectory(workdir, 'a/b');
   });
 
-  it.each(planted)('is refused over %s, and nothing is made outside', (_name, plant) => {
+  it.each(planted)('fails over %s, and svc makes nothing outside', (_name, plant) => {
     plant(workdir);
     expect(() => makePrivateDirectory(workdir, 'a/b')).toThrow(expect.objectContaining({ code: 'E-IO-001' }));
     expect(readdirSync(join(root, 'outside'))).toEqual([]);
     expect(existsSync(join(root, 'nowhere'))).toBe(false);
   });
 
-  it('is refused with the reason of the file system', () => {
+  it('fails with the reason of the file system', () => {
     const name = 'x'.repeat(300);
     expect(() => makePrivateDirectory(workdir, name)).toThrow(
       expect.objectContaining({ code: 'E-IO-001', message: expect.stringContaining('the path is too long') }),
@@ -86,13 +86,13 @@ describe('the scope of a component', () => {
     swaps: 0,
   });
 
-  it.each(planted)('is refused over %s, and nothing is made outside', (_name, plant) => {
+  it.each(planted)('fails over %s, and svc makes nothing outside', (_name, plant) => {
     plant(workdir);
     expect(() => openScopeDirectory(workdir, 'a/b')).toThrow(expect.objectContaining({ code: 'E-CAP-002' }));
     expect(readdirSync(join(root, 'outside'))).toEqual([]);
   });
 
-  it('is refused with the reason of the file system', () => {
+  it('fails with the reason of the file system', () => {
     expect(() => openScopeDirectory(workdir, 'x'.repeat(300))).toThrow(expect.objectContaining({ code: 'E-IO-001' }));
   });
 });
@@ -112,7 +112,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a workdir that has become another
     ['the last part', '.svc/children/c', 'outside/c'],
     ['children', '.svc/children', 'outside'],
     ['.svc', '.svc', 'outside'],
-  ])('by a link at %s has no directory, and none is made there', (_name, part, target) => {
+  ])('has no directory behind a link at %s, and svc makes none there', (_name, part, target) => {
     renameSync(join(workdir, part), join(workdir, 'moved'));
     symlinkSync(join(root, target), join(workdir, part));
     expect(() => makePrivateDirectory(child, 'a/b')).toThrow(expect.objectContaining({ code: 'E-IO-001' }));
@@ -127,7 +127,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a workdir that has become another
 });
 
 describe('a state store', () => {
-  it('is below the home of the user also where links lead there', () => {
+  it('lies below the home of the user also where links lead there', () => {
     symlinkSync(join(root, 'outside'), join(root, 'home'));
     const store = openStateStore(join(root, 'home'), 'notes');
     store.close();

@@ -44,7 +44,7 @@ const notTheParents = expect.objectContaining({
 describe('the workdir of a child', () => {
   directoryContract('of its parent', { reach: (workdir) => directories(workdir, true) });
 
-  it('is the directory that its parent made', () => {
+  it('must be the directory that its parent made', () => {
     expect(directories(child, true)).toEqual({
       workdir: child,
       session: join(root, 'workspace/.svc/sessions/ses_00000000000000000000000000000000'),
@@ -58,7 +58,7 @@ describe('the workdir of a child', () => {
     ['.svc', 'outside'],
     ['.svc', 'work/moved'],
     ['.svc', 'nowhere'],
-  ])('is refused when a link at %s leads to %s [D2-DIR-05]', (part, target) => {
+  ])('fails when a link at %s leads to %s [D2-DIR-05]', (part, target) => {
     renameSync(join(root, 'work', part), join(root, 'work/moved'));
     symlinkSync(join(root, target), join(root, 'work', part));
     expect(() => directories(child, true)).toThrow(notTheParents);
@@ -70,14 +70,14 @@ describe('the workdir of a child', () => {
     expect(existsSync(join(root, 'workspace/.svc'))).toBe(false);
   });
 
-  it('is refused when it is named in another way than its parent names it', () => {
+  it('fails when it has another spelling than its parent gives it', () => {
     symlinkSync(join(root, 'work'), join(root, 'name'));
     for (const path of [`${root}/work/./.svc/children/c`, `${child}/`, join(root, 'name/.svc/children/c')]) {
       expect(() => directories(path, true)).toThrow(notTheParents);
     }
   });
 
-  it('is never made', () => {
+  it('must exist before', () => {
     rmSync(child, { recursive: true });
     expect(() => directories(child, true)).toThrow(notTheParents);
     expect(existsSync(child)).toBe(false);
@@ -87,7 +87,7 @@ describe('the workdir of a child', () => {
 });
 
 describe('the workdir that a person names', () => {
-  it('is made where it is missing, and may be reached through links', () => {
+  it('appears where it is missing, and may be reached through links', () => {
     symlinkSync(join(root, 'outside'), join(root, 'name'));
     expect(directories(join(root, 'name/fresh'), false).workdir).toBe(join(root, 'outside/fresh'));
   });

@@ -33,7 +33,7 @@ const mebibyte = 1024 * 1024;
 const end = '{"event_type":"session_end","status":"ok"}\n';
 
 describe('a trace that somebody wrote to be costly', () => {
-  it('is read in parts, and no further than 100,000 lines that are shorter than any event', async () => {
+  it('costs at most 100,000 lines, which are shorter than any event, in parts', async () => {
     const file = fileOf(`${'{}\n'.repeat(3_000_000)}${end}`);
     const { facts, parts } = read(file);
     expect(facts).toMatchObject({ status: 'crashed', unread_lines: 1 });
@@ -45,7 +45,7 @@ describe('a trace that somebody wrote to be costly', () => {
     expect(file.bytesRead).toBeLessThan(6 * mebibyte);
   });
 
-  it('is read behind a line of millions of values, which counts as one that cannot be read', () => {
+  it('gives what follows a line of millions of values, which counts as unreadable', () => {
     const values = `{"event_type":"inference","usage":[${'{},'.repeat(4_000_000)}0]}\n`;
     expect(read(fileOf(`${values}${end}`)).facts).toMatchObject({ status: 'ok', tokens: 0, unread_lines: 1 });
   });

@@ -35,7 +35,7 @@ const start = { event_type: 'task_start', task_id: 'tsk_null', attempt: 1 } as c
 const whoever = { origin: 'message', trust: 'untrusted', lane: 'foreground' } as const;
 
 describe('a trace file', () => {
-  it("is the owner's alone and holds one line an event, what every line carries first", () => {
+  it('belongs to the owner alone and holds one line an event, the common keys first', () => {
     const trace = open();
     const id = trace.write(start, null);
     trace.write({ event_type: 'task_canceled', task_id: 'tsk_1', queued: true }, id);

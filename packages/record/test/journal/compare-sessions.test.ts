@@ -68,7 +68,7 @@ const usual: Play = (session) =>
     .taskEnd('No.');
 
 describe('the point where two sessions part', () => {
-  it('is none when only ids and times differ', () => {
+  it('does not exist when only ids and times differ', () => {
     const other: Play = (session) => {
       session.clock.advance(1_000_000);
       session.journal.append({ k: 'in', what: 'stop' });
@@ -77,7 +77,7 @@ describe('the point where two sessions part', () => {
     expect(parting(recorded(usual), recorded(other))).toBeNull();
   });
 
-  it('is the first message that is another, with the step that it was sent in', () => {
+  it('can be the first message that differs, with the step that sent it', () => {
     const other: Play = (session) =>
       session
         .task('Do the tests pass?')
@@ -88,12 +88,12 @@ describe('the point where two sessions part', () => {
     expect(found).toMatchObject({ kind: 'request', a: 3, b: 3, isFixedSame: true, same: 2 });
   });
 
-  it('is the part that comes with each request when that is another', () => {
+  it('can be the part that comes with each request', () => {
     const found = parting(recorded(usual), recorded(usual, { system: 'You are grumpy.' }));
     expect(found).toMatchObject({ kind: 'request', a: 1, isFixedSame: false, same: 1 });
   });
 
-  it('is the text of a task, its end, an input, an answer, or a step that is not there', () => {
+  it('can be the text of a task, its end, an input, an answer, or a missing step', () => {
     const task: Play = (session) => session.task('Do they?').model('Yes.');
     expect(parting(recorded(usual), recorded(task))).toMatchObject({ kind: 'task', index: 0 });
     const input: Play = (session) => session.task('Do the tests pass?').model('I run them.', ['sh']).shell('make', '');
@@ -115,7 +115,7 @@ describe('the point where two sessions part', () => {
     expect(parting(recorded(stopped), recorded(usual))).toMatchObject({ kind: 'missing', in: 'a', step: 2 });
   });
 
-  it('is not told by the order of what ran at the same time', () => {
+  it('does not depend on the order of what ran at the same time', () => {
     const parallel =
       (order: readonly number[]): Play =>
       (session) => {
@@ -141,14 +141,14 @@ describe('why a cache could not hold', () => {
   };
   const user = (text: string): Message => ({ role: 'user', content: [{ type: 'text', text }] });
 
-  it('is nothing for a request that only goes on', () => {
+  it('does not exist for a request that only goes on', () => {
     expect(misses(usual)).toEqual([
       { step: [1, 3], same: 1, why: [] },
       { step: [3, 5], same: 3, why: [] },
     ]);
   });
 
-  it('is another fixed part, or more than five minutes', () => {
+  it('can be another fixed part, or more than five minutes', () => {
     const other: Play = (session) => session.task('Why?').model('a').model('b', [], { system: 'Other.' });
     expect(misses(other)).toEqual([{ step: [1, 2], same: 1, why: [{ kind: 'fixed' }] }]);
     const late: Play = (session) => {
@@ -164,7 +164,7 @@ describe('why a cache could not hold', () => {
     ]);
   });
 
-  it('is a compaction, or a message that is another than it was', () => {
+  it('can be a compaction, or a message that changed', () => {
     const changed: Play = (session) =>
       session
         .task('Why?')
@@ -192,13 +192,13 @@ describe('why a cache could not hold', () => {
     ]);
   });
 
-  it('is not asked of the first request of a new conversation, and is of one that goes on', () => {
+  it('does not exist for the first request of a new conversation, and can for one that goes on', () => {
     const two: Play = (session) => session.task('One').model('a').task('Two').model('b').task('Three', true).model('c');
     expect(misses(two)).toEqual([{ step: [2, 3], same: 1, why: [] }]);
   });
 });
 
-describe('the first difference of two JSON texts', () => {
+describe('firstDifference', () => {
   it.each([
     ['{"a":[1,{"b":"xy"}]}', '{"a":[1,{"b":"xz"}]}', { path: '/a/1/b', byte: 1, a: 'xy', b: 'xz' }],
     ['{"a":"é1"}', '{"a":"é2"}', { path: '/a', byte: 2, a: 'é1', b: 'é2' }],
@@ -207,7 +207,7 @@ describe('the first difference of two JSON texts', () => {
     ['{"a":{}}', '{"a":[]}', { path: '/a', byte: null, a: '{}', b: '[]' }],
     ['no JSON', 'nor this', { path: '', byte: 2, a: 'no JSON', b: 'nor this' }],
     ['null', '0', { path: '', byte: null, a: 'null', b: '0' }],
-  ])('of %s and %s', (a, b, difference) => {
+  ])('compares %s and %s', (a, b, difference) => {
     expect(firstDifference(a, b)).toEqual(difference);
     expect(firstDifference(a, a)).toBeNull();
   });
@@ -228,7 +228,7 @@ describe('a journal whose records spell their keys in another order', () => {
     return openIn(folder);
   }
 
-  it('is the same in every comparison', () => {
+  it('compares as the same everywhere', () => {
     const odd: Play = (session) => {
       usual(session);
       const e = 'tsk_00000000000000000000000000000001/1/m2/t1/s\u00e9"\\.1';
@@ -257,7 +257,7 @@ describe('a damaged journal that is compared', () => {
       (line: string) => line.replace('"e":', '"x":'),
       'lacks what a record start has, or has it wrong: e',
     ],
-  ])('is compared up to a line with %s', (_, damage, why) => {
+  ])('counts up to a line with %s', (_, damage, why) => {
     const { folder } = usual(new RecordedSession(root, { session: 'ffff' }));
     const path = join(folder, 'journal.jsonl');
     const lines = readFileSync(path, 'utf8').split('\n');
@@ -271,7 +271,7 @@ describe('a damaged journal that is compared', () => {
 });
 
 describe('two long sessions', () => {
-  it('are compared without a look into the files of their texts', () => {
+  it('compare without a look into the files of their texts', () => {
     const play: Play = (session) => {
       session.task('A long one');
       for (let turn = 0; turn < 20; turn += 1)

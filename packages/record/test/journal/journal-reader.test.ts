@@ -167,7 +167,7 @@ describe('a journal that is damaged', () => {
   const byteOf = (lines: readonly string[], record: number): number =>
     lines.slice(0, record).reduce((sum, line) => sum + Buffer.byteLength(line), 0);
 
-  it('is believed up to the line in which a byte was changed, whichever', () => {
+  it('counts up to the line in which a byte was changed, whichever', () => {
     const lines = session();
     const text = lines.join('');
     fc.assert(
@@ -188,7 +188,7 @@ describe('a journal that is damaged', () => {
     );
   });
 
-  it('is believed up to a line that was left out, put in twice or moved', () => {
+  it('counts up to a line that was left out, put in twice or moved', () => {
     const lines = session();
     const without = lines.filter((_, index) => index !== 4);
     expect(walk(write(without.join('')))).toMatchObject({
@@ -218,14 +218,14 @@ describe('a journal that is damaged', () => {
       'lacks what a record in has, or has it wrong: what',
     ],
     ['a key too few', [open, { k: 'task-end', at: 1 }], 1, 'lacks what a record task-end has, or has it wrong: id'],
-  ])('is believed up to a record with %s', (_, records, record, why) => {
+  ])('counts up to a record with %s', (_, records, record, why) => {
     const text = chained(records);
     expect(walk(write(text))).toMatchObject({ damage: { record, why } });
     expect(walk(root).records).toHaveLength(record);
   });
 
   it.each(['', 'no journal\n', '{}\n', '[1]\n', '{"n":0,"k":"open"}\n', `${'x'.repeat(100_000)}\n`])(
-    'is none at all where it holds %j',
+    'counts for nothing where it holds %j',
     (text) => {
       const { records, damage } = walk(write(text));
       expect(records).toEqual([]);
@@ -233,13 +233,13 @@ describe('a journal that is damaged', () => {
     },
   );
 
-  it('is read no further than a line can be long', () => {
+  it('gives at most one longest line', () => {
     const { records, damage } = walk(write(`${chained([open])}${'x'.repeat(17 * mebibyte)}`));
     expect(records).toHaveLength(1);
     expect(damage).toMatchObject({ record: 1, why: 'is longer than a record can be' });
   });
 
-  it('is told of when a step is looked for in it', () => {
+  it('fails by name when a step is looked up in it', () => {
     const lines = [...session()];
     const last = lines.length - 1;
     lines[last] = (lines[last] ?? '').replace('"ok"', '"no"');
@@ -253,7 +253,7 @@ describe('a journal that is damaged', () => {
     reader.close();
   });
 
-  it('is told of when an index is none', () => {
+  it('fails by name when an index is invalid', () => {
     const none = { k: 'index', before: null, steps: 5, bodies: [], ended: [] } as { k: string };
     const reader = read(write(chained([open, none])));
     for (const look of [() => reader.lastStep(), () => reader.step(1), () => reader.body('0'.repeat(64))]) {
@@ -282,7 +282,7 @@ describe('a text of a journal that is read', () => {
     return { folder, long, short };
   }
 
-  it('is told to be damaged when its file is missing, has another size or other bytes', () => {
+  it('fails as damaged when its file is missing, has another size or other bytes', () => {
     const { folder, long, short } = recorded();
     const file = join(folder, 'bodies', long);
     const seen = (): unknown => {
@@ -303,7 +303,7 @@ describe('a text of a journal that is read', () => {
     expect(seen()).toEqual({ kind: 'damaged', why: 'its file is missing' });
   });
 
-  it('is told to be damaged when its line has another hash than its text', () => {
+  it('fails as damaged when its line has another hash than its text', () => {
     const sha256 = sha256Hex('one');
     const reader = read(write(chained([open, { k: 'body', sha256, bytes: 3, data: 'two' } as { k: string }])));
     expect(reader.body(sha256)).toEqual({ kind: 'damaged', why: 'the text has another hash' });
@@ -311,7 +311,7 @@ describe('a text of a journal that is read', () => {
     reader.close();
   });
 
-  it('is told to be cut or not kept where it is', () => {
+  it('says where it was cut or not kept', () => {
     const limits = { maxBody: 20_000, maxBytes: mebibyte };
     const cut = new RecordedSession(root, { limits });
     const sha256 = atOnce(cut.journal.body('x'.repeat(30_000)));
@@ -329,8 +329,8 @@ describe('a text of a journal that is read', () => {
   });
 });
 
-describe('what stands in the folder of a session and is not its own', () => {
-  it('is not read through a link, wherever that leads', () => {
+describe('a foreign file in the folder of a session', () => {
+  it('stays unread behind a link, wherever that leads', () => {
     const { folder, journal } = new RecordedSession(root);
     const long = atOnce(journal.body('x'.repeat(70_000)));
     journal.close();
@@ -354,7 +354,7 @@ describe('what stands in the folder of a session and is not its own', () => {
     );
   });
 
-  it.skipIf(owner !== 0)('is not read when it belongs to another user (needs root, to give it away)', () => {
+  it.skipIf(owner !== 0)('stays unread when it belongs to another user (needs root, to give it away)', () => {
     const { folder } = new RecordedSession(root).close();
     chownSync(join(folder, 'journal.jsonl'), 65_534, 65_534);
     expect(diagnosticOf(() => void read(folder))?.message).toBe(
@@ -364,7 +364,7 @@ describe('what stands in the folder of a session and is not its own', () => {
 });
 
 describe('a step of a journal', () => {
-  it('is found with its end, in whichever part of the file the two are', () => {
+  it('comes with its end, in whichever part of the file the two are', () => {
     const recorded = new RecordedSession(root);
     const { journal } = recorded;
     recorded.task('A long one');
@@ -398,7 +398,7 @@ describe('a step of a journal', () => {
     check();
   });
 
-  it('and its texts are found in a long journal without reading it', () => {
+  it('comes with its texts from a long journal without a read of the whole', () => {
     // A gigabyte with JOURNAL_MEBIBYTES=1024.
     const mebibytes = Number(process.env['JOURNAL_MEBIBYTES'] ?? '48');
     const maxBytes = 4096 * mebibyte;

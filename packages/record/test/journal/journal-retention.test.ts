@@ -65,7 +65,7 @@ const hasJournal = (folder: string): boolean => existsSync(join(folder, 'journal
 const whatIsLeft = ['journal.removed', 'trace.jsonl'];
 
 describe('the journals of a workspace', () => {
-  it('are kept up to a number of sessions, the oldest go first', async () => {
+  it('stay up to a number of sessions, the oldest go first', async () => {
     const [oldest, older, newest] = [ended('1', 3), ended('2', 2), ended('3', 1)];
     expect(await retain({ sessions: 2 })).toEqual({ removed: 1, bytes: bytesOf(newest), left: 0 });
     expect([oldest, older, newest].map(hasJournal)).toEqual([false, true, true]);
@@ -74,13 +74,13 @@ describe('the journals of a workspace', () => {
     expect(await retain({ sessions: 2 })).toEqual({ removed: 0, bytes: 0, left: 0 });
   });
 
-  it('are kept up to an age', async () => {
+  it('stay up to an age', async () => {
     const [old, young] = [ended('1', 31), ended('2', 29)];
     expect(await retain({ age: 30 * 86_400 })).toMatchObject({ removed: 1, left: 0 });
     expect([old, young].map(hasJournal)).toEqual([false, true]);
   });
 
-  it('are kept up to a number of bytes, bodies included, and none that is older than one beyond it', async () => {
+  it('stay up to a number of bytes, bodies included, and none that is older than one beyond it', async () => {
     const oldest = new RecordedSession(root, { session: '1' }).close().folder;
     aged(oldest, 9);
     const [older, newest] = [ended('2', 2), ended('3', 1)];
@@ -105,7 +105,7 @@ describe('the journals of a workspace', () => {
     expect(existsSync(join(elsewhere, 'journal.holder'))).toBe(false);
   });
 
-  it('of a session that was killed go as those of one that ended', async () => {
+  it('go after a kill as those of a session that ended', async () => {
     const crashed = ended('1', 2);
     const release = holdJournal(crashed, systemClock);
     const holder = JSON.parse(readFileSync(join(crashed, 'journal.holder'), 'utf8')) as { process_start: string };
@@ -124,7 +124,7 @@ describe('the journals of a workspace', () => {
     expect(await retain({ age: 1 })).toMatchObject({ removed: 1 });
   });
 
-  it('of a session that found the disk full have no holder', (context) => {
+  it('have no holder when their session found the disk full', (context) => {
     context.skip(process.getuid?.() !== 0, 'only root can mount a small disk');
     const small = join(root, 'small');
     mkdirSync(small);
@@ -151,7 +151,7 @@ describe('the journals of a workspace', () => {
     expect(readdirSync(grandchild).toSorted()).toEqual(whatIsLeft);
   });
 
-  it('are no longer looked for once the run is told to stop', async () => {
+  it('stay once the run has to stop', async () => {
     const old = ended('1', 9);
     const stop = new AbortController();
     stop.abort();
@@ -217,7 +217,7 @@ describe('a removal of journals', () => {
     expect(readdirSync(join(body, 'bodies'))).toEqual([name]);
   });
 
-  it('that was broken off at any point is brought to its end by the next', async () => {
+  it('finishes with the next one after an interruption at any point', async () => {
     const renamed = ended('1', 1);
     renameSync(join(renamed, 'journal.jsonl'), join(renamed, 'journal.removed'));
     const half = ended('2', 1);

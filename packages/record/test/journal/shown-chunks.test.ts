@@ -64,7 +64,7 @@ describe('the record of what an effect shows', () => {
     expect(chunks.at(-1)?.[1].endsWith('…')).toBe(true);
   });
 
-  it('is held to that over all questions that it asks', async () => {
+  it('stays within that over all questions that it asks', async () => {
     const long: Chunk = ['text', 'x'.repeat(10 * mebibyte)];
     const recording = await recorded([long, null, long, null, long]);
     expect(recording.map((chunks) => chunks.length)).toEqual([1, 1, 0]);

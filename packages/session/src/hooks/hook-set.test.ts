@@ -262,7 +262,7 @@ describe('an async hook', () => {
     expect(hooks.errors).toEqual(['a on-tool-call: it answered deny, and an async hook commits nothing']);
   });
 
-  it('that hangs at the end stays behind, and the session reports what it missed', async () => {
+  it('stays behind when it hangs at the end, and the session reports what it missed', async () => {
     const hooks = new FakeHooks([{ name: 'a', execution_mode: 'async', does: hang }], { drainMs: 20 });
     await hooks.set.sessionStarted();
     await hooks.set.taskStarted(hookedTask(), 'Go.');
@@ -273,7 +273,7 @@ describe('an async hook', () => {
     ]);
   });
 
-  it('whose call rejects holds up the end like any other, and then rejects it', async () => {
+  it('holds up the end like any other when its call rejects, and then rejects it', async () => {
     const hooks = new FakeHooks(
       [
         { name: 'b', does: () => new Promise((resolve) => setImmediate(resolve)) },
@@ -287,7 +287,7 @@ describe('an async hook', () => {
     expect(hooks.heard).toEqual(['b on-session-end']);
   });
 
-  it('that hangs lets the others see the end', async () => {
+  it('lets the others see the end when it hangs', async () => {
     const hooks = new FakeHooks(
       [
         { name: 'stuck', execution_mode: 'async', does: hang },

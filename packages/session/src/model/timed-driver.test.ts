@@ -44,7 +44,7 @@ function never(): never {
 }
 
 describe('a model', () => {
-  it('that is silent fails its call once the idle limit has passed', async () => {
+  it('fails its call once it was silent for the idle limit', async () => {
     const setting = new Setting();
     setting.clock.advance(29_999);
     expect(setting.call?.signal.aborted).toBe(false);
@@ -56,7 +56,7 @@ describe('a model', () => {
     ['text', (call) => call.onText('a')],
     ['thinking', (call) => call.onThinking('a')],
     ['a sign of life', (call) => call.onSign?.()],
-  ])('that gives %s has until the total limit', async (_, give) => {
+  ])('has until the total limit while it gives %s', async (_, give) => {
     const setting = new Setting();
     for (let at = 0; at < 4; at += 1) {
       setting.clock.advance(24_000);
@@ -68,7 +68,7 @@ describe('a model', () => {
     expect(await setting.outcome).toEqual({ kind: 'failed', error: long, code: 'E-RUN-064' });
   });
 
-  it('that answers in time loses nothing, and no limit passes afterwards', async () => {
+  it('loses nothing when it answers in time, and no limit passes afterwards', async () => {
     const setting = new Setting(says('Done.'));
     expect(await setting.outcome).toMatchObject({ kind: 'response' });
     setting.clock.advance(200_000);

@@ -79,13 +79,16 @@ describe('a max_ttl of the manifest', () => {
     ['4.0009s', 4000],
     ['0.000333h', 1198],
     [7, 7000],
-  ])('of %s lets a handle live for %d ms, whole, and it redeems [D3-TOOL-05] [D3-HANDLE-06]', async (maxTtl, ms) => {
-    const files = await staged(`{ peer_files: { root: out, max_ttl: ${maxTtl} } }`);
-    const { handle, expires_at_ms } = await share(files);
-    expect(expires_at_ms).toBe(1_700_000_000_000 + ms);
-    const port = await sharing.open({ peerFiles: files.served });
-    expect(await redeem(port, handle)).toMatchObject({ status: 200, body: 'a' });
-  });
+  ])(
+    'gives, at %s, a handle that lives for %d ms, whole, and redeems [D3-TOOL-05] [D3-HANDLE-06]',
+    async (maxTtl, ms) => {
+      const files = await staged(`{ peer_files: { root: out, max_ttl: ${maxTtl} } }`);
+      const { handle, expires_at_ms } = await share(files);
+      expect(expires_at_ms).toBe(1_700_000_000_000 + ms);
+      const port = await sharing.open({ peerFiles: files.served });
+      expect(await redeem(port, handle)).toMatchObject({ status: 200, body: 'a' });
+    },
+  );
 
   it('holds against a ttl with a fraction [D3-LIMIT-05]', async () => {
     const files = await staged('{ peer_files: { root: out, max_ttl: 2.3333s } }');

@@ -166,7 +166,7 @@ describe('a call', () => {
     ],
     ['flood', 'the server of odd sent more than 10000 messages that nobody asked for'],
     ['bulk', 'the server of odd wrote more than 67108864 bytes that nobody asked for'],
-  ])('of %s fails, and the next one succeeds', async (tool, content) => {
+  ])('fails with %s, and the next one succeeds', async (tool, content) => {
     odd({ tools });
     expect(await call(tool)).toEqual({
       status: 'failed',

@@ -69,7 +69,7 @@ describe('FrameEvents', () => {
     ]);
   });
 
-  it('say it too after many calls that were canceled, of which nobody tells the end', () => {
+  it('say it too after many calls that were canceled, whose ends nobody sends', () => {
     const frames = new FrameEvents();
     for (let call = 0; call < 300; call += 1) {
       frames.ofEvent(started(`cut ${call}`, 'sleep 60'));
@@ -93,7 +93,7 @@ describe('FrameEvents', () => {
     expect(results(shown).map(({ content }) => content)).toEqual(['seen']);
   });
 
-  it('hold no more than 16 MiB of results whose ends do not come', () => {
+  it('hold at most 16 MiB of results whose ends do not come', () => {
     const frames = new FrameEvents();
     const long = 'x'.repeat(6 * 1024 * 1024);
     const shown = ['a', 'b', 'c'].map((id) => {
@@ -116,7 +116,7 @@ describe('FrameEvents', () => {
     expect(said.map((event) => event.kind === 'said' && event.by)).toEqual(['user', 'peer', 'completion', 'user']);
   });
 
-  it('tell after a connection broke which question waits now, and that the one before does not', () => {
+  it('show after a connection broke which question waits now, and that the one before does not', () => {
     const snapshot = (waitId: string | null): LiveEvent => ({
       ...standing,
       tasks: [

@@ -32,7 +32,7 @@ const values = ['', ' ', 'a', '0', '7', '007', '99999999999', 'sealed', 'content
 const joinedWords = ['--manifest=x', '--json=x', '-px', 'toString', '__proto__'];
 
 describe('the plain lines of svc run', () => {
-  it('are those that programs write', () => {
+  it('cover those that programs write', () => {
     expect(plainRunOptions([])).toEqual({ manifest: './svc.yaml', bind: '127.0.0.1', envFile: true });
     const ofProgram = ['--json', '--offline', '--manifest', '/a/svc.yaml', '--no-env-file', '--bind', '::1'];
     expect(plainRunOptions([...ofProgram, '--task', 'Say so.', '--workdir', 'w', '--containment', 'scoped'])).toEqual({

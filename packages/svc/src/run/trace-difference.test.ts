@@ -37,7 +37,7 @@ describe('the trace of a session and that of its replay', () => {
     { ...call, content_bytes: 3, start_ms: 5001, duration_ms: 0 },
   ];
 
-  it('are the same where the session is one of before, which had no such times', () => {
+  it('agree where the session is older and had no such times', () => {
     const lines = [
       { ...inference, duration_ms: 12 },
       { ...call, content_bytes: 3, duration_ms: 1 },
@@ -45,7 +45,7 @@ describe('the trace of a session and that of its replay', () => {
     expect(differenceOf(lines, replayed)).toBeNull();
   });
 
-  it('are the same whatever times and hosts the session has, and what its network was seen to do', () => {
+  it('agree whatever times and hosts the session has, and whatever its network showed', () => {
     const lines = [
       { ...inference, host: 'api.example.test', ttfb_ms: 8, start_ms: 1, duration_ms: 12 },
       { ...call, content_bytes: 3, start_ms: 2, duration_ms: 1 },
@@ -56,7 +56,7 @@ describe('the trace of a session and that of its replay', () => {
     expect(differenceOf(lines, replayed)).toBeNull();
   });
 
-  it('are the same as far as both go where the recording was cut off', () => {
+  it('agree as far as both go where the recording was cut off', () => {
     const [first, second] = replayed;
     if (first === undefined || second === undefined) throw new Error('there are two');
     const lines = [inference, call].map(traced);

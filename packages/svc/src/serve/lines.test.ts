@@ -6,7 +6,7 @@ import { Lines } from './lines.ts';
 const shown = (line: Buffer | 'too-long'): string => (line === 'too-long' ? line : line.toString());
 
 describe('the lines of a stream', () => {
-  it('are the same wherever its bytes are cut', () => {
+  it('stay the same wherever its bytes are cut', () => {
     const text = '{"a":"ü"}\n\n  \n{"b":1}\r\n{"c":2}\nrest';
     fc.assert(
       fc.property(fc.array(fc.nat(text.length + 1), { maxLength: 6 }), (cuts) => {
@@ -23,7 +23,7 @@ describe('the lines of a stream', () => {
     );
   });
 
-  it('that are too long are said so once, and hide none behind them', () => {
+  it('give one notice when they are too long, and hide none behind them', () => {
     const lines = new Lines(4);
     const read: string[] = [];
     for (const piece of ['abcd\nab', 'cd', 'efghi', 'jk\nx', 'y\n']) {

@@ -93,7 +93,7 @@ describe('the row of a command with a long output', () => {
 });
 
 describe('what a result lacks', () => {
-  it('is what both outputs lack, and nothing where its capsule says that it is whole', () => {
+  it('adds up what both outputs lack, and nothing where its capsule calls it whole', () => {
     const both = `stdout:\na\n${notice(3)}\nstderr:\nb\n${notice(4, 'logs/1-sh-stderr.log')}`;
     expect(cutOf({ isCut: true, content: both })).toBe('kept');
     const lost = both.replace('the whole is kept in logs/1-sh-stderr.log', 'logs/1-sh-stderr.log: no space left');

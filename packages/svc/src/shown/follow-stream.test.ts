@@ -81,7 +81,7 @@ describe('a stream that is followed', () => {
     });
   });
 
-  it('is lost when it ends without, with the last id as it was [D1-FRAME-48]', async () => {
+  it('becomes lost when it ends without, with the last id as it was [D1-FRAME-48]', async () => {
     const last = 'id: 18446744073709551615\nevent: future\ndata: {}\n\nevent: gap\ndata: {"first_available_id":3}\n\n';
     expect(await follow(stream(hello, last))).toEqual({
       end: { kind: 'lost', lastId: 18446744073709551615n },
@@ -102,7 +102,7 @@ describe('a stream that is followed', () => {
     expect((await follow(stream(text))).end).toEqual({ kind: 'lost', lastId: null });
   });
 
-  it('is lost when it is cut in the middle of a frame', async () => {
+  it('becomes lost when it is cut in the middle of a frame', async () => {
     const source = new Readable({ read: () => {} });
     source.push(Buffer.from(`${hello}id: 8\nevent: te`));
     const cut = Object.assign(new Error('cut'), { code: 'ETIMEDOUT' });
@@ -118,7 +118,7 @@ describe('a stream that is followed', () => {
     await expect(follow(source)).rejects.toThrow('a bug');
   });
 
-  it('is one JSON object a frame, with the notices on stderr all the same', async () => {
+  it('prints one JSON object a frame, with the notices on stderr all the same', async () => {
     const gap = 'event: gap\ndata: {"first_available_id":9007199254740993}\n\n';
     const thought = 'id: 9007199254740993\nevent: thinking\ndata: {"id":"t","text":"hm","final":false}\n\n';
     const noJson = 'event: error\ndata: {"error":"a "b""}\n\n';
@@ -169,7 +169,7 @@ describe('stdout that holds back', () => {
   it.each([
     ['while it holds back', 10],
     ['while the stream is silent', 100_000],
-  ])('and is closed %s ends the following', async (_name, highWaterMark) => {
+  ])('ends the following when it is closed %s', async (_name, highWaterMark) => {
     const source = new Readable({ read: () => {} });
     const stdout = new Writable({
       highWaterMark,

@@ -48,7 +48,7 @@ describe('an answer that is an event stream', () => {
   });
 });
 
-describe('an answer that is none', () => {
+describe('openWatch', () => {
   const json = { 'content-type': 'application/json' };
   const orNone = 'is it a capsule? svc ps lists the running ones';
 
@@ -89,7 +89,7 @@ describe('an answer that is none', () => {
       orNone,
     ],
     ['JSON that is none', 200, json, '{"a', 'answered 200 and no event stream', orNone],
-  ])('as of %s is E-IO-003 with a hint', async (_name, status, headers, body, message, hint) => {
+  ])('rejects %s with E-IO-003 and a hint', async (_name, status, headers, body, message, hint) => {
     const address = await answering((response) => response.writeHead(status, headers).end(body));
     await expect(openWatch(unguarded(address))).rejects.toMatchObject({
       code: 'E-IO-003',
@@ -102,7 +102,7 @@ describe('an answer that is none', () => {
     ['{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}', 'Method not found'],
     ['{"jsonrpc":"2.0","id":1,"result":{}}', 'neither a result nor an error'],
     ['{"error":"odd"}', 'odd'],
-  ])('as of the JSON %s is E-IO-003 with what it says', async (body, reason) => {
+  ])('rejects the JSON %s with E-IO-003 and its words', async (body, reason) => {
     const address = await answering((response) => response.writeHead(200, json).end(body));
     await expect(openWatch(unguarded(address))).rejects.toMatchObject({
       code: 'E-IO-003',
@@ -111,7 +111,7 @@ describe('an answer that is none', () => {
     });
   });
 
-  it('is not read for ever', async () => {
+  it('rejects an endless answer', async () => {
     const address = await answering((response) => {
       response.writeHead(200, json);
       response.on('drain', () => response.write('x'.repeat(65_536)));
@@ -122,7 +122,7 @@ describe('an answer that is none', () => {
 });
 
 describe('a capsule that cannot be reached', () => {
-  it('because nothing listens there is E-IO-003 with a hint', async () => {
+  it('gives E-IO-003 with a hint because nothing listens there', async () => {
     const address = `127.0.0.1:${await closedPort()}`;
     await expect(openWatch(unguarded(address))).rejects.toMatchObject({
       code: 'E-IO-003',
@@ -131,7 +131,7 @@ describe('a capsule that cannot be reached', () => {
     });
   });
 
-  it.each(['no-such-host.invalid:80', '127.0.0.1:99999'])('as %s is E-IO-003 with a hint', async (address) => {
+  it.each(['no-such-host.invalid:80', '127.0.0.1:99999'])('gives E-IO-003 with a hint as %s', async (address) => {
     await expect(openWatch(unguarded(address))).rejects.toMatchObject({
       code: 'E-IO-003',
       message: expect.stringContaining(`the capsule at ${address} cannot be reached: `),
@@ -139,7 +139,7 @@ describe('a capsule that cannot be reached', () => {
     });
   });
 
-  it('because something else listens there is E-IO-003 with a hint', async () => {
+  it('gives E-IO-003 with a hint because something else listens there', async () => {
     const address = await speaking((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'));
     await expect(openWatch(unguarded(address))).rejects.toMatchObject({
       code: 'E-IO-003',
@@ -151,7 +151,7 @@ describe('a capsule that cannot be reached', () => {
     ['closed', (socket: Socket) => socket.end()],
     ['reset', (socket: Socket) => socket.resetAndDestroy()],
   ])(
-    'because the connection is %s before the answer is a lost one that saw no event [D1-WATCH-09]',
+    'counts as a lost one that saw no event because the connection is %s before the answer [D1-WATCH-09]',
     async (_name, cut) => {
       const address = await speaking(cut);
       await expect(openWatch(unguarded(address))).rejects.toMatchObject({

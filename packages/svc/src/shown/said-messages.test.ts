@@ -26,8 +26,8 @@ async function rowsAfter(events: readonly SessionEvent[]): Promise<string[]> {
   return await shown.rows();
 }
 
-describe('what a session was told, in its view', () => {
-  it('says what has ended where the session itself tells of it', async () => {
+describe('the view of a session', () => {
+  it('says what has ended where the session itself reports it', async () => {
     const told = (text: string): SessionEvent => ({
       kind: 'said',
       taskId: 'tsk_1',

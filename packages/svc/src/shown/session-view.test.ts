@@ -238,7 +238,7 @@ describe('SessionView', () => {
     expect((await rowsAfter(events, new ShownTerminal(columns))).at(-1)).toBe(row);
   });
 
-  it('shows what somebody else answered, and behind the gutter', async () => {
+  it('shows the answer of another client, and behind the gutter', async () => {
     const question = { taskId: 'tsk_1', waitId: 'q1' };
     const settled: SessionEvent = { kind: 'question-settled', ...question, end: 'answered', answer: 'Ann\n- done' };
     expect(await rowsAfter([settled, { ...settled, answer: null }])).toEqual([
@@ -258,7 +258,7 @@ describe('SessionView', () => {
     expect(await shown.rows()).toEqual([]);
   });
 
-  it('tells how a task ended, and why it failed', async () => {
+  it('shows how a task ended, and why it failed', async () => {
     const ended = (taskId: string, state: string, reason: string | null): SessionEvent[] => [
       { kind: 'task-started', taskId },
       { kind: 'turn', taskId, turn: 3 },
@@ -353,7 +353,7 @@ describe('SessionView', () => {
     expect(await rowsAfter(events, new ShownTerminal(24, 7))).toEqual(['⠋ turn…0 s · Esc cancels']);
   });
 
-  it('counts no more than a thousand calls and tasks of a capsule that begins them without end', async () => {
+  it('counts at most a thousand calls and tasks of a capsule that begins them without end', async () => {
     const many = Array.from({ length: 5000 }, (_, index) => index);
     const rows = await rowsAfter([
       { kind: 'task-started', taskId: 't' },

@@ -6,7 +6,7 @@ import { DownloadView, inMebibytes, ProgressLine } from './transfer-view.ts';
 import { Output } from '@svc/terminal/screen/output.ts';
 
 describe('a line of progress', () => {
-  it('is written over, and only when it changes', () => {
+  it('writes over itself, and only when it changes', () => {
     const stderr = new PassThrough();
     const line = new ProgressLine({ stderr: new Output(() => stderr) }, true);
     line.show('one');
@@ -17,7 +17,7 @@ describe('a line of progress', () => {
     expect(writtenText(stderr)).toBe('one\r\u001B[2Ktwo\r\u001B[2Ka word\n');
   });
 
-  it('is silent where there is no terminal, and shows no control characters of others', () => {
+  it('writes nothing where there is no terminal, and shows no control characters of others', () => {
     const [silent, shown] = [new PassThrough(), new PassThrough()];
     new ProgressLine({ stderr: new Output(() => silent) }, false).say('a word');
     new ProgressLine({ stderr: new Output(() => shown) }, true).say('a \u001B[2J word');
@@ -31,7 +31,7 @@ describe('a line of progress', () => {
 });
 
 describe('a view of downloads', () => {
-  it('tells how far one has got or how far all have, and what is there', () => {
+  it('shows how far one has got or how far all have, and what is there', () => {
     const stderr = new PassThrough();
     const view = new DownloadView({ stderr: new Output(() => stderr) }, true);
     view.started('a@1', 2_097_152);

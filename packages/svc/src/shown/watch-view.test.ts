@@ -45,11 +45,11 @@ describe('a status line', () => {
     ['stateless', '[working] inference turn 1\n'],
     ['threaded', '[89abcdef working] inference turn 1\n'],
     ['some later mode', '[working] inference turn 1\n'],
-  ])('of a %s capsule is %j [D1-WATCH-05]', (mode, line) => {
+  ])('for a %s capsule shows %j [D1-WATCH-05]', (mode, line) => {
     expect(shown(acknowledged(mode), status('working', 'inference turn 1'))).toBe(line);
   });
 
-  it('tells the tasks of a threaded capsule apart by the id in the data [D1-STREAM-14]', () => {
+  it('names each task of a threaded capsule by the id in the data [D1-STREAM-14]', () => {
     expect(
       shown(
         acknowledged('threaded'),
@@ -65,7 +65,7 @@ describe('a status line', () => {
     );
   });
 
-  it('is one line also for a made-up id', () => {
+  it('stays one line also for a made-up id', () => {
     expect(shown(acknowledged('threaded'), status('working', 'on', 'x\u001B[2J\nb\tc'))).toBe('[b c working] on\n');
   });
 
@@ -84,7 +84,7 @@ describe('a status line', () => {
 });
 
 describe('text', () => {
-  it('is shown as it comes, and ends its line where the turn ends [D1-WATCH-03]', () => {
+  it('appears as it comes, and ends its line where the turn ends [D1-WATCH-03]', () => {
     expect(shown(text('Hel'), text('lo'), text('', true), status('completed', 'session ended'))).toBe(
       'Hello\n[completed] session ended\n',
     );
@@ -96,11 +96,11 @@ describe('text', () => {
     );
   });
 
-  it('that is interrupted leaves the line to the other frame', () => {
+  it('leaves the line to another frame that interrupts it', () => {
     expect(shown(text('Hel'), artifact({}), text('lo'))).toBe('Hel\n[sh ok] done\nlo\n');
   });
 
-  it('of another task starts a line of its own [D1-STREAM-14]', () => {
+  it('starts a line of its own for another task [D1-STREAM-14]', () => {
     expect(shown(text('one'), text('two', false, otherTask), text(' more', false, otherTask))).toBe('one\ntwo more\n');
   });
 
@@ -113,13 +113,13 @@ describe('text', () => {
     expect(shown(text('a'), text('\u001B[2J'), text('b'))).toBe('ab\n');
   });
 
-  it.each([{}, { text: 5 }, { text: null, final: 'yes' }, [], null, 'no JSON', ''])('is nothing in %j', (data) => {
+  it.each([{}, { text: 5 }, { text: null, final: 'yes' }, [], null, 'no JSON', ''])('shows nothing for %j', (data) => {
     expect(shown(frame('text', data))).toBe('');
   });
 });
 
 describe('an artifact', () => {
-  it('is shown whole, under its tool and whether that failed [D1-WATCH-03]', () => {
+  it('appears whole, under its tool and whether that failed [D1-WATCH-03]', () => {
     expect(shown(artifact({ content: 'one\ntwo\n' }), artifact({ is_error: true, content: '' }))).toBe(
       '[sh ok] one\ntwo\n\n[sh failed]\n',
     );
@@ -138,20 +138,20 @@ describe('an artifact', () => {
   });
 });
 
-describe('what a watcher is not shown', () => {
-  it('is thinking [D1-WATCH-04]', () => {
+describe('a watcher', () => {
+  it('sees no thinking [D1-WATCH-04]', () => {
     expect(shown(text('a'), frame('thinking', { id: task, text: 'secret thought', final: false }), text('b'))).toBe(
       'ab\n',
     );
   });
 
-  it('is an event of an unknown type, whatever its data', () => {
+  it('sees no event of an unknown type, whatever its data', () => {
     expect(
       shown(frame('future', { text: 'a', status: { state: 'working', message: 'on' } }), frame('message', 'x')),
     ).toBe('');
   });
 
-  it('is a key it does not know, at any depth', () => {
+  it('sees no key that it does not know, at any depth', () => {
     const later = { later: { text: 'x' }, list: [1, { state: 'y' }] };
     expect(
       shown(
@@ -165,7 +165,7 @@ describe('what a watcher is not shown', () => {
 });
 
 describe('a repeated id', () => {
-  it('is never a repeated frame: two tasks that both write 0, 1, 2 are shown whole', () => {
+  it('never means a repeated frame: two tasks that both write 0, 1, 2 appear whole', () => {
     const frames = [task, otherTask].flatMap((id) => [
       frame('status', { id, status: { state: 'working', message: 'inference turn 1' }, final: false }, '0'),
       frame('text', { id, text: 'Hi.', final: true }, '1'),
@@ -175,7 +175,7 @@ describe('a repeated id', () => {
     expect(shown(...frames)).toBe(`${lines}${lines}`);
   });
 
-  it('of the same task and event is another frame too, as of a second question or a reopened attempt', () => {
+  it('means another frame also for the same task and event, as for a second question or a reopened attempt', () => {
     const asked = frame(
       'status',
       { id: task, status: { state: 'input-required', message: 'Go on?' } },
@@ -187,7 +187,7 @@ describe('a repeated id', () => {
     );
   });
 
-  it('and a jump or a fall of ids is no loss', () => {
+  it('means no loss, nor does a jump or a fall of ids', () => {
     const ids = ['5', '4611686018427387903', '3', '18446744073709551615', '0'];
     expect(shown(...ids.map((id) => frame('text', { id: task, text: id, final: true }, id)))).toBe(
       '5\n4611686018427387903\n3\n18446744073709551615\n0\n',
@@ -198,7 +198,7 @@ describe('a repeated id', () => {
 
 describe('a notice', () => {
   it.each(['0', '9007199254740993', '18446744073709551615'])(
-    'of a gap warns that frames may be gone, and names %s exactly [D1-WATCH-06]',
+    'about a gap warns that frames may be gone, and names %s exactly [D1-WATCH-06]',
     (id) => {
       expect(renderNotice(frame('gap', `{"first_available_id":${id}}`))?.text).toBe(
         `warning: earlier frames may be gone; the first available id is ${id}\n`,
@@ -206,13 +206,13 @@ describe('a notice', () => {
     },
   );
 
-  it('of a gap without an id warns all the same', () => {
+  it('about a gap without an id warns all the same', () => {
     expect(renderNotice(frame('gap', 'no JSON'))?.text).toBe(
       'warning: earlier frames may be gone; the first available id is not named\n',
     );
   });
 
-  it('of an error is given whether or not its data is JSON [D1-FRAME-52]', () => {
+  it('about an error appears whether or not its data is JSON [D1-FRAME-52]', () => {
     expect(renderNotice(frame('error', '{"error":"internal error: queue send failed"}'))?.text).toBe(
       'the capsule reported an error: internal error: queue send failed\n',
     );
@@ -221,7 +221,7 @@ describe('a notice', () => {
     );
   });
 
-  it('of the end says that the capsule closed its stream', () => {
+  it('about the end says that the capsule closed its stream', () => {
     expect(renderNotice(frame('capsule-closed', '{}'))?.text).toBe('the capsule closed its stream\n');
   });
 });

@@ -117,7 +117,7 @@ describe('svc install', () => {
     ]);
   });
 
-  it('tells of each artifact on a terminal', async () => {
+  it('prints each artifact on a terminal', async () => {
     const { stderr } = await run(installCommand, [], { stderrIsTerminal: true });
     expect(stderr).toBe('preparing echo@1.0.0\npreparing style@1.0.0\ninstalled echo@1.0.0\ninstalled style@1.0.0\n');
   });
@@ -175,7 +175,7 @@ describe('svc install', () => {
     expect(await codesOf(run(installCommand, ['style@1.0.0']))).toEqual(['E-IO-001']);
   });
 
-  it('by several processes at once leaves every archive and svc.lock whole', async () => {
+  it('leaves every archive and svc.lock whole when several processes run it at once', async () => {
     const script = await bundleForNode(new URL('../../../artifacts/test/store/install-entries.ts', import.meta.url));
     const entries = [
       { name: 'echo', version: '1.0.0', runtime: 'tool', source: 'tools/echo' },
@@ -300,7 +300,7 @@ describe('svc build', () => {
 });
 
 describe('svc list', () => {
-  it('tells of each artifact of the manifest where it is, and of one that is missing', async () => {
+  it('prints each artifact of the manifest where it is, and a missing one', async () => {
     const { stdout, stderr } = await run(listCommand, []);
     expect(stdout).toMatch(
       /^NAME +VERSION +KIND +FROM +PLATFORM +SHA256\necho +1\.0\.0 +tool +source +- +[0-9a-f]{12}\nstyle +1\.0\.0 +skill +user +- +[0-9a-f]{12}\n$/,
@@ -316,7 +316,7 @@ describe('svc list', () => {
     expect(readdirSync(project)).not.toContain('svc.lock');
   });
 
-  it('with --all tells what every store holds, without a manifest', async () => {
+  it('with --all prints what every store holds, without a manifest', async () => {
     rmSync(join(project, 'svc.yaml'));
     const chunks = [await archiveBytes(toolFiles('echo', '2.0.0'))];
     await putArchive({ root: storeRoot(project), chunks, platform: 'linux-x86_64', from: 'a test' });

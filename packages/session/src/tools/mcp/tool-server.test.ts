@@ -57,7 +57,7 @@ describe('the server of an artifact', () => {
     await server.close();
   });
 
-  it('that cannot be launched never ran, and starts with the next call', async () => {
+  it('never ran when it cannot be launched, and starts with the next call', async () => {
     const launcher = new FakeLauncher((count) =>
       count === 1 ? { kind: 'refused', reason: 'permission denied' } : new FakeProcess(wellMeant()),
     );
@@ -70,7 +70,7 @@ describe('the server of an artifact', () => {
     await server.close();
   });
 
-  it('that ends in a call fails it with its last words, and the next call has another', async () => {
+  it('fails the call in which it ends with its last words, and the next call has another', async () => {
     const dies = unlike((_, process) => {
       process.stderr.write('out of luck\n');
       process.exit({ kind: 'exited', exitCode: 3 });
@@ -85,7 +85,7 @@ describe('the server of an artifact', () => {
     await server.close();
   });
 
-  it('that lets the deadline pass gets a notice and an end, and the next call has another', async () => {
+  it('gets a notice and an end when it lets the deadline pass, and the next call has another', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
     const server = serverOver(launcher, { deadlineMs: 50 });
     expect(await server.call(call('slow'))).toEqual(failed('the server of notes did not answer within 0.05 s'));

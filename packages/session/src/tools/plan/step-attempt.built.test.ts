@@ -97,7 +97,7 @@ describe('a step', () => {
     ]);
   });
 
-  it('cannot use the words of the runtime about a step of which nothing ran', async () => {
+  it('cannot use the words of the runtime about a step that ran nothing', async () => {
     const call = await bench({ tools: [echo] }).submit([
       { id: 'a', tool: 'echo', input: { n: 'one' }, on_error: 'continue' },
       { id: 'b', tool: 'echo', input: { x: '{{steps.a.output}}' }, depends_on: ['a'] },

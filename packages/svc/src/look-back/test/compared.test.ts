@@ -21,7 +21,7 @@ function fingerprintOf(requests: readonly InferenceRequest[], ignored: readonly 
 describe('the fingerprint of the requests of a session', () => {
   const [a, b, c] = ['a', 'b', 'c'].map(said) as [Message, Message, Message];
 
-  it('is the same for the same requests, whether or not they share their messages', () => {
+  it('stays the same for the same requests, whether or not they share their messages', () => {
     const again = [said('a'), said('b')];
     expect(fingerprintOf([request([a]), request([a, b])])).toBe(
       fingerprintOf([request(again.slice(0, 1)), request([said('a'), said('b')])]),
@@ -35,7 +35,7 @@ describe('the fingerprint of the requests of a session', () => {
     ['a request that begins anew', [request([a]), request([b])]],
     ['another prompt', [request([a]), request([a, b], 'Be thorough.')]],
     ['one request more', [request([a]), request([a, b]), request([a, b])]],
-  ])('is another for %s', (_, requests) => {
+  ])('changes for %s', (_, requests) => {
     expect(fingerprintOf(requests)).not.toBe(fingerprintOf([request([a]), request([a, b])]));
   });
 

@@ -14,7 +14,7 @@ function request(place: string, messages: readonly unknown[]): unknown {
 }
 
 describe('folders that a recording names', () => {
-  it('are found with the step that first names one', () => {
+  it('come with the step that first names one', () => {
     const messages = [
       { role: 'user', content: 'list it' },
       { role: 'tool', content: 'total 0\n/home/ada/shop' },
@@ -23,7 +23,7 @@ describe('folders that a recording names', () => {
     expect(namedFolder(recordingOf(crossings), ['/srv', '/home/ada'])).toStrictEqual({ folder: '/home/ada', step: 2 });
   });
 
-  it('are told from longer names', () => {
+  it('differ from longer names', () => {
     const texts = ['/home/adam', '/backup/home/ada/x', '/home/ada.old'];
     const found = texts.map((text) => namedFolder(recordingOf([request('1', [text])]), ['/home/ada']) !== null);
     expect(found).toStrictEqual([false, false, false]);
@@ -34,7 +34,7 @@ describe('folders that a recording names', () => {
     expect(namedFolder(recording, ['/srv/shop'])).toStrictEqual({ folder: '/srv/shop', step: 0 });
   });
 
-  it('are looked for once in each message, however many requests repeat it', () => {
+  it('cost one search in each message, however many requests repeat it', () => {
     let reads = 0;
     const messages = Array.from({ length: 200 }, () => ({
       get content() {

@@ -35,7 +35,7 @@ describe('the model of an Ollama that answers', () => {
     ['the newest that talks, where none can', [embeds, talks], 'gemma3:4b'],
     ['none, where there is none', [], null],
     ['none, where all of them only embed', [embeds], null],
-  ])('is %s', async (_, models, chosen) => {
+  ])('can be %s', async (_, models, chosen) => {
     expect(await answering(models)).toBe(chosen);
   });
 
@@ -47,13 +47,13 @@ describe('the model of an Ollama that answers', () => {
     ['something else', 'HTTP/1.1 200 OK\r\ncontent-length: 13\r\n\r\n{"models":[1]}'],
     ['a redirect', 'HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n'],
     ['far too much', `HTTP/1.1 200 OK\r\ncontent-length: 9999999\r\n\r\n"${'x'.repeat(1_100_000)}`],
-  ])('is none where %s is answered', async (_, bytes) => {
+  ])('is missing where the server answers %s', async (_, bytes) => {
     const { address, server } = await listening(bytes);
     expect(await askOllama(address)).toBeNull();
     server.close();
   });
 
-  it('is none where nobody listens', async () => {
+  it('is missing where nobody listens', async () => {
     expect(await askOllama(`http://127.0.0.1:${await closedPort()}`)).toBeNull();
   });
 });

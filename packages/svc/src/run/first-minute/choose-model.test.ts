@@ -44,7 +44,7 @@ const here: Omit<ChosenModel, 'model' | 'from'> = {
 };
 
 describe('the model of a task without a manifest', () => {
-  it('is none of another user unless it is named', async () => {
+  it('comes from another user only when it is named', async () => {
     const there = { there: 'qwen3:8b', stranger: 1001 };
     expect(await refusal(there)).toBe(
       'E-MAN-005: the task is not given to what answers at http://localhost:11434: another user of this machine runs it, number 1001',
@@ -79,11 +79,11 @@ describe('the model of a task without a manifest', () => {
       { ...openai, model: 'gpt-5-mini', from: 'OPENAI_API_KEY' },
     ],
     ['a model that runs here', { there: 'qwen3:8b' }, { ...here, model: 'qwen3:8b', from: 'localhost:11434' }],
-  ])('is %s', async (_, given, expected) => {
+  ])('can be %s', async (_, given, expected) => {
     expect(await chosen(given)).toEqual(expected);
   });
 
-  it('is at an address that gets no key, unless it is that of a provider', async () => {
+  it('has an address that gets no key, unless a provider serves there', async () => {
     expect(await chosen({ flag: 'https://models.example/meta/llama-3', env: keys })).toEqual({
       driver: 'svc-driver-openai',
       endpoint: 'https://models.example',
@@ -104,7 +104,7 @@ describe('the model of a task without a manifest', () => {
     ['0.0.0.0:80', 'http://localhost:80'],
     ['127.0.0.1:9999', 'http://127.0.0.1:9999'],
     ['https://ollama.example/', 'https://ollama.example'],
-  ])('is asked for where OLLAMA_HOST is %s', async (host, endpoint) => {
+  ])('comes from a server where OLLAMA_HOST is %s', async (host, endpoint) => {
     expect(await chosen({ env: { OLLAMA_HOST: host }, there: 'q' })).toMatchObject({ endpoint, model: 'q' });
   });
 
@@ -139,7 +139,7 @@ describe('the model of a task without a manifest', () => {
       { flag: 'ollama/q', env: { OLLAMA_HOST: 'http://far.example' } },
       'OLLAMA_HOST is "http://far.example", which must be https, or http to a loopback address',
     ],
-  ])('is refused for %j', async (given, message) => {
+  ])('fails for %j', async (given, message) => {
     expect(await refusal(given)).toBe(`E-MAN-004: ${message}`);
   });
 

@@ -28,7 +28,7 @@ function given(path: string): string {
 }
 
 describe('the folder that an agent is given', () => {
-  it('is the current one, links resolved', () => {
+  it('can be the current one, links resolved', () => {
     expect(given(join(home, 'shop'))).toBe('/users/me/shop');
     symlinkSync(join(home, 'shop'), join(base, 'link'));
     expect(given(join(base, 'link'))).toBe('/users/me/shop');
@@ -43,20 +43,20 @@ describe('the folder that an agent is given', () => {
     ['users/me/.svc/adhoc/workdir', 'lies in a folder named .svc'],
     ['elsewhere/.svc/sessions', 'lies in a folder named .svc'],
     ['users/me/.ssh', 'lies in a folder named .ssh'],
-  ])('is not %s, which %s', (path, why) => {
+  ])('cannot be %s, which %s', (path, why) => {
     expect(given(join(base, path))).toBe(`E-CAP-022: "/${path}" is not given to an agent: it ${why}`);
   });
 
-  it('is not the root of the file system', () => {
+  it('cannot be the root of the file system', () => {
     expect(given('/')).toBe('E-CAP-022: "/" is not given to an agent: it is the root of the file system');
   });
 
-  it('is none that has keys in it', () => {
+  it('cannot have keys in it', () => {
     mkdirSync(join(base, 'old', '.ssh'), { recursive: true });
     expect(given(join(base, 'old'))).toBe('E-CAP-022: "/old" is not given to an agent: it holds .ssh');
   });
 
-  it('is none around or inside the place that ~/.svc leads to', () => {
+  it('cannot lie around or inside the place that ~/.svc leads to', () => {
     rmSync(join(home, '.svc'), { recursive: true });
     mkdirSync(join(base, 'data', 'svc', 'adhoc'), { recursive: true });
     symlinkSync(join(base, 'data', 'svc'), join(home, '.svc'));
@@ -68,7 +68,7 @@ describe('the folder that an agent is given', () => {
     );
   });
 
-  it('is none that a link to the home leads to', () => {
+  it('cannot be one that a link to the home leads to', () => {
     symlinkSync(home, join(base, 'to-home'));
     expect(given(join(base, 'to-home'))).toBe(
       'E-CAP-022: "/users/me" is not given to an agent: it is your home folder',

@@ -22,7 +22,7 @@ const line = (at: string, uid: number, state = '0A'): string =>
   `   0: ${at}:2CAA 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000 ${String(uid).padStart(5)}        0 34 1 00000000c51decaa 100 0 0 10 0\n`;
 
 describe('who listens on a port', () => {
-  it('is read of the tables of the kernel', () => {
+  it('comes from the tables of the kernel', () => {
     const table = [
       head,
       line('00000000', 0),
@@ -39,7 +39,7 @@ describe('who listens on a port', () => {
     expect(ownersIn('', 11_434)).toEqual([]);
   });
 
-  it.skipIf(process.platform !== 'linux')('is this user where this process does (needs Linux)', async () => {
+  it.skipIf(process.platform !== 'linux')('can be this user where this process listens (needs Linux)', async () => {
     const uid = process.getuid?.() ?? 0;
     for (const host of ['127.0.0.1', '0.0.0.0']) {
       const port = await listening(host);
@@ -49,7 +49,7 @@ describe('who listens on a port', () => {
     }
   });
 
-  it('is not asked of another machine', () => {
+  it('stays unknown on another machine', () => {
     expect(strangerAt('http://ollama.example.com:11434', 1000)).toBeNull();
   });
 });

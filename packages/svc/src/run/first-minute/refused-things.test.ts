@@ -38,13 +38,13 @@ function lines(calls: readonly Activity[], over: Partial<TaskGrants> = {}): stri
   return refused.lines().text;
 }
 
-describe('what a task is said to have been refused', () => {
+describe('a refusal that the end of a task reports', () => {
   it.each([
     'sh: 1: cannot create .git/hooks/pre-commit: Read-only file system',
     "mv: cannot move '.git/hooks' to 'x': Device or resource busy",
     'sh: 1: cannot create .git/commondir: Read-only file system',
     'error: could not write config file .git/config: Device or resource busy',
-  ])('is what git runs, where that is kept: %s', (stderr) => {
+  ])('can name what git runs, where that is kept: %s', (stderr) => {
     const writes = { folder: 'write', keepsGit: true } as const;
     expect(lines([said(stderr)], writes)).toBe('refused: .git/hooks and .git/config (read only): --write-git\n');
     expect(lines([said(stderr)], { folder: 'write' })).toBe('');
@@ -74,18 +74,18 @@ describe('what a task is said to have been refused', () => {
       'x',
       'refused: registry.example.org (no network there): --net registry.example.org\n',
     ],
-  ])('is read from %j of %j', (stderr, command, line) => {
+  ])('comes from %j of %j', (stderr, command, line) => {
     expect(lines([said(stderr, command)])).toBe(line);
   });
 
-  it('is a command that the model took for a tool', () => {
+  it('can name a command that the model took for a tool', () => {
     const called = (name: string): Activity => said('', 'http://a.example/', 'unknown', name);
     expect(lines([called('curl'), called('no-such-program'), called('../../curl'), called('ls')])).toBe(
       'refused: curl (not allowed): --allow curl --net a.example\n',
     );
   });
 
-  it('is nothing that is granted, not installed, or only looks so', () => {
+  it('excludes what is granted, not installed, or only looks so', () => {
     const texts = [
       'sh: 1: ls: not found',
       'sh: 1: nothing-of-the-kind: not found',
@@ -101,21 +101,21 @@ describe('what a task is said to have been refused', () => {
     expect(lines([said('', 'echo "sh: 1: curl: not found"')])).toBe('');
   });
 
-  it('is said once, with what the call says most about, and no more than 20 times', () => {
+  it('appears once, with the key that says most, and 20 at most', () => {
     const calls = ['cat x', 'curl http://b.example/', 'curl'].map((command) => said('sh: 1: curl: not found', command));
     expect(lines(calls)).toBe('refused: curl (not allowed): --allow curl --net b.example\n');
     const hosts = Array.from({ length: 50 }, (_, number) => said(`Could not resolve host: h${number}.example`));
     expect(lines(hosts).split('\n')).toHaveLength(21);
   });
 
-  it('is a command without a flag where nothing holds commands', () => {
+  it('can name a command without a flag where nothing holds commands', () => {
     const called = said('', 'x', 'unknown', 'curl');
     expect(lines([called], { commands: [], floor: null })).toBe(
       'refused: curl (no class of this host holds commands)\n',
     );
   });
 
-  it('is what the way out has refused', () => {
+  it('can name what the way out has refused', () => {
     const logs = join(bin, 'logs');
     mkdirSync(logs);
     const decision = (destination: string | null, verdict: string): string =>

@@ -33,7 +33,7 @@ const said = (text: string, messageId = 'm'): AcpUpdate => ({
 const asked = (text: string): AcpUpdate => ({ sessionUpdate: 'user_message_chunk', content: textBlock(text) });
 
 describe('a session that is kept', () => {
-  it('is there from its first prompt on, for its owner alone, with chunks of one message together', () => {
+  it('exists from its first prompt on, for its owner alone, with chunks of one message together', () => {
     const kept = new KeptSessions(workspace);
     const session = kept.keep(id(1), '/home/me/project', plain);
     expect(kept.find(id(1))).toBeNull();
@@ -102,7 +102,7 @@ describe('a session that is kept', () => {
     expect([titles[0], titles.at(-1)]).toEqual(['number 200', 'number 1']);
   });
 
-  it('is no file of another kind, and no other name', () => {
+  it('excludes files of another kind, and other names', () => {
     const folder = join(workspace, '.svc', 'acp');
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, `${id(2)}.jsonl`), 'no json\n');

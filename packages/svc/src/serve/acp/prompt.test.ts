@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parsePrompt } from './prompt.ts';
 
 describe('a prompt', () => {
-  it('is its texts, links and embedded texts, one below the other', () => {
+  it('becomes its texts, links and embedded texts, one below the other', () => {
     const blocks = [
       { type: 'text', text: 'Mend this.' },
       { type: 'resource_link', name: 'cart.ts', uri: 'file:///p/cart.ts' },
@@ -41,7 +41,7 @@ describe('a prompt', () => {
       [{ type: 'resource', resource: { uri: 'a', blob: '' } }],
       'prompt[0]: of embedded resources only texts are taken',
     ],
-  ])('is refused where it is %s', (_what, given, message) => {
+  ])('fails where it is %s', (_what, given, message) => {
     expect(() => parsePrompt(given)).toThrow(expect.objectContaining({ code: -32_602, message }));
   });
 });

@@ -20,7 +20,7 @@ function shown(): { readonly updates: AcpUpdate[]; readonly session: SessionUpda
 const texts = (updates: readonly AcpUpdate[]): unknown[] =>
   updates.map((update) => ('messageId' in update ? [update.messageId, update.content['text']] : update.sessionUpdate));
 
-describe('what an editor is told', () => {
+describe('an editor', () => {
   it('has whole characters, wherever the model cut its text', () => {
     const { updates, session, task } = shown();
     for (const text of ['a\ud83d', '\ude00b', '\ud83d']) session.note({ kind: 'text', task, text });
@@ -42,7 +42,7 @@ describe('what an editor is told', () => {
     ]);
   });
 
-  it('holds no more than 2.5 MiB of the files that one call changed', () => {
+  it('gets at most 2.5 MiB of the files that one call changed', () => {
     const { updates, session, task } = shown();
     session.note({ kind: 'call-started', task, turn: 1, call: { id: 'c', name: 'submit-plan', input: {} } });
     const bytes = Buffer.alloc(1024 * 1024, 0x61);
@@ -52,7 +52,7 @@ describe('what an editor is told', () => {
     expect(updates.at(-1)).toMatchObject({ locations: [{ path: '/p/a' }, { path: '/p/b' }] });
   });
 
-  it('hears all of why a task failed, and its prompt ends with the beginning of it', () => {
+  it('gets the whole reason why a task failed, and its prompt ends with the beginning of it', () => {
     const { updates, session, task } = shown();
     const why = '\u0001'.repeat(6 * 1024 * 1024);
     task.apply({ kind: 'broke', error: why });
