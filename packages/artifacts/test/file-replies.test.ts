@@ -78,7 +78,7 @@ describe('a part of a file', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('with HEAD is announced and not read, and the file closed', async () => {
+  it('with HEAD sends its head only, and the file closes', async () => {
     const { headers, body } = await ask(port, 'HEAD /?0-3000001 HTTP/1.1');
     expect([headers['content-length'], body]).toEqual(['3000001', '']);
     await closed(await opened);

@@ -79,7 +79,7 @@ describe('runCapsule', { timeout: 30_000 }, () => {
     expect(trace).toContain('"usage":{"input_tokens":7,"output_tokens":3}');
   });
 
-  it('has calls made and the model told of them', async () => {
+  it('runs calls and gives the model their results', async () => {
     const provider: ModelProvider = {
       infer: async ({ messages }) => {
         const last = messages.at(-1);

@@ -11,17 +11,17 @@ describe('the world of a component', () => {
     ['svc:hook/lifecycle', 'hook'],
     ['wasi:cli/run@0.2.0', null],
     ['constructor', null],
-  ])('that exports %s is %s', (name, world) => {
+  ])('that exports %s becomes %s', (name, world) => {
     expect(worldOf({ imports: [], exports: ['wasi:io/poll@0.2.0', name] })).toBe(world);
   });
 
-  it('is told by what it exports, and by nothing that it imports', () => {
+  it('depends on what it exports, and on nothing that it imports', () => {
     expect(worldOf(importing('svc:tool/run@0.1.0'))).toBeNull();
   });
 });
 
 describe('what a component asks for', () => {
-  it('is told in one order, each thing once', () => {
+  it('has one order, with each thing once', () => {
     const names = importing(
       'svc:runtime/inference@0.1.0',
       'svc:task/task@0.1.0',
@@ -33,7 +33,7 @@ describe('what a component asks for', () => {
     expect(askedFor(names)).toEqual(['filesystem', 'network', 'env', 'task', 'model']);
   });
 
-  it('is nothing for what reaches nothing outside', () => {
+  it('stays empty for what reaches nothing outside', () => {
     const names = importing('wasi:io/streams@0.2.12', 'svc:text/chunks@0.1.0', 'wasi:http/types@0.2.11', 'toString');
     expect(askedFor(names)).toEqual([]);
   });

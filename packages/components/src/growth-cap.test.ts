@@ -56,7 +56,7 @@ function growsTo(module: Uint8Array): number {
 }
 
 describe('the memory cap', () => {
-  it('is where a memory without a maximum stops growing', () => {
+  it('stops the growth of a memory without a maximum', () => {
     const [module] = capped(capGrowth([moduleWith({ min: 2 })], 20 * page));
     expect(growsTo(module as Uint8Array)).toBe(20);
   });
@@ -71,7 +71,7 @@ describe('the memory cap', () => {
     expect(growsTo(module as Uint8Array)).toBe(20);
   });
 
-  it('is shared by the memories of a component', () => {
+  it('covers all memories of a component', () => {
     const modules = capped(capGrowth([moduleWith({ min: 2 }), moduleWith({ min: 6 })], 20 * page));
     expect(modules.map((module) => growsTo(module))).toEqual([8, 12]);
   });
@@ -97,7 +97,7 @@ describe('the memory cap', () => {
     });
   });
 
-  it('is written into tables too, which share an eighth of what is left', () => {
+  it('covers tables too, which share an eighth of what is left', () => {
     const tables = Uint8Array.from([...header, ...section(4, [2, 0x70, 0x00, 5, 0x6f, 0x01, 5, 7])]);
     const [result] = capped(capGrowth([tables], 1024 * 1024));
     // Together (1 MiB - 640 bytes) / 8 / 64 bytes an entry, half of it for each; the second is declared to need less.

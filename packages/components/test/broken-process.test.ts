@@ -104,7 +104,7 @@ describe('a component’s process that was taken over', () => {
     ).rejects.toMatchObject({ kind: 'trap' });
   });
 
-  it('is let go of when it has left its group as well', async () => {
+  it('goes free when it has left its group as well', async () => {
     const nonsense = encodeMessage({}).toString('base64');
     await expect(
       compileBy(`

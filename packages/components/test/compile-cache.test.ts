@@ -109,7 +109,7 @@ describe('the compile cache', () => {
     expect(await run(source)).toBe('{"op":"echo"}');
   });
 
-  it('is done without where it cannot be written', async () => {
+  it('may be missing where it cannot be written', async () => {
     writeFileSync(join(cache.path, 'components'), 'a file where the directory would be');
     expect(await run(source)).toBe('{"op":"echo"}');
   });
@@ -180,7 +180,7 @@ describe('a component that was compiled ahead', () => {
     expect(await run({ ...source, precompiledDir })).toBe('{"op":"echo"}');
   });
 
-  it('is compiled anew when the compiled form is of another component or damaged', async () => {
+  it('compiles anew when the compiled form is of another component or damaged', async () => {
     const precompiledDir = join(cache.path, 'ahead');
     await compileComponent((await fixtureComponent('files-tool')).wasm as Uint8Array, precompiledDir);
     expect(await run({ ...source, precompiledDir })).toBe('{"op":"echo"}');
@@ -188,7 +188,7 @@ describe('a component that was compiled ahead', () => {
     expect(await run({ ...source, precompiledDir })).toBe('{"op":"echo"}');
   });
 
-  it('is refused when it is no component', async () => {
+  it('fails when it is no component', async () => {
     await expect(compileComponent(Buffer.from('no'), join(cache.path, 'ahead'))).rejects.toThrow(
       'the component cannot be compiled: it is not a WebAssembly component',
     );

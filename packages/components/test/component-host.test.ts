@@ -33,7 +33,7 @@ describe('a component', () => {
     early.warm();
   });
 
-  it('that cannot be made ready says so at its first call', async () => {
+  it('says at its first call that it cannot be made ready', async () => {
     const broken = host.open({ name: 'broken', wasm: '/nowhere', sha256: '0'.repeat(64) }, noGrants);
     broken.warm();
     const fault = await faultOf(order(broken, { op: 'echo' }));
@@ -64,7 +64,7 @@ describe('a component', () => {
     expect(await order(tool, { op: 'ask', prompt: 'who?' }, { host })).toBe('answered: re who?');
   });
 
-  it('is told the reason when the runtime has no answer', async () => {
+  it('gets the reason when the runtime has no answer', async () => {
     const host = { 'svc:task/task@0.1.0#request-input': async () => Promise.reject(new Error('nobody is there')) };
     expect(await order(tool, { op: 'ask', prompt: 'who?' }, { host })).toBe('refused: nobody is there');
   });

@@ -126,14 +126,14 @@ describe('a fault', () => {
     expect(fault.message).toBe('it threw an error: no such shop\nabout to fail');
   });
 
-  it('holds back a guest that emits faster than it is heard', async () => {
+  it('holds back a guest that emits faster than its caller reads', async () => {
     let heard = 0;
     const host = { 'svc:text/chunks@0.1.0#emit-chunk': (text: string) => (heard += text.length) };
     await order(tool, { op: 'flood', count: 400, size: 100_000 }, { host });
     expect(heard).toBe(40_000_000);
   });
 
-  it('is what a call canceled in the queue ends with, and the others go on', async () => {
+  it('ends a call that was canceled in the queue, and the others go on', async () => {
     const controller = new AbortController();
     const first = order(tool, { op: 'work', rounds: 300_000 });
     const second = faultOf(order(tool, { op: 'echo' }, { signal: controller.signal }));
@@ -182,7 +182,7 @@ describe('a fault', () => {
 });
 
 describe('the surroundings of a component', () => {
-  it('are the directory and the variables it was given', async () => {
+  it('have the directory and the variables of the session', async () => {
     writeFileSync(join(workdir.path, 'note'), 'a note');
     const preopens = [{ guestPath: '/', hostPath: workdir.path, writable: true }];
     const files = host.open(await fixtureComponent('files-tool'), { ...noGrants, preopens, env: { GIVEN: 'yes' } });
@@ -203,7 +203,7 @@ describe('the surroundings of a component', () => {
     await files.close();
   });
 
-  it('are closed with the instance, its open files too', async () => {
+  it('close with the instance, its open files too', async () => {
     const preopens = [{ guestPath: '/', hostPath: workdir.path, writable: true }];
     const files = host.open(await fixtureComponent('files-tool'), { ...noGrants, preopens });
     await order(files, { op: 'list', path: '.' });
@@ -221,7 +221,7 @@ describe('the surroundings of a component', () => {
     await files.close();
   });
 
-  it('are told of a refused path, and no more of it than a path may be long', async () => {
+  it('report a refused path, and at most as much of it as a path may be long', async () => {
     const preopens = [{ guestPath: '/', hostPath: workdir.path, writable: false }];
     const files = host.open(await fixtureComponent('files-tool'), { ...noGrants, preopens });
     const told: unknown[] = [];

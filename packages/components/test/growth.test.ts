@@ -36,21 +36,21 @@ function growing(tables: number): string {
   return `${repeated(tables, grow)} i32.const 0 ${repeated(tables, (index) => `table.size $t${index} i32.add`)}`;
 }
 
-describe('what a component can make grow', () => {
-  it('is its tables, of which all entries together count as memory', async () => {
+describe('the memory cap', () => {
+  it('counts all entries of tables together as memory', async () => {
     const tables = repeated(8, (index) => `(table $t${index} 0 10000000 funcref)`);
     const entries = (await ask(await component(answering(growing(8), tables)))) as number;
     expect(entries).toBeGreaterThan(0);
     expect(entries * 64).toBeLessThan((32 * megabyte) / 8);
   });
 
-  it('is a table by its elements, no further than it is declared', async () => {
+  it('counts a table by its elements, up to its declared size', async () => {
     const fields = `(table $t 1 funcref) (elem $e funcref ${'(ref.null func) '.repeat(1000)})`;
     const overflow = 'i32.const 0 i32.const 0 i32.const 1000 table.init $t $e i32.const 1';
     expect((await faultOf(ask(await component(answering(overflow, fields))))).kind).toBe('trap');
   });
 
-  it('is refused when it declares tables of more entries than its memory holds', async () => {
+  it('stops a component that declares tables of more entries than its memory holds', async () => {
     expect(
       await refusal(
         answering(
@@ -64,14 +64,14 @@ describe('what a component can make grow', () => {
     });
   });
 
-  it('is refused when tables and memories are too much together only', async () => {
+  it('stops a component whose tables and memories are too much together only', async () => {
     expect(await refusal(answering('i32.const 1', '(memory 300) (table 300000 funcref)'))).toEqual({
       kind: 'unavailable',
       message: 'the component cannot start: it needs 37950 KiB of memory and may have 32768 KiB',
     });
   });
 
-  it('is not a table of a module that is made twice', async () => {
+  it('counts a table of a module that is made twice once', async () => {
     const text = `
       (core module $module (table 10 funcref) (func (export "ask") (result i32) i32.const 1))
       (core instance $one (instantiate $module))
@@ -80,7 +80,7 @@ describe('what a component can make grow', () => {
     expect((await refusal(text)).message).toContain('into more than one instance');
   });
 
-  it('is not the number of its instances', async () => {
+  it('leaves the number of its instances alone', async () => {
     const text = `
       (component $many
         (core module $module (func (export "ask") (result i32) i32.const 1))
@@ -98,7 +98,7 @@ describe('what a component can make grow', () => {
   it.each([
     ['structs', '(type $s (struct (field i32)))'],
     ['arrays', '(type $a (array (mut i32)))'],
-  ])('is not %s of the engine: they are not offered', async (_, type) => {
+  ])('has no case for %s of the engine: svc does not offer them', async (_, type) => {
     expect((await refusal(answering('i32.const 1', type))).kind).toBe('unavailable');
   });
 });

@@ -28,7 +28,7 @@ async function heardOf(grants: { readonly tellsOutput?: boolean }): Promise<stri
 }
 
 describe('what a guest writes to its outputs', () => {
-  it('is told before its call returns, where the grants say so, and to nobody else', async () => {
+  it('reaches the session before its call returns, where the grants say so, and nobody else', async () => {
     expect(await heardOf({ tellsOutput: true })).toBe('1 on-session-start\n2 on-session-start\n');
     expect(await heardOf({})).toBe('');
   });

@@ -63,26 +63,26 @@ describe('a component', () => {
     expect(message).toMatch(/^the component of written-out cannot be used: a core module uses the name "a': process\./);
   });
 
-  it('is refused an interface that is not offered, by name', async () => {
+  it('cannot have an interface that is not offered, and the error names it', async () => {
     expect(await refusal(importing('wasi:sockets/network@0.2.0', { member: 'open' }))).toEqual({
       kind: 'unavailable',
       message: 'the component cannot start: it imports wasi:sockets/network, which is not offered',
     });
   });
 
-  it('is refused a function that an offered interface does not have', async () => {
+  it('cannot have a function that an offered interface lacks', async () => {
     expect(await refusal(importing('wasi:cli/environment@0.2.0', { member: 'no-such-thing' }))).toEqual({
       kind: 'unavailable',
       message: expect.stringContaining('noSuchThing'),
     });
   });
 
-  it('is ended when its start code does not return', async () => {
+  it('ends when its start code does not return', async () => {
     const text = answering('i32.const 1', '(func $start (loop $again (br $again))) (start $start)');
     expect((await refusal(text, { deadlineMs: 300 })).kind).toBe('deadline');
   });
 
-  it('is unavailable when its start code traps', async () => {
+  it('fails as unavailable when its start code traps', async () => {
     const text = answering('i32.const 1', '(func $start unreachable) (start $start)');
     expect(await refusal(text)).toEqual({ kind: 'unavailable', message: 'the component cannot start: unreachable' });
   });
@@ -110,7 +110,7 @@ describe('a component', () => {
     expect((await faultOf(ask(outside))).kind).toBe('trap');
   });
 
-  it('is not looked up along the prototype of what it exports', async () => {
+  it('exports nothing along the prototype of its exports', async () => {
     const harmless = await component(answering('i32.const 7'));
     for (const name of ['constructor#name', '__proto__#toString', 'probe:it/answer@1.0.0#constructor', 'ask', '']) {
       expect((await faultOf(ask(harmless, { export: name }))).kind).toBe('unavailable');

@@ -70,7 +70,7 @@ async function request(what: Record<string, unknown>, call: Parameters<typeof or
 }
 
 describe('a request of a component', () => {
-  it('is made and answered', async () => {
+  it('reaches its server and gets the answer', async () => {
     await openTool();
     const headers = [
       ['x-more', 'a'],
@@ -149,7 +149,7 @@ describe('a request of a component', () => {
     ['an echo', { method: { tag: 'trace' } }, 'HTTP-request-method-invalid'],
     ['a server that does not speak TLS', { scheme: { tag: 'HTTPS' } }, 'TLS-protocol-error'],
     ['another scheme', { scheme: { tag: 'other', val: 'ftp' } }, 'HTTP-request-URI-invalid'],
-  ])('is refused for %s', async (_, what, error) => {
+  ])('fails for %s', async (_, what, error) => {
     await openTool();
     const outcome = (await request(what)) as { readonly error?: string };
     expect(outcome.error).toBe(error);
@@ -175,7 +175,7 @@ describe('a request of a component', () => {
     ['longer', '9'],
     ['shorter', '2'],
     ['not a number', 'two'],
-  ])('is refused when its announced length is %s', async (_, length) => {
+  ])('fails when its announced length is %s', async (_, length) => {
     await openTool();
     const headers = [['content-length', length]];
     expect(await request({ method: { tag: 'post' }, headers, body: 'text' })).toEqual({
@@ -184,7 +184,7 @@ describe('a request of a component', () => {
     expect(seen).toEqual([]);
   });
 
-  it('tells a server that refuses the connection from one that breaks it', async () => {
+  it('distinguishes a server that refuses the connection from one that breaks it', async () => {
     await openTool({ mayReach: () => true });
     expect(await request({ authority: `127.0.0.1:${await closedPort()}` })).toEqual({ error: 'connection-refused' });
     answer = (_, response) => response.socket?.destroy();
@@ -199,7 +199,7 @@ describe('a request of a component', () => {
     expect(broken.thrown).toContain('HTTP-response-incomplete');
   });
 
-  it('is ended with the call', async () => {
+  it('ends with the call', async () => {
     await openTool();
     const controller = new AbortController();
     let closed: Promise<unknown> = Promise.resolve();
@@ -213,7 +213,7 @@ describe('a request of a component', () => {
 });
 
 describe('a name in a request of a component', () => {
-  it('is looked up by the resolver of its host, and what it must not be is an error that the component lives on with', async () => {
+  it('goes to the resolver of its host, and a forbidden one is an error that the component survives', async () => {
     const { port } = server.address() as AddressInfo;
     const asked: string[] = [];
     const addresses: Readonly<Record<string, readonly string[]>> = {
@@ -259,7 +259,7 @@ describe('the credential', () => {
     expect(seen[0]?.headers.authorization).toBe('Bearer sk-real');
   });
 
-  it('is put nowhere but in headers', async () => {
+  it('stands in headers only', async () => {
     await openTool(credential());
     await request({ method: { tag: 'post' }, path: `/?key=${placeholder}`, body: `key ${placeholder}` });
     expect([seen[0]?.url, seen[0]?.body]).toEqual([`/?key=${placeholder}`, `key ${placeholder}`]);
@@ -270,13 +270,13 @@ describe('the credential', () => {
     ['the address', { path: `/${placeholder}` }],
     ['the address, hidden', { path: `/${placeholder.replace('-', '%2D')}` }],
     ['the body', { method: { tag: 'post' }, body: `a ${placeholder}` }],
-  ])('is not told to another origin: no placeholder in %s', async (_, what) => {
+  ])('stays away from another origin: no placeholder in %s', async (_, what) => {
     await openTool(credential('https://api.test'));
     expect(await request(what)).toEqual({ error: 'HTTP-request-denied' });
     expect(seen).toEqual([]);
   });
 
-  it('is not told to another origin: no placeholder in a body that comes in pieces', async () => {
+  it('stays away from another origin: no placeholder in a body that comes in pieces', async () => {
     await openTool(credential('https://api.test'));
     const pieces = ['before ', placeholder.slice(0, 5), placeholder.slice(5), ' after'];
     const outcome = (await request({ method: { tag: 'post' }, pieces })) as { readonly thrown?: string };

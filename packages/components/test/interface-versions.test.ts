@@ -37,13 +37,13 @@ function versionsIn(text: string): Record<string, string> {
 describe('the versions of interfaces', () => {
   const newest = Object.fromEntries(Object.entries(interfacePackages).map(([owner, { newest }]) => [owner, newest]));
 
-  it('are those of the guest, wherever its interfaces name one', () => {
+  it('match the guest, wherever its interfaces name one', () => {
     const { 'svc:worlds': worlds, ...packages } = versionsIn(witText);
     expect(packages).toEqual(newest);
     expect(worlds).toBe('0.1.0');
   });
 
-  it('are those that the library of the guest imports', () => {
+  it('match the imports of the library of the guest', () => {
     const library = join(packageRoot, 'packages/guest/src');
     const sources = readdirSync(library, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
     const named = versionsIn(sources.map((file) => readFileSync(join(library, file), 'utf8')).join('\n'));
@@ -51,7 +51,7 @@ describe('the versions of interfaces', () => {
     expect(Object.keys(named).length).toBeGreaterThan(8);
   });
 
-  it('are those that docs/authoring.md lists', () => {
+  it('match the list in docs/authoring.md', () => {
     const guide = readFileSync(join(packageRoot, 'docs/authoring.md'), 'utf8');
     const [, section = ''] = /\n## Versions of the interfaces\n([^]*?)\n## /.exec(guide) ?? [];
     const rows = [...section.matchAll(/^\| (`.*`) \| ([0-9.]+) \| ([0-9.]+) \|$/gm)];
@@ -65,7 +65,7 @@ describe('the versions of interfaces', () => {
     expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(versions));
   });
 
-  it('are part of the names by which the host calls a component', () => {
+  it('belong to the names by which the host calls a component', () => {
     expect(offeredInterface('svc:tool/run')).toBe('svc:tool/run@0.1.0');
   });
 });
@@ -76,7 +76,7 @@ describe('what a component is built for', () => {
     [['wasi:http/types@0.2.13', 'wasi:io/error@0.2.100']],
     [['probe:it/answer@9.0.0', 'svc:secrets/all@0.1.0', 'local:it/that']],
     [[]],
-  ])('is taken when the host has it, or does not know it: %j', (names) => {
+  ])('passes when the host has it, or does not know it: %j', (names) => {
     expect(refusedInterfaces(names)).toBeNull();
   });
 
@@ -88,14 +88,14 @@ describe('what a component is built for', () => {
     ['wasi:http/types@0.3', 'wasi:http 0.2.0 to 0.2.12'],
     ['wasi:http/types@0.3.0', 'wasi:http 0.2.0 to 0.2.12'],
     ['wasi:http/types@0.10.0', 'wasi:http 0.2.0 to 0.2.12'],
-  ])('is refused when it is later than what the host has: %s', (name, has) => {
+  ])('fails when it is later than what the host has: %s', (name, has) => {
     expect(refusedInterfaces(['svc:driver/types@0.1.0', name])).toEqual({
       reason: `it is built for ${name}, and this svc has ${has}`,
       hint: 'update svc, or build it with the @svc/guest of a folder that svc new makes',
     });
   });
 
-  it('is refused when it is earlier than what the host still takes', () => {
+  it('fails when it is earlier than the earliest that the host takes', () => {
     expect(refusedInterfaces(['wasi:io/streams@0.1.9'])).toEqual({
       reason: 'it is built for wasi:io/streams@0.1.9, and this svc has wasi:io 0.2.0 to 0.2.12',
       hint: 'build it again with the @svc/guest of a folder that svc new makes',
@@ -104,7 +104,7 @@ describe('what a component is built for', () => {
 });
 
 describe('the names of interfaces in a component', () => {
-  it('are those that it imports and exports, with their versions', async () => {
+  it('cover its imports and exports, with their versions', async () => {
     const { wasm } = await fixtureComponent('probe-tool');
     const names = interfaceNames(wasm as Uint8Array);
     expect(names).toEqual(
@@ -113,7 +113,7 @@ describe('the names of interfaces in a component', () => {
     expect(names.filter((name) => !/^(svc|wasi):[a-z]+\/[a-z-]+@0\.[0-9.]+$/.test(name))).toEqual([]);
   });
 
-  it('are read past imports of every kind', async () => {
+  it('come after imports of every kind too', async () => {
     const { wasm } = await componentText(`
       (import "a" (core module))
       (import "b" (func))
@@ -138,7 +138,7 @@ describe('the names of interfaces in a component', () => {
     ]);
   });
 
-  it('are 100,000 at most: more are refused before they are read', () => {
+  it('number 100,000 at most: more fail before they are read', () => {
     const withImports = (count: number): Uint8Array => {
       const entries = Buffer.alloc(count * 4, Buffer.from([0x00, 0x00, 0x01, 0x00]));
       const body = Buffer.from([...encodeUnsigned(BigInt(count)), ...entries]);
@@ -149,7 +149,7 @@ describe('the names of interfaces in a component', () => {
       expect(() => names(withImports(100_001))).toThrow('more than 100,000 imports and exports');
   });
 
-  it('are refused in bytes that are no component, and in nothing else', async () => {
+  it('fail in bytes that are no component, and in nothing else', async () => {
     const { wasm } = await componentText(toolRunning(''));
     const whole = wasm as Uint8Array;
     fc.assert(
@@ -169,7 +169,7 @@ describe('the names of interfaces in a component', () => {
 });
 
 describe('a component', () => {
-  it('that is built for a later interface is refused before anything of it runs, each time', async () => {
+  it('fails when it is built for a later interface, before anything of it runs, each time', async () => {
     const text = toolRunning('call $emit').replaceAll('svc:text/chunks@0.1.0', 'svc:text/chunks@0.2.0');
     const heard: string[] = [];
     const tool = host.open(await componentText(text), noGrants);
@@ -186,7 +186,7 @@ describe('a component', () => {
     expect(heard).toEqual([]);
   });
 
-  it('that exports an earlier version than it is called by answers', async () => {
+  it('answers when it exports an earlier version than its caller names', async () => {
     const tool = host.open(await componentText(toolRunning('call $emit')), noGrants);
     expect(await tool.call(toolCall({}, { export: 'svc:tool/run@0.1.7#run' }))).toMatchObject({ content: 'done' });
   });

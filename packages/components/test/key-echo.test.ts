@@ -75,7 +75,7 @@ describe('an endpoint that repeats what it was sent', () => {
     expect(await echoed()).toContain(`Bearer ${stars}.`);
   });
 
-  it('is asked for no compressed answer, and one is not given out', async () => {
+  it('gets no request for a compressed answer, and the component gets none', async () => {
     answer = ({ headers }, response) => {
       expect(headers['accept-encoding']).toBe('identity');
       response.setHeader('content-encoding', 'gzip');

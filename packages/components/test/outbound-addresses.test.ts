@@ -67,14 +67,14 @@ function open({ allow, endpointOrigin, names = {}, resolver, resolveMs }: Settin
 const prohibited = { tag: 'destination-IP-prohibited' };
 
 describe('a permitted name', () => {
-  it('that resolves to an address of the grants is reached, under its own name', async () => {
+  it('can be reached when it resolves to an address of the grants, under its own name', async () => {
     const { port } = server;
     const http = open({ allow: ['a.test', `127.0.0.1:${port}`], names: { 'a.test': [['127.0.0.1']] } });
     expect(await get(http, `http://a.test:${port}`)).toBe(200);
     expect([asked, server.hosts]).toEqual([['a.test'], [`a.test:${port}`]]);
   });
 
-  it('is held to the port and scheme of that grant', async () => {
+  it('has the port and scheme of that grant only', async () => {
     const names = { 'a.test': [['127.0.0.1']] };
     const { port } = server;
     const otherPort = open({ allow: ['a.test', '127.0.0.1:1'], names });
@@ -84,7 +84,7 @@ describe('a permitted name', () => {
     expect(server.connections).toBe(0);
   });
 
-  it('is held to the same over TLS, where its name is what the server is asked for', async () => {
+  it('has the same limits over TLS, where the server gets its name', async () => {
     const hello: Buffer[] = [];
     const tcp = createTcpServer((socket) => {
       socket.on('error', () => socket.destroy());
@@ -104,7 +104,7 @@ describe('a permitted name', () => {
     expect(Buffer.concat(hello).includes('a.test')).toBe(true);
   });
 
-  it('is held to it where Node tries one address of a name only', async () => {
+  it('has the same limits where Node tries one address of a name only', async () => {
     const { port } = server;
     const usual = getDefaultAutoSelectFamily();
     setDefaultAutoSelectFamily(false);
@@ -115,7 +115,7 @@ describe('a permitted name', () => {
     expect(await get(http, `http://b.test:${port}`)).toEqual(prohibited);
   });
 
-  it('is tried at each of its addresses, and refused connections are told as such', async (context) => {
+  it('leads to each of its addresses, and a refused connection has its own error', async (context) => {
     context.skip(!isLinux, 'needs all of 127.0.0.0/8');
     const { port } = server;
     const names = { 'a.test': [['127.0.0.2', '127.0.0.1']], 'b.test': [['127.0.0.2', '127.0.0.3']] };
@@ -124,7 +124,7 @@ describe('a permitted name', () => {
     expect(await get(http, `http://b.test:${port}`)).toEqual({ tag: 'connection-refused' });
   });
 
-  it('is reached over IPv6', async (context) => {
+  it('can be reached over IPv6', async (context) => {
     context.skip(!hasIpv6Loopback, 'needs an IPv6 loopback');
     const six = await CountingServer.open('::1');
     closing.push(six);
@@ -137,7 +137,7 @@ describe('a permitted name', () => {
 });
 
 describe('a connection that is kept alive', () => {
-  it('is used again for its own name without another look-up', async () => {
+  it('serves its own name again without another look-up', async () => {
     const { port } = server;
     const names = { 'a.test': [['127.0.0.1'], ['127.0.0.2']] };
     const http = open({ allow: ['a.test', `127.0.0.1:${port}`], names });
@@ -146,7 +146,7 @@ describe('a connection that is kept alive', () => {
     expect([asked, server.connections]).toEqual([['a.test'], 1]);
   });
 
-  it('is not used for another name at the same address', async () => {
+  it('never serves another name at the same address', async () => {
     const { port } = server;
     const names = { 'a.test': [['127.0.0.1']], 'b.test': [['127.0.0.1']], 'c.test': [['127.0.0.2']] };
     const http = open({ allow: ['a.test', 'b.test', 'c.test', `127.0.0.1:${port}`], names });
@@ -157,12 +157,12 @@ describe('a connection that is kept alive', () => {
   });
 });
 
-describe('a host that no name server is asked for', () => {
+describe('a host that needs no name server', () => {
   const nobody: HostResolver = {
     resolve: async () => ({ kind: 'addresses', addresses: ['169.254.169.254'] }),
   };
 
-  it('is an address of the grants', async () => {
+  it('can be an address of the grants', async () => {
     const { port } = server;
     const http = open({ allow: [`127.0.0.1:${port}`], resolver: nobody });
     expect(await get(http, `http://127.0.0.1:${port}`)).toBe(200);
@@ -170,14 +170,14 @@ describe('a host that no name server is asked for', () => {
     expect(asked).toEqual([]);
   });
 
-  it('is localhost', async () => {
+  it('can be localhost', async () => {
     const { port } = server;
     const http = open({ allow: ['localhost'], resolver: nobody });
     expect(await get(http, `http://localhost:${port}`)).toBe(200);
     expect([asked, server.hosts]).toEqual([[], [`localhost:${port}`]]);
   });
 
-  it('is an IPv6 address, and localhost there', async (context) => {
+  it('can be an IPv6 address, and localhost there', async (context) => {
     context.skip(!hasIpv6Loopback, 'needs an IPv6 loopback');
     const six = await CountingServer.open('::1');
     closing.push(six);
@@ -189,7 +189,7 @@ describe('a host that no name server is asked for', () => {
 });
 
 describe("the driver's endpoint", () => {
-  it('is reached wherever its host is', async () => {
+  it('can be reached wherever its host is', async () => {
     const { port } = server;
     const names = { 'own.test': [['127.0.0.1']] };
     const http = open({ allow: [], endpointOrigin: `http://own.test:${port}`, names });
@@ -216,24 +216,24 @@ describe('a resolver', () => {
     });
   }
 
-  it('that fails is told with its word', async () => {
+  it('fails with its word', async () => {
     const http = answering(Promise.resolve({ kind: 'failed', reason: 'EAI_AGAIN' }));
     const error = { tag: 'DNS-error', val: { rcode: 'EAI_AGAIN', infoCode: undefined } };
     expect(await get(http, 'http://a.test')).toEqual(error);
   });
 
-  it('that answers without an address has none', async () => {
+  it('fails when it answers without an address', async () => {
     const http = answering(Promise.resolve({ kind: 'addresses', addresses: [] }));
     const error = { tag: 'DNS-error', val: { rcode: 'ENODATA', infoCode: undefined } };
     expect(await get(http, 'http://a.test')).toEqual(error);
   });
 
-  it('that never answers is given up', async () => {
+  it('times out when it never answers', async () => {
     const http = answering(new Promise(() => {}), 20);
     expect(await get(http, 'http://a.test')).toEqual({ tag: 'DNS-timeout' });
   });
 
-  it('that answers after its request is gone connects to nothing', async () => {
+  it('connects to nothing when it answers after its request is gone', async () => {
     const { port } = server;
     let answer: (resolution: Resolution) => void = () => {};
     const late = new Promise<Resolution>((resolve) => {

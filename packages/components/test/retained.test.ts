@@ -32,7 +32,7 @@ function residentMegabytes(pid: number): number {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }
 
-describe('what the host keeps for a component', { timeout: compileTimeoutMs }, () => {
+describe('the host', { timeout: compileTimeoutMs }, () => {
   it.each([
     ['values of one header', 4],
     ['small values of one header', 50],
@@ -70,7 +70,7 @@ describe('what the host keeps for a component', { timeout: compileTimeoutMs }, (
     await small.close();
   });
 
-  it('is no more than 512 open directories and files', async () => {
+  it('keeps at most 512 open directories and files for a component', async () => {
     const fault = await faultOf(order(tool, { op: 'directories', rounds: 1_000, every: 1_000 }));
     expect(fault.kind).toBe('trap');
     expect(await order(tool, { op: 'echo' })).toBe('{}');

@@ -22,7 +22,7 @@ const clocks = [
 ];
 
 describe.each(clocks)('$which', ({ clock, let: pass }) => {
-  it('tells Unix milliseconds', () => {
+  it('counts Unix milliseconds', () => {
     expect(clock.now()).toBeGreaterThan(Date.UTC(2025, 0));
     expect(clock.now()).toBeLessThan(Date.UTC(2100, 0));
   });

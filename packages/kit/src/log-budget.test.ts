@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { LogBudget } from './log-budget.ts';
 
 describe('the budget of all logs', () => {
-  it('gives what is left, and tells once that something is dropped', () => {
+  it('gives what is left, and reports once that something is dropped', () => {
     let told = 0;
     const budget = new LogBudget(10);
     budget.observe(() => (told += 1));
@@ -11,7 +11,7 @@ describe('the budget of all logs', () => {
     expect([budget.take(1), budget.take(5), told]).toEqual([0, 0, 1]);
   });
 
-  it('gives no part of what is kept whole, and tells who looks late', () => {
+  it('gives no part of what is kept whole, and reports to a late caller', () => {
     let told = 0;
     const budget = new LogBudget(10);
     expect([budget.takeWhole(11), budget.takeWhole(10)]).toEqual([false, true]);
@@ -19,7 +19,7 @@ describe('the budget of all logs', () => {
     expect(told).toBe(1);
   });
 
-  it('tells nobody who no longer looks', () => {
+  it('skips a caller that no longer looks', () => {
     let told = 0;
     const budget = new LogBudget(10);
     budget.observe(() => (told += 1));

@@ -16,7 +16,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe.skipIf(!existsSync('/proc/self/stat'))('what the kernel tells of a process (skipped without /proc)', () => {
+describe.skipIf(!existsSync('/proc/self/stat'))('the stat file of a process (skipped without /proc)', () => {
   it('has its state, its parent and its start, whatever the process calls itself', async () => {
     const program = join(folder, ') Z 1 (');
     symlinkSync(process.execPath, program);
@@ -35,7 +35,7 @@ describe.skipIf(!existsSync('/proc/self/stat'))('what the kernel tells of a proc
     }
   });
 
-  it('tells it from another that has its number', () => {
+  it('distinguishes it from another that has its number', () => {
     expect(isAlive(process.pid, processStart(process.pid))).toBe(true);
     expect(isAlive(process.pid, '1')).toBe(false);
   });

@@ -40,7 +40,7 @@ describe('a session that asks for a child', () => {
     },
   );
 
-  it('is told of the first bound that is reached, in their order [D2-BOUND-01] [D2-BOUND-02] [D2-BOUND-03]', () => {
+  it('meets the first bound that is reached, in their order [D2-BOUND-01] [D2-BOUND-02] [D2-BOUND-03]', () => {
     const begins = (full: Partial<Asking>): string | undefined =>
       judgeAsking({ ...asking, ...full }, bounds)?.sentence.split(':')[0];
     expect(begins({ depthRemaining: 0, liveCapsules: 16, liveChildren: 4 })).toBe('depth bound reached');

@@ -95,7 +95,7 @@ const steps: Readonly<Record<string, Step>> = {
 };
 
 describe('the figures of the records', () => {
-  it('are those of a count of all sessions and slots, whatever happened [D2-SESS-03] [D2-SLOT-02] [D2-SLOT-03] [D2-SLOT-04] [D2-SLOT-06]', () => {
+  it('agree with a count of all sessions and slots, whatever happened [D2-SESS-03] [D2-SLOT-02] [D2-SLOT-03] [D2-SLOT-04] [D2-SLOT-06]', () => {
     const step = fc.tuple(fc.constantFrom(...Object.keys(steps)), fc.nat());
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (taken) => {
@@ -132,7 +132,7 @@ describe('the figures of the records', () => {
     expect(scene.records.liveCapsules()).toBe(1);
   });
 
-  it('are exact with ten thousand sessions that register, ask and end', () => {
+  it('stay exact with ten thousand sessions that register, ask and end', () => {
     const scene = new Scene();
     const sessions = Array.from({ length: 10_000 }, () => scene.admit());
     for (const session of sessions) scene.records.reserve(session);
@@ -143,7 +143,7 @@ describe('the figures of the records', () => {
 });
 
 describe('a record', () => {
-  it('of an ended session keeps its status and gives up its grants', () => {
+  it('keeps its status when its session ends, and gives up its grants', () => {
     const { records } = new Scene();
     const session = records.admit({ id: 'a', depthRemaining: 3, capsule });
     expect(session.envelope).toBe(capsule.envelope);
@@ -175,7 +175,7 @@ describe('a record', () => {
     expect(records.admit({ id: 'e', depthRemaining: 3, capsule: later }).envelope).toBe(later.envelope);
   });
 
-  it('is made, spent, redeemed and ended once: anything else is a bug of the caller', () => {
+  it('begins, spends, redeems and ends once: anything else is a bug of the caller', () => {
     const scene = new Scene();
     const session = scene.admit();
     const { serial } = scene.records.reserve(session);

@@ -16,7 +16,7 @@ const approval: Approval = {
 describe('tokens', () => {
   const tokens = new Tokens((size) => randomBytes(size));
 
-  it('are known again by who minted them, and by nobody else [D2-TOKEN-07]', () => {
+  it('pass for the referee that minted them, and for nobody else [D2-TOKEN-07]', () => {
     const other = new Tokens((size) => randomBytes(size));
     expect(tokens.verifyCredential(tokens.mintCredential(4_711))).toBe(4_711);
     expect(tokens.verifyApproval(tokens.mintApproval(approval))).toEqual(approval);
@@ -24,13 +24,13 @@ describe('tokens', () => {
     expect(other.verifyApproval(tokens.mintApproval(approval))).toBeNull();
   });
 
-  it('say by their prefix what they are, and tell nothing of the session [D2-TOKEN-01] [D2-TOKEN-03]', () => {
+  it('show their kind by their prefix, and nothing of the session [D2-TOKEN-01] [D2-TOKEN-03]', () => {
     expect(tokens.mintCredential(0)).toMatch(/^msc1\.[\w-]{51}$/);
     expect(tokens.mintCredential(2 ** 48 - 1)).toMatch(/^msc1\.[\w-]{51}$/);
     expect(tokens.mintApproval(approval)).toMatch(/^msa1\.[\w-]+$/);
   });
 
-  it('are an HMAC-SHA-256 and what it is over, of one key for each kind: a new prefix makes nothing new [D2-TOKEN-07] [D2-AUTH-11]', () => {
+  it('have an HMAC-SHA-256 and its input, of one key for each kind: a new prefix makes nothing new [D2-TOKEN-07] [D2-AUTH-11]', () => {
     const keys = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
     const drawn = new Tokens(() => keys.shift() ?? Buffer.alloc(0));
     const macOf = (key: number, payload: string): string =>

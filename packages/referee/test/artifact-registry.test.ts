@@ -61,7 +61,7 @@ capabilities:
     });
   });
 
-  it('tells versions apart', async () => {
+  it('keeps versions apart', async () => {
     const root = temporaryDirectory();
     const first = await publishCapsule(root, capsuleText());
     const second = await publishCapsule(root, capsuleText().replace('1.0.0', '1.0.1'), { version: '1.0.1' });
@@ -186,7 +186,7 @@ capabilities: { shell: { allow: ["\${SHELL_NAME}"] } }
 `;
   const env = { PROVIDER: 'https://provider.example', SHELL_NAME: 'bash' };
 
-  it('are resolved in the given environment', async () => {
+  it('get their values from the given environment', async () => {
     const root = temporaryDirectory();
     await publishCapsule(root, manifest);
     const resolution = await registryAt(root, env).resolve('child', '1.0.0');
@@ -206,7 +206,7 @@ capabilities: { shell: { allow: ["\${SHELL_NAME}"] } }
     },
   );
 
-  it('are left alone in inference.api_key, set or not [D2-OPT-21]', async () => {
+  it('stay as they are in inference.api_key, set or not [D2-OPT-21]', async () => {
     const root = temporaryDirectory();
     const sha256 = await publishCapsule(root, manifest);
     expect(await answer(registryAt(root, env))).toBe(sha256);

@@ -141,7 +141,7 @@ describe('POST /deregister with a child, whose credential died with its process'
     expect(refusal(await referee.register('ses_x', 'lead', approval))).toEqual(identity);
   });
 
-  it('is refused to all but the session whose approval the child was registered under', async () => {
+  it('fails for all but the session whose approval the child was registered under', async () => {
     const { referee, lead, child, grandchild } = await family();
     const stranger = await referee.session('lead');
     expect(await endChild(referee, stranger.credential, child.id)).toEqual(identity);
@@ -156,7 +156,7 @@ describe('POST /deregister with a child, whose credential died with its process'
     expect(await referee.liveCapsules(lead.id)).toBe(4);
   });
 
-  it('is refused once parent or child has ended, and changes no status', async () => {
+  it('fails once parent or child has ended, and changes no status', async () => {
     const { referee, lead, child, grandchild } = await family();
     await referee.end(grandchild.credential, 'complete');
     expect(await endChild(referee, child.credential, grandchild.id)).toEqual(identity);

@@ -30,7 +30,7 @@ async function refusalOf(bytes: Buffer): Promise<string> {
   return (await answerAt(root)).replace('child@1.0.0 cannot be resolved: ', '');
 }
 
-describe('an archive that is not what it should be is refused', () => {
+describe('an archive that is invalid', () => {
   it.each([
     ['no zip', Buffer.from('PK, or so it says'), /^its archive is not a readable zip archive: /],
     ['empty', Buffer.alloc(0), /^its archive is not a readable zip archive: /],
@@ -93,7 +93,7 @@ describe('an archive that is not what it should be is refused', () => {
     expect(await refusalOf(bytes)).toMatch(reason);
   });
 
-  it('and only its manifest is looked into: what else it holds is the business of who unpacks it', async () => {
+  it('fails by its manifest alone: its other contents are the business of the program that unpacks it', async () => {
     const bytes = zipBytes([manifest, { ...other, crc: 1 }]);
     const root = temporaryDirectory();
     const sha256 = await publish(root, bytes);
@@ -102,7 +102,7 @@ describe('an archive that is not what it should be is refused', () => {
 });
 
 describe('a record that does not fit', () => {
-  it('is damage, whichever of the two was changed', async () => {
+  it('counts as damage, whichever of the two was changed', async () => {
     const root = temporaryDirectory();
     await publishCapsule(root, capsuleText(), { record: `${'0'.repeat(64)}\n` });
     expect(await answerAt(root)).toBe(
@@ -114,7 +114,7 @@ describe('a record that does not fit', () => {
     ['empty', ''],
     ['in capitals', `${'A'.repeat(64)}\n`],
     ['too long', `${'a'.repeat(65)}\n`],
-  ])('that is no hash (%s) is none, and there is no capsule without one', async (_, record) => {
+  ])('counts as missing when it is no hash (%s), and there is no capsule without one', async (_, record) => {
     const root = temporaryDirectory();
     await publishCapsule(root, capsuleText(), { record });
     expect(await answerAt(root)).toBe('child@1.0.0 is not in the registry');
@@ -122,7 +122,7 @@ describe('a record that does not fit', () => {
     expect(await answerAt(root)).toBe('child@1.0.0 is not in the registry');
   });
 
-  it('of the platform’s variant refuses it, and the generic one does not take its place', async () => {
+  it('makes the platform’s variant fail, and the generic one does not replace it', async () => {
     const root = temporaryDirectory();
     await publishCapsule(root, capsuleText());
     await publishCapsule(root, capsuleText(), { platform, record: `${'0'.repeat(64)}\n` });

@@ -72,14 +72,14 @@ describe('the identity refusal is the same bytes [D2-AUTH-12] [D2-AUTH-13]', () 
     await exchange({ port: now.referee.port, bytes: [bytesOf(question, token, 'close')] });
 
   it.each([spawn, deregister])(
-    'without a credential, at $path [D2-AUTH-09] [D2-ERR-16] [D2-ERR-02]',
+    'comes without a credential, at $path [D2-AUTH-09] [D2-ERR-16] [D2-ERR-02]',
     async (question) => {
       expect(await answer(question, null)).toBe(identityBytes);
       expect(await answer(question, '')).toBe(identityBytes);
     },
   );
 
-  it.each(questions)('with a token that is none, at $path [D2-AUTH-09] [D2-ERR-11]', async (question) => {
+  it.each(questions)('comes with a malformed token, at $path [D2-AUTH-09] [D2-ERR-11]', async (question) => {
     for (const token of [
       'x',
       'msc1.',
@@ -93,24 +93,27 @@ describe('the identity refusal is the same bytes [D2-AUTH-12] [D2-AUTH-13]', () 
     }
   });
 
-  it.each(questions)('with the tokens of an earlier run, at $path [D2-TOKEN-08] [D2-TOKEN-02]', async (question) => {
-    for (const token of [earlier.lead.credential, earlier.approval]) {
-      expect(await answer(question, token)).toBe(identityBytes);
-    }
-  });
+  it.each(questions)(
+    'comes with the tokens of an earlier run, at $path [D2-TOKEN-08] [D2-TOKEN-02]',
+    async (question) => {
+      for (const token of [earlier.lead.credential, earlier.approval]) {
+        expect(await answer(question, token)).toBe(identityBytes);
+      }
+    },
+  );
 
   it.each([spawn, deregister])(
-    'with the credential of a session that ended, at $path [D2-AUTH-09] [D2-SESS-08]',
+    'comes with the credential of a session that ended, at $path [D2-AUTH-09] [D2-SESS-08]',
     async (question) => {
       expect(await answer(question, now.ended)).toBe(identityBytes);
     },
   );
 
-  it('with an approval whose granting session ended [D2-AUTH-10]', async () => {
+  it('comes with an approval whose granting session ended [D2-AUTH-10]', async () => {
     expect(await answer(register, now.orphaned)).toBe(identityBytes);
   });
 
-  it('with a credential for an approval, or an approval for a credential [D2-AUTH-11]', async () => {
+  it('comes with a credential for an approval, or an approval for a credential [D2-AUTH-11]', async () => {
     expect(await answer(register, now.lead.credential)).toBe(identityBytes);
     expect(await answer(spawn, now.approval)).toBe(identityBytes);
     expect(await answer(deregister, now.approval)).toBe(identityBytes);
@@ -119,13 +122,13 @@ describe('the identity refusal is the same bytes [D2-AUTH-12] [D2-AUTH-13]', () 
     expect(await answer(spawn, renamed(now.approval, 'msc1.'))).toBe(identityBytes);
   });
 
-  it('for an id that is taken, with an approval and without [D2-AUTH-10]', async () => {
+  it('comes for an id that is taken, with an approval and without [D2-AUTH-10]', async () => {
     const body = (name: string): string => `{"session_id":"${now.lead.id}","name":"${name}","version":"1.0.0"}`;
     expect(await answer({ ...register, body: body('lead') }, null)).toBe(identityBytes);
     expect(await answer({ ...register, body: body('scout') }, now.approval)).toBe(identityBytes);
   });
 
-  it('for a child that is none of the asker', async () => {
+  it('comes for a child of another session', async () => {
     const body = (child: string): string => `{"outcome":"failed","child":"${child}"}`;
     for (const child of [now.lead.id, 'ses_unknown']) {
       expect(await answer({ ...deregister, body: body(child) }, now.lead.credential)).toBe(identityBytes);
@@ -133,11 +136,11 @@ describe('the identity refusal is the same bytes [D2-AUTH-12] [D2-AUTH-13]', () 
   });
 });
 
-describe('of ten thousand tokens that nobody minted [D2-TOKEN-07] [D2-AUTH-09] [D2-AUTH-13]', () => {
+describe('ten thousand tokens that nobody minted [D2-TOKEN-07] [D2-AUTH-09] [D2-AUTH-13]', () => {
   const perConnection = 500;
   const keptOpen = identityBytes.replace('Connection: close', 'Connection: keep-alive\r\nKeep-Alive: timeout=5');
 
-  it.each(questions)('none is accepted at $path, and each is refused with the same bytes', async (question) => {
+  it.each(questions)('all fail at $path, and each gets the same bytes', async (question) => {
     const { referee, lead, approval, ended, orphaned } = await scene();
     const other = await referee.session('lead');
     const minted = [lead.credential, other.credential, approval, ended, orphaned, (await scene()).approval];

@@ -58,7 +58,7 @@ const spawns = (name: string): string => capsuleText(`capabilities: { spawn: { a
 const damaged = 'child@1.0.0 cannot be resolved: its archive does not have the hash that was recorded with it';
 
 describe('what the registry has read', () => {
-  it('is read once as long as the files stay as they are, however many ask at once', async () => {
+  it('stays in memory as long as the files stay as they are, however many ask at once', async () => {
     const root = temporaryDirectory();
     await publishCapsule(root, capsuleText());
     const registry = registryOfOldFiles(root);
@@ -67,7 +67,7 @@ describe('what the registry has read', () => {
     expect(new Set(capsules).size).toBe(1);
   });
 
-  it('is read again where the files are so new that a change could not be seen', async () => {
+  it('needs another read where the files are so new that a change could not be seen', async () => {
     const root = temporaryDirectory();
     await publishCapsule(root, capsuleText());
     const registry = registryOfNewFiles(root);
@@ -103,7 +103,7 @@ describe('what the registry has read', () => {
     expect((await found(registry)).envelope.spawnAllow).toEqual(['two']);
   });
 
-  it('is never old, also where changes follow one another faster than a file system tells times apart', async () => {
+  it('stays current, also where changes follow one another faster than a file system can distinguish times', async () => {
     const root = temporaryDirectory();
     const registry = registryOfNewFiles(root);
     const versions = [await capsuleBytes(spawns('one')), await capsuleBytes(spawns('two'))] as const;
@@ -130,7 +130,7 @@ describe('what the registry has read', () => {
     expect(await answer(registry)).toBe(generic);
   });
 
-  it('is gone when the capsule is', async () => {
+  it('goes when the capsule goes', async () => {
     const root = temporaryDirectory();
     const registry = registryOfOldFiles(root);
     const sha256 = await publishCapsule(root, capsuleText());
@@ -141,7 +141,7 @@ describe('what the registry has read', () => {
     expect(await answer(registry)).toBe(sha256);
   });
 
-  it('is held to a record that changes alone', async () => {
+  it('follows a record that changes alone', async () => {
     const root = temporaryDirectory();
     const registry = registryOfOldFiles(root);
     const { hash } = variantPaths(root, child, null);
@@ -153,7 +153,7 @@ describe('what the registry has read', () => {
     expect(await answer(registry)).toBe(sha256);
   });
 
-  it('is no excuse for an archive that changes alone', async () => {
+  it('does not excuse an archive that changes alone', async () => {
     const root = temporaryDirectory();
     const registry = registryOfOldFiles(root);
     await publishCapsule(root, spawns('one'));
@@ -162,7 +162,7 @@ describe('what the registry has read', () => {
     expect(await answer(registry)).toBe(damaged);
   });
 
-  it('is not what was absent: a capsule is there once it is published', async () => {
+  it('excludes absence: a capsule exists once it is published', async () => {
     const root = temporaryDirectory();
     const registry = registryOfOldFiles(root);
     expect(await answer(registry)).toBe('child@1.0.0 is not in the registry');
@@ -170,7 +170,7 @@ describe('what the registry has read', () => {
     expect(await answer(registry)).toBe(sha256);
   });
 
-  it('is a refusal too, until the files change', async () => {
+  it('can be a refusal, until the files change', async () => {
     const root = temporaryDirectory();
     const registry = registryOfOldFiles(root);
     await publishCapsule(root, capsuleText(), { record: `${'0'.repeat(64)}\n` });
@@ -180,7 +180,7 @@ describe('what the registry has read', () => {
     expect(await answer(registry)).toBe(sha256);
   });
 
-  it('is bounded: of more than 256 capsules the one that was asked for least recently is read again', async () => {
+  it('stays bounded: of more than 256 capsules the least recently used one needs another read', async () => {
     const root = temporaryDirectory();
     const registry = registryOfOldFiles(root);
     const names = Array.from({ length: 257 }, (_, index) => `child-${index}`);

@@ -39,7 +39,7 @@ async function spawn(port: number, credential: string, name = 'scout'): Promise<
   return await post(port, '/spawn', [`x-svc-spawn-credential: ${credential}`], { name, version: '1.0.0' });
 }
 
-describe('svc-referee does not start', () => {
+describe('svc-referee', () => {
   it.each([
     [['--max-total', '5'], '--max-total'],
     [['--max-total'], '--max-total'],
@@ -49,7 +49,7 @@ describe('svc-referee does not start', () => {
     [['serve'], 'serve'],
     [[''], ''],
     [['--versions'], '--versions'],
-  ])('with %j, which is unknown: exit code 2 [D2-OPT-14] [D2-OPT-15]', async (args, argument) => {
+  ])('does not start with %j, which is unknown: exit code 2 [D2-OPT-14] [D2-OPT-15]', async (args, argument) => {
     const { code, stdout, stderr } = await runReferee(args, { HOME: temporaryDirectory() });
     const hint = 'hint: svc-referee --help lists the options';
     expect([code, stdout, stderr]).toEqual([2, '', `unknown argument: ${argument}\n${hint}\n`]);
@@ -59,12 +59,12 @@ describe('svc-referee does not start', () => {
     [['--max-depth', 'unlimited'], '--max-depth is "unlimited", which is not a whole number'],
     [['--port', '65536'], '--port is "65536", which is not a whole number up to 65535'],
     [['--spawn-allow'], '--spawn-allow needs a value'],
-  ])('with %j: exit code 2 and a coded error [D2-OPT-10]', async (args, problem) => {
+  ])('does not start with %j: exit code 2 and a coded error [D2-OPT-10]', async (args, problem) => {
     const { code, stdout, stderr } = await runReferee(args, { HOME: temporaryDirectory() });
     expect([code, stdout, stderr.split('\n')[0]]).toEqual([2, '', `error[E-REF-001]: ${problem}`]);
   });
 
-  it('on a port that is taken: exit code 1, a hint, and no word of listening', async () => {
+  it('does not start on a port that is taken: exit code 1, a hint, and no line that says it listens', async () => {
     const { port } = await startReferee(['--registry-path', temporaryDirectory()]);
     const { code, stdout, stderr } = await runReferee(['--port', String(port)], { HOME: temporaryDirectory() });
     expect([code, stdout, stderr]).toEqual([
@@ -75,7 +75,7 @@ describe('svc-referee does not start', () => {
     ]);
   });
 
-  it('without a home, unless a registry is named [D2-OPT-02]', async () => {
+  it('does not start without a home, unless a registry is named [D2-OPT-02]', async () => {
     const { code, stderr } = await runReferee(['--port', '0'], { HOME: '' });
     expect([code, stderr.split('\n')[0]]).toEqual([
       2,
@@ -84,7 +84,7 @@ describe('svc-referee does not start', () => {
     await startReferee(['--registry-path', temporaryDirectory()], { env: { HOME: '' } });
   });
 
-  it('to print its version or help, also where the port is taken [D2-OPT-09]', async () => {
+  it('does not start to print its version or help, also where the port is taken [D2-OPT-09]', async () => {
     const { port } = await startReferee(['--registry-path', temporaryDirectory()]);
     const { code, stdout, stderr } = await runReferee(['--port', String(port), '--version'], {});
     expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/), '']);
@@ -148,7 +148,7 @@ describe('a running svc-referee', () => {
   });
 
   it.skipIf(!hasProc)(
-    'is reached at 127.0.0.1 and at no other address (skipped without /proc) [D2-CORE-02] [D2-OPT-01]',
+    'listens at 127.0.0.1 and at no other address (skipped without /proc) [D2-CORE-02] [D2-OPT-01]',
     async () => {
       const { port } = await startReferee(['--registry-path', temporaryDirectory()]);
       expect((await ask(port, 'GET /health HTTP/1.1')).body).toBe('{}');
@@ -250,8 +250,8 @@ describe('a running svc-referee', () => {
   );
 });
 
-describe('a svc-referee that is told to stop', () => {
-  it.each(['SIGTERM', 'SIGINT'] as const)('by %s ends well and takes no new connection', async (signal) => {
+describe('a svc-referee that must stop', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends well by %s and takes no new connection', async (signal) => {
     const { process: referee, port } = await startReferee(['--registry-path', temporaryDirectory()]);
     const idle = await RawSocket.open(port);
     idle.send('GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n');
@@ -261,7 +261,7 @@ describe('a svc-referee that is told to stop', () => {
     expect(await exchange({ port, bytes: ['GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n'] })).toBe('');
   });
 
-  it('twice ends at once', async () => {
+  it('ends at once at a second signal', async () => {
     const { process: referee, port } = await startReferee(['--registry-path', temporaryDirectory()]);
     const held = await RawSocket.open(port);
     onTestFinished(() => held.close());

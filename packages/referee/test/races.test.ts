@@ -21,7 +21,7 @@ function statuses(answers: readonly { readonly status: number }[]): readonly num
 
 /** All are past their first checks while the registry is silent, and go on together. */
 describe('requests that race', () => {
-  it('are granted no slot beyond the most children of one session [D2-OPT-06]', async () => {
+  it('get no slot beyond the most children of one session [D2-OPT-06]', async () => {
     const { referee, lead } = await withLead({ maxConcurrent: 4, maxLiveCapsules: 100 });
     const release = referee.registry.hold();
     const racing = Array.from({ length: 50 }, async () => await referee.spawn(lead.credential, 'scout'));
@@ -39,7 +39,7 @@ describe('requests that race', () => {
     expect(await referee.status(lead.id)).toMatchObject({ live_children: 4, live_capsules: 5 });
   });
 
-  it('are granted no slot beyond the machine ceiling, whoever asks [D2-OPT-07]', async () => {
+  it('get no slot beyond the machine ceiling, whoever asks [D2-OPT-07]', async () => {
     const { referee, lead } = await withLead({ maxLiveCapsules: 12, maxConcurrent: 5 });
     const sessions = [lead];
     while (sessions.length < 5) sessions.push(await referee.session('lead'));
@@ -53,7 +53,7 @@ describe('requests that race', () => {
     expect(await referee.liveCapsules(lead.id)).toBe(12);
   });
 
-  it('and are refused take no room from those that are granted', async () => {
+  it('take no room from granted ones when they fail', async () => {
     const { referee, lead } = await withLead({ maxConcurrent: 2 });
     const release = referee.registry.hold();
     const names = ['greedy', 'greedy', 'scout', 'greedy', 'scout'];
@@ -65,7 +65,7 @@ describe('requests that race', () => {
     expect(await referee.status(lead.id)).toMatchObject({ live_children: 2 });
   });
 
-  it('with the end of their session grant nothing after it [D2-SESS-08]', async () => {
+  it('get nothing after the end of their session when they race with it [D2-SESS-08]', async () => {
     const { referee, lead } = await withLead();
     const release = referee.registry.hold();
     const racing = referee.spawn(lead.credential, 'scout');
@@ -76,7 +76,7 @@ describe('requests that race', () => {
     expect(await referee.liveCapsules(lead.id)).toBe(0);
   });
 
-  it('with one approval register one child [D2-TOKEN-06]', async () => {
+  it('register one child with one approval [D2-TOKEN-06]', async () => {
     const { referee, lead } = await withLead();
     const approval = await referee.approval(lead.credential, 'scout');
     const release = referee.registry.hold();
@@ -90,7 +90,7 @@ describe('requests that race', () => {
     expect(await referee.status(lead.id)).toMatchObject({ live_children: 1, live_capsules: 2 });
   });
 
-  it('for one id register one session [D2-REG-02]', async () => {
+  it('register one session for one id [D2-REG-02]', async () => {
     const { referee, lead } = await withLead();
     const release = referee.registry.hold();
     const racing = Array.from({ length: 20 }, async () => await referee.register('ses_same', 'lead'));
@@ -104,7 +104,7 @@ describe('requests that race', () => {
     expect(await referee.liveCapsules(lead.id)).toBe(2);
   });
 
-  it('with their expiry, or the end of the granting session, register nobody [D2-TOKEN-06] [D2-AUTH-10]', async () => {
+  it('register nobody when they race with their expiry, or the end of the granting session [D2-TOKEN-06] [D2-AUTH-10]', async () => {
     const { referee, lead } = await withLead();
     const other = await referee.session('lead');
     const expiring = await referee.approval(lead.credential, 'scout');

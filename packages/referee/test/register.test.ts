@@ -42,7 +42,7 @@ describe('POST /register without an approval', () => {
     });
   });
 
-  it('is for the names of --spawn-allow alone, published or not [D2-REG-08] [D2-ERR-13] [D2-AUTH-08] [D2-OPT-03]', async () => {
+  it('serves the names of --spawn-allow alone, published or not [D2-REG-08] [D2-ERR-13] [D2-AUTH-08] [D2-OPT-03]', async () => {
     const referee = await TestReferee.open({ spawnAllow: ['lead', 'second'] });
     referee.registry.publish('lead');
     referee.registry.publish('second');
@@ -54,7 +54,7 @@ describe('POST /register without an approval', () => {
     expect((await referee.register('ses_b', 'second')).status).toBe(200);
   });
 
-  it('is for nobody where --spawn-allow names nobody [D2-OPT-13] [D2-OPT-03]', async () => {
+  it('serves nobody where --spawn-allow names nobody [D2-OPT-13] [D2-OPT-03]', async () => {
     const referee = await TestReferee.open({ spawnAllow: [] });
     referee.registry.publish('lead');
     expect(refusal(await referee.register('ses_a', 'lead'))).toEqual(notListed('lead'));
@@ -67,13 +67,13 @@ describe('POST /register without an approval', () => {
     expect(refusal(await referee.register('ses_a', 'lead'))).toEqual(notListed('lead'));
   });
 
-  it('is 500 for a listed capsule that is not in the registry [D2-REG-09] [D2-ERR-14]', async () => {
+  it('gives 500 for a listed capsule that is not in the registry [D2-REG-09] [D2-ERR-14]', async () => {
     const referee = await TestReferee.open({ spawnAllow: ['missing'] });
     expect(refusal(await referee.register('ses_a', 'missing'))).toEqual(missing);
     expect(await referee.status('ses_a')).toBe(404);
   });
 
-  it('is never refused by the ceiling, but counts [D2-REG-14] [D2-REG-15]', async () => {
+  it('ignores the ceiling, but counts [D2-REG-14] [D2-REG-15]', async () => {
     const { referee, credential, id } = await withLead({ maxLiveCapsules: 2 });
     for (let count = 0; count < 5; count += 1) await referee.session('lead');
     expect(await referee.liveCapsules(id)).toBe(6);
@@ -131,7 +131,7 @@ describe('the body of POST /register', () => {
     ['nothing', ''],
     ['text', 'session_id=a'],
     ['half of it', '{"session_id":"a","name":"lead"'],
-  ])('is JSON, not %s [D2-ERR-10]', async (_what, body) => {
+  ])('must be JSON, not %s [D2-ERR-10]', async (_what, body) => {
     const referee = await TestReferee.open();
     const answer = await referee.post('/register', { body });
     expect(refusal(answer)).toEqual([400, sentence(`the body is not valid JSON: ${malformed}`)]);

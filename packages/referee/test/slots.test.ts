@@ -22,7 +22,7 @@ describe('a reserved slot', () => {
     expect(await referee.status(id)).toMatchObject({ live_children: 2, live_capsules: 3 });
   });
 
-  it('is released when the approval expires unpresented, to the millisecond [D2-SLOT-04] [D2-SLOT-05]', async () => {
+  it('opens when the approval expires unpresented, to the millisecond [D2-SLOT-04] [D2-SLOT-05]', async () => {
     const { referee, id, credential } = await withLead({ maxConcurrent: 1 });
     await referee.approval(credential, 'scout');
     referee.clock.advance(59_999);
@@ -33,7 +33,7 @@ describe('a reserved slot', () => {
     expect((await referee.spawn(credential, 'scout')).status).toBe(200);
   });
 
-  it('is held to the expiry of an approval that was presented and refused, and released then [D2-SLOT-04]', async () => {
+  it('lasts to the expiry of an approval that was presented and refused, and opens then [D2-SLOT-04]', async () => {
     const { referee, id, credential } = await withLead();
     const approval = await referee.approval(credential, 'scout');
     expect((await referee.register('ses_b', 'medic', approval)).status).toBe(403);
@@ -42,7 +42,7 @@ describe('a reserved slot', () => {
     expect(await referee.status(id)).toMatchObject({ live_children: 0, live_capsules: 1 });
   });
 
-  it('is released in the order of the grants, each at its own time [D2-SLOT-05]', async () => {
+  it('opens in the order of the grants, each at its own time [D2-SLOT-05]', async () => {
     const { referee, id, credential } = await withLead();
     await referee.approval(credential, 'scout');
     referee.clock.advance(20_000);
@@ -58,14 +58,14 @@ describe('a reserved slot', () => {
     expect(held).toEqual([3, 2, 2, 1]);
   });
 
-  it('of a child that was registered outlives the expiry of its approval [D2-SLOT-02]', async () => {
+  it('outlives the expiry of its approval once the child is registered [D2-SLOT-02]', async () => {
     const { referee, id, credential } = await withLead();
     await referee.child(credential, 'scout');
     referee.clock.advance(600_000);
     expect(await referee.status(id)).toMatchObject({ live_children: 1, live_capsules: 2 });
   });
 
-  it('of a second referee is none of the first: each has a ceiling of its own [D2-OPT-18]', async () => {
+  it('belongs to one referee: each has a ceiling of its own [D2-OPT-18]', async () => {
     const first = await withLead({ maxLiveCapsules: 2 });
     const second = await withLead({ maxLiveCapsules: 2 });
     expect((await first.referee.spawn(first.credential, 'scout')).status).toBe(200);
@@ -74,7 +74,7 @@ describe('a reserved slot', () => {
 });
 
 describe('GET /status/{session_id}', () => {
-  it('tells four things and nothing else, without any header [D2-STATUS-01] [D2-STATUS-02] [D2-STATUS-03] [D2-STATUS-04] [D2-AUTH-03]', async () => {
+  it('reports four things and nothing else, without any header [D2-STATUS-01] [D2-STATUS-02] [D2-STATUS-03] [D2-STATUS-04] [D2-AUTH-03]', async () => {
     const { referee, id } = await withLead();
     const { status, head, body } = await referee.get(`/status/${id}`);
     expect([status, body]).toEqual([
@@ -96,7 +96,7 @@ describe('GET /status/{session_id}', () => {
   });
 
   it.each(['ses_unknown', '', '%', '%ff', 'ses_1/', 'ses_1/x', 'SES_1', 'constructor'])(
-    'is 404 for %j, which no session has [D2-STATUS-05] [D2-ERR-17]',
+    'gives 404 for %j, which no session has [D2-STATUS-05] [D2-ERR-17]',
     async (id) => {
       const { referee } = await withLead();
       expect(refusal(await referee.get(`/status/${id}`))).toEqual([404, sentence('session not found')]);

@@ -24,7 +24,7 @@ const concurrency = (held: number, most: number): string =>
 const malformed = 'the body must be a JSON object with the strings name and version';
 
 describe('POST /spawn', () => {
-  it('grants an approval of the resolved artifact and tells nothing else [D2-SPAWN-03] [D2-SPAWN-05] [D2-TOKEN-03]', async () => {
+  it('grants an approval of the resolved artifact and returns nothing else [D2-SPAWN-03] [D2-SPAWN-05] [D2-TOKEN-03]', async () => {
     const referee = await TestReferee.open();
     referee.registry.publish('lead', { spawnAllow: ['scout'] });
     const { sha256 } = referee.registry.publish('scout');
@@ -53,7 +53,7 @@ describe('POST /spawn', () => {
     expect(fieldOf(await answer, 'expires_at_ms')).toBe(1_760_000_067_000);
   });
 
-  it('is decided for each capsule by its own list: one may spawn what another may not [D2-CORE-01] [D2-ERR-03]', async () => {
+  it('decides for each capsule by its own list: one may spawn what another may not [D2-CORE-01] [D2-ERR-03]', async () => {
     const referee = await TestReferee.open({ spawnAllow: ['lead', 'other'] });
     referee.registry.publish('lead', { spawnAllow: ['scout'] });
     referee.registry.publish('other', { spawnAllow: ['medic'] });
@@ -66,7 +66,7 @@ describe('POST /spawn', () => {
     expect(answers).toEqual([200, 403, 403, 200]);
   });
 
-  it('is open to whoever bears the credential, on any connection of this machine [D2-AUTH-15]', async () => {
+  it('serves every bearer of the credential, on any connection of this machine [D2-AUTH-15]', async () => {
     const referee = await TestReferee.open();
     referee.registry.publish('lead', { spawnAllow: ['scout'] });
     referee.registry.publish('scout');
@@ -215,7 +215,7 @@ describe('POST /spawn', () => {
     expect((await referee.spawn(first.credential, 'scout')).status).toBe(200);
   });
 
-  it('is refused everything by a bound of 0 [D2-OPT-11]', async () => {
+  it('gets nothing with a bound of 0 [D2-OPT-11]', async () => {
     for (const [bounds, said] of [
       [{ maxDepth: 0 }, noDepth(0, 0)],
       [{ maxLiveCapsules: 0 }, ceiling(1, 0)],

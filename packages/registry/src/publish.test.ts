@@ -32,12 +32,12 @@ async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
 }
 
 describe('a paced body', () => {
-  it('is what the sender sends, to its end', async () => {
+  it('passes on what the sender sends, to its end', async () => {
     expect(await textOf(pacedBody(new Sender(['ab', '', 'cdef', 'g']), pace))).toBe('abcdefg');
     expect(await textOf(pacedBody(new Sender([]), pace))).toBe('');
   });
 
-  it('is refused when its sender falls silent, at its start or later', async () => {
+  it('fails when its sender falls silent, at its start or later', async () => {
     for (const chunks of [[], ['abcdef']]) {
       await expect(textOf(pacedBody(new Sender(chunks, true), { bytes: 3, ms: 20 }))).rejects.toMatchObject({
         status: 408,

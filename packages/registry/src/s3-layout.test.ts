@@ -7,14 +7,14 @@ const id = '0123456789abcdef0123456789abcdef';
 describe('the names of objects in a bucket', () => {
   const layout = new S3Layout('team/a/');
 
-  it('are below the prefix: one record for a key, and any number of archives', () => {
+  it('lie below the prefix: one record for a key, and any number of archives', () => {
     expect(layout.record('a@1.0+b@1')).toBe('team/a/records/a@1.0+b@1');
     expect(layout.archive('a@1.0+b@1', id)).toBe(`team/a/archives/a@1.0+b@1/${id}`);
     expect([layout.records, layout.archives]).toEqual(['team/a/records/', 'team/a/archives/']);
     expect(new S3Layout('').record('a@1@1')).toBe('records/a@1@1');
   });
 
-  it('are read back, and others are nobody’s', () => {
+  it('lead back to their keys, and others belong to nobody', () => {
     expect(layout.keyOfRecord('team/a/records/a@1@1')).toBe('a@1@1');
     expect(layout.parseArchive(`team/a/archives/a@1@1/${id}`)).toEqual({ key: 'a@1@1', id });
     for (const name of [
@@ -31,16 +31,16 @@ describe('the names of objects in a bucket', () => {
     }
   });
 
-  it('are made of no key that was not checked', () => {
+  it('need a key that was checked', () => {
     expect(() => layout.record('../a')).toThrow('was not checked');
     expect(() => layout.archive('a/b', id)).toThrow('was not checked');
   });
 });
 
-describe('what is put under the key of a record', () => {
+describe('the object of a record', () => {
   const committed = { archive: id, bytes: 4, sha256: 'a'.repeat(64), record: '{"ä":1}\n' };
 
-  it('is read back as it was', () => {
+  it('reads as it was written', () => {
     expect(decodeCommitted(encodeCommitted(committed))).toEqual(committed);
   });
 
@@ -53,7 +53,7 @@ describe('what is put under the key of a record', () => {
     JSON.stringify({ ...committed, sha256: 'x' }),
     JSON.stringify({ ...committed, record: null }),
     encodeCommitted(committed).slice(0, -1),
-  ])('is nothing else: %j', (text) => {
+  ])('cannot be anything else: %j', (text) => {
     expect(decodeCommitted(text)).toBe(null);
   });
 });

@@ -55,7 +55,7 @@ describe('the settings of a store on S3', () => {
     expect(diagnosticOf(() => void read('s3://bucket', env))?.code).toBe('E-REG-021');
   });
 
-  it('are refused without a word of what an endpoint may hold of secrets', () => {
+  it('fail without a word of the secrets that an endpoint may hold', () => {
     const S3_ENDPOINT = 'https://user:hunter2@s3.example.com/?token=hunter2';
     const fault = diagnosticOf(() => void read('s3://bucket', { S3_ENDPOINT }));
     expect(`${fault?.message} ${fault?.hint}`).not.toContain('hunter2');

@@ -10,7 +10,7 @@ function read(env: SettingSources['env'], flags: SettingSources['flags'] = {}): 
 }
 
 describe('the settings of svc-registry', () => {
-  it('are a loopback address, a directory in the home and 512 MiB unless something else is said [D3-AUTH-06]', () => {
+  it('default to a loopback address, a directory in the home and 512 MiB [D3-AUTH-06]', () => {
     const { bind, data, maxBytes, warnings, key: secret } = read({});
     expect(bind).toEqual({ address: '127.0.0.1', port: 7800 });
     expect([data, maxBytes, warnings, secret?.reveal()]).toEqual(['/home/me/.svc/registry', 536_870_912, [], key]);

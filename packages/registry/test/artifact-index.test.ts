@@ -17,7 +17,7 @@ function record(data: string, ref: { readonly name: string; readonly version: st
 }
 
 describe('the index', () => {
-  it('is an empty array of an empty registry [D3-REG-22]', async () => {
+  it('has an empty array for an empty registry [D3-REG-22]', async () => {
     const kit = await RegistryKit.open();
     const response = await kit.ask('GET /v1/artifacts');
     expect([response.status, response.headers['content-type'], response.body]).toEqual([200, 'application/json', '[]']);
@@ -126,7 +126,7 @@ describe('the index', () => {
     expect([await publish('b', long), await publish('a', {})]).toEqual(['201', '201']);
   });
 
-  it('is not sent again to who has it', async () => {
+  it('goes out once to a client that has it', async () => {
     const kit = await RegistryKit.open();
     await kit.publish('name=a&version=1&runtime=static', await bareArchive());
     const { etag = '' } = (await kit.ask('GET /v1/artifacts')).headers;
@@ -136,7 +136,7 @@ describe('the index', () => {
     expect((await kit.ask('GET /v1/artifacts', again)).status).toBe(200);
   });
 
-  it('is the same after a restart, and tells what another server on the directory has published', async () => {
+  it('stays the same after a restart, and shows what another server on the directory has published', async () => {
     const kit = await RegistryKit.open();
     await kit.publish('name=a&version=1&runtime=static', await bareArchive());
     const other = await RegistryKit.open({ data: kit.data });
@@ -150,7 +150,7 @@ describe('the index', () => {
     expect(await kit.index()).toMatchObject([{ name: 'a', platforms: [['linux', 'x86_64']] }]);
   });
 
-  it('hides nothing but the artifact whose record is damaged, which is told once', async () => {
+  it('hides the artifact whose record is damaged, and no other, and reports that once', async () => {
     const data = temporaryDirectory();
     const first = await RegistryKit.open({ data });
     await first.publish('name=a&version=1&runtime=static', await bareArchive());
@@ -168,7 +168,7 @@ describe('the index', () => {
     expect((await kit.publish('name=a&version=1&runtime=static', await bareArchive())).status).toBe(500);
   });
 
-  it('of 10,000 artifacts is whole', async () => {
+  it('holds all of 10,000 artifacts', async () => {
     const data = temporaryDirectory();
     for (let index = 0; index < 10_000; index += 1) {
       record(data, { name: `a${String(index).padStart(5, '0')}`, version: '1.0.0', tags: [] });

@@ -20,7 +20,7 @@ const endpoints = [
 ];
 
 describe('the key', () => {
-  it.each(endpoints)('is asked for by %s [D3-AUTH-01] [D3-AUTH-02]', async (requestLine) => {
+  it.each(endpoints)('opens %s [D3-AUTH-01] [D3-AUTH-02]', async (requestLine) => {
     const kit = await RegistryKit.open();
     const response = await ask(kit.port, `${requestLine} HTTP/1.1`);
     expect([response.status, response.headers['www-authenticate']]).toEqual([401, 'Bearer']);
@@ -37,7 +37,7 @@ describe('the key', () => {
     `Authorization: Basic ${key}`,
     `Authorization: ${key}`,
     `X-Api-Key: ${key}`,
-  ])('is not %j [D3-AUTH-02] [D3-REG-17]', async (header) => {
+  ])('cannot be %j [D3-AUTH-02] [D3-REG-17]', async (header) => {
     const kit = await RegistryKit.open();
     const response = await ask(kit.port, 'GET /v1/artifacts/a/1 HTTP/1.1', { headers: [header] });
     expect(refusal(response)).toBe('401 unauthorized');
@@ -56,7 +56,7 @@ describe('the key', () => {
     expect((await ask(kit.port, 'GET /v1/artifacts HTTP/1.1', { headers })).status).toBe(200);
   });
 
-  it('is missed before a body is asked for or anything is stored', async () => {
+  it('counts before a body is asked for or anything is stored', async () => {
     const kit = await RegistryKit.open();
     const body = await bareArchive();
     const requestLine = 'POST /v1/artifacts?name=a&version=1&runtime=static HTTP/1.1';
@@ -72,7 +72,7 @@ describe('the key', () => {
     expect([response.status, response.body]).toEqual([200, '{"status":"ok"}']);
   });
 
-  it('is all that is asked for: a proxy in front may pass on the name it is known by', async () => {
+  it('suffices: a proxy in front may pass on the name it is known by', async () => {
     const kit = await RegistryKit.open();
     const lines = ['GET /v1/artifacts HTTP/1.0', 'Host: registry.example.com', authorized, '', ''];
     const { exchange, parseResponse } = await import('../../kit/test/http/raw-client.ts');

@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 
 describe('a download', () => {
-  it('is the bytes with their hash and length [D3-REG-13] [D3-REG-16]', async () => {
+  it('gives the bytes with their hash and length [D3-REG-13] [D3-REG-16]', async () => {
     const response = await kit.ask('GET /v1/artifacts/echo/1.0.0');
     expect(response.status).toBe(200);
     expect(response.headers).toMatchObject({
@@ -42,7 +42,7 @@ describe('a download', () => {
     }
   });
 
-  it('is the variant for the platform, else the generic file, without a platform always that [D3-REG-14] [D3-REG-15]', async () => {
+  it('gives the variant for the platform, else the generic file, without a platform always that [D3-REG-14] [D3-REG-15]', async () => {
     const linux = await toolArchive('echo', '1.0.0', 'linux');
     await kit.publish('name=echo&version=1.0.0&runtime=wasm&platform=linux-x86_64&platform=linux-aarch64', linux);
     const length = async (query: string): Promise<string | undefined> =>
@@ -54,7 +54,7 @@ describe('a download', () => {
     expect(linux.length).not.toBe(archive.length);
   });
 
-  it('of what is not there is 404, naming the platform that was asked for [D3-REG-18] [D3-REG-19]', async () => {
+  it('gives 404 for a missing file, naming the platform of the request [D3-REG-18] [D3-REG-19]', async () => {
     const native = await toolArchive('native');
     await kit.publish('name=native&version=1.0.0&runtime=native&platform=linux-x86_64', native);
     expect(refusal(await kit.ask('GET /v1/artifacts/native/1.0.0?platform=darwin-aarch64'))).toBe(
@@ -86,7 +86,7 @@ describe('a download', () => {
     '/v1/artifacts/ECHO/1.0.0',
     '/v1/artifacts/',
     `/v1/artifacts/${'e'.repeat(5_000)}/1.0.0`,
-  ])('of %s is 404: a path is held to the shapes and never normalised', async (path) => {
+  ])('gives 404 for %s: svc-registry checks the shape of a path and never normalises it', async (path) => {
     expect(refusal(await kit.ask(`GET ${path}`))).toBe('404 artifact not found: no artifact has this path');
     expect(kit.faults).toEqual([]);
   });
@@ -98,15 +98,15 @@ describe('a download', () => {
     'platform=a-b&platform=a-b',
     'plattform=a-b',
     'platform=%FF',
-  ])('with ?%s is 400', async (query) => {
+  ])('gives 400 with ?%s', async (query) => {
     expect((await kit.ask(`GET /v1/artifacts/echo/1.0.0?${query}`)).status).toBe(400);
   });
 
-  it('is served under the escapes a client may use', async () => {
+  it('works with the escapes a client may use', async () => {
     expect((await kit.ask('GET /v1/artifacts/%65cho/1%2E0%2e0')).status).toBe(200);
   });
 
-  it('takes GET and HEAD alone, and HEAD is told the length without the bytes', async () => {
+  it('takes GET and HEAD alone, and HEAD gets the length without the bytes', async () => {
     const head = await kit.ask('HEAD /v1/artifacts/echo/1.0.0');
     expect(head).toMatchObject({ status: 200, body: '' });
     expect(head.headers).toMatchObject({ 'content-length': String(archive.length), 'x-svc-sha256': sha256 });
@@ -120,7 +120,7 @@ describe('a download', () => {
     }
   });
 
-  it('of an archive that somebody removed from the store is 500 and no bug', async () => {
+  it('gives 500 and no bug for an archive that somebody removed from the store', async () => {
     rmSync(join(kit.data, 'objects', 'echo@1.0.0@1', 'archive.zip'));
     expect(refusal(await kit.ask('GET /v1/artifacts/echo/1.0.0'))).toBe('500 archive_missing');
     expect(kit.bugs).toEqual([]);
@@ -129,7 +129,7 @@ describe('a download', () => {
 
 describe('a conditional download', () => {
   it.each(['*', '"sha256:HASH"', 'W/"sha256:HASH"', '"a", "sha256:HASH"'])(
-    'with If-None-Match: %s is 304 without the bytes',
+    'with If-None-Match: %s gives 304 without the bytes',
     async (value) => {
       const headers = [`If-None-Match: ${value.replace('HASH', sha256)}`];
       const response = await kit.ask('GET /v1/artifacts/echo/1.0.0', { headers });
@@ -137,7 +137,7 @@ describe('a conditional download', () => {
     },
   );
 
-  it('with the tag of other bytes is whole', async () => {
+  it('gives the whole with the tag of other bytes', async () => {
     const headers = [`If-None-Match: "sha256:${'0'.repeat(64)}", HASH`];
     expect((await kit.ask('GET /v1/artifacts/echo/1.0.0', { headers })).status).toBe(200);
   });
@@ -151,7 +151,7 @@ describe('a part of a download', () => {
     ['bytes=-7', -7, -1],
     ['bytes=5-999999999', 5, -1],
     ['bytes=-999999999', 0, -1],
-  ])('with Range: %s is 206 with those bytes and the hash of the whole', async (range, first, last) => {
+  ])('with Range: %s gives 206 with those bytes and the hash of the whole', async (range, first, last) => {
     const from = first < 0 ? archive.length + first : first;
     const to = last < 0 ? archive.length + last : last;
     const response = await kit.ask('GET /v1/artifacts/echo/1.0.0', { headers: [`Range: ${range}`] });
@@ -164,20 +164,20 @@ describe('a part of a download', () => {
     expect(Buffer.from(response.body, 'latin1').equals(archive.subarray(from, to + 1))).toBe(true);
   });
 
-  it.each(['bytes=-0', 'bytes=999999999-', 'bytes=999999999-1000000000'])('with Range: %s is 416', async (range) => {
+  it.each(['bytes=-0', 'bytes=999999999-', 'bytes=999999999-1000000000'])('with Range: %s gives 416', async (range) => {
     const response = await kit.ask('GET /v1/artifacts/echo/1.0.0', { headers: [`Range: ${range}`] });
     expect([response.status, response.headers['content-range']]).toEqual([416, `bytes */${archive.length}`]);
   });
 
   it.each(['bytes=0-1,3-4', 'bytes=2-1', 'bytes=a-b', 'lines=1-2', 'bytes', 'bytes=-'])(
-    'with Range: %s is the whole',
+    'with Range: %s gives the whole',
     async (range) => {
       const response = await kit.ask('GET /v1/artifacts/echo/1.0.0', { headers: [`Range: ${range}`] });
       expect([response.status, response.headers['content-length']]).toEqual([200, String(archive.length)]);
     },
   );
 
-  it('is only sent while the client has the same file (If-Range)', async () => {
+  it('arrives only while the client has the same file (If-Range)', async () => {
     const part = async (tag: string): Promise<number> => {
       const headers = ['Range: bytes=0-1', `If-Range: ${tag}`];
       return (await kit.ask('GET /v1/artifacts/echo/1.0.0', { headers })).status;

@@ -26,7 +26,7 @@ async function untilStaged(kit: RegistryKit, isThere: boolean): Promise<void> {
   while (kit.staged.length > 0 !== isThere) await turn();
 }
 
-describe('a body that is no archive is 400 and leaves nothing', () => {
+describe('a body that is no archive', () => {
   const manifest = { name: 'svc.yaml', data: Buffer.from('name: echo\nversion: 1.0.0\nruntime: tool\n') };
   const small = { name: 'x', data: Buffer.from('x') };
 
@@ -70,7 +70,7 @@ describe('a body that is no archive is 400 and leaves nothing', () => {
     expect((await kit.publish(query, await toolArchive('echo'))).status).toBe(201);
   });
 
-  it('but 10,000 entries are one', async () => {
+  it('gives 400 and leaves nothing, and 10,000 entries are an archive', async () => {
     const kit = await RegistryKit.open();
     const body = zipBytes(Array.from({ length: 10_000 }, (_, index) => ({ name: `d${index % 100}/f${index}` })));
     expect((await kit.publish(query, body)).status).toBe(201);
@@ -112,7 +112,7 @@ describe('a body above the limit is 413, naming it, and leaves nothing', () => {
     expect(kit.stored).toEqual([]);
   });
 
-  it('and at the limit it is not', async () => {
+  it('except at the limit itself', async () => {
     const archive = await toolArchive('echo');
     const kit = await RegistryKit.open({ maxBytes: archive.length });
     expect((await kit.publish(query, archive)).status).toBe(201);

@@ -127,7 +127,7 @@ describe('svc-registry key new', () => {
     expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([before, ['keys.json']]);
   });
 
-  it('refuses an id that is taken, and options that are none: exit code 2, and no key', async () => {
+  it('refuses an id that is taken, and invalid options: exit code 2, and no key', async () => {
     const file = join(temporaryDirectory(), 'keys.json');
     const env = { REGISTRY_KEYS: file };
     expect((await runRegistry(['key', 'new', '--id', 'a'], env)).code).toBe(0);

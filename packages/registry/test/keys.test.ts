@@ -57,7 +57,7 @@ describe('a key of the file', () => {
     expect(body).toContain('"published_by":"ci-acme"');
   });
 
-  it('reads what it is for; of the rest it is told that there is none', async () => {
+  it('reads its own artifacts; it gets the answer for a missing one everywhere else', async () => {
     for (const name of ['acme-echo', 'grep', 'hidden']) {
       await kit.publish(`name=${name}&version=1.0.0&runtime=wasm`, await toolArchive(name));
     }
@@ -74,7 +74,7 @@ describe('a key of the file', () => {
     }
   });
 
-  it('is shown the signatures of what it may read or publish; of the rest it is told that there are none', async () => {
+  it('sees the signatures of what it may read or publish; it sees none of the rest', async () => {
     write([
       { id: 'ci-acme', sha256: hash('acme-key'), read: ['acme-*'], publish: ['acme-*', 'out'] },
       { id: 'readers', sha256: hash('reader-key'), read: ['*'] },
@@ -98,7 +98,7 @@ describe('a key of the file', () => {
     ]);
   });
 
-  it('changes the states of what it is for; of anything else it is told nothing', async () => {
+  it('changes the states of its own artifacts, and learns nothing of any other', async () => {
     await publishAs('acme-key', 'acme-echo');
     await kit.publish('name=grep&version=1.0.0&runtime=wasm', await toolArchive('grep'));
     const yank = Buffer.from('{"state":"yanked","reason":"x"}');
@@ -108,7 +108,7 @@ describe('a key of the file', () => {
     }
   });
 
-  it('that is wrong, expired, or of no form is 401, whatever is asked', async () => {
+  it('gives 401 when it is wrong, expired or malformed, for every request', async () => {
     for (const key of ['other-key', 'late-key', '', hash('reader-key')]) {
       for (const line of ['GET /v1/artifacts', 'PUT /v1/artifacts/a/1/state', 'GET /anything', 'GET /healthz']) {
         expect(refusal(await as(key, line)), `${key} ${line}`).toBe('401 unauthorized');
@@ -120,7 +120,7 @@ describe('a key of the file', () => {
     expect((await as('until-key', 'GET /v1/artifacts')).status).toBe(200);
   });
 
-  it('is known once it is in the file, and no more once it is out of it', async () => {
+  it('counts while it is in the file', async () => {
     const status = async (key: string): Promise<number> => (await as(key, 'GET /v1/artifacts')).status;
     expect([await status('reader-key'), await status('new-key')]).toEqual([200, 401]);
     write([{ id: 'new', sha256: hash('new-key'), read: ['*'] }]);
@@ -129,7 +129,7 @@ describe('a key of the file', () => {
     expect(kit.faults).toEqual([]);
   });
 
-  it('stays as it was where the file cannot be used any more, which is told once', async () => {
+  it('keeps its rights where the file becomes invalid, which svc-registry reports once', async () => {
     const broken = [
       '{"keys":[',
       '{"keys":[{"id":"a"}]}',
@@ -188,7 +188,7 @@ describe('a registry that everybody may read', () => {
 });
 
 describe('a pattern of names', () => {
-  it('is a name in which stars stand for any characters, and fits names as a whole', () => {
+  it('may have stars for any characters, and must fit a name as a whole', () => {
     expect(['*', 'acme-*', '*-tool', 'a*b*c', 'echo', '**'].filter((text) => !isNamePattern(text))).toEqual([]);
     expect(['', 'Acme', '../x', 'a.b', '-a*', 'a b', 'x'.repeat(101)].filter(isNamePattern)).toEqual([]);
     const patterns = new NamePatterns(['acme-*', 'a*b*b', 'echo']);

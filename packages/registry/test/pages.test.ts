@@ -129,7 +129,7 @@ describe('the pages of a registry', () => {
     expect(body).toContain('&lt;b&gt;tag&lt;/b&gt;');
   });
 
-  it('are parted by 100 rows, with the way on and back, and find words', async () => {
+  it('have 100 rows each, with links on and back, and find words', async () => {
     const kit = await RegistryKit.open();
     for (let n = 0; n < 201; n += 1) {
       await publishTool(kit, `tool-${String(n).padStart(3, '0')}`);
@@ -192,7 +192,7 @@ describe('the pages of a registry', () => {
     expect(kit.bugs).toEqual([]);
   });
 
-  it('are below /-/ alone: every other path is what it was', async () => {
+  it('lie below /-/ alone: every other path stays the same', async () => {
     const kit = await RegistryKit.open();
     await publishTool(kit, 'echo');
     for (const path of ['/-', '/', '/-x', '//-/', '/v1/artifacts/-/', '/v1/artifacts/-']) {
@@ -202,7 +202,7 @@ describe('the pages of a registry', () => {
 });
 
 describe('the key of a browser', () => {
-  it('is its password, under any name; a bearer is as good', async () => {
+  it('works as its password, under any name; a bearer works too', async () => {
     const kit = await RegistryKit.open();
     for (const header of [
       typed(key),
@@ -226,7 +226,7 @@ describe('the key of a browser', () => {
     ['what is not base64', 'Authorization: Basic :::'],
     ['nothing behind the word', 'Authorization: Basic'],
     ['another scheme', `Authorization: Digest ${key}`],
-  ])('is asked for with %s', async (_, header) => {
+  ])('opens %s', async (_, header) => {
     const kit = await RegistryKit.open();
     for (const path of ['/-/', '/-/echo', '/-/nothing/at/all']) {
       const answer = await look(kit, `GET ${path}`, header);
@@ -264,7 +264,7 @@ describe('the key of a browser', () => {
     expect(linksIn(await as('GET /-/?q=hidden'))).toEqual(['svc-registry']);
   });
 
-  it('is not needed where everybody may read', async () => {
+  it('can be missing where everybody may read', async () => {
     const kit = await RegistryKit.open({ anonymousRead: true });
     await publishTool(kit, 'echo');
     expect(linksIn(await look(kit, 'GET /-/', null))).toEqual(['svc-registry', 'echo']);

@@ -174,7 +174,7 @@ describe('a running svc-registry', () => {
     expect(await received(socket, '{"status":"ok"}')).toContain('HTTP/1.1 200 OK');
   });
 
-  it('tells its health without the key on an address of its own, and nothing else there', async () => {
+  it('reports its health without the key on an address of its own, and nothing else there', async () => {
     const { process: server, port } = await startRegistry(temporaryDirectory(), { REGISTRY_HEALTH: '127.0.0.1:0' });
     const [, health] = await server.complained(/, health on http:\/\/127\.0\.0\.1:(\d+)\/healthz\n/);
     expect((await ask(Number(health), 'GET /healthz HTTP/1.1')).body).toBe('{"status":"ok"}');
@@ -215,9 +215,9 @@ describe('a running svc-registry', () => {
   });
 });
 
-describe('a svc-registry that is told to stop', () => {
+describe('a svc-registry that must stop', () => {
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    'by %s lets a running publish end and takes no new connection',
+    'lets by %s a running publish end and takes no new connection',
     async (signal) => {
       const { process: server, port } = await startRegistry(temporaryDirectory());
       const body = await bareArchive();
@@ -241,7 +241,7 @@ describe('a svc-registry that is told to stop', () => {
     },
   );
 
-  it('twice ends at once', async () => {
+  it('ends at once at a second signal', async () => {
     const { process: server, port } = await startRegistry(temporaryDirectory());
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => socket.destroy());

@@ -102,8 +102,8 @@ describe('publishing', () => {
   });
 });
 
-describe('publishing what is there', () => {
-  it('is 409, with other bytes too, and changes nothing [D3-REG-10] [D3-VER-05]', async () => {
+describe('publishing an existing version', () => {
+  it('gives 409, with other bytes too, and changes nothing [D3-REG-10] [D3-VER-05]', async () => {
     const kit = await RegistryKit.open();
     const [first, second] = [await toolArchive('echo'), await toolArchive('echo', '1.0.0', 'other')];
     const query = 'name=echo&version=1.0.0&runtime=wasm';
@@ -115,7 +115,7 @@ describe('publishing what is there', () => {
     expect(kit.stored).toHaveLength(3);
   });
 
-  it('is said before the body is asked for', async () => {
+  it('fails before the body is asked for', async () => {
     const kit = await RegistryKit.open();
     const query = 'name=echo&version=1.0.0&runtime=wasm';
     await kit.publish(query, await toolArchive('echo'));
@@ -170,7 +170,7 @@ describe('publishing what is there', () => {
 describe('platform variants', () => {
   const query = 'name=echo&version=1.0.0&runtime=native';
 
-  it('are published one by one or several at once, each once [D3-REG-06]', async () => {
+  it('can be published one by one or several at once, each once [D3-REG-06]', async () => {
     const kit = await RegistryKit.open();
     const variant = async (content: string): Promise<Buffer> => await toolArchive('echo', '1.0.0', content);
     const two = `${query}&platform=linux-x86_64&platform=linux-aarch64&platform=linux-x86_64`;
@@ -208,7 +208,7 @@ describe('platform variants', () => {
     expect(kit.staged).toEqual([]);
   });
 
-  it('are at most 64 at once', async () => {
+  it('number at most 64 at once', async () => {
     const kit = await RegistryKit.open();
     const platforms = (count: number): string =>
       Array.from({ length: count }, (_, index) => `&platform=os${index}-x86_64`).join('');

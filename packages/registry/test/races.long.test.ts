@@ -46,7 +46,7 @@ describe(`${writers} publishers of one version at once, ${races} times, through 
     30_000 + races * 1_000,
   );
 
-  it('of different platforms all get 201, of overlapping ones no platform is there twice', async () => {
+  it('with different platforms all get 201, with overlapping ones no platform is there twice', async () => {
     const data = temporaryDirectory();
     const kits = [await RegistryKit.open({ data }), await RegistryKit.open({ data })];
     const platforms = Array.from({ length: writers }, (_, index) => `os${index}-x86_64`);

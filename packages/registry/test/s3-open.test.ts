@@ -81,7 +81,7 @@ describe('the store on S3 is not opened', () => {
     expect(await faultOf(opening)).toBe('E-REG-025 cannot list the bucket: nothing listens there');
   });
 
-  it('but is when the answer to a write of the try was lost', async () => {
+  it('except when the answer to a write of the try was lost', async () => {
     const standIn = await S3StandIn.start();
     standIn.misbehave = atFirst(2, 'PUT ', losingAnswer);
     const { store } = await openOn(standIn);

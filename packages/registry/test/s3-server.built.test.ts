@@ -133,7 +133,7 @@ describe('svc-registry --store', () => {
     expect(server.stdout + server.stderr).not.toContain(secret);
   });
 
-  it('ends when it is told to, whatever connections to the service it keeps', async () => {
+  it('ends at its signal, whatever connections to the service it keeps', async () => {
     const standIn = await S3StandIn.start();
     const env = { ...s3Environment(standIn.endpoint, standInUser), REGISTRY_STORE: 's3://bucket/p' };
     const { process: server } = await startRegistry(temporaryDirectory(), env);
@@ -154,7 +154,7 @@ describe('svc-registry --store', () => {
     expect(end.stderr).toMatch(/^error\[E-REG-026\]: [^\n]*\nhint: [^\n]*\n$/);
   });
 
-  it('ends with 2 when a credential is missing or the address is none', async () => {
+  it('ends with 2 when a credential is missing or the address is invalid', async () => {
     const env = { REGISTRY_API_KEY: key, HOME: temporaryDirectory() };
     const missing = await runRegistry(['--store', 's3://bucket'], { ...env, AWS_ACCESS_KEY_ID: 'a' });
     expect([missing.code, missing.stderr]).toEqual([

@@ -119,7 +119,7 @@ describe('the store on S3, of a service that fails', () => {
     expect(await textOf(await store.openArchive('a@1@1'))).toBe('one');
   });
 
-  it('has lost the race also when its own archive cannot be removed, and tells', async () => {
+  it('has lost the race also when its own archive cannot be removed, and reports it', async () => {
     await put('a@1@1', 'one');
     standIn.misbehave = always('DELETE ', refusing(403, 'AccessDenied'));
     expect(await put('a@1@1', 'two')).toBe('taken');
@@ -135,7 +135,7 @@ describe('the store on S3, of a service that fails', () => {
     ['fewer bytes', (body: Buffer) => body.subarray(1), /^E-REG-023 .* not the 700000 bytes /],
     ['more bytes', (body: Buffer) => Buffer.concat([body, body]), /^E-REG-023 .* not the 700000 bytes /],
     ['no bytes', () => Buffer.alloc(0), /^E-REG-023 .* not the 700000 bytes /],
-  ])('ends a download of %s in an error before its last byte, and tells', async (_name, change, message) => {
+  ])('ends a download of %s in an error before its last byte, and reports it', async (_name, change, message) => {
     await put('a@1@1', 'x'.repeat(700_000));
     const [name = ''] = standIn.names('p/archives/');
     const kept = standIn.objects.get(name);
@@ -156,7 +156,7 @@ describe('the store on S3, of a service that fails', () => {
       /the connection was closed before everything had gone over it$/,
     ],
     ['stalls', () => {}, /nothing came for 0.3 s$/],
-  ])('ends a download that %s in an error, and tells', async (_name, stop, message) => {
+  ])('ends a download that %s in an error, and reports it', async (_name, stop, message) => {
     await put('a@1@1', 'x'.repeat(700_000));
     standIn.misbehave = always('GET p/archives/', (_request, response) => {
       response.writeHead(200, { 'content-length': 700_000 });
@@ -218,7 +218,7 @@ describe('the store on S3, of a service that fails', () => {
     expect(standIn.seen).toHaveLength(3);
   });
 
-  it('tells a record that was altered from one that is not there', async () => {
+  it('distinguishes a record that was altered from a missing one', async () => {
     await put();
     const kept = standIn.objects.get('p/records/a@1@1');
     if (kept !== undefined) kept.body = Buffer.from('{"archive":"../x"}');

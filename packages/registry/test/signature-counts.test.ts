@@ -43,7 +43,7 @@ function timeIs(ms: number): void {
 }
 
 describe('counts of signatures', () => {
-  it('are one question for all who ask meanwhile, fresh from its end on', async () => {
+  it('cost one question for all who ask meanwhile, fresh from its end on', async () => {
     const store = new SlowStore();
     timeIs(0);
     const both = [store.of('a', 'a'), store.of('a')];
@@ -61,7 +61,7 @@ describe('counts of signatures', () => {
     expect([await later, store.asked]).toEqual([[4], ['a', 'a']]);
   });
 
-  it('are made anew of what came while it was counted', async () => {
+  it('start anew for what came while it was counted', async () => {
     const store = new SlowStore();
     const before = store.of('a');
     store.counts.forget('a');
@@ -72,7 +72,7 @@ describe('counts of signatures', () => {
     expect([await after, await store.of('a')]).toEqual([[1], [1]]);
   });
 
-  it('are what was said last where the store fails, which is told once and asked no more', async () => {
+  it('stay at the last answer where the store fails, with one report and no more questions', async () => {
     const store = new SlowStore();
     timeIs(0);
     const first = store.of('a');
@@ -111,7 +111,7 @@ describe('a registry whose store of signatures fails', () => {
     expect(count).toHaveBeenCalledTimes(1);
   });
 
-  it('is asked for the rows of a page alone', async () => {
+  it('gets questions about the rows of a page alone', async () => {
     const store = await FileStore.open(temporaryDirectory());
     const count = vi.spyOn(store.signatures, 'count');
     const kit = await RegistryKit.open({ store });

@@ -31,7 +31,7 @@ signatureStoreContract('S3, on a stand-in', async () => {
   return { store: async () => (await openOn(standIn)).store.signatures, age };
 });
 
-it('what lies among the signatures in files and is none is left alone', async () => {
+it('the store of signatures in files leaves a file alone that is no signature', async () => {
   const data = temporaryDirectory();
   const store = new FileSignatures(data);
   const sha256 = sha256Hex('x');

@@ -33,7 +33,7 @@ async function listed(name = 'echo'): Promise<Listed> {
 }
 
 describe('the state of a version', () => {
-  it('is active until somebody says otherwise, and is told with the download', async () => {
+  it('starts as active, and comes with the download', async () => {
     expect(await download()).toEqual([200, undefined]);
     expect(await put({ state: 'deprecated', reason: 'use echo 2' })).toBe('200');
     expect(await download()).toEqual([200, 'deprecated']);
@@ -93,7 +93,7 @@ describe('the state of a version', () => {
     expect(refusal(await kit.ask('GET /v1/artifacts/echo?platform=linux-x86_64'))).toBe('400 unknown parameter');
   });
 
-  it('is refused where it is none, and where there is no such version', async () => {
+  it('fails where it is invalid, and where there is no such version', async () => {
     const invalid = [
       '',
       '[]',
@@ -111,14 +111,14 @@ describe('the state of a version', () => {
     expect(readdirSync(join(kit.data, 'states'))).toEqual([]);
   });
 
-  it('is kept once for each change, and not again for the same', async () => {
+  it('goes to the store once for each change, and not again for the same', async () => {
     for (let round = 0; round < 3; round += 1) await put({ state: 'yanked', reason: 'x' });
     expect(readdirSync(join(kit.data, 'states'))).toEqual(['echo@1.0.0@1']);
     await put({ state: 'yanked', reason: 'y' });
     expect(readdirSync(join(kit.data, 'states')).sort()).toEqual(['echo@1.0.0@1', 'echo@1.0.0@2']);
   });
 
-  it('is known to another server on the same store, and after a restart', async () => {
+  it('reaches another server on the same store, and lasts over a restart', async () => {
     const other = await RegistryKit.open({ data: kit.data });
     expect(await download(other)).toEqual([200, undefined]);
     await put({ state: 'blocked', reason: 'x' });
@@ -129,7 +129,7 @@ describe('the state of a version', () => {
     expect(await download(other)).toEqual([200, undefined]);
   });
 
-  it('of two servers that change it at once, each change is kept, and both agree on the last', async () => {
+  it('keeps each change of two servers at once, and both agree on the last', async () => {
     const other = await RegistryKit.open({ data: kit.data });
     const changes = Array.from({ length: 12 }, async (_, index) => {
       return await put({ state: 'deprecated', reason: `reason ${index}` }, '1.0.0', index % 2 === 0 ? kit : other);
@@ -147,7 +147,7 @@ describe('the state of a version', () => {
     }
   });
 
-  it('that is damaged has its version served to nobody, and is told', async () => {
+  it('hides its version when it is damaged, and svc-registry reports it', async () => {
     await put({ state: 'blocked', reason: 'x' });
     writeFileSync(join(kit.data, 'states', 'echo@1.0.0@1'), '{"state_version":1,"name":"echo","state":"active"}');
     const later = await RegistryKit.open({ data: kit.data });

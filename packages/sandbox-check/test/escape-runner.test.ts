@@ -41,7 +41,7 @@ describe('the runner of attempts', () => {
     expect(await seenOf({ ...allowed, effect: () => false })).toBe('unclear no effect was seen');
   });
 
-  it('leaves open what only somebody outside could have seen, and nobody looked for', async () => {
+  it('leaves open what only an observer outside could have seen, where there was none', async () => {
     expect(await seenOf({ program: 'leave-daemon' })).toBe('unclear nobody looked for its effect');
     expect(await seenOf({ program: 'leave-daemon', effect: (place) => place.releaseDaemon() })).toBe('allowed');
   });
@@ -101,7 +101,7 @@ describe('the attempts at the journal of a session', () => {
   const names = ['read-journal', 'list-bodies', 'write-journal'];
 
   it.for(['scoped', 'sealed'] as const)(
-    'are stopped in %s, and seen to succeed where its path is granted',
+    'fail in %s, and succeed where its path is granted',
     async (ceiling, context) => {
       const packageRoot = fileURLToPath(new URL('../../../', import.meta.url));
       const facts = {

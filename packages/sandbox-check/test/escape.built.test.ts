@@ -62,7 +62,7 @@ function expectedIn(answers: Readonly<Record<string, string>>, place: EscapeColu
 }
 
 describe.each(users)('attempts to escape, made by $name', ({ name, answers, impossible }) => {
-  it('succeed without containment, but for those that nobody can make', (context) => {
+  it('succeed without containment, except for those that nobody can make', (context) => {
     const seen = answersIn(context, name, 'alone');
     const failed = Object.keys(seen).filter((attempt) => seen[attempt] !== 'allowed');
     const byHost = failed.filter((attempt) => !Object.hasOwn(impossible, attempt));

@@ -44,10 +44,10 @@ describe('the table of the README of the sandbox', () => {
   });
 });
 
-describe('what explain says is not stopped', () => {
+describe('the list of explain of what is not stopped', () => {
   const shown = unstopped.flatMap(({ text, shownBy, classes }) => shownBy.map((name) => ({ text, name, classes })));
 
-  it.each(shown)('is shown by $name: $text', ({ name, classes }) => {
+  it.each(shown)('has its proof in $name: $text', ({ name, classes }) => {
     const { promises } = attemptNamed(name);
     expect(classes.map((each) => promises[each] === 'open' || promises[each] === 'works')).toEqual(
       classes.map(() => true),

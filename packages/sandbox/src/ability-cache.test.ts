@@ -29,7 +29,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe('what the probe found', () => {
+describe('the record of the probe', () => {
   replacementContract('when kept', {
     path: 'containment.json',
     mode: 0o600,
@@ -37,7 +37,7 @@ describe('what the probe found', () => {
     isQuiet: true,
   });
 
-  it('is kept under its key, and nothing else beside it', () => {
+  it('lies under its key, with nothing else beside it', () => {
     const cache = new AbilityCache(folder, uid);
     expect(cache.read('host')).toBeNull();
     cache.write('host', ability);
@@ -53,7 +53,7 @@ describe('what the probe found', () => {
     expect(cache.read('host')).toBeNull();
   });
 
-  it('does not count when it belongs to somebody else', () => {
+  it('counts only when it belongs to this user', () => {
     const cache = new AbilityCache(folder, uid);
     cache.write('host', ability);
     expect(new AbilityCache(folder, uid + 1).read('host')).toBeNull();
@@ -72,12 +72,12 @@ describe('what the probe found', () => {
   });
 });
 
-describe('the key of what the probe found', () => {
+describe('the key of the record of the probe', () => {
   it.for([
     'user/max_user_namespaces',
     'kernel/unprivileged_userns_clone',
     'kernel/apparmor_restrict_unprivileged_userns',
-  ])('is another once the setting %s is', (name, context) => {
+  ])('changes with the setting %s', (name, context) => {
     for (const directory of ['user', 'kernel']) mkdirSync(join(folder, directory));
     const keyNow = (): string | null =>
       abilityKey({ helper: process.execPath, uid, kernel: '6.12', settingsDirectory: folder });

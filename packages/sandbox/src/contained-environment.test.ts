@@ -38,14 +38,14 @@ describe('the environment of a contained command', () => {
     ['advisory', '/home/someone/.svc/state'],
     ['scoped', '/home/someone/.svc/state'],
     ['sealed', '/state'],
-  ] as const)('tells where the state stores are, and lets nothing else tell so: %s', (achieved, expected) => {
+  ] as const)('names the state stores, and lets nothing else name them: %s', (achieved, expected) => {
     const own = { ...place, achieved, held: { ...held, SVC_STATE: '/elsewhere' }, allow: ['SVC_STATE'] };
     const stores = [{ name: 'notes', path: '/home/someone/.svc/state/notes' }];
     expect(containedEnvironment({ ...own, stores })).toHaveProperty('SVC_STATE', expected);
     expect(containedEnvironment(own)).not.toHaveProperty('SVC_STATE');
   });
 
-  it('tells of the real place of state stores where the workdir lies in that of a sealed process', () => {
+  it('names the real place of state stores where the workdir lies in that of a sealed process', () => {
     const stores = [{ name: 'notes', path: '/home/someone/.svc/state/notes' }];
     for (const accessibleWorkdir of ['/state', '/state/notes', '/state/a/work']) {
       const { SVC_STATE } = containedEnvironment({ accessibleWorkdir, achieved: 'sealed', held, allow: [], stores });
@@ -93,7 +93,7 @@ describe('the environment of a contained command', () => {
     });
   });
 
-  it('tells the session its own id, whatever is allowed', () => {
+  it('gives the session its own id, whatever is allowed', () => {
     const own = {
       ...place,
       sessionId: 'ses_own',

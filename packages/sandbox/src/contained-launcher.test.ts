@@ -53,7 +53,7 @@ async function launchBy(script: string, startMs: number, privateDirectory = fold
 
 /** A zombie whose parent has not looked yet is no running process. */
 describe('a helper', () => {
-  it('that never comes to the program is ended, with all it started, and the launch refused', async () => {
+  it('ends with all it started when it never comes to the program, and its launch fails', async () => {
     expect(await launchBy('sleep 1000 & echo $! $$ > pids; wait', 2000)).toEqual({
       kind: 'refused',
       reason: 'it could not be contained: svc-launch did not come to it in 2 s',
@@ -63,14 +63,14 @@ describe('a helper', () => {
     await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 
-  it('that says what failed is believed', async () => {
+  it('may say what failed', async () => {
     expect(await launchBy('echo "cwd 2 /gone" >&4; exit 125', 60_000)).toEqual({
       kind: 'refused',
       reason: 'it could not be contained: /gone is not there any more',
     });
   });
 
-  it('that closes its status has started the program, which may take its time', async () => {
+  it('has started the program, which may take its time, once it closes its status', async () => {
     const outcome = await launchBy('exec 4>&-; sleep 2.2; exit 3', 2000);
     if (outcome.kind === 'refused') throw new Error(outcome.reason);
     expect(await outcome.process.ended).toEqual({ kind: 'exited', exitCode: 3 });

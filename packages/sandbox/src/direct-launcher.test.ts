@@ -96,7 +96,7 @@ describe('the direct launcher', () => {
     });
   });
 
-  it('tells the signal that ended a process', async () => {
+  it('reports the signal that ended a process', async () => {
     expect((await run(request('sh', ['-c', 'kill -SEGV $$']))).end).toEqual({ kind: 'signaled', signal: 'SIGSEGV' });
   });
 
@@ -198,7 +198,7 @@ describe('the standard streams', () => {
   });
 
   it.for(['pipes', 'sockets'])(
-    'that are %s keep what was written before the end for a reader that comes after it',
+    'keep, as %s, what was written before the end for a reader that comes after it',
     async (kind) => {
       // What is kept ahead of a reader is full with the first part; the second fits into a pipe, where it stays.
       const twoParts = 'head -c 20000 /dev/zero; sleep 0.3; head -c 60000 /dev/zero';
@@ -209,7 +209,7 @@ describe('the standard streams', () => {
     },
   );
 
-  it('keep no more than a pipe holds of what a process outside the group goes on to write', async () => {
+  it('keep at most what a pipe holds of the writes of a process outside the group', async () => {
     const launched = await started(request('sh', ['-c', 'setsid sh -c "echo \\$\\$ >&2; exec yes" & sleep 0.2']), 100);
     const outside = textOf(launched.stderr);
     await launched.ended;
@@ -249,7 +249,7 @@ describe('the standard streams', () => {
     await expect.poll(() => openFiles().filter((path) => path.startsWith(folder))).toEqual([]);
   });
 
-  it('are sockets where there are no pipes to be had', async () => {
+  it('become sockets where there are no pipes', async () => {
     const plain = createDirectLauncher({
       cwd: folder,
       pipes: new PipeStock({ make: async () => [], areNamed: false }),
@@ -263,8 +263,8 @@ describe('the standard streams', () => {
   });
 });
 
-describe('a launch that cannot be', () => {
-  it('is refused when there is no such command', async () => {
+describe('a launch', () => {
+  it('fails when there is no such command', async () => {
     expect(await reasonOf(request('no-such-command-here'))).toBe('no such command');
     expect(await reasonOf(request('/no/such/path'))).toBe('no such command');
     expect(await reasonOf(request(''))).toBe('no such command');
@@ -272,7 +272,7 @@ describe('a launch that cannot be', () => {
     expect(await reasonOf(request('s\0h'))).toBe('no such command');
   });
 
-  it('is refused when the file is not to be executed', async () => {
+  it('fails when the file is not executable', async () => {
     writeFileSync(join(folder, 'plain'), 'echo');
     mkdirSync(join(folder, 'directory'));
     const env = { PATH: folder };
@@ -297,7 +297,7 @@ describe('a launch that cannot be', () => {
     expect((await run(request('tool', [], { env }))).stdout).toBe('two\n');
   });
 
-  it('is refused for a missing working directory, NUL characters and arguments beyond the limit of the system', async () => {
+  it('fails for a missing working directory, NUL characters and arguments beyond the limit of the system', async () => {
     const elsewhere = createDirectLauncher({ cwd: join(folder, 'absent') });
     expect(await elsewhere.launch(request('sh'))).toEqual({
       kind: 'refused',
@@ -323,7 +323,7 @@ describe('the end of a launched process', () => {
     launched.kill('SIGKILL');
   });
 
-  it('is forced when the group does not care to end', async () => {
+  it('comes by force when the group does not end by itself', async () => {
     const launched = await started(request('sh', ['-c', 'trap "" TERM; echo ready; while :; do sleep 1; done']));
     await once(launched.stdout, 'data');
     await endProcess(launched, 50);
@@ -355,7 +355,7 @@ describe('the end of a launched process', () => {
     for (const pid of [stdout, leftGroup.stdout].map(Number)) if (isRunning(pid)) process.kill(pid, 'SIGKILL');
   });
 
-  it('is not disturbed by a process that never reads its input', async () => {
+  it('comes also for a process that never reads its input', async () => {
     const launched = await started(request('true', [], { stdin: 'pipe' }));
     const { stdin } = launched;
     launched.stdout.resume();

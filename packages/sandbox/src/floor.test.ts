@@ -5,21 +5,21 @@ import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from './floo
 const host = { achieved: 'scoped', mechanism: 'landlock+seccomp', reason: 'user namespaces are not allowed' } as const;
 
 describe('the containment floor', () => {
-  it('is the strongest of manifest, workspace and flag [D1-CLI-18]', () => {
+  it('comes from the strongest of manifest, workspace and flag [D1-CLI-18]', () => {
     expect(effectiveFloor({ manifest: 'scoped', workspace: 'advisory', flag: 'sealed' })).toBe('sealed');
     expect(effectiveFloor({ workspace: 'scoped' })).toBe('scoped');
   });
 
-  it('is not lowered by the flag [D1-CLI-19]', () => {
+  it('stays above a weaker flag [D1-CLI-19]', () => {
     expect(effectiveFloor({ manifest: 'sealed', flag: 'advisory' })).toBe('sealed');
   });
 
-  it('is advisory when nothing declares one [D1-MAN-19]', () => {
+  it('defaults to advisory when nothing declares one [D1-MAN-19]', () => {
     expect(effectiveFloor({})).toBe('advisory');
     expect(effectiveFloor({ manifest: undefined, workspace: undefined, flag: undefined })).toBe('advisory');
   });
 
-  it('is met by the same class and by a stronger one', () => {
+  it('holds with the same class and with a stronger one', () => {
     expect(floorRefusal('scoped', host)).toBeNull();
     expect(floorRefusal('advisory', host)).toBeNull();
   });
@@ -41,7 +41,7 @@ describe('the containment ceiling', () => {
     expect(underCeiling('scoped', 'scoped')).toBe('scoped');
   });
 
-  it('is no limit when the variable is not set', () => {
+  it('limits nothing when the variable is not set', () => {
     expect(parseCeiling(undefined)).toBe('sealed');
     expect(parseCeiling('')).toBe('sealed');
     expect(parseCeiling('advisory')).toBe('advisory');

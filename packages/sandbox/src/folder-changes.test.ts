@@ -62,8 +62,8 @@ const plain = (changes: FolderChanges): unknown => JSON.parse(JSON.stringify(cha
 const none = { names: [], count: 0 };
 const only = (...names: readonly string[]) => ({ names, count: names.length });
 
-describe('what became of a folder', () => {
-  it('is each file that was changed, made or removed, whatever times it shows', () => {
+describe('the report on a folder', () => {
+  it('has each file that was changed, made or removed, whatever times it shows', () => {
     write({ 'a.txt': 'a', 'b.txt': 'b', 'sub/c': 'c', 'sub/deep/d': 'd', 'x/e': 'e' });
     const changes = changesOf(() => {
       const { atime, mtime } = statSync(join(shop, 'a.txt'));
@@ -83,7 +83,7 @@ describe('what became of a folder', () => {
     });
   });
 
-  it('is told of the first five of each kind, and how many there are', () => {
+  it('names the first five of each kind, and their number', () => {
     const { made } = changesOf(() => write(Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`f${at}`, '']))));
     expect(made.names).toHaveLength(5);
     expect(made.count).toBe(12);
@@ -107,7 +107,7 @@ describe('what became of a folder', () => {
     expect([...obeyed.names].sort()).toEqual(found);
   });
 
-  it('is not all where a directory cannot be read, and where the clock was set back', (context) => {
+  it('has a note where a directory cannot be read, and where the clock was set back', (context) => {
     const back = { ...systemClock, now: () => nowMs };
     let nowMs = Date.now();
     expect(changesOf(() => (nowMs -= 60_000), back).unseen).toBe('the clock was set back meanwhile');
@@ -143,7 +143,7 @@ describe('what became of a folder', () => {
     if (more.length === 0) expect([...hidden.names].sort()).toEqual(['a.txt', 'sub/bc.txt']);
   });
 
-  it('says that an index which is none cannot be read', () => {
+  it('says that an invalid index cannot be read', () => {
     write({ '.git/HEAD': 'x' });
     expect(changesOf(() => write({ '.git/index': 'DIRC\0\0\0\u0002\uFFFF' })).unseen).toBe('.git/index cannot be read');
   });

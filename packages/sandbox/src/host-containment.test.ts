@@ -27,30 +27,30 @@ function find(packageRoot: string, platform = 'linux', architecture = 'x64'): st
 }
 
 describe('the place of the helper', () => {
-  it('is in the package', () => {
+  it('lies in the package', () => {
     const built = plant('svc/dist/native/linux-x64/svc-launch');
     expect(find('svc')).toBe(built);
   });
 
-  it('is not in a package beside or inside, whoever put it there', () => {
+  it('never lies in a package beside or inside, whoever put it there', () => {
     plant('node_modules/@svc/launch-linux-x64/svc-launch');
     plant('node_modules/svc/node_modules/@svc/launch-linux-x64/svc-launch');
     expect(find('node_modules/svc')).toBeNull();
   });
 
-  it('is that of the architecture', () => {
+  it('depends on the architecture', () => {
     plant('svc/dist/native/linux-x64/svc-launch');
     const built = plant('svc/dist/native/linux-arm64/svc-launch');
     expect(find('svc', 'linux', 'arm64')).toBe(built);
     expect(find('svc', 'linux', 'riscv64')).toBeNull();
   });
 
-  it('is nowhere off Linux', () => {
+  it('does not exist off Linux', () => {
     plant('svc/dist/native/linux-x64/svc-launch');
     expect(find('svc', 'darwin')).toBeNull();
   });
 
-  it('is not a file that cannot be executed, a directory, or a link to nowhere', () => {
+  it('cannot be a file that is not executable, a directory, or a link to nowhere', () => {
     plant('svc/dist/native/linux-x64/svc-launch', 0o644);
     mkdirSync(join(root, 'svc/dist/native/linux-arm64/svc-launch'), { recursive: true });
     expect([find('svc'), find('svc', 'linux', 'arm64')]).toEqual([null, null]);

@@ -76,7 +76,7 @@ const obeyed = ['branches', 'commondir', 'config', 'config.worktree', 'hooks', '
 const ofGit = obeyed.map((name) => `.git/${name}`);
 
 describe('what git runs of a folder that may be written', () => {
-  it('is kept where it is, and what git obeys and is missing is made so that it says nothing', () => {
+  it('stays as it is, and what git obeys and is missing gets an empty stand-in', () => {
     write('.git/HEAD', '.git/modules/lib/config', '.git/index', '.git/ORIG_HEAD.lock', 'src/x');
     expect(kept()).toEqual(['.git/', ...ofGit]);
     expect(readdirSync(join(shop, '.git')).sort()).toEqual(['HEAD', 'ORIG_HEAD.lock', ...obeyed, 'index'].sort());
@@ -85,7 +85,7 @@ describe('what git runs of a folder that may be written', () => {
     expect(readFileSync(join(shop, '.git/config.worktree'), 'utf8')).toBe('');
   });
 
-  it('is all of the repository but what git writes as it works, and what the task made itself', () => {
+  it('includes all of the repository except what git writes as it works, and what the task made itself', () => {
     write('.git/HEAD', '.git/description', '.git/annex/x');
     write('.git/objects/aa/b', '.git/rebase-merge/done', '.git/next-index-12.lock');
     const folder = open();
@@ -95,7 +95,7 @@ describe('what git runs of a folder that may be written', () => {
     expect(kept(folder)).not.toContain('.git/other');
   });
 
-  it('is what other working trees obey, but for those that the task adds', () => {
+  it('includes what other working trees obey, except for those that the task adds', () => {
     write('.git/HEAD', '.git/worktrees/one/HEAD', '.git/worktrees/one/gitdir', '.git/worktrees/one/commondir');
     const folder = open();
     const one = ['commondir', 'config.worktree', 'gitdir', 'modules'].map((name) => `.git/worktrees/one/${name}`);
@@ -105,7 +105,7 @@ describe('what git runs of a folder that may be written', () => {
     expect(kept(folder).filter((path) => path.includes('two'))).toEqual([]);
   });
 
-  it('is each repository in a folder below that was there when the session began', () => {
+  it('includes each repository in a folder below that existed when the session began', () => {
     write('lib/deep/.git/HEAD', 'sub/.git');
     const folder = open();
     expect(kept(folder)).toEqual(['lib/', 'lib/deep/', 'lib/deep/.git', 'sub/', 'sub/.git']);
@@ -115,7 +115,7 @@ describe('what git runs of a folder that may be written', () => {
     expect(refusal(() => open({ splits: true }))).toMatch(/^E-CAP-024: .* in class sealed$/);
   });
 
-  it('is the file that names the repository, in a worktree, and where it leads to in the folder', () => {
+  it('includes the file that names the repository, in a worktree, and where it leads to in the folder', () => {
     write('.git');
     expect(kept()).toEqual(['.git']);
     write('store/repo/HEAD');
@@ -123,7 +123,7 @@ describe('what git runs of a folder that may be written', () => {
     expect(kept()).toEqual(['.git', 'store/', 'store/repo/', ...obeyed.map((name) => `store/repo/${name}`)]);
   });
 
-  it('is nothing where there is no repository, where nothing may be written, and where it is opened', () => {
+  it('needs nothing where there is no repository, where nothing may be written, and where it is opened', () => {
     expect(kept()).toEqual([]);
     write('.git/HEAD');
     expect(kept(open({ writable: false }))).toEqual([]);
@@ -131,7 +131,7 @@ describe('what git runs of a folder that may be written', () => {
     expect(readdirSync(join(shop, '.git'))).toEqual(['HEAD']);
   });
 
-  it('is refused where a link leads away from it, and where nothing can be mounted', () => {
+  it('causes a refusal where a link leads away from it, and where nothing can be mounted', () => {
     write('elsewhere/pre-commit', '.git/HEAD');
     symlinkSync('../elsewhere', join(shop, '.git/hooks'));
     expect(refusal(open)).toMatch(/^E-CAP-024: .*: in \/shop, \.git\/hooks is a link$/);
@@ -150,7 +150,7 @@ describe('what the configuration of a repository names in a folder that may be w
   }
   const beside = (): readonly string[] => kept().filter((path) => !path.startsWith('.git/'));
 
-  it('is kept: hooks, files that git reads, programs and their arguments', () => {
+  it('stays as it is: hooks, files that git reads, programs and their arguments', () => {
     write('tools/watch', 'tools/clean.js', 'conf/more', 'conf/attributes', 'deep/er/diff', 'src/x', 'own/sign', 'tool');
     configured(
       [
@@ -188,7 +188,7 @@ describe('what the configuration of a repository names in a folder that may be w
     expect(refusal(open)).toBe(`E-CAP-024: what git runs cannot be kept from this task: in /shop, ${problem}`);
   });
 
-  it('is nothing where it says something of other things', () => {
+  it('excludes settings of other kinds', () => {
     configured(
       [
         '[user] name = "a/b c"',
@@ -201,7 +201,7 @@ describe('what the configuration of a repository names in a folder that may be w
     expect(beside()).toEqual([]);
   });
 
-  it('is kept also of a repository around the folder', () => {
+  it('stays as it is also for a repository around the folder', () => {
     write('api/hooks/pre-commit', 'api/x');
     configured('[core] hooksPath = api/hooks');
     expect(kept(open({ path: join(shop, 'api') }))).toEqual(['hooks']);
@@ -218,7 +218,7 @@ it('a folder that is the directory of a repository, or lies in one, is refused',
   expect(refusal(() => open({ path: bare, keepsGit: false }))).toBe('allowed');
 });
 
-it('the directory of a repository in a folder below is kept, whatever its name, but for that of the folder itself', () => {
+it('the directory of a repository in a folder below stays, whatever its name, except for that of the folder itself', () => {
   write('a/bare.git/HEAD', 'a/bare.git/objects/x', 'a/bare.git/refs/x', 'main/x');
   write('.bare/HEAD', '.bare/objects/x', '.bare/refs/x');
   expect(kept()).toEqual(['.bare', 'a/', 'a/bare.git']);

@@ -45,7 +45,7 @@ describe('the repositories of a folder', () => {
     expect(opened.putAside()).toEqual({ moved: [], left: [], unseen: null });
   });
 
-  it('are put aside where a working tree of the task leads to another one', () => {
+  it('move aside where a working tree of the task leads to another one', () => {
     git('init', '-q', '.');
     git('commit', '-q', '--allow-empty', '-m', 'First');
     const opened = open();
@@ -54,7 +54,7 @@ describe('the repositories of a folder', () => {
     expect(moved(opened)).toEqual(['made/.git']);
   });
 
-  it('are put aside under a name that nothing has, whatever bytes are in their path', () => {
+  it('move aside to a free name, whatever bytes are in their path', () => {
     const opened = open();
     git('init', '-q', 'sub');
     git('-C', 'sub', 'config', 'core.pager', 'x');
@@ -69,7 +69,7 @@ describe('the repositories of a folder', () => {
     expect(moved(opened)).toEqual([]);
   });
 
-  it.each(['config', 'hooks', 'info', 'commondir', 'remotes', 'modules'])('are put aside with a link as %s', (name) => {
+  it.each(['config', 'hooks', 'info', 'commondir', 'remotes', 'modules'])('move aside with a link as %s', (name) => {
     const opened = open();
     git('init', '-q', 'sub');
     rmSync(join(folder, 'sub/.git', name), { recursive: true, force: true });
@@ -85,7 +85,7 @@ describe('the configuration of a repository', () => {
     '[remote "origin"]\n\turl = https://example.com/x.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n',
     '[remote "origin"]\n\turl = git@example.com:x/y.git\n[branch "main"]\n\tremote = origin\n\tmerge = refs/heads/main\n',
     '# a comment\n[user]\n\tname = Ann B\n\temail = a@b\n[init]\n\tdefaultBranch = main\n',
-  ])('is plain: %j', (config) => {
+  ])('counts as plain: %j', (config) => {
     expect(isPlainConfig(config)).toBe(true);
   });
 
@@ -112,7 +112,7 @@ describe('the configuration of a repository', () => {
     '[remote "origin"]\n\tuploadpack = x\n',
     '[branch "main"]\n\tremote = ../evil\n',
     '[submodule "x"]\n\tupdate = !x\n',
-  ])('is not plain: %j', (config) => {
+  ])('does not count as plain: %j', (config) => {
     expect(isPlainConfig(config)).toBe(false);
   });
 });

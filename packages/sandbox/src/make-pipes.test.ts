@@ -25,7 +25,7 @@ async function passedThrough(readEnd: number, written: string): Promise<string> 
 }
 
 describe('pipes with a name', () => {
-  it('are pipes of their own, and leave no file', async () => {
+  it('work by themselves, and leave no file', async () => {
     const made = await namedPipes(directory).make();
     expect(made).toHaveLength(64);
     const texts = await Promise.all(made.map((readEnd, index) => passedThrough(readEnd, `${index}`)));
@@ -33,7 +33,7 @@ describe('pipes with a name', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('are none where no file can be made', async () => {
+  it('do not exist where no file can be made', async () => {
     expect(await namedPipes(join(directory, 'missing')).make()).toEqual([]);
   });
 });
@@ -43,7 +43,7 @@ describe('pipes of a helper', () => {
     ['is not there', null],
     ['ends without a word', '#!/bin/sh\n'],
     ['makes none', '#!/bin/sh\necho; read end\n'],
-  ])('are none when it %s', async (_what, script) => {
+  ])('do not exist when it %s', async (_what, script) => {
     const helper = join(directory, 'helper');
     if (script !== null) writeFileSync(helper, script, { mode: 0o755 });
     const before = readdirSync('/proc/self/fd');

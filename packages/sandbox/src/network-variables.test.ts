@@ -21,7 +21,7 @@ describe('the network variables of a contained process', () => {
     expect(networkVariables({ networkAllow }, 'advisory')).toEqual({ RES_OPTIONS: 'use-vc' });
   });
 
-  it('are none without a network', () => {
+  it('do not exist without a network', () => {
     expect(networkVariables({ networkAllow: [] }, 'sealed')).toEqual({});
     expect(networkVariables({ networkAllow: [] }, 'scoped')).toEqual({});
   });

@@ -95,7 +95,7 @@ function refusal(operation: () => unknown): string {
 }
 
 describe('the masked places of a project folder', () => {
-  it('are files and folders named .env and so on, .ssh and .svc, at any depth', () => {
+  it('include files and folders named .env and so on, .ssh and .svc, at any depth', () => {
     write(
       '.env',
       '.ENV.local',
@@ -110,7 +110,7 @@ describe('the masked places of a project folder', () => {
     expect(masked(open())).toEqual(['.ENV.local', '.env', '.svc/', 'a/.env.d/', 'a/b/.envrc', 'sub/.ssh/']);
   });
 
-  it('are what a link of that name leads to, as far as it leads into the folder', () => {
+  it('include the target of a link of that name, as far as it leads into the folder', () => {
     write('secrets/prod', 'conf/all/x');
     writeFileSync(join(base, 'outside'), 'x');
     symlinkSync('secrets/prod', join(shop, '.env'));
@@ -122,13 +122,13 @@ describe('the masked places of a project folder', () => {
     expect(masked(open())).toEqual(['conf/all/', 'secrets/prod']);
   });
 
-  it('are none inside another', () => {
+  it('never lie inside another', () => {
     write('conf/.env', 'conf/a');
     symlinkSync('conf', join(shop, '.env.d'));
     expect(masked(open())).toEqual(['conf/']);
   });
 
-  it('are looked for anew, and directories that have not changed are not read again', () => {
+  it('need a new search each time, which skips directories that have not changed', () => {
     write('a/x', 'b/y');
     const folder = open();
     const { path } = folder;
@@ -144,7 +144,7 @@ describe('the masked places of a project folder', () => {
     expect(masked(folder)).toEqual([]);
   });
 
-  it('are seen also when they come within one tick of the clock', () => {
+  it('count also when they come within one tick of the clock', () => {
     write('a/x');
     nowMs = Date.now();
     const folder = open();
@@ -155,7 +155,7 @@ describe('the masked places of a project folder', () => {
     expect(masked(folder)).toEqual(['a/.env']);
   });
 
-  it('are found in folders whose names are odd', () => {
+  it('may lie in folders whose names are odd', () => {
     write('new\nline/.env', 'quote"\'/.env', '\u202Eturned/.env');
     expect(masked(open())).toEqual(['new\nline/.env', 'quote"\'/.env', '\u202Eturned/.env']);
     execFileSync('python3', ['-c', 'import os,sys; os.makedirs(os.fsencode(sys.argv[1])+b"/\\xff")', shop]);
@@ -166,14 +166,14 @@ describe('the masked places of a project folder', () => {
     );
   });
 
-  it('are refused beyond 256', () => {
+  it('number 256 at most', () => {
     write(...Array.from({ length: 257 }, (_, number) => `d${number}/.env`));
     expect(refusal(open)).toBe(
       'E-CAP-023: .env files cannot be kept from programs here: /shop holds more than 256 masked files',
     );
   });
 
-  it('are found among 10,000 files, and when they are looked for again', () => {
+  it('turn up among 10,000 files, and in the next search', () => {
     for (let directory = 0; directory < 100; directory += 1) {
       mkdirSync(join(shop, `d${directory}`));
       for (let file = 0; file < 100; file += 1) writeFileSync(join(shop, `d${directory}`, `f${file}`), '');
@@ -185,7 +185,7 @@ describe('the masked places of a project folder', () => {
     expect(masked(opened)).toEqual(['d57/.env']);
   }, 180_000);
 
-  it('are directories that nobody may read, where they could be opened', (context) => {
+  it('include directories that nobody may read, where they could be opened', (context) => {
     context.skip(process.getuid?.() === 0, 'root may read every directory');
     write('closed/x');
     chmodSync(join(shop, 'closed'), 0);
@@ -196,21 +196,21 @@ describe('the masked places of a project folder', () => {
 });
 
 describe('the parts of a project folder', () => {
-  it('are everything beside what is masked, in as few as there can be', () => {
+  it('cover everything beside what is masked, in as few as there can be', () => {
     write('.env', 'a/x', 'a/y', 'b/.env', 'b/x', 'b/c/z', 'f');
     symlinkSync('f', join(shop, 'link'));
     const { parts } = open({ splits: true });
     expect(parts?.map((part) => part.slice(shop.length))).toEqual(['/a', '/b/c', '/b/x', '/f']);
   });
 
-  it('are the whole where nothing is masked, or mounts cover it', () => {
+  it('cover the whole where nothing is masked, or mounts cover it', () => {
     write('a/x');
     expect(open({ splits: true }).parts).toBeNull();
     write('.env');
     expect(open({ splits: false }).parts).toBeNull();
   });
 
-  it('are no part of a folder that may be written', () => {
+  it('exclude a folder that may be written', () => {
     write('.env');
     expect(refusal(() => open({ splits: true, writable: true }))).toBe(
       'E-CAP-023: .env files cannot be kept from programs here: /shop holds .env, which is only kept from programs that may write beside it in class sealed',
@@ -218,7 +218,7 @@ describe('the parts of a project folder', () => {
     expect(masked(open({ writable: true }))).toEqual(['.env']);
   });
 
-  it('are no part of a folder that its owner cannot read, who could make it readable', () => {
+  it('exclude a folder that its owner cannot read, who could make it readable', () => {
     write('hidden/.env', 'unsearchable/below/x', 'a');
     chmodSync(join(shop, 'hidden'), 0o000);
     chmodSync(join(shop, 'unsearchable'), 0o400);
@@ -233,7 +233,7 @@ describe('the parts of a project folder', () => {
     }
   });
 
-  it('are refused beyond 600', () => {
+  it('number 600 at most', () => {
     write('.env', ...Array.from({ length: 601 }, (_, number) => `f${number}`));
     expect(refusal(() => open({ splits: true }))).toMatch(
       /^E-CAP-023: .* has more than 600 entries beside masked files$/,
@@ -241,8 +241,8 @@ describe('the parts of a project folder', () => {
   });
 });
 
-describe('what of the program itself lies in a folder that may be written', () => {
-  it('is kept with the way there, beside what git runs, each once and as its strictest', () => {
+describe('the program itself in a folder that may be written', () => {
+  it('stays as it is with the way there, beside what git runs, each once and as its strictest', () => {
     write('.git/hooks/svc/bin', 'lib/svc/bin');
     const ofGit = ['branches', 'commondir', 'config', 'config.worktree', 'hooks', 'info', 'modules', 'remotes'];
     const own = ['lib/svc', 'lib/svc/bin', '.git/hooks/svc', '../elsewhere'].map((path) => join(shop, path));
@@ -255,7 +255,7 @@ describe('what of the program itself lies in a folder that may be written', () =
     expect(open({ keepsGit: true, own }).kept).toEqual([]);
   });
 
-  it('is refused where nothing can be mounted, and where the folder is a part of it', () => {
+  it('makes the launch fail where nothing can be mounted, and where the folder is a part of it', () => {
     expect(refusal(() => open({ writable: true, splits: true, own: [join(shop, 'lib/svc')] }))).toMatch(
       /^E-CAP-025: .*: \/shop\/lib\/svc lies in \/shop, .* in class sealed$/,
     );
@@ -286,7 +286,7 @@ describe('a folder that is the workdir', () => {
     expect(parts?.map((part) => part.slice(shop.length))).toEqual(['/.svc/children', '/.svc/home']);
   });
 
-  it('is refused where a part of the program lies in its .svc', () => {
+  it('fails where a part of the program lies in its .svc', () => {
     expect(refusal(() => open({ isWorkdir: true, writable: true, own: [join(shop, '.svc/home/x')] }))).toMatch(
       /^E-CAP-025: .* a part of it lies in \/shop\/\.svc$/,
     );

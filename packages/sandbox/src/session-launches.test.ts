@@ -40,7 +40,7 @@ function openedSession(filesOf: LaunchMachinery['filesOf']): SessionContainment 
 
 const nothing = { read: [], execute: [], links: [], problems: [] };
 
-describe('a launch that is prepared', () => {
+describe('a prepared launch', () => {
   it('finds the files of its programs there already', async () => {
     let searches = 0;
     const search = new EventEmitter();
@@ -61,7 +61,7 @@ describe('a launch that is prepared', () => {
     await session.close();
   });
 
-  it('leaves it to the launch to tell what went wrong', async () => {
+  it('leaves it to the launch to report what went wrong', async () => {
     const search = new EventEmitter();
     const searched = once(search, 'done');
     const session = openedSession(() => {
@@ -75,7 +75,7 @@ describe('a launch that is prepared', () => {
     await session.close();
   });
 
-  it('is not prepared any more once the session is closed', async () => {
+  it('does not begin once the session is closed', async () => {
     const searches: string[] = [];
     const search = new EventEmitter();
     const searched = once(search, 'done');

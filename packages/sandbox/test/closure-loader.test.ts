@@ -34,7 +34,7 @@ function listed(program: string): string[] {
 }
 
 describe('the closure of a program of this machine', () => {
-  it('is what the loader lists, no library less and none more', (context) => {
+  it('equals the list of the loader, no library less and none more', (context) => {
     context.skip(loader === undefined, 'needs glibc');
     const asked = programs();
     expect(asked.length).toBeGreaterThan(0);

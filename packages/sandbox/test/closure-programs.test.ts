@@ -68,7 +68,7 @@ describe('the files of a command', () => {
     ).toEqual([]);
   });
 
-  it.for(programUses)('are enough for $title, in a root that holds nothing else', async (use, context) => {
+  it.for(programUses)('suffice for $title, in a root that holds nothing else', async (use, context) => {
     context.skip(!canMount, 'needs a mount namespace');
     const granted = filesOf(use.allow);
     context.skip(granted === null, `needs ${use.allow.join(', ')}`);
@@ -80,7 +80,7 @@ describe('the files of a command', () => {
     expect(ran).toMatchObject({ exitCode: 0, output: expect.stringMatching(use.says ?? /^/) });
   });
 
-  it('are needed: a root without them lacks the program, and one with another does not help', async (context) => {
+  it('have to be there: a root without them lacks the program, and one with another does not help', async (context) => {
     const granted = filesOf(['bash']);
     context.skip(!canMount || granted === null, 'needs a mount namespace and bash');
     const argv = [granted?.[0]?.program ?? '', '-c', 'ls'];
@@ -103,7 +103,7 @@ describe('the files of a command', () => {
     expect(uncoveredFiles(traced.files, [...granted, baselineFiles(systemFiles)], elsewhere)).toEqual([]);
   });
 
-  it('are more than what starts it: git does not find its templates with its closure alone', async (context) => {
+  it('exceed what starts it: git does not find its templates with its closure alone', async (context) => {
     const path = pathOf('git');
     context.skip(!hasStrace || path === null, 'needs strace and git');
     if (path === null) return;

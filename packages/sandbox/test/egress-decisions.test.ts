@@ -42,7 +42,7 @@ async function status(text: string, to: EgressFixture): Promise<number> {
 
 const names = { 'a.example': [somewhere], 'b.example': [somewhere] };
 
-describe('what the grants let out', () => {
+describe('the proxy', () => {
   it.each([
     ['a.example', getBytes('http://a.example/'), 200],
     ['a.example', getBytes('http://a.example:8080/'), 200],
@@ -66,7 +66,7 @@ describe('what the grants let out', () => {
     ['https://a.example', getBytes('http://a.example/'), 403],
     ['https://a.example', getBytes('http://a.example:443/'), 403],
     ['https://a.example:8080', connectBytes('a.example:8080'), 200],
-  ])('under %s, %j is answered %i', async (allow, text, expected) => {
+  ])('under %s answers %j with %i', async (allow, text, expected) => {
     const proxy = await open({ allow: [allow], names });
     expect(await status(text, proxy)).toBe(expected);
     expect(proxy.decisions.map(({ verdict }) => verdict)).toEqual([expected === 200 ? 'allowed' : 'refused']);
@@ -74,14 +74,14 @@ describe('what the grants let out', () => {
     expect(proxy.asked.length).toBe(expected === 200 ? 1 : 0);
   });
 
-  it('is nothing without an entry', async () => {
+  it('lets nothing out without an entry', async () => {
     const proxy = await open({ allow: [], names });
     expect(await status(getBytes('http://a.example/'), proxy)).toBe(403);
     expect(await status(getBytes('http://127.0.0.1/'), proxy)).toBe(403);
     expect([proxy.connects, proxy.asked]).toEqual([[], []]);
   });
 
-  it('is told by a refusal: what was asked for, and which key does not name it', async () => {
+  it('says in a refusal what was asked for, and which key does not name it', async () => {
     const proxy = await open({ allow: ['b.example'] });
     const bytes = [getBytes('http://A.example:8080/path?secret', ['Cookie: secret'])];
     const { status, headers, body } = parseResponse(await exchange({ port: proxy.port, bytes }));
@@ -93,7 +93,7 @@ describe('what the grants let out', () => {
     expect(proxy.decisions).toEqual([{ destination: 'http://a.example:8080', verdict: 'refused', reason }]);
   });
 
-  it('is told of a tunnel that an http:// entry does not cover', async () => {
+  it('reports a tunnel that an http:// entry does not cover', async () => {
     const proxy = await open({ allow: ['http://a.example'], names });
     const { body } = parseResponse(await exchange({ port: proxy.port, bytes: [connectBytes('a.example:80')] }));
     expect(body).toBe(
@@ -101,7 +101,7 @@ describe('what the grants let out', () => {
     );
   });
 
-  it('is told of what was allowed by its destination alone', async () => {
+  it('reports what was allowed by its destination alone', async () => {
     const proxy = await open({ allow: ['a.example'], names });
     await status(getBytes('http://a.example/path?secret', ['Authorization: secret']), proxy);
     await status(connectBytes('a.example:8080'), proxy);
@@ -119,7 +119,7 @@ describe('the spelling of a host', () => {
     ['xn--bcher-kva.example', 'XN--BCHER-KVA.example', 'xn--bcher-kva.example'],
     ['bücher.example', 'xn--bcher-kva.example', 'xn--bcher-kva.example'],
     ['my_service', 'my_service', 'my_service'],
-  ])('under %s, %s is asked for as %s', async (allow, host, asked) => {
+  ])('under %s, %s becomes %s', async (allow, host, asked) => {
     const proxy = await open({ allow: [allow], names: { [asked]: [somewhere] } });
     const bytes = [getBytes(`http://${host}/x`)];
     const { body } = parseResponse(await exchange({ port: proxy.port, bytes, halfClose: true }));
@@ -262,7 +262,7 @@ describe('the addresses of a name', () => {
     ['ff02::1', 'multicast'],
     ['255.255.255.255', 'reserved'],
     ['203.0.113.9', 'documentation'],
-  ])('are refused when one is %s (%s), wherever it stands in the answer', async (address, addressClass) => {
+  ])('fail when one is %s (%s), wherever it stands in the answer', async (address, addressClass) => {
     for (const addresses of [[address], [somewhere, address], [address, somewhere]]) {
       const proxy = await open({ allow: ['a.example'], names: { 'a.example': addresses } });
       expect(await status(connectBytes('a.example:443'), proxy)).toBe(403);
@@ -283,7 +283,7 @@ describe('the addresses of a name', () => {
     },
   );
 
-  it('are asked for once for each request, and what is connected to is what was checked', async () => {
+  it('come from one look-up for each request, and the proxy connects to what it checked', async () => {
     const answers = [[somewhere], ['127.0.0.1'], [somewhere]];
     const proxy = await open({
       allow: ['a.example'],
@@ -306,7 +306,7 @@ describe('the addresses of a name', () => {
     expect(await status(getBytes(`http://a.example:${port}/`), byName)).toBe(200);
   });
 
-  it('of localhost are those of this machine, and no name server is asked', async () => {
+  it('lie on this machine for localhost, and no name server gets a question', async () => {
     const proxy = await open({ allow: [`localhost:${port}`], names: { localhost: [somewhere] } });
     expect(await status(getBytes(`http://LOCALHOST.:${port}/`), proxy)).toBe(200);
     expect([proxy.asked, proxy.connects]).toEqual([[], [`127.0.0.1:${port}`]]);
@@ -314,7 +314,7 @@ describe('the addresses of a name', () => {
     expect(await status(getBytes(`http://sub.localhost:${port}/`), proxy)).toBe(403);
   });
 
-  it('are tried in turn until one answers', async () => {
+  it('get one attempt after another until one answers', async () => {
     const addresses = ['2606:4700::1', '93.184.216.33', somewhere];
     const proxy = await open({ allow: ['a.example'], names: { 'a.example': addresses } });
     expect(await status(getBytes('http://a.example/'), proxy)).toBe(200);

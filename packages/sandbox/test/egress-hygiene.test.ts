@@ -124,7 +124,7 @@ describe('a body whose chunks are unsound', () => {
     ['a size without end', '1'.repeat(20_000)],
     ['trailers without end', `0\r\n${'X: y\r\n'.repeat(20_000)}`],
     ['no end', '5\r\nhel'],
-  ])('is cut: %s', async (_name, body) => {
+  ])('ends early: %s', async (_name, body) => {
     const silent = await RawServer.open((socket) => {
       socket.on('end', () => socket.end());
     });

@@ -221,7 +221,7 @@ describe('one side that goes away', () => {
     expect(fixture.upstreams.map(({ destroyed }) => destroyed)).toEqual([true]);
   });
 
-  it('is not the client that was refused while it still sends: it hears why', async () => {
+  it('stays until it has read why, when it is a client that was refused while it still sends', async () => {
     closeServer = async () => {};
     await openTo(1);
     const client = connect({ port: fixture.port, host: '127.0.0.1', allowHalfOpen: true });
@@ -259,7 +259,7 @@ describe('one side that goes away', () => {
 });
 
 describe('many connections', () => {
-  it('are served up to a number, and told when there are more', async () => {
+  it('get service up to a number, and a refusal beyond it', async () => {
     const server = await RawServer.answering('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine');
     closeServer = () => server.close();
     await openTo(server.port, { limits: { maxConnections: 2 } });
@@ -282,7 +282,7 @@ describe('many connections', () => {
     waiting[1]?.destroy();
   });
 
-  it('are cut without a word when even those that were told are many', async () => {
+  it('end without a word when even those with a refusal are many', async () => {
     closeServer = async () => {};
     await openTo(1, { limits: { maxConnections: 1 } });
     const served = connect(fixture.port, '127.0.0.1');
@@ -294,7 +294,7 @@ describe('many connections', () => {
     told.destroy();
   });
 
-  it('of 1,000 clients are each served or told, and all are gone in the end', async () => {
+  it('get service or a refusal each with 1,000 clients, and all are gone in the end', async () => {
     const server = await RawServer.answering('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine');
     closeServer = () => server.close();
     await openTo(server.port);

@@ -112,7 +112,7 @@ describe('a request on its way out', () => {
     ]);
   });
 
-  it('is sent while its body is still coming, and waits for the server where the client does', async () => {
+  it('leaves while its body is still coming, and waits for the server where the client does', async () => {
     server = await RawServer.open((socket) => {
       socket.once('data', () =>
         socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'),
@@ -173,7 +173,7 @@ describe('a response on its way back', () => {
       'HTTP/1.0 200 OK\r\n\r\nfine',
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n4\r\nfine\r\n0\r\n\r\n',
     ],
-  ])('with %s is passed on', async (_name, answer, expected) => {
+  ])('with %s goes through', async (_name, answer, expected) => {
     await open(answer);
     expect(await answerTo(getBytes('http://a.example/', ['Connection: close']))).toBe(expected);
   });
@@ -198,7 +198,7 @@ describe('a response on its way back', () => {
     );
   });
 
-  it('to HEAD has no body, whatever length it tells', async () => {
+  it('to HEAD has no body, whatever length it announces', async () => {
     await open('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n');
     expect(await answerTo('HEAD http://a.example/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toBe(
       'HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n',
@@ -225,7 +225,7 @@ describe('a response on its way back', () => {
     ['a bare carriage return', 'HTTP/1.1 200 OK\r\nX: a\rSet-Cookie: b\r\nContent-Length: 0\r\n\r\n'],
     ['a head that never ends', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`],
     ['nothing', ''],
-  ])('that is %s is refused: 502 and a sentence', async (_name, answer) => {
+  ])('fails when it is %s: 502 and a sentence', async (_name, answer) => {
     await open(answer);
     const { status, body } = parseResponse(await answerTo(getBytes('http://a.example/')));
     expect(status).toBe(502);
@@ -237,7 +237,7 @@ describe('a response on its way back', () => {
     ['a length', 'HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\nfine'],
     ['chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n'],
     ['a bad chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfine\r\nzz\r\n'],
-  ])('that is cut short of %s never looks whole', async (_name, answer) => {
+  ])('never looks whole when it is cut short of %s', async (_name, answer) => {
     await open(answer);
     const passedOn = await exchange({ port: fixture.port, bytes: [getBytes('http://a.example/')] });
     expect(passedOn.replace(/^[^]*?\r\n\r\n/, '')).not.toMatch(/^.{40}|0\r\n\r\n$/s);
@@ -248,7 +248,7 @@ describe('a response on its way back', () => {
     ['a length', 'Content-Length: 40\r\n\r\nfine', 'HTTP/1.1'],
     ['chunks', 'Transfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n', 'HTTP/1.1'],
     ['chunks, to a client that knows none', 'Transfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n', 'HTTP/1.0'],
-  ])('that breaks off in %s ends with a reset', async (_name, begun, version) => {
+  ])('ends with a reset when it breaks off in %s', async (_name, begun, version) => {
     server = await RawServer.open((socket) => {
       socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\n${begun}`));
     });
@@ -260,7 +260,7 @@ describe('a response on its way back', () => {
     expect(await broken).toMatchObject({ code: 'ECONNRESET' });
   });
 
-  it('that comes before the body has been sent is passed on, and ends the connection', async () => {
+  it('goes through when it comes before the body has been sent, and ends the connection', async () => {
     await open('HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig');
     const socket = connect(fixture.port, '127.0.0.1');
     socket.write('POST http://a.example/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nabc');
@@ -272,7 +272,7 @@ describe('a response on its way back', () => {
 });
 
 describe('a connection that is kept', () => {
-  it('is decided on again with each request', async () => {
+  it('needs a decision again with each request', async () => {
     await open(ok);
     const bytes = [getBytes('http://a.example/1'), getBytes('http://a.example/2'), getBytes('http://b.example/3')];
     const answer = await answerTo([...bytes, getBytes('http://a.example/4')].join(''));
@@ -336,9 +336,9 @@ describe('a connection that is kept', () => {
   );
 });
 
-describe('a request that takes too long', () => {
+describe('a request that is too slow', () => {
   it.each(['', 'GET http://a.example/ HT', 'GET http://a.example/ HTTP/1.1\r\nHost: x\r\n'])(
-    'to arrive, after %j: 408',
+    'gets 408 when it takes too long to arrive, after %j',
     async (begun) => {
       await open(ok, { limits: { headMs: 20 } });
       const { status, body } = parseResponse(await exchange({ port: fixture.port, bytes: [begun] }));
@@ -348,13 +348,13 @@ describe('a request that takes too long', () => {
   );
 
   // The first request of each of these two has to arrive in time.
-  it('to arrive, after one before it: 408', async () => {
+  it('gets 408 when it takes too long to arrive after one before it', async () => {
     await open(ok, { limits: { headMs: 400 } });
     const answer = await exchange({ port: fixture.port, bytes: [getBytes('http://a.example/'), 'GET http'] });
     expect(answer.startsWith(`${ok}HTTP/1.1 408 Request Timeout\r\n`)).toBe(true);
   });
 
-  it('to be answered: 504', async () => {
+  it('gets 504 when nobody answers it', async () => {
     server = await RawServer.open(() => {});
     await openTo({ limits: { idleMs: 20 } });
     const { status, body } = parseResponse(
@@ -363,7 +363,7 @@ describe('a request that takes too long', () => {
     expect([status, body]).toEqual([504, 'The server did not answer in time.\n']);
   });
 
-  it('to be followed by another ends the connection without a word', async () => {
+  it('ends the connection without a word when no other follows', async () => {
     await open(ok, { limits: { idleMs: 600, headMs: 400 } });
     expect(await exchange({ port: fixture.port, bytes: [getBytes('http://a.example/')] })).toBe(ok);
   });

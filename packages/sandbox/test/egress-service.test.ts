@@ -31,7 +31,7 @@ describe('a service of the runtime behind the proxy', () => {
     ['straight', ['POST /mcp/a?b HTTP/1.1', 'Host: 127.0.0.1:3128', 'Content-Length: 2', '', '{}']],
     ['by the name localhost', ['POST /mcp/a?b HTTP/1.1', 'Host: LOCALHOST:3128', 'Content-Length: 2', '', '{}']],
     ['through the proxy', ['POST http://127.0.0.1:3128/mcp/a?b HTTP/1.1', 'Host: x', 'Content-Length: 2', '', '{}']],
-  ])('is asked %s, without a grant and without a decision', async (_, lines) => {
+  ])('answers %s, without a grant and without a decision', async (_, lines) => {
     await open();
     expect(await statusOf(...lines)).toBe('HTTP/1.1 200 OK');
     expect(server.received).toEqual([
@@ -40,7 +40,7 @@ describe('a service of the runtime behind the proxy', () => {
     expect(fixture.decisions).toEqual([]);
   });
 
-  it('is asked in a tunnel', async () => {
+  it('answers in a tunnel', async () => {
     await open();
     const answer = await exchange({
       port: fixture.port,
@@ -56,20 +56,20 @@ describe('a service of the runtime behind the proxy', () => {
     ['another port', ['GET http://127.0.0.1:3129/ HTTP/1.1', 'Host: x', '', ''], 'HTTP/1.1 403 Forbidden'],
     ['its own port of the host', ['CONNECT 127.0.0.1:PORT HTTP/1.1', 'Host: x', '', ''], 'HTTP/1.1 403 Forbidden'],
     ['a fragment', ['GET http://127.0.0.1:3128/#a HTTP/1.1', 'Host: x', '', ''], 'HTTP/1.1 400 Bad Request'],
-  ])('is not reached by %s', async (_, lines, status) => {
+  ])('stays out of reach for %s', async (_, lines, status) => {
     await open();
     expect(await statusOf(...lines.map((line) => line.replace('PORT', String(server.port))))).toBe(status);
     expect(server.received).toEqual([]);
   });
 
-  it('is not there for whoever is served nothing', async () => {
+  it('serves no client that is served nothing', async () => {
     await open(false);
     expect(await statusOf('GET /mcp/a HTTP/1.1', 'Host: 127.0.0.1:3128', '', '')).toBe('HTTP/1.1 400 Bad Request');
     expect(await statusOf('GET http://127.0.0.1:3128/ HTTP/1.1', 'Host: x', '', '')).toBe('HTTP/1.1 403 Forbidden');
     expect(server.received).toEqual([]);
   });
 
-  it('is missed with a sentence when it is gone', async () => {
+  it('leaves a sentence when it is gone', async () => {
     await open();
     await server.close();
     expect(await statusOf('GET /mcp/a HTTP/1.1', 'Host: 127.0.0.1:3128', '', '')).toBe('HTTP/1.1 502 Bad Gateway');

@@ -60,7 +60,7 @@ describe('a tunnel', () => {
     expect(server.received).toEqual(['early']);
   });
 
-  it('is opened by HTTP/1.0 without Host', async () => {
+  it('opens for HTTP/1.0 without Host', async () => {
     await open((socket) => socket.pipe(socket));
     const answer = await exchange({
       port: fixture.port,
@@ -121,7 +121,7 @@ describe('a tunnel', () => {
     expect(fixture.upstreams.every(({ destroyed }) => destroyed)).toBe(true);
   });
 
-  it('is closed with the proxy, on both sides', async () => {
+  it('closes with the proxy, on both sides', async () => {
     await open(() => {});
     const socket = await enter();
     const ends = [socket, server.sockets[0] as Socket].map((end) => {

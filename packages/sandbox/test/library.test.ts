@@ -80,7 +80,7 @@ async function codeOf(request: LaunchRequest): Promise<string> {
 }
 
 describe.each(['sealed', 'scoped', 'advisory'] as const)('a command in class %s', (wanted: SandboxClass) => {
-  it('runs, and its exit code, its outputs and its end are told', async (context) => {
+  it('runs, and its caller gets its exit code, its outputs and its end', async (context) => {
     await needsClass(context, wanted);
     const { exitCode, out, err, end } = await shell('echo out; echo err >&2; exit 3', {}, { class: wanted });
     expect([exitCode, out, err]).toEqual([3, 'out\n', 'err\n']);
@@ -149,8 +149,8 @@ describe.each(['sealed', 'scoped', 'advisory'] as const)('a command in class %s'
   });
 });
 
-describe('what explain says', () => {
-  it('of a temporary directory of the host that is granted for reading is what the command has', async (context) => {
+describe('the report of explain', () => {
+  it('shows a temporary directory of the host that is granted for reading as the command has it', async (context) => {
     await needsClass(context, 'sealed');
     const grants = { read: ['/tmp'] };
     const { files } = await explain({ command: ['true'], grants });
@@ -162,7 +162,7 @@ describe('what explain says', () => {
     expect(out).toBe(realpathSync(tmpdir()) === '/tmp' ? '1\n1\n' : '0\n1\n');
   });
 
-  it('of a program that lies where the command may write names the grant, as the launch does', async (context) => {
+  it('names the grant for a program that lies where the command may write, as the launch does', async (context) => {
     await needsClass(context, 'sealed');
     mkdirSync(at('tools'));
     writeFileSync(at('tools/own'), '#!/bin/sh\n', { mode: 0o755 });
@@ -184,7 +184,7 @@ describe('what explain says', () => {
       /what it is granted and what its programs need are \d+ places, and a launch has room for 1024: /,
     ],
     ['bytes', 180, 'x'.repeat(250), /the paths of .* need take \d+ bytes, and a launch has room for 1048576: /],
-  ] as const)('of more %s than fit into a launch is what the launch says', async ([, count, name, said], context) => {
+  ] as const)('says of more %s than fit into a launch what the launch says', async ([, count, name, said], context) => {
     await needsClass(context, 'sealed');
     const deep = at('many', name.length > 1 ? Array.from({ length: 13 }, () => name).join('/') : name);
     mkdirSync(deep, { recursive: true });
@@ -198,7 +198,7 @@ describe('what explain says', () => {
     }
   });
 
-  it('of the variables is what the command has, those by which it finds its way to the network among them', async (context) => {
+  it('has the variables of the command, those by which it finds its way to the network among them', async (context) => {
     await needsClass(context, 'sealed');
     const grants = { network: ['a.example'], env: { WORD: 'word' } };
     const { env } = await explain({ command: ['true'], grants });
@@ -207,7 +207,7 @@ describe('what explain says', () => {
     expect(env).toContain('https_proxy');
   });
 
-  it('of the largest limits is what holds', async (context) => {
+  it('has the largest limits that hold', async (context) => {
     await needsClass(context, 'sealed');
     const most = Number.MAX_SAFE_INTEGER;
     const limits = { memoryBytes: most, processes: 4_194_304, openFiles: most, fileBytes: most, cpuSeconds: most };
@@ -235,7 +235,7 @@ describe('a sealed command', () => {
     expect([out, readFileSync(at('deep/a/b/.git/config'), 'utf8')]).toEqual(['y\n', 'kept\n']);
   });
 
-  it('reaches the destinations that were granted, and what it was refused is told', async (context) => {
+  it('reaches the destinations that were granted, and its refusals are in the result', async (context) => {
     await needsClass(context, 'sealed');
     const [granted, other] = [await listening(), await listening()];
     context.onTestFinished(() => [granted, other].forEach(({ server }) => server.close()));
@@ -251,7 +251,7 @@ describe('a sealed command', () => {
     ]);
   });
 
-  it('is not said to be refused a destination that was granted and has no address', async (context) => {
+  it('has no refusal in its result for a destination that was granted and has no address', async (context) => {
     await needsClass(context, 'sealed');
     const { out, end } = await node(fetching('http://nowhere.invalid/'), { network: ['nowhere.invalid'] });
     expect(out).toMatch(/^50[24] refused\n$/);
@@ -281,7 +281,7 @@ describe('a sealed command', () => {
     expect((await shell(line, { write, runWritten: true }, { cwd: at('project') })).out).toBe('ran\n');
   });
 
-  it('that names its programs runs these, and sees no others', async (context) => {
+  it('runs the programs that it names, and sees no others', async (context) => {
     await needsClass(context, 'sealed');
     const { out } = await shell('cat /proc/self/comm; ls || echo none; test -e /usr/bin/ls || echo unseen', {
       run: ['cat'],
@@ -291,7 +291,7 @@ describe('a sealed command', () => {
 });
 
 describe('a limit', () => {
-  it('of time asks the command to end, then ends it', async (context) => {
+  it('on time asks the command to end, then ends it', async (context) => {
     await needsClass(context, 'sealed');
     const asked = await shell('trap "exit 9" TERM; echo up; sleep 60 & wait', { limits: { timeMs: 2000 } });
     expect([asked.out, asked.exitCode, asked.end.endedBy]).toEqual(['up\n', 9, 'time']);
@@ -299,14 +299,14 @@ describe('a limit', () => {
     expect([deaf.out, deaf.end.signal, deaf.end.endedBy]).toEqual(['up\n', 'SIGKILL', 'time']);
   });
 
-  it('of output cuts both together, and ends the command', async (context) => {
+  it('on output cuts both together, and ends the command', async (context) => {
     await needsClass(context, 'sealed');
     const { end } = await shell('yes & yes >&2', { limits: { outputBytes: 100_000 } });
     expect(end.stdout.length + end.stderr.length).toBe(100_000);
     expect(end.endedBy).toBe('output');
   });
 
-  it('of memory ends what takes more together than one process may', async (context) => {
+  it('on memory ends what takes more together than one process may', async (context) => {
     await needsClass(context, 'sealed');
     const hog = 'const held = Buffer.alloc(150 * 2 ** 20, 1); setTimeout(() => held, 60_000)';
     const line = `node -e '${hog}' & node -e '${hog}' & wait`;
@@ -317,7 +317,7 @@ describe('a limit', () => {
     ]);
   });
 
-  it('of processes holds a command with all that it starts', async (context) => {
+  it('on processes holds a command with all that it starts', async (context) => {
     await needsClass(context, 'sealed');
     const line = 'for n in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 5 & done; echo all; kill $(jobs -p)';
     const { out, err } = await shell(line, { limits: { processes: 8 } });
@@ -359,7 +359,7 @@ describe('launch', () => {
     expect(left()).toEqual([]);
   });
 
-  it('is done by many at once, each with grants of its own', async (context) => {
+  it('works for many at once, each with grants of its own', async (context) => {
     await needsClass(context, 'sealed');
     const all = await Promise.all(
       Array.from({ length: 8 }, (_, index) => shell('echo $WORD; ls -A', { env: { WORD: `${index}` } })),
@@ -378,7 +378,7 @@ describe('launch', () => {
 });
 
 describe('what is explained', () => {
-  it.for(['sealed', 'scoped'] as const)('in class %s is what a command then meets', async (wanted, context) => {
+  it.for(['sealed', 'scoped'] as const)('in class %s shows what a command then meets', async (wanted, context) => {
     await needsClass(context, wanted);
     const grants = { read: [at('data')], write: [at('project')], limits: { timeMs: 60_000 } };
     const request = { class: wanted, cwd: at('project') };

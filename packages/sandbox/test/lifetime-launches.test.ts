@@ -78,7 +78,7 @@ function targetOf(descriptor: string): string {
 }
 
 describe.each(['sealed', 'scoped'] as const)('launches in %s', (ceiling) => {
-  it('are made by the hundreds, fifty at once, and leave no descriptor, mount, process or file', async (context) => {
+  it('come by the hundreds, fifty at once, and leave no descriptor, mount, process or file', async (context) => {
     const home = realpathSync(mkdtempSync(join(tmpdir(), 'svc-launches-')));
     context.onTestFinished(() => rmSync(home, { recursive: true }));
     const containment = await containmentOf(context, ceiling, home);

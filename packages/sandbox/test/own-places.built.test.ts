@@ -92,7 +92,7 @@ describe('the package that contains a command, in a folder that the command may 
     expect([contentOf(join(project, own)) === before, existsSync(join(project, 'ESCAPED'))]).toEqual([true, false]);
   });
 
-  it('is said to stay as it is', async (context) => {
+  it('stays as it is, and svc says so', async (context) => {
     await needsClass(context, 'sealed');
     expect(await printed({ call: 'explain', command: ['true'], grants: { write: ['.'] } })).toEqual([
       `,write,granted /node_modules,write,granted /node_modules/@svc,write,granted /${own},read,kept`,
@@ -113,7 +113,7 @@ describe('the package that contains a command, in a folder that the command may 
   });
 
   it.each(['sealed', 'scoped'] as const)(
-    'is not granted for writing itself in class %s, nor a part of it',
+    'cannot be granted for writing in class %s, nor a part of it',
     async (wanted) => {
       const requests = [own, `${own}/dist`].map((place) => ({
         class: wanted,
@@ -127,7 +127,7 @@ describe('the package that contains a command, in a folder that the command may 
     },
   );
 
-  it('is not in the way where what is granted holds none of it', async (context) => {
+  it('does no harm where what is granted holds none of it', async (context) => {
     await needsClass(context, 'scoped');
     mkdirSync(join(project, 'out'));
     const request = { command: ['sh', '-c', 'echo x > out/x; cat out/x'], grants: { write: ['out'], read: ['.'] } };

@@ -68,7 +68,7 @@ describe.each(steps)('root, held by %s with %j', (step, options) => {
     expect((await session.bash('echo again')).out).toBe('again\n');
   });
 
-  it('is told when the limit was reached, and only then', async (context) => {
+  it('gets a notice when the limit was reached, and only then', async (context) => {
     const session = await open(context, { ...options, limits: { processes: 8 } });
     const { reached } = await session.bash('for i in 1 2 3 4 5 6 7 8 9; do sleep 3 & done; wait');
     expect(reached).toEqual([
@@ -79,7 +79,7 @@ describe.each(steps)('root, held by %s with %j', (step, options) => {
 });
 
 describe('root, whom nothing holds,', () => {
-  it.for(['advisory', 'scoped', 'sealed'] as const)('is said to be held by nothing in %s', async (ceiling, context) => {
+  it.for(['advisory', 'scoped', 'sealed'] as const)('has a notice of that in %s', async (ceiling, context) => {
     const session = await open(context, { ceiling, without: ['groups', 'users'], limits: { processes: 16 } });
     expect(session.heldBy('processes', 'session')).toBe('none');
     expect(await session.forks(100)).toBe(100);
@@ -120,7 +120,7 @@ print("stayed", flush=True)' & done; wait`;
 describe('the memory of a session', () => {
   const limits = { session_memory: 200 * mebibyte };
 
-  it('is held by a control group: those that would take more are ended, and it is told', async (context) => {
+  it('has a control group: those that would take more end, and svc reports it', async (context) => {
     const session = await open(context, { ceiling: 'scoped', limits });
     const by = session.heldBy('memory', 'session') ?? '';
     context.skip(!by.startsWith('cgroup'), 'needs control groups that limit memory');
@@ -132,7 +132,7 @@ describe('the memory of a session', () => {
     expect((await session.bash('echo again')).out).toBe('again\n');
   });
 
-  it('is watched where nothing else holds it: all that run are ended, and it is told', async (context) => {
+  it('has a watch where nothing else limits it: all that run end, and svc reports it', async (context) => {
     const session = await open(context, { ceiling: 'sealed', without: ['groups'], limits });
     expect(session.heldBy('memory', 'session')).toBe('watched');
     const { reached } = await session.bash(`${fill}; echo whole`);
@@ -142,7 +142,7 @@ describe('the memory of a session', () => {
     expect((await session.bash('echo again')).out).toBe('again\n');
   });
 
-  it('is not said to be watched where programs can leave those by which they would be found', async (context) => {
+  it('has no watch where programs can leave those by which they would be found', async (context) => {
     const session = await open(context, { ceiling: 'scoped', without: ['groups'], limits });
     expect(session.heldBy('memory', 'session')).toBe('none');
   });
@@ -171,7 +171,7 @@ describe('the workdir of a mapped session', () => {
     // Thirty seconds are too few for the disk of a busy machine.
   }, 120_000);
 
-  it('is opened by programs that write to their outputs by name', async (context) => {
+  it('opens for programs that write to their outputs by name', async (context) => {
     const session = await open(context, { ceiling: 'sealed', without: ['groups'] });
     const { out, err } = await session.bash('echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin');
     expect([out, err]).toEqual(['out\n', 'err\n']);
@@ -189,7 +189,7 @@ function holds(group: string, pid: string): boolean {
 }
 
 describe('the groups of a session', () => {
-  it('are gone with it, and what ran in them too', async (context) => {
+  it('disappear with it, and what ran in them too', async (context) => {
     const session = await open(context, { ceiling: 'scoped', limits: { session_memory: 200 * mebibyte } });
     context.skip(session.heldBy('processes', 'session') !== 'cgroup-v1', 'needs control groups of version 1');
     const own = ['pids', 'memory'].map((controller) => ownGroupDirectory(ownGroupFacts(), controller) ?? '');

@@ -30,7 +30,7 @@ function bareOf(text: string): string {
 }
 
 describe('a journal without its texts', () => {
-  it('is the same records, those of texts with hash and size alone', () => {
+  it('has the same records, those of texts with hash and size alone', () => {
     const session = new RecordedSession(folder)
       .task('Paint.')
       .model('I paint.', ['sh'])

@@ -138,7 +138,7 @@ describe('the doors of a page', () => {
     { ...own, 'sec-fetch-site': 'cross-site' },
     { ...own, origin: 'http://evil.example' },
     { host: 'example.com:4711' },
-  ])('are not held shut by a page of elsewhere that asks all the time', (headers) => {
+  ])('stay open beside a foreign page that asks all the time', (headers) => {
     const tried = new Tried();
     const floods = Array.from({ length: 1000 }, () => tried.ask(headers));
     expect(new Set(floods)).toEqual(new Set([headers.host === own.host ? 'page_refused' : 'host_refused']));

@@ -66,7 +66,7 @@ function linesOf(text = ''): unknown[] {
 const task = taskId('1');
 
 describe('an exported page', () => {
-  it('is not written where one text at many lines makes too much of it', patience, async () => {
+  it('fails where one text at many lines makes too much of it', patience, async () => {
     const { recorded, left, write } = made();
     recorded.task('Paint.').model('x'.repeat(1024 * 1024));
     const line = { event_type: 'inference', task_id: task, turn: 1, outcome: 'response' };

@@ -81,7 +81,7 @@ describe('the rows of a trace', () => {
     expect(none.blocks).toEqual([]);
   });
 
-  it.each([[2900], [3000], [5000]])('go on behind %i of a long trace, and tell nothing again', async (from) => {
+  it.each([[2900], [3000], [5000]])('go on behind %i of a long trace, and repeat nothing', async (from) => {
     const { blocks, over } = following(lines(0, 3000, { padding: 'x'.repeat(400) }), from);
     await over;
     expect(rowsOf(blocks)).toEqual(Array.from({ length: Math.max(0, 3000 - from) }, (_, row) => `${from + row}`));

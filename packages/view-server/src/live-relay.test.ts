@@ -8,7 +8,7 @@ const settled = `event: task_settled\ndata: {"task_id":"t"}\n\n`;
 
 afterEach(() => void vi.useRealTimers());
 
-it('what runs right now is told to no reader behind the end, also where a line had to wait for it', async () => {
+it('a reader behind the end gets nothing of what runs right now, also where a line had to wait for it', async () => {
   vi.useFakeTimers();
   const waiting: ((isThere: boolean) => void)[] = [];
   const body = {

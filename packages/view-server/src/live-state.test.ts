@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { LiveState } from './live-state.ts';
 
-describe('what runs right now', () => {
+describe('the live state', () => {
   const frame = (
     event: string,
     data: object,
@@ -14,7 +14,7 @@ describe('what runs right now', () => {
   });
   const task = { task_id: 't' };
 
-  it('is a call with the end of its output, until it comes back', () => {
+  it('holds a call with the end of its output, until it comes back', () => {
     const state = new LiveState();
     state.take(frame('snapshot', { tasks: [{ task_id: 't', state: 'working', question: null }], model: 'm' }), 1);
     state.take(
@@ -31,7 +31,7 @@ describe('what runs right now', () => {
     expect(state.now(12)?.calls).toEqual([]);
   });
 
-  it('is a question until it is settled, also where the connection began later', () => {
+  it('holds a question until it is settled, also where the connection began later', () => {
     const state = new LiveState();
     state.take(
       frame('snapshot', {
@@ -61,13 +61,13 @@ describe('what runs right now', () => {
     ['that is cut', '{"task_id":"t"'],
     ['of a task with a longer id than any', `{"task_id":"${'t'.repeat(1025)}"}`],
     ['of no task', '{"call_id":"c"}'],
-  ])('is nothing new after an event %s', (_which, data) => {
+  ])('stays the same after an event %s', (_which, data) => {
     const state = new LiveState();
     state.take({ event: 'call_start', data, id: undefined }, 1);
     expect(state.now(12)?.calls).toEqual([]);
   });
 
-  it('is of tasks with an id, and of whole turns', () => {
+  it('covers tasks with an id, and whole turns', () => {
     const state = new LiveState();
     const tasks = [{ task_id: 7 }, { state: 'submitted' }, { task_id: 't', state: 'working' }];
     state.take(frame('snapshot', { tasks: [...tasks, { task_id: 'u', state: 'submitted' }] }), 1);
@@ -76,7 +76,7 @@ describe('what runs right now', () => {
     expect(state.now(1)).toMatchObject({ task: 't', turn: 0, text: '' });
   });
 
-  it('is unknown while the capsule is gone', () => {
+  it('becomes unknown while the capsule is gone', () => {
     const state = new LiveState();
     state.take(frame('snapshot', { tasks: [{ task_id: 't', state: 'working', question: null }], model: 'm' }), 1);
     state.take(frame('capsule-gone', {}), 2);

@@ -73,8 +73,8 @@ const ownPrograms =
 const othersPriority =
   'Other processes of that user can be slowed down: their priority and the processors they run on can be changed.';
 
-describe('what is not stopped', () => {
-  it('is everything that is no component where the kernel enforces nothing', () => {
+describe('the list of what is not stopped', () => {
+  it('has everything that is no component where the kernel enforces nothing', () => {
     expect(under('none')).toEqual([
       'The kernel enforces nothing: commands, native tools and process drivers can do whatever the user can who runs svc.',
       'They reach every file of that user, the manifest and the traces of svc included, and any network host.',
@@ -84,7 +84,7 @@ describe('what is not stopped', () => {
     ]);
   });
 
-  it('is every file and program where system calls alone are filtered', () => {
+  it('has every file and program where system calls alone are filtered', () => {
     expect(under('seccomp-only')).toEqual([
       'System calls are filtered, files are not: processes can read, change and remove every file of the user who runs svc.',
       'The manifest and the traces of svc are among these files.',
@@ -102,7 +102,7 @@ describe('what is not stopped', () => {
     ]);
   });
 
-  it('is what surrounds the content of files, loading and outliving where files are mediated', () => {
+  it('has metadata access, library loading and outliving processes in `scoped`', () => {
     expect(under('scoped')).toEqual([
       'Existence, size, times and owner of files outside the scope can be seen, and the names of those that change.',
       'Mode, times and extended attributes of files outside can be changed where the user who runs svc may, those of its traces too; their content cannot.',
@@ -118,11 +118,11 @@ describe('what is not stopped', () => {
     ]);
   });
 
-  it('is code without a file, sums of limits and the kernel itself where all is sealed', () => {
+  it('has code without a file, sums of limits and the kernel itself where all is sealed', () => {
     expect(under('sealed')).toEqual([neverAFile, eachProcess, betweenMeasures, hiddenFiles, anyProcesses, kernelBugs]);
   });
 
-  it('is no sum and no number that something holds', () => {
+  it('has no sum and no number that something limits', () => {
     const timeOfEach = 'Processor time is limited for each process: many together can take more.';
     expect(under('sealed', { limits: held('user-namespace', 'none') })).toEqual([
       neverAFile,
@@ -151,7 +151,7 @@ describe('what is not stopped', () => {
     expect(under('scoped', { limits: held('cgroup-v2', 'none') })).not.toContain(outlives);
   });
 
-  it('is the sum of all processes where each launch is counted on its own', () => {
+  it('has the sum of all processes where each launch is counted on its own', () => {
     const limits: ScopeObject['limits'] = [
       { resource: 'processes', of: 'session', max: null, held_by: 'none' },
       { resource: 'processes', of: 'program', max: 128, held_by: 'user' },
@@ -194,7 +194,7 @@ describe('what is not stopped', () => {
     expect(added(enforcement, { workdir_exec: true })).toEqual(sentences);
   });
 
-  it('has no loader tricks left to tell of where the workdir may be executed', () => {
+  it('has no loader tricks where the workdir may be executed', () => {
     expect(under('scoped', { workdir_exec: true })).not.toContain(libraries);
   });
 
@@ -216,19 +216,16 @@ describe('what is not stopped', () => {
     },
   );
 
-  it.each<Enforcement>(['scoped', 'sealed'])(
-    'names under %s what commands start without being told to',
-    (enforcement) => {
-      const commands = { shell_allow: ['git', 'gcc', 'jq', 'tar', 'gzip'] };
-      expect(under(enforcement, commands)[0]).toBe(
-        'Commands may start others that they are made of: git (sh); gcc (as, ld); tar (sh, bzip2, xz, zstd), and a shell among them runs any code it is given.',
-      );
-      expect(under(enforcement, { shell_allow: ['gcc'] })[0]).toBe(
-        'Commands may start others that they are made of: gcc (as, ld).',
-      );
-      expect(under(enforcement, { shell_allow: ['git', 'sh'] }).join()).not.toContain('made of');
-    },
-  );
+  it.each<Enforcement>(['scoped', 'sealed'])('names under %s what commands start by themselves', (enforcement) => {
+    const commands = { shell_allow: ['git', 'gcc', 'jq', 'tar', 'gzip'] };
+    expect(under(enforcement, commands)[0]).toBe(
+      'Commands may start others that they are made of: git (sh); gcc (as, ld); tar (sh, bzip2, xz, zstd), and a shell among them runs any code it is given.',
+    );
+    expect(under(enforcement, { shell_allow: ['gcc'] })[0]).toBe(
+      'Commands may start others that they are made of: gcc (as, ld).',
+    );
+    expect(under(enforcement, { shell_allow: ['git', 'sh'] }).join()).not.toContain('made of');
+  });
 
   it.each<Partial<ScopeObject>>([
     { read_only: true },

@@ -5,8 +5,8 @@ import { grantedIn } from './recorded-grants.ts';
 const line = (grants: object, tools: readonly string[] = []): string =>
   JSON.stringify({ event_type: 'session_start', tools_declared: tools, effective_grants: grants });
 
-describe('what a session was granted', () => {
-  it('is a row each, with what uses it', () => {
+describe('the list of the grants of a session', () => {
+  it('has a row each, with what uses it', () => {
     const { rows, limits } = grantedIn(
       line(
         {
@@ -47,7 +47,7 @@ describe('what a session was granted', () => {
     ]);
   });
 
-  it('is a row where it is given or not and given, also one that this version does not know', () => {
+  it('has a row for a grant that is given or not and given, also for one that this version does not know', () => {
     const flags = {
       workdir_exec: true,
       read_only: true,
@@ -66,7 +66,7 @@ describe('what a session was granted', () => {
     ]);
   });
 
-  it('is a row for each entry of a list that this version does not know', () => {
+  it('has a row for each entry of a list that this version does not know', () => {
     const { rows } = grantedIn(
       line({ env_allow: ['CI'], some_allow: ['one', 'two'], other_list: ['three'], none_allow: 4 }),
       '',
@@ -85,11 +85,11 @@ describe('what a session was granted', () => {
     ['http://example.com', 'example.com:80'],
     ['[::1]', '[::1]'],
     ['https://[::1]', '[::1]:443'],
-  ])('is used by connections as they are counted where it is %s', (place, name) => {
+  ])('counts its connections where it is %s', (place, name) => {
     expect(grantedIn(line({ network_allow: [place] }), '').rows[0]?.use).toEqual(['connection', name]);
   });
 
-  it('is asked for by the first line with its word in its section', () => {
+  it('points to the first line with its word in its section', () => {
     const manifest =
       'name: git\ncapabilities:\n  shell:\n    allow:\n      - github\n      - git\n  env: { allow: [CI] }\n';
     const { rows } = grantedIn(line({ shell_allow: ['git'], env_allow: ['CI'], spawn_allow: ['git'] }), manifest);
@@ -103,7 +103,7 @@ describe('what a session was granted', () => {
     expect(grantedIn(line({ shell_allow: ['sh'] }), 'shell: { allow: [sh] }').rows[0]?.line).toBe(1);
   });
 
-  it('is told in a thousand rows, and how many more there are', () => {
+  it('has a thousand rows at most, and says how many more there are', () => {
     const names = (kind: string): string[] => Array.from({ length: 500 }, (_, at) => `${kind}${at}`);
     const { rows } = grantedIn(line({ shell_allow: names('s'), spawn_allow: names('c'), env_allow: names('e') }), '');
     expect([rows.length, rows[999]?.what, rows[1000]]).toEqual([
@@ -113,13 +113,13 @@ describe('what a session was granted', () => {
     ]);
   });
 
-  it('is looked for in the first 5000 lines of a manifest', () => {
+  it('covers the first 5000 lines of a manifest', () => {
     const manifest = `shell:\n${'\n'.repeat(4998)}  - git\n  - jq\n`;
     const { rows } = grantedIn(line({ shell_allow: ['git', 'jq'] }), manifest);
     expect(rows.map(({ line: number }) => number)).toEqual([5000, null]);
   });
 
-  it('is looked for no longer than a moment in a manifest that was made for that', () => {
+  it('takes at most a moment of search in a manifest that was made for that', () => {
     const words = Array.from({ length: 498 }, (_, at) => `${'a'.repeat(296)}${String(at).padStart(3, '0')}`);
     const manifest = `shell:\n${`${'a'.repeat(3900)}\n`.repeat(50)}  - last\n`;
     const { rows } = grantedIn(line({ shell_allow: ['last', ...words, 'last'] }), manifest);
@@ -130,7 +130,7 @@ describe('what a session was granted', () => {
     ['no JSON', '{'],
     ['a list', '[]'],
     ['of other forms', line({ shell_allow: 'git', preopens: 7, limits: {}, project_folder: [], env_allow: [7] })],
-  ])('is nothing where the line is %s', (_what, text) => {
+  ])('stays empty where the line is %s', (_what, text) => {
     expect(grantedIn(text, 'shell: x')).toEqual({ rows: [], limits: [] });
   });
 });

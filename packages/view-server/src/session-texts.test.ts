@@ -125,7 +125,7 @@ async function stepOf(texts: SessionTexts, viewed: ViewedSession, row: number): 
 }
 
 describe('the texts of a session', () => {
-  it('are those of the steps at the places that its trace names', async () => {
+  it('belong to the steps at the places that its trace names', async () => {
     const { viewed } = session(trace);
     expect(await rowsOf(viewed, [5, 2, 3, 4, 0, 1, 6, 7, 999_999_999])).toEqual([
       { step: null, parts: [{ kind: 'answer', text: text('This one.') }] },
@@ -143,14 +143,14 @@ describe('the texts of a session', () => {
     expect(await new SessionTexts().ofTask(viewed, 'tsk_1')).toEqual(text('a\n… 900 bytes in all …\nz'));
   });
 
-  it('are those of calls between which a hook asked the model', async () => {
+  it('belong to calls between which a hook asked the model', async () => {
     const asked = line('inference', { turn: 0, hook_name: 'svc-hook-x', outcome: 'response' });
     const [received = '', start = '', model = '', first = '', second = ''] = trace;
     const { viewed } = session([received, start, asked, model, asked, first, asked, second]);
     expect((await rowsOf(viewed, [2, 3, 4, 5, 6, 7])).map(({ step }) => step)).toEqual([null, 1, null, 2, null, 3]);
   });
 
-  it('are those of the steps of a plan, by the call that comes after them, in the turn of the model', async () => {
+  it('belong to the steps of a plan, by the call that comes after them, in the turn of the model', async () => {
     const { viewed } = session(
       [
         line('task_start', { attempt: 2 }),
@@ -173,7 +173,7 @@ describe('the texts of a session', () => {
     ]);
   });
 
-  it('are looked up behind lines and records that are damaged or too long', async () => {
+  it('come also from behind lines and records that are damaged or too long', async () => {
     const long = 'x'.repeat(17 * 1024 * 1024);
     const { viewed } = session(
       [...trace.slice(0, 2), long, '{"event_type":"shell"', ...trace.slice(2)],
@@ -186,7 +186,7 @@ describe('the texts of a session', () => {
     ]);
   });
 
-  it('are those that came since the last time, also where a file is another one', async () => {
+  it('include those that came since the last time, also where a file is another one', async () => {
     const { viewed, write } = session(trace.slice(0, 3), journal.slice(0, 4));
     const texts = new SessionTexts();
     expect([await stepOf(texts, viewed, 2), await stepOf(texts, viewed, 3)]).toEqual([1, null]);
@@ -197,7 +197,7 @@ describe('the texts of a session', () => {
     expect(await stepOf(texts, viewed, 1)).toBe(1);
   });
 
-  it('are those of a file that took the place of another, also where it is as long', async () => {
+  it('include those of a file that replaced another, also where it is as long', async () => {
     const long = line('note', { text: 'y'.repeat(1024 * 1024) });
     const { viewed, replace } = session([long, ...trace]);
     const texts = new SessionTexts();
@@ -216,7 +216,7 @@ describe('the texts of a session', () => {
     expect(await stepOf(texts, viewed, 4)).toBe(4);
   });
 
-  it('are told of a line that is known while others are walked to', async () => {
+  it('arrive for a line that is known while others are walked to', async () => {
     const long = line('shell', { arguments: 'y'.repeat(1024 * 1024) });
     const { viewed } = session([...trace, ...Array.from({ length: 20 }, () => long)], null);
     const texts = new SessionTexts();
@@ -230,7 +230,7 @@ describe('the texts of a session', () => {
     expect(told).toEqual([3, 26]);
   });
 
-  it('are found from a place near to each of many lines', async () => {
+  it('take a near place as their start for each of many lines', async () => {
     const call = line('shell', { turn: 1, command_name: 'ls', arguments: 'y'.repeat(4000) });
     const many = Array.from({ length: 2000 }, () => call);
     const { viewed } = session(
@@ -252,7 +252,7 @@ describe('the texts of a session', () => {
     ]);
   });
 
-  it('are not there without a journal, nor in one of a later version', async () => {
+  it('do not exist without a journal, nor in one of a later version', async () => {
     expect(await rowsOf(session(trace, null).viewed, [3])).toEqual([
       nothing('This session kept no journal, or it is not here: texts of answers and outputs are in it.'),
     ]);
@@ -304,7 +304,7 @@ describe('the lines of a session', () => {
     line('plan_step', { kind: 'tool', outcome: 'failed', arguments: { command: 'write', path: 'p', content: 'b' } }),
   ];
 
-  it('are searched in what they say, not in the words that they are made of', async () => {
+  it('match a search in what they say, not in the words that they are made of', async () => {
     const { viewed } = session(lines);
     const texts = new SessionTexts();
     const found = async (words: string): Promise<readonly number[]> => await texts.search(viewed, words);
@@ -316,7 +316,7 @@ describe('the lines of a session', () => {
     expect(await found('event_type')).toEqual([]);
   });
 
-  it('are found by their ids, and say what became of files', async () => {
+  it('match their ids, and say what became of files', async () => {
     const { viewed } = session(lines);
     const texts = new SessionTexts();
     const find = async (id: string): Promise<number> => await texts.find(viewed, id);
@@ -324,7 +324,7 @@ describe('the lines of a session', () => {
     expect(await texts.changes(viewed)).toEqual([{ path: 'C:\\Temp', added: 1, removed: 0, rows: [2] }]);
   });
 
-  it('are looked through once for all who ask the same at once, to the end', async () => {
+  it('need one search for all who ask the same at once, to the end', async () => {
     const { viewed } = session([...lines, ...Array.from({ length: 8 }, () => `"${'x'.repeat(1024 * 1024)}"`)]);
     let opened = 0;
     const counted = {
@@ -352,7 +352,7 @@ describe('the lines of a session', () => {
     expect(opened).toBe(5);
   });
 
-  it('are all there of one, with what it came to', async () => {
+  it('arrive all for one search, with its result', async () => {
     const { viewed } = session(trace);
     expect(await new SessionTexts().ofRow(viewed, 3)).toEqual({
       row: 3,

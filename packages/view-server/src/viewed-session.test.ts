@@ -49,7 +49,7 @@ function child(): FolderSession {
 }
 
 describe.skipIf(!existsSync('/proc/self/fd'))('the workdir of a session (skipped without /proc)', () => {
-  it('is the one that its parent has, and none that a link leads to', () => {
+  it('must be the one that its parent has, and never one that a link leads to', () => {
     expect(child().workdir()).toBe(join(root, 'work', id, '.svc', 'children', 'painter'));
     rmSync(join(root, 'work', id, '.svc', 'children'), { recursive: true });
     expect(child().workdir()).toBeNull();
@@ -58,7 +58,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('the workdir of a session (skipped
   });
 
   it.each(['.svc/children/painter', '.svc/children'])(
-    'is never what a link leads to, while the two take turns at %s without a pause',
+    'never leads along a link, while the two take turns at %s without a pause',
     async (part) => {
       const link = join(root, 'link');
       symlinkSync(join(root, 'elsewhere'), link);
@@ -79,7 +79,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('the workdir of a session (skipped
 });
 
 describe('the journal of a session', () => {
-  it('is said to be damaged where it is, however long it goes on behind that', async () => {
+  it('says where it is damaged, however long it goes on behind that', async () => {
     const [directory, session] = [root, id as SessionId];
     const clock = new FakeClock();
     const redact = (text: string): string => text;

@@ -24,7 +24,7 @@ describe('the frames of a stream', () => {
     }
   });
 
-  it('are known by what they begin with', () => {
+  it('show their kind by what they begin with', () => {
     const known = [...framesIn(Buffer.from(stream.join('')))].map(({ event, numbered }) => [event, numbered]);
     expect(known).toEqual([
       ['connection-ack', null],
@@ -35,7 +35,7 @@ describe('the frames of a stream', () => {
     ]);
   });
 
-  it('are not held without an end', () => {
+  it('fill a bounded memory without an end', () => {
     const frames = new WholeFrames(10);
     expect(frames.take(Buffer.from('data: 123')).length).toBe(0);
     expect(frames.isTooLong).toBe(false);

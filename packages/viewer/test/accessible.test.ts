@@ -30,7 +30,7 @@ describe.skipIf(chromiumPath === null)('what axe finds (skipped without Chromium
   beforeAll(async () => void (await buildPage()), 60_000);
   afterAll(closeBrowser);
 
-  it.each(looks)('is nothing on any tab, $scheme and $width wide', async (look) => {
+  it.each(looks)('stays empty on any tab, $scheme and $width wide', async (look) => {
     const { trace, now } = runningCapsule();
     const server = await new StandInServer(
       [

@@ -20,7 +20,7 @@ describe.skipIf(chromiumPath === null)(
     beforeAll(async () => void (await buildPage()), 60_000);
     afterAll(closeBrowser);
 
-    it('is only shown by the page that a server sends', async () => {
+    it('stays text in the page that a server sends', async () => {
       const [first = ''] = attempts;
       const server = await new StandInServer(
         [
@@ -49,7 +49,7 @@ describe.skipIf(chromiumPath === null)(
       expect([opened.faults, opened.foreign]).toEqual([[], []]);
     });
 
-    it('is only shown by an exported file opened from the disk', async () => {
+    it('stays text in an exported file opened from the disk', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'svc-viewer-'));
       onTestFinished(() => rmSync(folder, { recursive: true }));
       const [first = ''] = attempts;

@@ -149,7 +149,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     expect(await page.locator('.turn-head b').allTextContents()).toEqual(['turn 1', 'turn 2', 'now']);
   });
 
-  it('keeps an answer that somebody else was faster than', async () => {
+  it('keeps an answer that another client was faster than', async () => {
     const capsule = runningCapsule();
     const { page, asked } = await watching(capsule);
     await page.getByRole('textbox', { name: 'Answer' }).fill('Both of them.');
@@ -250,7 +250,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     expect(connections).toBeGreaterThan(1);
   });
 
-  it('tells what a resumed capsule does, also where it had died before the page asked for that', async () => {
+  it('shows what a resumed capsule does, also where it had died before the page asked for that', async () => {
     const capsule = runningCapsule();
     let asked = 0;
     const now = (response: ServerResponse): void => {

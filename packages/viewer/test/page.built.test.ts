@@ -227,7 +227,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await page.waitForFunction((id) => location.hash === `#session=${id}`, made.id);
   });
 
-  it('tells a task as it was talked, with what it was answered and what its child did', async () => {
+  it('shows a task as a conversation, with its answers and what its child did', async () => {
     const { page } = await opened('&tab=conversation');
     await page.getByText('The loop leaves when `line` is undefined').first().waitFor();
     await page.locator('.call-head', { hasText: 'patch' }).first().click();
@@ -243,7 +243,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     expect(await page.evaluate(() => document.querySelector('.top')?.getBoundingClientRect().top)).toBe(0);
   });
 
-  it('tells the result once where it was the last that was said', async () => {
+  it('shows the result once where it was the last message', async () => {
     const { page } = await opened('&tab=conversation');
     await page.locator('.rule.end').waitFor();
     await page.waitForLoadState('networkidle');
@@ -412,7 +412,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     expect(await page.locator('.session-row').count()).toBe(3);
   });
 
-  it('is the same in an exported file, which asks nobody', async () => {
+  it('stays the same in an exported file, which asks nobody', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-viewer-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = join(folder, 'export.html');

@@ -58,7 +58,7 @@ describe.skipIf(chromiumPath === null || folder === undefined)(
     beforeAll(async () => void (await buildPage()), 60_000);
     afterAll(closeBrowser);
 
-    it.each(looks)('of each tab, $scheme and $width wide', async (look) => {
+    it.each(looks)('show each tab, $scheme and $width wide', async (look) => {
       const server = await new StandInServer(
         [
           { ...made, files },

@@ -93,7 +93,7 @@ describe.skipIf(chromiumPath === null)(
       expect((await view.ask('/sessions')).status).toBe(200);
     });
 
-    it('is reached through the file that --open hands to the browser', async () => {
+    it('opens through the file that --open hands to the browser', async () => {
       const running = await capsules.script({ manifest: staysUp });
       const { home } = running.workspace;
       const note = join(home, 'note');

@@ -14,7 +14,7 @@ const libraries = ['preact', 'preact/hooks'];
 describe('the properties that have short names in the built page', () => {
   afterAll(closeBrowser);
 
-  it.each(libraries)('are none that %s knows by their names', async (library) => {
+  it.each(libraries)('exclude those that %s knows by their names', async (library) => {
     const words = new Set(readFileSync(fileURLToPath(import.meta.resolve(library)), 'utf8').match(/[\w$]+/g));
     const names = await shortenedNames(root);
     expect(names.length).toBeGreaterThan(20);
@@ -22,7 +22,7 @@ describe('the properties that have short names in the built page', () => {
     expect(names.filter((name) => words.has(name))).toEqual([]);
   });
 
-  it('are none of what the server answers and files hold', async () => {
+  it('exclude those in the answers of the server and in files', async () => {
     const folder = `${root}packages/protocol/src/`;
     const types = readdirSync(folder).filter((name) => /^(?:viewed-|shown-).*\.ts$/.test(name));
     expect(types.length).toBeGreaterThan(1);
@@ -30,7 +30,7 @@ describe('the properties that have short names in the built page', () => {
     expect((await shortenedNames(root)).filter((name) => words.has(name))).toEqual([]);
   });
 
-  it.skipIf(chromiumPath === null)('are none that a browser knows (skipped without Chromium)', async () => {
+  it.skipIf(chromiumPath === null)('exclude those that a browser knows (skipped without Chromium)', async () => {
     await buildPage();
     const server = await new StandInServer([]).listen();
     onTestFinished(() => server.close());

@@ -42,7 +42,7 @@ function forbidden(code: string): readonly string[] {
   return rest.match(/preact.*/g) ?? [];
 }
 
-describe('a text that somebody else wrote', () => {
+describe('a foreign text', () => {
   it('becomes text nodes and nothing else, in every file of the page', () => {
     const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) =>
       /(?<!\.test)\.tsx?$/.test(file),
@@ -80,7 +80,7 @@ describe('a text that somebody else wrote', () => {
     '<View {...props} depth={0} />',
     '// innerHTML is not used',
     'const source = 1;',
-  ])('is not seen in %s', (code) => {
+  ])('never appears in %s', (code) => {
     expect(found(code)).toEqual([]);
   });
 

@@ -152,7 +152,7 @@ describe('of the filesystem scope', () => {
   });
 });
 
-describe('of state stores', () => {
+describe('a state store', () => {
   const opens = (name: string): string =>
     `capabilities.state.store: an artifact of the child opens "${name}", which none of the parent does`;
   const tool = (state: string): string => `artifacts: [{ name: editor, version: 1.0.0${state} }]`;
@@ -183,7 +183,7 @@ describe('of state stores', () => {
     expect(verdict('', held)).toBe('within');
   });
 
-  it('without a name it is the store named after the capsule itself', () => {
+  it('without a name gets the name of the capsule itself', () => {
     const unnamed = tool(', capabilities: { state: {} }');
     expect(verdict(unnamed, unnamed)).toBe(opens('child'));
     expect(verdict(stores('child'), unnamed)).toBe('within');

@@ -108,7 +108,7 @@ describe('a kept manifest', () => {
     expect(kept(manifest)).toBeNull();
   });
 
-  it('stays unused where somebody else may have written it, or it is damaged', () => {
+  it('stays unused where another user may have written it, or it is damaged', () => {
     load(manifest);
     expect(kept(manifest, { uid: keeper.uid + 1 })).toBeNull();
     chmodSync(keptFile(), 0o620);
@@ -133,7 +133,7 @@ describe('a kept manifest', () => {
       manifest.replace('depth: [1, 2.5, null, true]', Array.from({ length: 2000 }, (_, at) => `k${at}: 1`).join(', ')),
     ],
     ['another variable', manifest.replace('model: large', 'model: ${MODEL_KEY}')],
-  ])('is not made of a manifest with %s', (_, text) => {
+  ])('cannot come from a manifest with %s', (_, text) => {
     load(text);
     expect(kept(text)).toBeNull();
   });

@@ -49,7 +49,7 @@ afterEach(() => {
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
 });
 
-describe('a reference', () => {
+describe('a reference to the provider key', () => {
   const withKey = smallest.replace('model: large', 'model: large\n  api_key: ${PROVIDER_KEY}');
 
   it('gives the provider key, which only reveal shows', () => {
@@ -94,7 +94,7 @@ describe('a reference', () => {
     ]);
   });
 
-  it('to the provider key stays unresolved for those who only inspect; every other is resolved', () => {
+  it('stays unresolved for commands that only inspect; every other is resolved', () => {
     const text = withKey.replace('name: researcher', 'name: ${NAME}');
     const loaded = loadCapsuleManifest({ file: 'svc.yaml', text, env: { NAME: 'other' }, purpose: 'inspect' });
     expect(loaded.manifest.name).toBe('other');

@@ -107,7 +107,7 @@ describe('a hint', () => {
     expect(hints(text)).toEqual(['begin it with https://, or on this machine with http://']);
   });
 
-  it('tells the manifest of an artifact from that of a capsule', () => {
+  it('names the manifest of an artifact or that of a capsule', () => {
     expect(hints('name: a\nversion: "1"\nruntime: tool\n')).toContain(
       'this describes an artifact, not a capsule: a capsule lists it in artifacts, with its folder as source',
     );

@@ -141,7 +141,7 @@ describe('the trust policy', () => {
     ],
     ['a key that is not there', 'trust: { keys: { acme: ./acme.pub } }\n', 'E-REG-013 1: trust.keys.acme: '],
     ['an address without TLS', 'trust: { authority: "http://fulcio.example" }\n', 'E-REG-013'],
-  ])('fails whoever asks for it: %s', (_, text, expected) => {
+  ])('makes every command that needs it fail: %s', (_, text, expected) => {
     write(text);
     expect(refusal().join('\n')).toContain(expected);
   });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 
 import { inParallel } from './resolve.ts';
 
-it('inParallel works on no more than so many at once, and keeps the order', async () => {
+it('inParallel works on that many at once at most, and keeps the order', async () => {
   let running = 0;
   let most = 0;
   const results = await inParallel([5, 4, 3, 2, 1, 0], 3, async (turns) => {

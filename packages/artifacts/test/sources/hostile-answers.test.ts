@@ -18,8 +18,8 @@ beforeEach(async () => {
   sha256 = createHash('sha256').update(bytes).digest('hex');
 });
 
-describe('a registry that cannot be talked to', () => {
-  it('because nobody listens', async () => {
+describe('a registry that cannot be reached', () => {
+  it('has nobody who listens', async () => {
     const port = await closedPort();
     expect(await refusalOf(client(`http://127.0.0.1:${port}`).index())).toMatchObject({
       code: 'E-IO-003',
@@ -28,7 +28,7 @@ describe('a registry that cannot be talked to', () => {
     });
   });
 
-  it('because its name does not exist', async () => {
+  it('has a name that does not exist', async () => {
     expect(await refusalOf(client('https://registry.invalid').index())).toMatchObject({
       code: 'E-IO-003',
       message: expect.stringMatching(
@@ -40,7 +40,7 @@ describe('a registry that cannot be talked to', () => {
   it.each([
     ['SSH-2.0-OpenSSH_9.6\r\n', /: what it answers is not HTTP \(HPE_/],
     ['', /: the connection was closed before everything had gone over it$/],
-  ])('because it answers %j', async (answer, message) => {
+  ])('answers %j', async (answer, message) => {
     const port = await rawServer(answer, Buffer.alloc(0));
     expect(await refusalOf(client(`http://127.0.0.1:${port}`).index())).toMatchObject({
       code: 'E-IO-003',
@@ -48,7 +48,7 @@ describe('a registry that cannot be talked to', () => {
     });
   });
 
-  it('because it does not speak TLS', async () => {
+  it('does not speak TLS', async () => {
     const server = await StandInServer.open(json(200, []));
     expect(await refusalOf(client(`https://127.0.0.1:${server.port}`).index())).toMatchObject({
       code: 'E-IO-003',

@@ -266,7 +266,7 @@ describe('a registry that answers a download with', () => {
 });
 
 describe('a redirect', () => {
-  it('to another host is followed without the key', async () => {
+  it('to another host loses the key', async () => {
     const other = await StandInServer.open(whole({ 'x-svc-sha256': sha256 }));
     const answer: Answer = (request, response) =>
       response.writeHead(307, { location: `${other.url}/elsewhere${request.url}` }).end();
@@ -285,7 +285,7 @@ describe('a redirect', () => {
   });
 
   it.each(['http://example.com/x', 'ftp://127.0.0.1/x', 'file:///etc/passwd', 'http://'])(
-    'to %s is not followed',
+    'to %s ends the download',
     async (location) => {
       const answer: Answer = (_, response) => response.writeHead(302, { location }).end();
       expect(await install(answer)).toMatchObject({
@@ -309,7 +309,7 @@ describe('a redirect', () => {
     expect(home.lines.filter((line) => line === 'GET /y')).toHaveLength(back.length);
   });
 
-  it('in circles is given up after the fifth', async () => {
+  it('in circles ends after the fifth', async () => {
     const server = await StandInServer.open((request, response) => {
       response.writeHead(302, { location: request.url }).end();
     });

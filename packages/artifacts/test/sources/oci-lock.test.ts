@@ -153,7 +153,7 @@ describe('svc.lock of what came from an OCI registry', () => {
       'E-REG-002',
       () => registry.blobs.set(digestOf(bytes), Buffer.concat([bytes, Buffer.from('x')])),
     ],
-  ])('is held to by --frozen where a registry has %s', async (_, code, spoil) => {
+  ])('must match with --frozen where a registry has %s', async (_, code, spoil) => {
     await publishTo(registry, bytes);
     expect(await install()).toBe('stored');
     emptyStore();

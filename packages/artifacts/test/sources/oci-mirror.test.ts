@@ -104,7 +104,7 @@ describe('the mirror of an OCI registry', () => {
           return true;
         }),
     ],
-  ])('that %s is told of once, and the rest comes from the source', async (_, why, spoil) => {
+  ])('that %s causes one report, and the rest comes from the source', async (_, why, spoil) => {
     await publishTo(registry, bytes, { platforms: ['linux-x86_64'] });
     copy();
     spoil();
@@ -180,7 +180,7 @@ describe('the mirror of an OCI registry', () => {
     expect(warnings).toMatchObject([{ code: 'W-REG-008' }]);
   });
 
-  it('gets no question about signatures, of which it could keep some back', async () => {
+  it('gets no question about signatures, because it could keep some back', async () => {
     await publishTo(registry, bytes, { platforms: ['linux-x86_64'], signatures: ['{"mediaType":"one"}'] });
     copy();
     const source = acmeOf(registry, accessWith({ mirror, warnings }));

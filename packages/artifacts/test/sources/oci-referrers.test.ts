@@ -106,7 +106,7 @@ describe('what an OCI registry lists as signatures', () => {
         };
       },
     ],
-  ])('is refused where the registry %s', async (_, code, spoil) => {
+  ])('fails where the registry %s', async (_, code, spoil) => {
     spoil();
     expect(await refusalOf(signatures())).toMatchObject({ code });
   });
@@ -115,7 +115,7 @@ describe('what an OCI registry lists as signatures', () => {
     ['a page', () => listing([], 'text/html')],
     ['a list of nonsense', () => listing([{ digest: 'sha256:nonsense' }])],
     ['more than anybody reads', () => listing([{ pad: 'x'.repeat(5 * 1024 * 1024) }])],
-  ])('is nothing where it is %s', async (_, spoil) => {
+  ])('counts as missing where it is %s', async (_, spoil) => {
     spoil();
     expect(await signatures()).toEqual([]);
   });

@@ -147,7 +147,7 @@ describe('an OCI registry', () => {
     expect(registry.blobs.get(digestOf(Buffer.from(bundle)))?.toString()).toBe(bundle);
   });
 
-  it('tells one of two publishers at the same time that the other was there', async () => {
+  it('shows one of two publishers at the same time that the other was there', async () => {
     const other = await archiveBytes(toolFiles('echo', '1.0.0', 'other'));
     let isFirst = true;
     registry.fault = ({ method, url }, response) => {
@@ -209,7 +209,7 @@ describe('an OCI registry', () => {
       () => void registry.manifests.set('acme/echo 1.0.0', { type: manifestType, bytes: Buffer.from('<html>') }),
       'E-ART-005',
     ],
-  ])('that gives %s is refused, and nothing is stored', async (_, put, code) => {
+  ])('fails when it gives %s, and nothing is stored', async (_, put, code) => {
     put();
     expect(await install()).toMatchObject({ code });
     expect(stored()).toEqual([]);
@@ -222,7 +222,7 @@ describe('an OCI registry', () => {
     expect(await refusalOf(fetchReference(reference, 'linux-x86_64', access()))).toMatchObject({ code: 'E-REG-002' });
   });
 
-  it('whose tag was moved is refused where tag and digest are named', async () => {
+  it('fails when its tag was moved and both tag and digest are named', async () => {
     const digest = putArchive(bytes);
     const reference = parseOciReference(`oci://${registry.host}/acme/echo:1.0.0@${digest}`);
     expect((await fetchReference(reference, 'linux-x86_64', access())).sha256).toBe(digestOf(bytes).slice(7));

@@ -235,7 +235,7 @@ describe('a component of another project', () => {
       /no good/,
       () => packed({ checkArtifact: () => Promise.reject(new Diagnostic('E-MAN-003', 'no good')) }),
     ],
-  ])('that %s is refused, and nothing is stored', async (_, code, message, source) => {
+  ])('that %s fails, and nothing is stored', async (_, code, message, source) => {
     putComponent();
     const refused = await take(source);
     expect(refused).toMatchObject({ code, message: expect.stringMatching(message) });
@@ -275,7 +275,7 @@ describe('a component of another project', () => {
         registry.put('other/grep', manifestType, { schemaVersion: 2, config, layers: [layer] }, 'latest');
       },
     ],
-  ])('is refused where its registry has %s', async (_, code, put) => {
+  ])('fails where its registry has %s', async (_, code, put) => {
     put();
     expect(await take()).toMatchObject({ code });
   });

@@ -184,7 +184,7 @@ describe('what a killed writer left', () => {
     expect(readdirSync(root).sort()).toEqual(['.svc-tmp-young', 'echo']);
   });
 
-  it('at any moment is the old archive, the new one, or none, and never a damaged one', async () => {
+  it('leaves at any moment the old archive, the new one, or none, and never a damaged one', async () => {
     const script = await bundleForNode(new URL('put-loop.ts', import.meta.url));
     const [first, second] = [join(temporaryDirectory(), 'a.zip'), join(temporaryDirectory(), 'b.zip')];
     writeFileSync(first, await tool('a'.repeat(200_000)));

@@ -117,7 +117,7 @@ describe('svc.lock', () => {
       'an artifact twice',
       `{ "lock_version": 1, "artifacts": [${JSON.stringify({ name: 'a', version: '1', sha256: '0'.repeat(64) })}, ${JSON.stringify({ name: 'a', version: '1', sha256: '1'.repeat(64) })}] }`,
     ],
-  ])('that is %s is refused and left as it is', async (_, text) => {
+  ])('fails when it is %s, and stays as it is', async (_, text) => {
     writeFileSync(path, text);
     expect(await codesOf(Promise.resolve().then(() => readLock(project)))).toEqual(['E-ART-007']);
     expect(await codesOf(upsertLock(project, [a]))).toEqual(['E-ART-007']);

@@ -64,7 +64,7 @@ describe('what was unpacked', () => {
     ['a file is a pipe', () => makePipe('svc.yaml'), '"svc.yaml" is no regular file'],
     ['a folder is a file', () => replaceByFile('empty'), '"empty" is no directory'],
     ['it is a link itself', () => linkAway(''), 'it is no directory of its own'],
-  ])('is refused where %s', async (_, change, said) => {
+  ])('fails where %s', async (_, change, said) => {
     change();
     expect(await refusalOf(checkUnpacked(archive, target))).toMatchObject({
       code: 'E-ART-017',

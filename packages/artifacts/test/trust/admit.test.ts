@@ -92,7 +92,7 @@ describe('an archive', () => {
     ]);
   });
 
-  it('fails with a valid signature of somebody else, and names both', async () => {
+  it('fails with a valid signature of another signer, and names both', async () => {
     const places = trustingPlaces([byAcme], { keys: { acme, stranger } });
     const { code, message } = await refusal(places, { bundles: [await signedBy(stranger, archive)] });
     const file = join(places.userHome, '.svc', 'config.yaml');
@@ -249,7 +249,7 @@ describe('an archive that was verified before', () => {
     expect((await refusal(places)).code).toBe('E-REG-011');
   });
 
-  it('must meet the rules of today', async () => {
+  it('must meet the current rules', async () => {
     const places = trustingPlaces([byAcme], { keys: { acme, stranger } });
     await asked(places, { bundles: [await signedBy(acme, archive)] });
     const config = join(places.userHome, '.svc', 'config.yaml');
@@ -276,7 +276,7 @@ describe('an archive that was verified before', () => {
     ['of another version', (pass: object) => ({ ...pass, pass_version: 2 })],
     ['by nobody', (pass: object) => ({ ...pass, signed_by: {} })],
     ['of no shape', () => null],
-  ])('is verified again with a pass %s', async (_, changed) => {
+  ])('needs verification again with a pass %s', async (_, changed) => {
     const places = trustingPlaces([byAcme], { keys });
     await asked(places, { bundles: [await signedBy(acme, archive)] });
     const file = join(places.userHome, '.svc', 'cache', 'verified', `${sha256}.json`);

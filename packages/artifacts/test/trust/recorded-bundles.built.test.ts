@@ -47,7 +47,7 @@ describe('a bundle that others have recorded', () => {
     expect(await verdictOn(each)).toMatchObject({ kind: 'valid' });
   });
 
-  it.each(recorded.cases.filter(({ name }) => name.endsWith('_fail')))('is refused: $name', async (each) => {
+  it.each(recorded.cases.filter(({ name }) => name.endsWith('_fail')))('fails: $name', async (each) => {
     const verdict = await verdictOn(each).catch((error: unknown) => {
       // Its list of authorities is what is wrong.
       if (error instanceof Diagnostic && error.code === 'E-REG-013') return { kind: 'refused' };

@@ -73,7 +73,7 @@ describe('what a manifest takes from a path', () => {
     expect((await refusal(folder, await project([byAcme], [acme]))).code).toBe('E-REG-011');
   });
 
-  it('fails as an archive that somebody else has signed, or whose bytes are others', async () => {
+  it('fails as an archive that another key has signed, or whose bytes differ', async () => {
     const other = await project([byAcme], [stranger]);
     expect(await codesOf(taken(archived, other))).toEqual(['E-REG-012']);
     const changed = await project([byAcme], [acme]);

@@ -15,11 +15,11 @@ async function advertised(bind: string): Promise<string> {
 }
 
 describe('the address a capsule is reached at', () => {
-  it.each(['127.0.0.1', '0.0.0.0'])('is localhost for %s', async (bind) => {
+  it.each(['127.0.0.1', '0.0.0.0'])('becomes localhost for %s', async (bind) => {
     expect(await advertised(bind)).toBe('localhost:<port>');
   });
 
-  it('is [::1] for ::1, which localhost may not mean', async (context) => {
+  it('stays [::1] for ::1, which localhost may not mean', async (context) => {
     const addresses = Object.values(networkInterfaces()).flat();
     context.skip(!addresses.some((each) => each?.address === '::1'), 'this machine has no ::1');
     expect(await advertised('::1')).toBe('[::1]:<port>');

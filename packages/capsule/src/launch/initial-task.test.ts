@@ -29,7 +29,7 @@ async function find(flag?: string): Promise<InitialTask | null> {
 }
 
 describe('the first task', () => {
-  it("of a delegated capsule is its parent's, whatever lies beside its manifest [D2-DELEG-05]", async () => {
+  it('comes from the parent of a delegated capsule, whatever lies beside its manifest [D2-DELEG-05]', async () => {
     writeFileSync(join(folder, 'task.md'), 'Its own task.');
     const request = { flag: undefined, cwd: folder, manifestDirectory: folder, isDelegated: true, readInput };
     expect(await findInitialTask({ ...request, taskAcceptance: 'single' })).toBeNull();
@@ -44,18 +44,18 @@ describe('the first task', () => {
     expect(await find(text)).toEqual({ text, warnings: [] });
   });
 
-  it.each(['loop', 'loop/below', 'file/below', 'a\0b'])('is the text %j when no file can be there', async (text) => {
+  it.each(['loop', 'loop/below', 'file/below', 'a\0b'])('holds the text %j when no file can be there', async (text) => {
     symlinkSync('loop', join(folder, 'loop'));
     writeFileSync(join(folder, 'file'), '');
     expect((await find(text))?.text).toBe(text);
   });
 
-  it('is the text of a directory’s name', async () => {
+  it('holds the text of a directory’s name', async () => {
     mkdirSync(join(folder, 'docs'));
     expect(await find('docs')).toEqual({ text: 'docs', warnings: [] });
   });
 
-  it('is a copy of its file, byte for byte', async () => {
+  it('holds a copy of its file, byte for byte', async () => {
     writeFileSync(join(folder, 'task.txt'), '\uFEFFGrüße\r\n');
     expect((await find('task.txt'))?.text).toBe('\uFEFFGrüße\r\n');
   });
@@ -63,7 +63,7 @@ describe('the first task', () => {
   it.each([
     ['is not UTF-8', Buffer.from([0x47, 0xfc, 0x0a]), 'it is not UTF-8 text'],
     ['is larger than 10 MiB', Buffer.alloc(10 * 1024 * 1024 + 1, 0x61), 'it is larger than 10 MiB'],
-  ])('is refused when its file %s', async (_name, bytes, reason) => {
+  ])('fails when its file %s', async (_name, bytes, reason) => {
     writeFileSync(join(folder, 'task.md'), bytes);
     for (const flag of ['task.md', undefined]) {
       await expect(find(flag)).rejects.toThrow(
@@ -77,7 +77,7 @@ describe('the first task', () => {
     expect((await find())?.text).toHaveLength(10 * 1024 * 1024);
   });
 
-  it('of - is standard input, unless a file has that name', async () => {
+  it('comes from standard input for -, unless a file has that name', async () => {
     expect(await find('-')).toEqual({ text: 'from standard input', warnings: [] });
     writeFileSync(join(folder, '-'), 'from the file');
     expect((await find('-'))?.text).toBe('from the file');

@@ -43,7 +43,7 @@ describe('SVC_REFEREE_URL', () => {
     },
   );
 
-  it('is taken as it is given', () => {
+  it('stays as it is given', () => {
     expect(read({ SVC_REFEREE_URL: 'http://127.0.0.1:7700', spawnAllow: ['helper'] })).toEqual({
       refereeUrl: 'http://127.0.0.1:7700',
       spawner: null,
@@ -53,7 +53,7 @@ describe('SVC_REFEREE_URL', () => {
 });
 
 describe('SVC_SPAWNER', () => {
-  it('is the handle of a delegated capsule [D2-HANDLE-01]', () => {
+  it('holds the handle of a delegated capsule [D2-HANDLE-01]', () => {
     expect(read({}, { SVC_SPAWNER: JSON.stringify(handle) }).spawner).toEqual(handle);
     expect(read({}).spawner).toBeNull();
   });
@@ -80,7 +80,7 @@ describe('SVC_SPAWNER', () => {
       'delegation_id does not begin with dlg_',
     ],
     ['a number', { ...handle, trust: 1 }, 'trust is neither trusted nor untrusted'],
-  ])('with %s is refused', (_what, value, problem) => {
+  ])('fails with %s', (_what, value, problem) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     expect(read({}, { SVC_SPAWNER: text }).refusals).toEqual([
       `E-RUN-020 SVC_SPAWNER cannot be read as a spawner handle: ${problem}`,

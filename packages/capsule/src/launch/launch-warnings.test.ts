@@ -28,7 +28,7 @@ describe('programs of a capsule', () => {
     [component, ['wasm', 'native'], 'native tools'],
     [component, ['mcp'], 'native tools'],
     ['inference: { transport: process, command: [node] }\n', [], 'the program of the driver'],
-  ] as const)('are warned of where they get less than scoped: %s %j', (manifest, implementations, kinds) => {
+  ] as const)('cause a warning where they get less than scoped: %s %j', (manifest, implementations, kinds) => {
     expect(warning(manifest, implementations, 'none')).toBe(
       `class advisory (none) for ${kinds}, which keeps no file of this user from them: there is no svc-launch`,
     );
@@ -37,7 +37,7 @@ describe('programs of a capsule', () => {
     expect(warning(manifest, implementations, 'sealed')).toBe(null);
   });
 
-  it('are not warned of where there are none', () => {
+  it('cause no warning where there are none', () => {
     expect(warning(component, ['wasm'], 'none')).toBe(null);
   });
 });
@@ -49,8 +49,8 @@ function warnings(yaml: string): string[] {
   );
 }
 
-describe('what a manifest declares and this version does not do', () => {
-  it('is nothing for a plain capsule', () => {
+describe('the warnings of what this version does not do', () => {
+  it('stay empty for a plain capsule', () => {
     expect(warnings('capabilities: { shell: { allow: [sh] }, network: { allow: [] } }\n')).toEqual([]);
     expect(warnings('capabilities: { state: { store: notes } }\n')).toEqual([]);
     expect(warnings('lifecycle: { shell_grace_secs: 3 }\n')).toEqual([]);

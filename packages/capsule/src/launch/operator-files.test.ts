@@ -33,14 +33,14 @@ function named(...words: readonly string[]): { readonly words: readonly string[]
 }
 
 describe('the files that an operator names in a command', () => {
-  it('stand beside the manifest, and are told by their whole paths', () => {
+  it('stand beside the manifest, and appear with their whole paths', () => {
     const found = { words: ['node', '/home/project/driver.mjs'], reads: ['/home/project/driver.mjs'] };
     expect(named('node', './driver.mjs')).toEqual(found);
     expect(named('node', 'driver.mjs')).toEqual(found);
     expect(named('node', join(root, 'home/project/driver.mjs'))).toEqual(found);
   });
 
-  it('are no words that name no file, options among them', () => {
+  it('exclude words that name no file, options among them', () => {
     expect(named('node', '--import=./driver.mjs', 'run', './gone.mjs', './work')).toEqual({
       words: ['node', '--import=./driver.mjs', 'run', './gone.mjs', './work'],
       reads: [],
@@ -84,7 +84,7 @@ describe('the files that an operator names in a command', () => {
     expect(named('node', './driver.mjs').reads).toEqual(['/home/project/driver.mjs']);
   });
 
-  it('are never keys of the workspace or of the user, whatever link leads there', () => {
+  it('never include keys of the workspace or of the user, whatever link leads there', () => {
     put('home/project/.svc/config.yaml');
     symlinkSync('.env', join(root, 'home/project/link.mjs'));
     symlinkSync('.svc', join(root, 'home/project/node_modules'));
@@ -93,12 +93,12 @@ describe('the files that an operator names in a command', () => {
     expect(named('node', './driver.mjs').reads).toEqual(['/home/project/driver.mjs', '/home/project/package.json']);
   });
 
-  it('are nothing of the workdir, which the agent writes, and no links that it puts there', () => {
+  it('exclude the workdir, which the agent writes, and links that it puts there', () => {
     symlinkSync('../driver.mjs', join(root, 'home/project/work/link.mjs'));
     for (const word of ['./work/x.mjs', './work/link.mjs']) expect(named('node', word).reads).toEqual([]);
   });
 
-  it('are not what a link beside the manifest opens elsewhere', () => {
+  it('exclude what a link beside the manifest opens elsewhere', () => {
     for (const path of ['.netrc', 'other/package.json', 'other/index.js']) put(`home/${path}`);
     symlinkSync('../.netrc', join(root, 'home/project/data.json'));
     symlinkSync('../other/index.js', join(root, 'home/project/part.mjs'));
@@ -111,7 +111,7 @@ describe('the files that an operator names in a command', () => {
     }
   });
 
-  it('are what a link leads to among installed packages', () => {
+  it('include what a link leads to among installed packages', () => {
     for (const path of ['tool/package.json', 'tool/cli.mjs']) put(`home/all/node_modules/${path}`);
     put('home/project/package.json');
     symlinkSync('../all/node_modules', join(root, 'home/project/node_modules'));

@@ -8,12 +8,12 @@ function from(...chunks: readonly string[]): Readable {
 }
 
 describe('the approval of a delegated launch', () => {
-  it('is what standard input holds up to its end, however it arrives', async () => {
+  it('takes standard input up to its end, however it arrives', async () => {
     const { approval, telemetryEnv } = await readSpawnApproval(from('msa1.a', 'bc', '.def\n'));
     expect([approval.reveal(), telemetryEnv]).toEqual(['msa1.abc.def', null]);
   });
 
-  it('is shown by nothing [D2-AUTH-03]', async () => {
+  it('appears nowhere [D2-AUTH-03]', async () => {
     const { approval } = await readSpawnApproval(from('msa1.abc'));
     expect(`${String(approval)} ${JSON.stringify({ approval })}`).not.toContain('msa1');
   });
@@ -33,14 +33,14 @@ describe('the approval of a delegated launch', () => {
     ['two lines', 'msa1.a\nmsa1.b', 'it is not a token'],
     ['what a header cannot hold', 'msa1.é', 'it is not a token'],
     ['more than a token', 'x'.repeat(17 * 1024), 'it is too long'],
-  ])('is refused for %s', async (_what, text, reason) => {
+  ])('fails for %s', async (_what, text, reason) => {
     await expect(readSpawnApproval(from(text))).rejects.toMatchObject({
       code: 'E-RUN-039',
       message: `no approval can be read from standard input: ${reason}`,
     });
   });
 
-  it('is refused when the stream breaks off', async () => {
+  it('fails when the stream breaks off', async () => {
     const stdin = new PassThrough();
     const reading = readSpawnApproval(stdin);
     stdin.write('msa1.a');

@@ -25,7 +25,7 @@ describe('a grant that the host does not enforce', () => {
     ['network: { allow: [example.com] }', 'capabilities.network', ['none', 'filter', 'scoped']],
     ['network: { allow: [] }', 'capabilities.network', ['none']],
     ['resources: { processes: 5 }', 'capabilities.resources', ['none']],
-  ] as const)('is warned of where it matters: %s', (declared, key, unenforcedOn) => {
+  ] as const)('causes a warning where it matters: %s', (declared, key, unenforcedOn) => {
     for (const host of ['none', 'filter', 'scoped', 'sealed'] as const) {
       const expected = unenforcedOn.some((each) => each === host)
         ? [
@@ -38,7 +38,7 @@ describe('a grant that the host does not enforce', () => {
     }
   });
 
-  it('is nothing to warn of where no program is run', () => {
+  it('causes no warning where no program runs', () => {
     expect(warnings('filesystem: { scope: src }, network: { allow: [example.com] }', 'none')).toEqual([]);
   });
 });

@@ -46,7 +46,7 @@ function open(sessionId: SessionId, { capsule = 'demo', workdir = '/work', threa
 }
 
 describe('the place of a capsule’s conversations', () => {
-  it('is owner-only, below .svc, by the hash of the workdir and the name of the capsule', () => {
+  it('belongs to the owner only, below .svc, by the hash of the workdir and the name of the capsule', () => {
     const { directory } = open(first);
     expect(directory).toBe(
       join(root, '.svc/conversations/0c9a453fad615c83c57d57c2b2be05fa938f0791d7624db43827a033227bf78b/demo'),
@@ -55,7 +55,7 @@ describe('the place of a capsule’s conversations', () => {
     expect(statSync(join(directory, `${first}.holder`)).mode & 0o777).toBe(0o600);
   });
 
-  it('is one session’s at a time', () => {
+  it('serves one session at a time', () => {
     const held = open(first);
     expect(() => open(second)).toThrow(
       expect.objectContaining({
@@ -68,13 +68,13 @@ describe('the place of a capsule’s conversations', () => {
     expect(readdirSync(open(second).directory)).toEqual([`${second}.holder`]);
   });
 
-  it('is another for another capsule or workdir', () => {
+  it('differs for another capsule or workdir', () => {
     const held = open(first);
     expect(open(second, { capsule: 'other' }).directory).not.toBe(held.directory);
     expect(open(second, { workdir: '/work2' }).directory).not.toBe(held.directory);
   });
 
-  it('is another for a thread of the workdir, and the same for that again', () => {
+  it('differs for a thread of the workdir, and stays the same for that again', () => {
     const held = open(first);
     const threaded = open(second, { thread: 'a' });
     expect(threaded.directory).not.toBe(held.directory);
@@ -82,7 +82,7 @@ describe('the place of a capsule’s conversations', () => {
     expect(() => open(first, { thread: 'a' })).toThrow(expect.objectContaining({ code: 'E-RUN-033' }));
   });
 
-  it('is free again when its session was killed', async () => {
+  it('becomes free again when its session was killed', async () => {
     const holder = spawn('sleep', ['1000'], { stdio: 'ignore' });
     const place = open(first);
     place.release();
@@ -96,7 +96,7 @@ describe('the place of a capsule’s conversations', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('is not held by a process that only has the number of an earlier one', () => {
+  it('stays free when a process only has the number of an earlier one', () => {
     const place = open(first);
     writeFileSync(
       join(place.directory, `${first}.holder`),
@@ -105,7 +105,7 @@ describe('the place of a capsule’s conversations', () => {
     expect(readdirSync(open(second).directory)).toEqual([`${second}.holder`]);
   });
 
-  it('is held by a process that cannot be looked up here as long as its holder is touched', () => {
+  it('belongs to a process that cannot be looked up here as long as its holder touches it', () => {
     const place = open(first);
     place.release();
     const path = join(place.directory, `${first}.holder`);
@@ -123,7 +123,7 @@ describe('the place of a capsule’s conversations', () => {
     expect(readdirSync(place.directory)).toEqual([`${second}.holder`]);
   });
 
-  it('is touched each minute as long as it is held', () => {
+  it('gets a touch each minute as long as a session has it', () => {
     const { directory, release } = open(first);
     const path = join(directory, `${first}.holder`);
     const before = clock.now();
@@ -142,13 +142,13 @@ describe('the place of a capsule’s conversations', () => {
     expect(statSync(path).mtimeMs).toBe(1000);
   });
 
-  it('is not held by a file that says nothing', () => {
+  it('stays free when its file says nothing', () => {
     const place = open(first);
     writeFileSync(join(place.directory, `${first}.holder`), '');
     expect(readdirSync(open(second).directory)).toEqual([`${second}.holder`]);
   });
 
-  it('that cannot be made is E-IO-001', () => {
+  it('fails with E-IO-001 when it cannot be made', () => {
     writeFileSync(join(root, '.svc'), '');
     expect(() => open(first)).toThrow(expect.objectContaining({ code: 'E-IO-001' }));
   });

@@ -165,12 +165,12 @@ describe('a child that ends', () => {
     expect(warnings).toEqual(['the completion cannot be recorded: the disk is full']);
   });
 
-  it('that its parent has ended says nothing and leaves the record alone', async () => {
+  it('says nothing and leaves the record alone when its parent has ended it', async () => {
     const { received, records, warnings } = await report(taskWith('submitted'), { isEndedByParent: () => true });
     expect({ received, records, warnings }).toEqual({ received: [], records: [], warnings: [] });
   });
 
-  it('and is refused because its parent ended it meanwhile settles nothing', async () => {
+  it('settles nothing when it fails because its parent ended it meanwhile', async () => {
     let isEnded = false;
     const { received, records, warnings } = await report(
       (response) => {

@@ -40,7 +40,7 @@ afterEach(() => {
 });
 
 describe('a state store', () => {
-  it('is made below ~/.svc/state, for its owner alone, and left as it is later', () => {
+  it('appears below ~/.svc/state, for its owner alone, and stays as it is later', () => {
     openStateStore(home, 'notes').close();
     for (const made of ['.svc', '.svc/state', '.svc/state/notes']) {
       expect(statSync(join(home, made)).mode & 0o777).toBe(0o700);
@@ -58,7 +58,7 @@ describe('a state store', () => {
     ['a link to nowhere', () => symlinkSync('nowhere', join(state(), 'notes'))],
     ['a file in its place', () => writeFileSync(join(state(), 'notes'), '')],
     ['a link in the place of all stores', () => symlinkSync(workdir, join(svc(), 'state'))],
-  ])('is refused with %s, and nothing is made', (_, plant) => {
+  ])('fails with %s, and nothing is made', (_, plant) => {
     plant();
     expect(() => openStateStore(home, 'notes')).toThrow(
       expect.objectContaining({
@@ -75,7 +75,7 @@ describe('a state store', () => {
     expect(existsSync(join(workdir, 'state/notes'))).toBe(true);
   });
 
-  it('that cannot be made is E-IO-001', () => {
+  it('fails with E-IO-001 when it cannot be made', () => {
     writeFileSync(join(home, '.svc'), '');
     expect(() => openStateStore(home, 'notes')).toThrow(expect.objectContaining({ code: 'E-IO-001' }));
   });
@@ -93,7 +93,7 @@ function state(): string {
 
 describe('a component', () => {
   it.each(['tool', 'driver', 'hook'] as const)(
-    'that is a %s sees its own stores, each writable, and no other',
+    'of kind %s sees its own stores, each writable, and no other',
     async (runtime) => {
       const granted: ComponentGrants[] = [];
       const components = new SessionComponents({

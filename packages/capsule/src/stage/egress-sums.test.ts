@@ -8,7 +8,7 @@ import { EgressSums } from './egress-sums.ts';
 const home = { host: 'example.com', port: 443, by: 'programs' };
 
 describe('the traffic of a session', () => {
-  it('is one line for each host, port and asker, whatever the connections', () => {
+  it('makes one line for each host, port and asker, whatever the connections', () => {
     const sums = new EgressSums();
     sums.add({ ...home, allowed: true, connections: 1, bytesIn: 10, bytesOut: 2 });
     sums.add({ ...home, allowed: true, connections: 1, bytesIn: 5 });
@@ -33,7 +33,7 @@ describe('the traffic of a session', () => {
     expect(open).toMatchObject([{ bytes_in: 3, bytes_out: 4 }]);
   });
 
-  it('is summed as one beyond 1,000 hosts', () => {
+  it('adds up beyond 1,000 hosts', () => {
     const sums = new EgressSums();
     for (let index = 0; index < 5000; index += 1) {
       sums.add({ ...home, host: `h${index}.example.com`, allowed: false, connections: 1 });

@@ -67,7 +67,7 @@ const logOf = (owner: ProgramOwner): string => join(session, 'logs', `stderr-${o
 const logged = (owner: ProgramOwner): string => readFileSync(logOf(owner), 'utf8');
 
 describe('the standard error of programs', () => {
-  it('is kept in one file for all programs of an owner, for the user alone, and read as before', async () => {
+  it('goes into one file for all programs of an owner, for the user alone, and reads as before', async () => {
     const logs = keptLogs();
     expect(await run(logs, 'tool-a', 'console.error("one")')).toBe('one\n');
     expect(await run(logs, 'tool-a', 'console.error("two"); process.stderr.write("half"); process.exit(3)')).toBe(
@@ -100,7 +100,7 @@ describe('the standard error of programs', () => {
     expect(budget.take(1)).toBe(1);
   });
 
-  it('is kept as it comes, without the secrets, also one that comes byte by byte', async () => {
+  it('goes there as it comes, without the secrets, also one that comes byte by byte', async () => {
     const logs = keptLogs();
     const launched = await start(
       logs,
@@ -121,7 +121,7 @@ describe('the standard error of programs', () => {
     expect(logged('driver')).toBe('the key is [secret]\nnot sk-12\n[secret]');
   });
 
-  it('is kept whole where it is a megabyte without a line feed, with bytes that are no text', async () => {
+  it('stays whole where it is a megabyte without a line feed, with bytes that are no text', async () => {
     const logs = keptLogs();
     const code = `process.stderr.write(Buffer.concat([Buffer.alloc(1048576, 'x'), Buffer.from([0xff, 0xc3, 0x00, 0x1b])]))`;
     expect((await run(logs, 'mcp-a', code)).length).toBe(1_048_580);
@@ -131,7 +131,7 @@ describe('the standard error of programs', () => {
     expect([...bytes.subarray(1_048_576)]).toEqual([0xff, 0xc3, 0x00, 0x1b]);
   });
 
-  it('is kept to its first 16 MiB, and what is missing is counted', async () => {
+  it('keeps its first 16 MiB, and counts what is missing', async () => {
     const logs = keptLogs();
     const code = `process.stderr.write('x'.repeat(20 * 1024 * 1024)); process.stderr.write('\\nmore\\n')`;
     expect((await run(logs, 'tool-a', code)).length).toBe(20_971_526);
@@ -143,7 +143,7 @@ describe('the standard error of programs', () => {
     );
   });
 
-  it('is kept no further than all logs of the session may hold, and what is missing is counted', async () => {
+  it('keeps at most what all logs of the session may hold, and counts what is missing', async () => {
     let told = 0;
     const budget = new LogBudget(300);
     budget.observe(() => (told += 1));
@@ -174,7 +174,7 @@ describe('the standard error of programs', () => {
         symlinkSync(elsewhere, session);
       },
     ],
-  ])('is written through no link in the place of %s', async (_place, plant) => {
+  ])('never goes through a link in the place of %s', async (_place, plant) => {
     const logs = keptLogs();
     const elsewhere = join(folder, 'elsewhere');
     mkdirSync(elsewhere);
@@ -184,7 +184,7 @@ describe('the standard error of programs', () => {
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 
-  it('is of no more interest once the logs are closed', async () => {
+  it('goes nowhere once the logs are closed', async () => {
     const logs = keptLogs();
     const launched = await start(
       logs,

@@ -52,7 +52,7 @@ function engine({ imports = [seed, monotonic, wall], code = asks, initName = 'in
 }
 
 describe('an engine made still', () => {
-  it('is told the same until init has returned, and afterwards what the host says', () => {
+  it('gets the same answer until init has returned, and afterwards what the host says', () => {
     const view = (): BigUint64Array =>
       new BigUint64Array((exports['memory'] as { readonly buffer: ArrayBuffer }).buffer, 0, 5);
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(stillEngine(engine())), {
@@ -83,18 +83,18 @@ describe('an engine made still', () => {
     ],
     ['with an unknown instruction', { code: [0xff, ...asks] }, 'it has the unknown instruction 0xff'],
     ['that takes a reference to a function', { code: [0xd2, 0, 0x1a, ...asks] }, 'it has the unknown instruction 0xd2'],
-  ])('is refused %s', (_, shape, reason) => {
+  ])('fails for %s', (_, shape, reason) => {
     expect(() => stillEngine(engine(shape))).toThrow(reason);
   });
 
-  it('is refused wherever it ends too early', () => {
+  it('fails wherever it ends too early', () => {
     const whole = engine();
     for (let length = 0; length < whole.length; length += 1) {
       expect(() => stillEngine(whole.subarray(0, length)), `${length} bytes`).toThrow('the module is malformed');
     }
   });
 
-  it('is refused when it is not a core module', () => {
+  it('fails when it is not a core module', () => {
     expect(() => stillEngine(Buffer.from('\0asm\x0d\0\x01\0', 'latin1'))).toThrow('it does not start as a core module');
   });
 });

@@ -44,7 +44,7 @@ describe('the glue script', () => {
       module.replace('return', 'for (let i = 0; i < len5; i++);\n  return'),
     ],
     ['asks where it is', module.replace('a + 1', 'import.meta.url')],
-  ])('is not made of a module that %s', (_, source) => {
+  ])('cannot come from a module that %s', (_, source) => {
     expect(() => glueScript(source)).toThrow('the compiler wrote a module of an unknown form');
   });
 });

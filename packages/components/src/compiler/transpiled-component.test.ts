@@ -23,7 +23,7 @@ describe('the file of a transpiled component', () => {
     expect(decoded(encodeTranspiled(component))).toEqual(component);
   });
 
-  it('is not read when any byte of it is missing or another', () => {
+  it('counts as missing when any byte of it is missing or another', () => {
     const file = encodeTranspiled(component);
     fc.assert(
       fc.property(fc.nat(file.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
@@ -59,7 +59,7 @@ describe('the file of a transpiled component with its archive beside it', () => 
     ]);
   });
 
-  it('is not used with other bytes of the archive, or with fewer', () => {
+  it('counts as missing with other bytes of the archive, or with fewer', () => {
     const opened = openTranspiled(file);
     const other = Buffer.from(archive.subarray(from, to));
     other[20] = (other[20] ?? 0) ^ 1;

@@ -65,7 +65,7 @@ describe('poll', () => {
     expect(() => poll(room, { isReady: () => false })).toThrow('poll was called on something that never becomes ready');
   });
 
-  it('tells a single pollable at once whether it is ready', () => {
+  it('says at once whether a single pollable is ready', () => {
     const room = testRoom({ remoteAfterMs: 10 });
     expect([new Pollable(remote, room).ready(), new Pollable(alwaysReady, room).ready()]).toEqual([false, true]);
     new Pollable(remote, room).block();

@@ -9,7 +9,7 @@ describe('the closest name', () => {
     ['Lifecycle', 'lifecycle'],
     ['nmae', 'name'],
     ['versoin', 'version'],
-  ])('to %s is %s', (name, meant) => {
+  ])('for %s equals %s', (name, meant) => {
     expect(closestName(name, ['name', 'version', 'lifecycle'])).toBe(meant);
   });
 

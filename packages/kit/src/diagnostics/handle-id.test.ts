@@ -36,7 +36,7 @@ describe('a text that holds handles', () => {
     },
   );
 
-  it('shows the ids of the first thousand, and of no more than can be hashed in a moment', () => {
+  it('shows the ids of the first thousand, and of at most what svc can hash in a moment', () => {
     const begun = (index: number): string => `mh1.e${String(index).padStart(60, 'a')}.b `;
     const redacted = redactHandles(Array.from({ length: 3000 }, (_, index) => begun(index)).join(''));
     expect(redacted.match(/<handle:[0-9a-f]{16}>/g)).toHaveLength(1000);

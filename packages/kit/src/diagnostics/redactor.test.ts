@@ -41,7 +41,7 @@ describe('a redactor', () => {
     expect((await learned('a"b/c')).redact(within)).toBe(String.raw`{"result":"{\"key\":\"[secret]\"}"}`);
   });
 
-  it('ignores one too short to be a secret, and treats its characters as nothing but characters', () => {
+  it('ignores one too short to be a secret, and treats its characters as plain ones', () => {
     expect(redactorOf('').redact('text')).toBe('text');
     expect(redactorOf('tex').redact('text')).toBe('text');
     expect(redactorOf('$&.*').redact('a $&.* b')).toBe('a [secret] b');
@@ -181,7 +181,7 @@ describe('where a text was cut within a secret, a redactor', () => {
     expect((await redactor).redact('…789, …x3456789')).toBe('…789, …x3456789');
   });
 
-  it('finishes in time with a text of nothing but marks and beginnings', async () => {
+  it('finishes in time with a text that has only marks and beginnings', async () => {
     const text = 'ghp_0…456789'.repeat(100_000);
     expect((await redactor).redact(text)).toBe('[secret]…[secret]'.repeat(100_000));
   });

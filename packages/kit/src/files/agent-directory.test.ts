@@ -72,7 +72,7 @@ describe('a directory of the agent', () => {
       ['.svc/children', 'outside'],
       ['.svc', 'outside'],
       ['.svc', 'nowhere'],
-    ])('at %s to %s is refused, and nothing is written there', (part, target) => {
+    ])('fails at %s to %s, and nothing is written there', (part, target) => {
       renameSync(join(root, 'work', part), join(root, 'work/moved'));
       symlinkSync(join(root, target), join(root, 'work', part));
       for (const directory of [null, 'out']) expect(() => writeIn(child, directory)).toThrow(/^(ENOTDIR|ELOOP):/);

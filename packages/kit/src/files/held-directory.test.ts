@@ -136,7 +136,7 @@ describe('a held directory', () => {
     }
   });
 
-  it('tells what stands behind a name', () => {
+  it('says what stands behind a name', () => {
     symlinkSync('a', join(root, 'link'));
     writeFileSync(join(root, 'file'), '');
     for (const held of [HeldDirectory.open(root), HeldDirectory.checked(root)]) {

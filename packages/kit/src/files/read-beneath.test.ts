@@ -66,7 +66,7 @@ describe('a file of a folder', () => {
     ['to a device', 'link', (place: string) => symlinkSync('/dev/zero', place)],
     ['to a process', 'link', (place: string) => symlinkSync('/proc/self/environ', place)],
     ['from a folder on the way', 'way/secret', (place: string) => symlinkSync(base, join(place, '..'))],
-  ])('is refused where a link leads out, %s', (_, path, plant) => {
+  ])('fails where a link leads out, %s', (_, path, plant) => {
     plant(join(folder, path));
     const reason = `a link leads out of ${folder}`;
     const hint = 'put the file itself there, in place of the link';

@@ -136,7 +136,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a tree that is removed (skipped w
     expect(existsSync(tree)).toBe(false);
   });
 
-  it('names the entry that somebody else owns, however deep it is', async (context) => {
+  it('names the entry that another user owns, however deep it is', async (context) => {
     context.skip(process.geteuid?.() !== 0, 'needs root to make files of two users');
     const tree = join(folder, 'tree');
     const theirs = join(tree, ...Array.from({ length: 30 }, () => 'd'), 'theirs');

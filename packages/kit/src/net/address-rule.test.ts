@@ -15,7 +15,7 @@ function fault(allow: readonly string[], target: string, address: string): strin
 
 describe('a permitted host that resolves', () => {
   it.each(['93.184.216.34', '2606:4700::1111', '10.1.2.3', '192.168.1.1', '100.64.0.9', 'fd12::1', '64:ff9b::808:808'])(
-    'to %s is reached',
+    'can be reached at %s',
     (address) => {
       expect(fault(['a.example'], 'https://a.example', address)).toBeUndefined();
     },
@@ -35,7 +35,7 @@ describe('a permitted host that resolves', () => {
     ['255.255.255.255', 'resolves to 255.255.255.255 (reserved)'],
     ['192.0.2.7', 'resolves to 192.0.2.7 (documentation)'],
     ['garbage', 'resolves to something that is no address (reserved)'],
-  ])('to %s is refused', (address, reason) => {
+  ])('fails at %s', (address, reason) => {
     expect(fault(['a.example'], 'https://a.example', address)).toBe(reason);
   });
 
@@ -54,12 +54,12 @@ describe('a permitted host that resolves', () => {
     [['169.254.169.254'], 'http://169.254.169.254', '169.254.169.254', true],
     [['[fd00:ec2::254]'], 'http://[fd00:ec2::254]', 'fd00:ec2::254', true],
     [['[::1]'], 'http://[::1]:8080', '::1', true],
-  ])('under %j, for %s at %s: %s', (allow, target, address, reached) => {
+  ])('under %j gives, for %s at %s: %s', (allow, target, address, reached) => {
     expect(fault(allow, target, address) === undefined).toBe(reached);
   });
 });
 
-describe('the addresses that nobody is asked for', () => {
+describe('the local addresses', () => {
   it.each([
     ['localhost', ['127.0.0.1', '::1']],
     ['127.0.0.1', ['127.0.0.1']],

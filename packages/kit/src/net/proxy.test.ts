@@ -51,7 +51,7 @@ describe('the proxy for an address', () => {
     ['example.com.org', false],
     ['', false],
     [',', false],
-  ])('with NO_PROXY %j is left out: %s', (list, isDirect) => {
+  ])('with NO_PROXY %j does not apply: %s', (list, isDirect) => {
     const proxy = proxyFor(registry, { HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: list });
     expect(proxy).toEqual(isDirect ? null : direct);
   });

@@ -36,12 +36,12 @@ describe('a redirect', () => {
     [null, 'https://10.0.0.2/a', false],
     [null, 'https://other.example/a', true],
     ['127.0.0.1', 'http://127.0.0.1/a', false],
-  ])('from an https registry at %s to %s is followed: %s', (address, location, isFollowed) => {
+  ])('from an https registry at %s to %s may go on: %s', (address, location, isFollowed) => {
     expect(followed(location, source(address))).toBe(isFollowed ? new URL(location).href : 'refused');
   });
 
   it.each(['https://user:secret@other.example/a?b=c', 'https://user@other.example/', 'https://:secret@1.1.1.1/'])(
-    'to %s, with a user or a password, is not followed, and neither is told',
+    'to %s, with a user or a password, ends the request, and the error names neither',
     (location) => {
       const found = diagnosticOf(() => redirectTarget(location, source('8.8.8.8')));
       const { origin } = new URL(location);

@@ -48,7 +48,7 @@ const floods: readonly (readonly [name: string, bytes: string])[] = [
 /** What is counted of a connection on which 100 requests may wait behind the first. */
 const atMost102 = { all: expect.toSatisfy((all: number) => all > 0 && all <= 102), pastCut: 0 };
 
-describe('of 1,500 requests in one piece', () => {
+describe('1,500 requests in one piece', () => {
   it.each(floods)(
     '%s, at most 101 behind the first are handed on, and none once the connection is cut',
     async (_name, bytes) => {
@@ -64,7 +64,7 @@ describe('of 1,500 requests in one piece', () => {
     ['no token', head('GET /any/a HTTP/1.1')],
     ['a wrong token', head('GET /any/a HTTP/1.1', 'Authorization: Bearer wrong')],
     ['no token, and a body', bodied],
-  ])('with %s one is answered, and 101 are passed over', async (_name, request) => {
+  ])('get one answer with %s, and 101 are passed over', async (_name, request) => {
     const port = await kit.open({ token: new Secret('right') });
     const text = await exchange({ port, bytes: [request.repeat(many)] });
     // The connection is reset under a client that goes on asking, which may not have read the answer then.
@@ -73,7 +73,7 @@ describe('of 1,500 requests in one piece', () => {
     expect(kit.handled).toEqual([]);
   });
 
-  it('with a token that is still looked up one is answered at most, and 101 wait', async () => {
+  it('get one answer at most with a token that is still looked up, and 101 wait', async () => {
     const port = await kit.open({ admits: async () => false });
     const text = await exchange({ port, bytes: [head('GET /any/a HTTP/1.1').repeat(many)] });
     expect((text.match(/HTTP\/1\.1 /g) ?? []).length).toBeLessThanOrEqual(1);

@@ -50,7 +50,7 @@ describe('a sound request', () => {
     expect(text.match(/\{"bytes":\d\}/g)).toEqual(['{"bytes":1}', '{"bytes":2}', '{"bytes":3}']);
   });
 
-  it('behind another one is handled after the answer to that one, with a body that came in pieces', async () => {
+  it('runs behind another one after the answer to that one, with a body that came in pieces', async () => {
     const slow = 'GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n';
     const large = `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${mebibyte}\r\n\r\n`;
     const last = 'POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc';
@@ -101,7 +101,7 @@ describe('a sound request', () => {
     socket.destroy();
   });
 
-  it('with HEAD is answered like GET, without the body', async () => {
+  it('with HEAD gets the answer of GET, without the body', async () => {
     expect(await ask(port, 'HEAD /read HTTP/1.1')).toMatchObject({
       status: 200,
       headers: { 'content-length': '4' },
@@ -149,7 +149,7 @@ describe('a streamed body', () => {
     expect(kit.bugs).toEqual([]);
   });
 
-  it('whose sender has left before it is read is no bug', async () => {
+  it('may lose its sender before it is read, which is no bug', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.write('PUT /late HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30\r\n\r\nabc');
     await kit.noted('late');
@@ -161,7 +161,7 @@ describe('a streamed body', () => {
     expect(kit.bugs).toEqual([]);
   });
 
-  it('over the limit is answered 413, announced or not', async () => {
+  it('over the limit gets 413, announced or not', async () => {
     const body = 'a'.repeat(mebibyte + 1);
     expect((await ask(port, 'PUT /streamed HTTP/1.1', { body })).status).toBe(413);
     const pieces = `100001\r\n${body}\r\n0\r\n\r\n`;
@@ -275,13 +275,13 @@ describe('a handler', () => {
     expect(kit.handled).toEqual([]);
   });
 
-  it('whose source is shorter than announced has the connection cut', async () => {
+  it('loses the connection when its source is shorter than announced', async () => {
     const response = await ask(port, 'GET /short HTTP/1.1');
     expect(response.headers['content-length']).toBe('10');
     expect(response.body.length).toBeLessThan(10);
   });
 
-  it('whose client leaves has its source destroyed', async () => {
+  it('loses its source when its client leaves', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.write('GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n');
     const source = await kit.holding;
@@ -369,7 +369,7 @@ describe('a client that ends its half of the connection behind its request', () 
 });
 
 describe('binding and closing', () => {
-  it('tells a taken port from an address that is not there', async () => {
+  it('distinguishes a taken port from an address that is not there', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const bound = taken.address();

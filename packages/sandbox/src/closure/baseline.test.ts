@@ -4,7 +4,7 @@ import { plantHost } from '../../test/closure-support/planted-host.ts';
 import { baselineFiles } from '../../test/closure-support/collected.ts';
 
 describe('the baseline', () => {
-  it('is what is there of names, customs and certificates, and nothing else of /etc', () => {
+  it('has the files for names, customs and certificates, and nothing else of /etc', () => {
     const host = plantHost({
       '/etc/passwd': 'x',
       '/etc/shadow': 'x',

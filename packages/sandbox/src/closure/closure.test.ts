@@ -30,7 +30,7 @@ function cached(...lines: CacheLine[]): Record<string, Planted> {
 }
 
 describe('the closure of a dynamic program', () => {
-  it('is the program, its loader, its libraries and theirs, and each link on the way', () => {
+  it('has the program, its loader, its libraries and theirs, and each link on the way', () => {
     const closure = closureOf('/usr/bin/sh', {
       '/usr/bin/sh': { linkTo: 'dash' },
       '/usr/bin/dash': writeElf({ interpreter: loader, needed: ['liba.so.1'] }),
@@ -101,7 +101,7 @@ describe('a library is looked for', () => {
     expect(librariesOf({ needed, rpath: '/one' }, inBoth)).toEqual(['/one/liba.so']);
   });
 
-  it('in the RPATH of whoever loaded the one that needs it, but not in its RUNPATH', () => {
+  it('in the RPATH of the file that loaded the one that needs it, but not in its RUNPATH', () => {
     const tree = { ...inBoth, '/one/libc.so': writeElf({ needed }) };
     expect(librariesOf({ needed: ['libc.so'], rpath: '/one' }, tree)).toEqual(['/one/liba.so', '/one/libc.so']);
     expect(librariesOf({ needed: ['libc.so'], runpath: '/one' }, tree)).toEqual(['/one/libc.so', '/usr/lib/liba.so']);
@@ -223,7 +223,7 @@ describe('the closure of a program of musl', () => {
     expect(closureOf('/usr/bin/p', withPath).read).toEqual(['/etc/ld-musl-x86_64.path', '/opt/lib/libz.so.1']);
   });
 
-  it('inherits the RUNPATH of whoever loaded it', () => {
+  it('inherits the RUNPATH of the file that loaded it', () => {
     const program = writeElf({ interpreter: musl, needed: ['liba.so'], runpath: '/app' });
     const all = {
       ...tree,
@@ -252,7 +252,7 @@ describe('the closure of a static program', () => {
 describe('the closure of a script', () => {
   const interpreter = writeElf({ static: true });
 
-  it('is the script and its interpreter', () => {
+  it('has the script and its interpreter', () => {
     const tree = {
       '/usr/bin/s': '#!/opt/bin/run -x\n',
       '/opt/bin/run': { linkTo: 'run-2' },
@@ -283,7 +283,7 @@ describe('the closure of a script', () => {
     ['#!/usr/bin/env -vS node', ['/usr/bin/env', '/usr/bin/node', '/usr/bin/s']],
     ['#!/usr/bin/env --split-string=node -x', ['/usr/bin/env', '/usr/bin/node', '/usr/bin/s']],
     ['#!/usr/bin/env /opt/node', ['/opt/node', '/usr/bin/env', '/usr/bin/s']],
-  ])('that begins %s holds what env starts', (line, execute) => {
+  ])('has what env starts when it begins %s', (line, execute) => {
     const tree = { '/usr/bin/env': interpreter, '/usr/bin/node': interpreter, '/opt/node': interpreter };
     expect(closureOf('/usr/bin/s', { ...tree, '/usr/bin/s': `${line}\n` })).toMatchObject({ execute, problems: [] });
   });
@@ -297,20 +297,17 @@ describe('the closure of a script', () => {
     ['#!bin/sh', 'bin/sh, which /usr/bin/s is to be run by, is not there'],
     ['#!/etc/plain', '/etc/plain, which /usr/bin/s is to be run by, is not executable'],
     ['#!/etc', '/etc, which /usr/bin/s is to be run by, is not a file'],
-  ])('that begins %j says what is missing', (line, problem) => {
+  ])('names what is missing when it begins %j', (line, problem) => {
     const tree = { '/usr/bin/env': interpreter, '/usr/bin/node': interpreter, '/etc/plain': { plain: interpreter } };
     expect(closureOf('/usr/bin/s', { ...tree, '/usr/bin/s': `${line}\n` }).problems).toEqual([problem]);
   });
 
-  it.each(['#!/bin/sh', '#!/usr/bin/env bash'])(
-    'of a shell, %s, says that more is needed than can be known',
-    (line) => {
-      const tree = { '/bin/sh': interpreter, '/usr/bin/env': interpreter, '/usr/bin/bash': interpreter };
-      expect(closureOf('/usr/bin/s', { ...tree, '/usr/bin/s': `${line}\n` }).problems).toEqual([
-        '/usr/bin/s is a shell script, and which programs it starts is not known: they have to be allowed by name',
-      ]);
-    },
-  );
+  it.each(['#!/bin/sh', '#!/usr/bin/env bash'])('has an unknown rest for a shell, %s', (line) => {
+    const tree = { '/bin/sh': interpreter, '/usr/bin/env': interpreter, '/usr/bin/bash': interpreter };
+    expect(closureOf('/usr/bin/s', { ...tree, '/usr/bin/s': `${line}\n` }).problems).toEqual([
+      '/usr/bin/s is a shell script, and which programs it starts is not known: they have to be allowed by name',
+    ]);
+  });
 });
 
 describe('what cannot be started is a problem', () => {

@@ -15,7 +15,7 @@ function filesOf(program: string, tree: Tree, searchPath: readonly string[] = ['
 }
 
 describe('the files of a command', () => {
-  it('are its closure where it has no profile', () => {
+  it('equal its closure where it has no profile', () => {
     expect(filesOf('/usr/bin/jq', { '/usr/bin/jq': machineCode, '/usr/share/jq/x': 'x' })).toEqual({
       program: '/usr/bin/jq',
       read: [],
@@ -99,7 +99,7 @@ describe('git', () => {
     },
   );
 
-  it('is found beside itself in another prefix', () => {
+  it('lies beside itself in another prefix', () => {
     const tree = {
       '/opt/git/bin/git': machineCode,
       '/opt/git/libexec/git-core/git': machineCode,
@@ -148,7 +148,7 @@ describe('python', () => {
     expect(filesOf('/usr/local/bin/python3.12', tree).read).not.toContain('/usr/lib/python3.11');
   });
 
-  it('of a virtual environment reads that one and the one it was made of', () => {
+  it('in a virtual environment reads that one and the one it was made of', () => {
     const tree = {
       ...debian,
       '/srv/env/bin/python': { linkTo: '/usr/bin/python3' },
@@ -195,7 +195,7 @@ describe('npm', () => {
     });
   });
 
-  it('reads no more than the modules it lies in', () => {
+  it('reads only the modules it lies in', () => {
     const { read } = filesOf('/opt/tools/node_modules/npm/bin/npm-cli.js', tree);
     expect(read).toEqual(['/opt/tools/node_modules', '/usr/lib/node_modules']);
   });
@@ -284,7 +284,7 @@ describe('a pyenv shim', () => {
   });
 
   it.each(['4.0', '../../../../usr', '3.1', ''])(
-    'is a problem when the version is %j, and nothing is started',
+    'gives a problem when the version is %j, and starts nothing',
     (version) => {
       const files = filesOf('/home/a/.pyenv/shims/python3', { ...tree, '/home/a/.pyenv/version': version }, searchPath);
       expect(files).toEqual({
@@ -299,7 +299,7 @@ describe('a pyenv shim', () => {
     },
   );
 
-  it('is followed where a script asks env for python', () => {
+  it('leads to its python where a script asks env for it', () => {
     const script = { ...tree, '/usr/bin/tool': '#!/usr/bin/env python3\n' };
     const files = filesOf('/usr/bin/tool', script, searchPath);
     expect(files).toMatchObject({ program: '/usr/bin/tool', problems: [] });
@@ -309,7 +309,7 @@ describe('a pyenv shim', () => {
   it.each([
     ['has another last line', shim('/home/a/.pyenv').replace('exec "$program"', 'which "$program"')],
     ['computes its root', shim('/home/$USER/.pyenv')],
-  ])('is a shell script like any other when it %s', (_, text) => {
+  ])('counts as a shell script like any other when it %s', (_, text) => {
     const changed = { ...tree, '/home/a/.pyenv/shims/python3': text };
     const { program, problems } = filesOf('/home/a/.pyenv/shims/python3', changed, searchPath);
     expect(program).toBe('/home/a/.pyenv/shims/python3');

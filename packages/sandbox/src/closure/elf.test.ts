@@ -40,7 +40,7 @@ describe('an ELF file', () => {
     });
   });
 
-  it('for aarch64 is understood as well', () => {
+  it('may be for aarch64 as well', () => {
     expect(parse(writeElf({ machine: 'aarch64', rpath: '/a::/b' }))).toEqual({
       kind: 'elf',
       machine: 'aarch64',
@@ -57,11 +57,11 @@ describe('an ELF file', () => {
     expect(parse(writeElf({ rpath: '/a', runpath: '/b' }))).toMatchObject({ rpath: [], runpath: ['/b'] });
   });
 
-  it('that is static needs nothing', () => {
+  it('needs nothing when it is static', () => {
     expect(parse(writeElf({ static: true }))).toMatchObject({ kind: 'elf', interpreter: null, needed: [] });
   });
 
-  it('of this machine is read: its own node', () => {
+  it('can be the node of this machine', () => {
     const bytes = readFileSync(process.execPath);
     expect(parse(bytes)).toMatchObject({ kind: 'elf', needed: expect.arrayContaining(['libc.so.6']) });
   });
@@ -70,7 +70,7 @@ describe('an ELF file', () => {
     ['32 bits', (bytes) => bytes.writeUInt8(1, 4), 'it is a 32-bit program'],
     ['big-endian', (bytes) => bytes.writeUInt8(2, 5), 'it is a big-endian program'],
     ['for RISC-V', (bytes) => bytes.writeUInt16LE(243, 18), 'it is for machine 243'],
-  ])('that is %s is foreign', (_, breakIt, reason) => {
+  ])('counts as foreign when it is %s', (_, breakIt, reason) => {
     expect(broken(program, breakIt)).toEqual({ kind: 'foreign', reason });
   });
 
@@ -154,22 +154,22 @@ describe('an ELF file', () => {
       (bytes) => bytes.writeBigUInt64LE(0n, firstEntry + 40),
       'a name in its dynamic section is not a text inside the file',
     ],
-  ])('with %s is malformed', (_, breakIt, reason) => {
+  ])('counts as malformed with %s', (_, breakIt, reason) => {
     expect(broken(program, breakIt)).toEqual({ kind: 'malformed', reason });
   });
 
-  it('that needs 513 libraries is malformed', () => {
+  it('counts as malformed when it needs 513 libraries', () => {
     const needed = Array.from({ length: 513 }, () => 'l');
     expect(parse(writeElf({ needed }))).toEqual({ kind: 'malformed', reason: 'it needs 513 libraries' });
   });
 
-  it.each(['rpath', 'runpath'])('whose %s has 257 directories is malformed', (which) => {
+  it.each(['rpath', 'runpath'])('counts as malformed when its %s has 257 directories', (which) => {
     const path = Array.from({ length: 257 }, (_, index) => `/${index}`).join(':');
     expect(parse(writeElf({ [which]: path }))).toEqual({ kind: 'malformed', reason: 'it names too many directories' });
     expect(parse(writeElf({ [which]: path.replace('/0:', '') }))).toMatchObject({ kind: 'elf' });
   });
 
-  it('whose names lie far apart is read up to a limit', () => {
+  it('can have names that lie far apart, up to a limit', () => {
     const needed = Array.from({ length: 512 }, (_, index) => `${index}`.padStart(4090, 'x'));
     const count = { bytes: 0 };
     const outcome = parseProgram(openPlanted('a file', writeElf({ needed }), count));
@@ -178,7 +178,7 @@ describe('an ELF file', () => {
     expect(count.bytes).toBeLessThanOrEqual(2 * 1024 * 1024);
   });
 
-  it('that is cut anywhere is malformed, or no ELF file, or needs less', () => {
+  it('becomes malformed, another kind of file, or needs less when it is cut anywhere', () => {
     const whole = writeElf(program);
     for (let length = 0; length < whole.length; length += 1) {
       const { kind } = parse(whole.subarray(0, length));
@@ -195,15 +195,18 @@ describe('a script', () => {
     ['#!/bin/sh\r\n', '/bin/sh\r', null],
     ['#!sh', 'sh', null],
     [`#!/bin/sh ${'a'.repeat(300)}\n`, '/bin/sh', 'a'.repeat(246)],
-  ])('that begins %j names its interpreter as the kernel reads it', (text, interpreter, argument) => {
+  ])('names its interpreter as the kernel reads it when it begins %j', (text, interpreter, argument) => {
     expect(parse(text)).toEqual({ kind: 'script', interpreter, argument });
   });
 
-  it.each(['#!', '#!\n/bin/sh', '#!   \n', `#!/${'a'.repeat(300)}\n`])('that begins %j names none', (text) => {
-    expect(parse(text)).toEqual({ kind: 'malformed', reason: 'its first line names no interpreter' });
-  });
+  it.each(['#!', '#!\n/bin/sh', '#!   \n', `#!/${'a'.repeat(300)}\n`])(
+    'names no interpreter when it begins %j',
+    (text) => {
+      expect(parse(text)).toEqual({ kind: 'malformed', reason: 'its first line names no interpreter' });
+    },
+  );
 
-  it.each(['', '#', 'echo', '\x7FEL', '\0\0\0\0'])('or program is nothing that begins %j', (text) => {
+  it.each(['', '#', 'echo', '\x7FEL', '\0\0\0\0'])('cannot begin %j, nor can a program', (text) => {
     expect(parse(text)).toEqual({ kind: 'not-elf' });
   });
 });

@@ -30,7 +30,7 @@ describe.each<[string, FileHost]>([
   ['this machine', systemFiles],
   ['a planted tree', planted],
 ])('the files of %s', (_, host) => {
-  it('are looked at without following a link', () => {
+  it('appear without following a link', () => {
     expect(host.look(join(root, 'bin'))).toEqual({ kind: 'directory', executable: true });
     expect(host.look(join(root, 'bin/run'))).toEqual({ kind: 'file', executable: true });
     expect(host.look(join(root, 'bin/plain'))).toEqual({ kind: 'file', executable: false });
@@ -38,17 +38,17 @@ describe.each<[string, FileHost]>([
     expect(host.linkTarget(join(root, 'link'))).toBe('bin/run');
   });
 
-  it('are listed by name', () => {
+  it('appear by name', () => {
     expect([...(host.list(join(root, 'bin')) ?? [])].sort()).toEqual(['plain', 'run']);
     expect([...(host.list(root) ?? [])].sort()).toEqual(['bin', 'link']);
   });
 
-  it('are listed without the plain files where only what leads on is asked for', () => {
+  it('appear without the plain files where only what leads on is asked for', () => {
     expect([...(host.listBranches(root) ?? [])].sort()).toEqual(['bin', 'link']);
     expect(host.listBranches(join(root, 'bin'))).toEqual([]);
   });
 
-  it('are read in pieces, up to their end', () => {
+  it('arrive in pieces, up to their end', () => {
     const file = host.open(join(root, 'bin/run'));
     expect(file?.size).toBe(10);
     expect(file?.read(2, 3).toString()).toBe('234');
@@ -57,7 +57,7 @@ describe.each<[string, FileHost]>([
     file?.close();
   });
 
-  it('are null where there are none', () => {
+  it('become null where there are none', () => {
     for (const path of [join(root, 'gone'), join(root, 'bin/run/below')]) {
       expect(host.look(path)).toBeNull();
       expect(host.linkTarget(path)).toBeNull();
@@ -89,7 +89,7 @@ describe('a file of this machine', () => {
     expect(identityOf(path)).not.toBe(before);
   });
 
-  it('that is a FIFO is not opened, and nobody waits for its other end', () => {
+  it('stays closed when it is a FIFO, and nobody waits for its other end', () => {
     const fifo = join(root, 'fifo');
     execFileSync('mkfifo', [fifo]);
     expect(systemFiles.look(fifo)).toMatchObject({ kind: 'other' });

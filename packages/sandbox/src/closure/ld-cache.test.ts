@@ -38,7 +38,7 @@ describe('the cache of the loader', () => {
     expect(parseLoaderCache(sound)).toEqual(parsed);
   });
 
-  it('is found behind the older format', () => {
+  it('comes behind the older format too', () => {
     const old = Buffer.alloc(16 + 3 * 12 + 4);
     old.write('ld.so-1.7.0');
     old.writeUInt32LE(3, 12);
@@ -73,7 +73,7 @@ describe('the cache of the loader', () => {
     expect(parseLoaderCache(cacheOf(32_769))).toEqual(new Map());
   });
 
-  it('is read without a fault wherever it is cut and whatever is changed in it', () => {
+  it('gives no fault wherever it is cut and whatever is changed in it', () => {
     for (let length = 0; length < sound.length; length += 1) parseLoaderCache(sound.subarray(0, length));
     fc.assert(
       fc.property(fc.nat(sound.length - 4), fc.nat(0xffff_ffff), (at, value) => {

@@ -5,7 +5,7 @@ import { writeElf } from '../../test/closure-support/write-elf.ts';
 import { neededFiles } from './needed-files.ts';
 
 describe('the files that a process needs', () => {
-  it('are the baseline and those of each program, none named twice', () => {
+  it('include the baseline and those of each program, none twice', () => {
     const host = plantHost({
       '/lib': { linkTo: 'usr/lib' },
       '/usr/lib/ld.so': writeElf({}),
@@ -23,7 +23,7 @@ describe('the files that a process needs', () => {
     });
   });
 
-  it('are also what is granted besides: files to read, and folders of programs to run', () => {
+  it('include what is granted besides: files to read, and folders of programs to run', () => {
     const host = plantHost({
       '/usr/lib/ld.so': writeElf({}),
       '/usr/bin/p': writeElf({ interpreter: '/usr/lib/ld.so' }),
@@ -37,7 +37,7 @@ describe('the files that a process needs', () => {
     });
   });
 
-  it('are parsed once: the second time nothing is read', () => {
+  it('need one parse: the second time svc reads nothing', () => {
     const count = { bytes: 0 };
     const host = plantHost(
       { '/usr/lib/ld.so': writeElf({}), '/usr/bin/p': writeElf({ interpreter: '/usr/lib/ld.so' }) },
@@ -50,7 +50,7 @@ describe('the files that a process needs', () => {
     expect(count.bytes).toBe(bytes);
   });
 
-  it('are parsed again when a file has changed', () => {
+  it('need another parse when a file has changed', () => {
     const tree = { '/usr/lib/ld.so': writeElf({}), '/usr/lib/liba.so': writeElf({}) };
     const program = (needed: string[]) => ({
       ...tree,

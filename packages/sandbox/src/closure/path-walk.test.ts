@@ -52,7 +52,7 @@ describe('the walk of a path', () => {
     ['/..', '/'],
     ['/up/usr/bin/gcc-12', '/usr/bin/gcc-12'],
     ['/', '/'],
-  ])('of %s ends at %s', (path, end) => {
+  ])('from %s ends at %s', (path, end) => {
     expect(walker.walk(path)?.path).toBe(end);
   });
 
@@ -68,7 +68,7 @@ describe('the walk of a path', () => {
     '',
     '/usr\0',
     '/a'.repeat(5000),
-  ])('of %j leads nowhere', (path) => {
+  ])('from %j leads nowhere', (path) => {
     expect(walker.walk(path)).toBeNull();
   });
 

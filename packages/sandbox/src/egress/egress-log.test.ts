@@ -36,7 +36,7 @@ describe('the log of a proxy', () => {
     expect(written(decisions)).toEqual(decisions);
   });
 
-  it('is not flooded out: a destination it does not know still gets its line', () => {
+  it('keeps room in a flood: a destination it does not know still gets its line', () => {
     const flood = Array.from({ length: 10_050 }, () => refused('flood.example'));
     const lines = written([...flood, allowed('b.example'), allowed('b.example'), refused('b.example')]);
     expect(lines).toHaveLength(10_003);

@@ -11,7 +11,7 @@ const files: CollectedFiles = {
 };
 
 describe('programs that lie in the workdir', () => {
-  it('get no right by being listed, and the operator is told', () => {
+  it('get no right from a list, and the operator gets a warning', () => {
     expect(withoutAgentsPrograms(files, { places: ['/work'], workdirExec: false })).toEqual({
       read: ['/lib/libc.so.6'],
       execute: ['/usr/bin/git', '/workshop/bin/saw'],
@@ -29,12 +29,12 @@ describe('programs that lie in the workdir', () => {
     expect(left.problems).toEqual(['a known problem']);
   });
 
-  it('are also those of every other place that may be written', () => {
+  it('include those of every other place that may be written', () => {
     const left = withoutAgentsPrograms(files, { places: ['/work', '/workshop'], workdirExec: true });
     expect(left.execute).toEqual(['/usr/bin/git']);
   });
 
-  it('are none where everything lies elsewhere', () => {
+  it('do not exist where everything lies elsewhere', () => {
     expect(withoutAgentsPrograms(files, { places: ['/other'], workdirExec: false })).toBe(files);
   });
 });

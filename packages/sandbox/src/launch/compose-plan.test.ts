@@ -173,7 +173,7 @@ bind 14 /state/notes /state/notes
     expect(words({ enforcement: sealed, grants: { stores }, workdir: '/states/a' })).toContain(' /state/tasks\n');
   });
 
-  it('has what else it may write where the host has it, what is to be kept of that over it, and starts where it is told', () => {
+  it('has its other writable places where the host has them, the kept files over them, and its own start directory', () => {
     const writes = ['/home/user/a', '/home/user/a/out'];
     const granted = { writes, kept: ['/home/user/a/.git'], cwd: '/home/user/a' };
     const plan = words({ enforcement: sealed, grants: granted });
@@ -278,7 +278,7 @@ describe('the plan of a launch behind a filter alone', () => {
 });
 
 describe('a control group', () => {
-  it('is joined in every class, before anything is given up', () => {
+  it('takes the process in every class, before it gives up anything', () => {
     const cgroups = {
       joins: ['/sys/fs/cgroup/one/tasks', '/sys/fs/cgroup/two/tasks'],
       room: { count: '/sys/fs/cgroup/one/pids.current', most: 128 },
@@ -294,7 +294,7 @@ describe('a control group', () => {
 });
 
 describe('an older kernel', () => {
-  it('is asked only for what it knows', () => {
+  it('gets only what it knows', () => {
     expect(words({ enforcement: { ...sealed, landlockAbi: 3 } })).toContain('\nlandlock 32767 0 0\n');
     expect(words({ enforcement: { ...sealed, landlockAbi: 4 } })).toContain('\nlandlock 32767 3 0\n');
     expect(words({ enforcement: { ...sealed, landlockAbi: 5 } })).toContain('\nlandlock 65535 3 0\n');
@@ -319,7 +319,7 @@ describe('a project folder', () => {
   const about = (text: string): readonly string[] =>
     text.split('\n').filter((line) => /project|shop|dev\/null|^cwd/.test(line));
 
-  it('is mounted read-only in the workdir of a composed root, its masked places covered', () => {
+  it('has a read-only mount in the workdir of a composed root, its masked places covered', () => {
     expect(about(words({ enforcement: sealed, grants: { project } }))).toEqual([
       'bind 11 /dev/null /dev/null',
       'bind 15 /home/user/shop /tmp/work/project',
@@ -331,7 +331,7 @@ describe('a project folder', () => {
     ]);
   });
 
-  it('is mounted to be written where that is granted, and still masked', () => {
+  it('has a writable mount where that is granted, and still its masks', () => {
     expect(about(words({ enforcement: sealed, grants: { project: { ...project, writable: true } } }))).toEqual([
       'bind 11 /dev/null /dev/null',
       'bind 14 /home/user/shop /tmp/work/project',
@@ -356,7 +356,7 @@ describe('a project folder', () => {
     ]);
   });
 
-  it('is opened where the host has it without a root of its own: as a whole, or listed and opened by its parts', () => {
+  it('opens where the host has it without a root of its own: as a whole, or listed and opened by its parts', () => {
     const whole = { ...project, masked: [] };
     expect(about(words({ grants: { project: whole } }))).toEqual([
       'cwd /home/user/shop',

@@ -14,7 +14,7 @@ function words(plan: LaunchPlan): string[] {
 }
 
 describe('the bytes of a launch plan', () => {
-  it('are words, each ended by a NUL', () => {
+  it('hold words, each ended by a NUL', () => {
     expect(encodeLaunchPlan({ ...least, cwd: '/work' }).toString()).toBe('svc-launch-plan\x001\0cwd\0/work\0end\0');
   });
 
@@ -63,11 +63,11 @@ describe('the bytes of a launch plan', () => {
     );
   });
 
-  it('are not made of a path with a NUL in it', () => {
+  it('cannot hold a path with a NUL in it', () => {
     expect(() => encodeLaunchPlan({ ...least, cwd: '/work\0end' })).toThrow('a word of a launch plan holds a NUL');
   });
 
-  it('are not made when they would be more than the helper reads', () => {
+  it('cannot be more than the helper reads', () => {
     const most = { ...least, root: [{ kind: 'directory', target: `/${'d'.repeat(1_048_536)}` }] } as const;
     expect([encodeLaunchPlan(most).length, planFault(most)]).toEqual([1_048_576, null]);
     const more = { ...least, root: [{ kind: 'directory', target: `/${'é'.repeat(524_268)}d` }] } as const;

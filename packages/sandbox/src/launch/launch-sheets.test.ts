@@ -77,7 +77,7 @@ describe('the sheets of a session', () => {
     sheets.close();
   });
 
-  it('that cannot be written leave nothing, say why, and can be written later', (context) => {
+  it('leave nothing when they cannot be written, say why, and can be written later', (context) => {
     context.skip(!canLimit(), 'needs prlimit');
     const sheets = sheetsOf({ class: 'scoped', landlockAbi: 6 });
     const sheetOf = (): LaunchSheet => sheets.sheetFor({ program: '/bin/one', commands, searchPath: ['/bin'] });
@@ -96,7 +96,7 @@ describe('the sheets of a session', () => {
     sheets.close();
   });
 
-  it('tell of a program that the agent could write', () => {
+  it('report a program that the agent could write', () => {
     const sheets = sheetsOf({ class: 'scoped', landlockAbi: 6 });
     const { problems } = sheets.sheetFor({ program: '/work/bin/own', commands, searchPath: ['/bin'] });
     expect(problems).toEqual([

@@ -12,7 +12,7 @@ function refusal(request: unknown): string | undefined {
 const command = ['true'];
 
 describe('the shape of a request', () => {
-  it('is that of its declaration', () => {
+  it('follows its declaration', () => {
     const limits = {
       memoryBytes: 1,
       timeMs: 1,
@@ -64,7 +64,7 @@ describe('the shape of a request', () => {
     [{ command, grants: { limits: null } }, 'grants.limits is null; give an object'],
     [{ command, grants: { limits: { time: 100 } } }, 'the request has "grants.limits.time", which means nothing'],
     [{ command, grants: { limits: { timeMs: '5s' } } }, 'grants.limits.timeMs is "5s"; give a whole number above 0'],
-  ])('is not %j', (request, said) => {
+  ])('cannot be %j', (request, said) => {
     expect(refusal(request)?.startsWith(`E-CAP-019: ${said}`), refusal(request)).toBe(true);
   });
 });

@@ -170,7 +170,7 @@ describe('a request', () => {
       { class: 'advisory', grants: { read: ['.git'], write: ['.'] } },
       'E-CAP-020: /project/.git is to be read only inside a directory that may be written, which class advisory cannot hold',
     ],
-  ])('of %j is refused', (request, message) => {
+  ])('for %j fails', (request, message) => {
     expect(refusal(request)).toBe(message);
   });
 });

@@ -18,7 +18,7 @@ describe('the group of a process', () => {
     ],
     ['below what is mounted', '0::/pod/one/two\n', v2.replace(' / ', ' /pod/one '), '/sys/fs/cgroup/two'],
     ['in a place with a blank', '0::/a\n', v2.replace('/sys/fs/cgroup', '/my\\040groups'), '/my groups/a'],
-  ])('is found as %s', (_what, membership, mounts, directory) => {
+  ])('appears as %s', (_what, membership, mounts, directory) => {
     expect(ownGroupDirectory({ membership, mounts }, null)).toBe(directory);
   });
 
@@ -28,7 +28,7 @@ describe('the group of a process', () => {
     ['another branch mounted', '0::/one\n', v2.replace(' / ', ' /other ')],
     ['a group outside its namespace', '0::/../one\n', v2],
     ['nothing to read', '', ''],
-  ])('is not found with %s', (_what, membership, mounts) => {
+  ])('stays unknown with %s', (_what, membership, mounts) => {
     expect(ownGroupDirectory({ membership, mounts }, null)).toBe(null);
     expect(enterGroups('cgroup-v2', { pid: process.pid, membership, mounts }, ['pids'])).toEqual({
       kind: 'none',

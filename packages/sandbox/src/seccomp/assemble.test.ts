@@ -25,7 +25,7 @@ const verdictAt = (filter: Buffer, number: number, args: readonly bigint[] = [])
   simulate(filter, { number, audit: audit.x86_64, args }).verdict;
 
 describe('an assembled filter', () => {
-  it('is this program for two calls, one of them allowed', () => {
+  it('has this program for two calls, one of them allowed', () => {
     const filter = assemble(policyOf({ 0: 'allow', 1: 'EPERM' }));
     const words = Array.from({ length: filter.length / 8 }, (_, at) => [
       filter.readUInt16LE(at * 8),
@@ -117,7 +117,7 @@ describe('an assembled filter', () => {
     expect([verdictAt(filter, 300), verdictAt(filter, 0x40000000)]).toEqual([38, 'kill']);
   });
 
-  it('is refused when it is longer than the kernel takes', () => {
+  it('fails when it is longer than the kernel takes', () => {
     const rules: Record<number, Rule> = {};
     for (let number = 0; number < 1500; number++) {
       rules[number] = { argument: 0, mask: 0xffffffff, values: [number], yes: 'allow', no: 'EPERM' };

@@ -89,7 +89,7 @@ describe('the build of the helper from sources that did not change', () => {
     expect(existsSync(helper())).toBe(false);
   });
 
-  it('compiles with the compiler that it is told', (context) => {
+  it('compiles with the named compiler', (context) => {
     needs(context, 'compiler');
     expect(build({ ...usual, CC: 'cc' })).toMatch(/^built svc-launch for linux-\w+ in \d+ ms$/);
     expect(build({ ...usual, CC: 'cc' })).toBeNull();
@@ -138,7 +138,7 @@ describe('the build of the helper from changed sources', () => {
     expect(existsSync(helper())).toBe(false);
   });
 
-  it('takes a compiler for musl before the one of the system, and the one it is told before both', () => {
+  it('takes a compiler for musl before the one of the system, and a named one before both', () => {
     changeSources();
     const record = join(folder, 'compiled-by');
     for (const name of ['musl-gcc', 'cc', 'mine']) compiler(name, `echo ${name} > ${record}\nexit 1`);

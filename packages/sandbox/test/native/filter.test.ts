@@ -18,13 +18,13 @@ describe('the filter', () => {
   const filtered = (filter: Buffer, ...program: [string, ...string[]]): NativeEnd =>
     launchSync({ plan: bare, filter, program });
 
-  it('is in force in the program', () => {
+  it('works in the program', () => {
     expect(filtered(at(uname, refuse), '/usr/bin/uname')).toMatchObject({ code: 1, status: '' });
     expect(filtered(at(uname, allow), '/usr/bin/uname')).toMatchObject({ code: 0, stdout: 'Linux\n' });
     expect(filtered(allow, '/usr/bin/grep', 'Seccomp:', '/proc/self/status').stdout).toBe('Seccomp:\t2\n');
   });
 
-  it('is installed before the program starts', () => {
+  it('starts before the program', () => {
     expect(filtered(at(execve, refuse), '/usr/bin/true')).toMatchObject({
       code: 125,
       status: 'exec 1 /usr/bin/true\n',
@@ -50,7 +50,7 @@ describe('the filter', () => {
     });
   });
 
-  it('of 4,096 instructions is one', () => {
+  it('may have 4,096 instructions', () => {
     const filter = Buffer.concat([...Array.from({ length: 4095 }, () => number), allow]);
     expect(filtered(filter, '/usr/bin/echo', 'ran')).toMatchObject({ code: 0, stdout: 'ran\n' });
   });

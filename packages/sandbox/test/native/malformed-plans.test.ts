@@ -39,8 +39,8 @@ const whole = [
   'cwd / limit 7 64 64 landlock 0xf 3 0 allow 12 /usr port 2 443',
 ].join(' ');
 
-describe('a plan that is not exactly one', () => {
-  it('is not run when it is cut off, wherever that is', () => {
+describe('a malformed plan', () => {
+  it('runs nothing when it is cut off, wherever that is', () => {
     const mark = join(folder, 'ran');
     const valid = bytes(['svc-launch-plan', '1', ...'limit 7 64 64 cwd /'.split(' '), 'end']);
     expect(launchSync({ plan: valid, program: ['/usr/bin/touch', mark] })).toMatchObject({ code: 0, status: '' });
@@ -67,7 +67,7 @@ describe('a plan that is not exactly one', () => {
     ['two plans', Buffer.concat([plan('cwd /'), plan('cwd /')]), 'plan 22 word 5: bytes behind the end\n'],
     ['no NUL at the end', Buffer.from('svc-launch-plan\x001\0cwd\0/\0end'), 'plan 22 word 0: cut off\n'],
     ['a NUL too few', Buffer.from('svc-launch-plan\x001\0cwd/\0end\0'), 'plan 22 word 3: not an operation\n'],
-  ])('is not run when it is %s', (_what, given, status) => {
+  ])('runs nothing when it is %s', (_what, given, status) => {
     expect(refuse(given)).toEqual({ code: 125, signal: null, stdout: '', stderr: '', status });
   });
 
@@ -132,12 +132,12 @@ describe('a plan that is not exactly one', () => {
     ['cwd / landlock 1 0 0 allow 1 usr', 'word 11: not an absolute path'],
     ['cwd / id 4294967295 0', 'word 7: a number out of range'],
     ['cwd / id 0 4294967295', 'word 7: a number out of range'],
-  ])('is not run when it says %s', (text, reason) => {
+  ])('runs nothing when it says %s', (text, reason) => {
     expect(refuse(plan(text))).toMatchObject({ code: 125, status: `plan 22 ${reason}\n` });
   });
 
   it.each(['', ' ', '-1', '+1', '1 ', ' 1', '1a', '0x', '0X10', '0xg', '010', '00', '1.0', '1e3', '0b1', '٣'])(
-    'is not run with %j for a number',
+    'runs nothing with %j for a number',
     (number) => {
       const given = bytes(['svc-launch-plan', '1', 'cwd', '/', 'limit', '7', number, '64', 'end']);
       expect(refuse(given)).toMatchObject({ code: 125, status: 'plan 22 word 8: not a number\n' });
@@ -145,14 +145,14 @@ describe('a plan that is not exactly one', () => {
   );
 
   it.each(['18446744073709551616', '0x10000000000000000', `1${'0'.repeat(1000)}`])(
-    'is not run with %s, which is more than 64 bits hold',
+    'runs nothing with %s, which is more than 64 bits hold',
     (number) => {
       const status = 'plan 22 word 8: a number out of range\n';
       expect(refuse(plan(`cwd / limit 7 ${number} 64`))).toMatchObject({ code: 125, status });
     },
   );
 
-  it('is not run with an empty host name or a link to nothing', () => {
+  it('runs nothing with an empty host name or a link to nothing', () => {
     const hostname = bytes(['svc-launch-plan', '1', 'cwd', '/', 'unshare', 'uts', 'hostname', '', 'end']);
     expect(refuse(hostname).status).toBe('plan 22 word 8: a host name of no or more than 64 bytes\n');
     const link = bytes(['svc-launch-plan', '1', 'cwd', '/', 'unshare', 'mount', 'symlink', '', '/a', 'end']);
@@ -164,7 +164,7 @@ describe('a plan of too much', () => {
   const steps = (count: number): string => Array.from({ length: count }, (_, at) => ` directory /${at}`).join('');
   const rules = (count: number): string => Array.from({ length: count }, () => ' allow 1 /usr').join('');
 
-  it('is not run with 1,025 steps of a root, and carried on with 1,024', () => {
+  it('runs nothing with 1,025 steps of a root, and runs with 1,024', () => {
     const beginning = 'cwd / unshare mount';
     expect(refuse(plan(beginning + steps(1025)))).toMatchObject({
       code: 125,
@@ -173,7 +173,7 @@ describe('a plan of too much', () => {
     expect(refuse(plan(`${beginning}${steps(1024)} limit 0 1 0`)).status).not.toMatch(/^plan/);
   });
 
-  it('is not run with 1,025 rules, of whatever kind', () => {
+  it('runs nothing with 1,025 rules, of whatever kind', () => {
     const beginning = 'cwd / landlock 1 2 0';
     expect(refuse(plan(beginning + rules(1025))).status).toBe('plan 22 word 3083: more than 1024 of a kind\n');
     expect(refuse(plan(`${beginning}${rules(1024)} port 2 80`)).status).toBe(
@@ -182,7 +182,7 @@ describe('a plan of too much', () => {
     expect(refuse(plan(`${beginning}${rules(1024)} limit 0 1 0`)).status).toBe('limit 22 resource 0\n');
   });
 
-  it('is not run when it is longer than 1 MiB, and read when it is exactly that long', () => {
+  it('runs nothing when it is longer than 1 MiB, and runs when it is exactly that long', () => {
     const head = bytes(['svc-launch-plan', '1', 'cwd', '/']);
     const tail = bytes(['', 'end']);
     const filled = (length: number): Buffer =>

@@ -35,7 +35,7 @@ async function ended(args: readonly string[], closed: 0 | null = null): Promise<
 }
 
 describe('pipes from the helper', () => {
-  it('are as many pipes of their own, which end when their writers do', async (context) => {
+  it('work by themselves, and end when their writers do', async (context) => {
     needs(context);
     const made = await helperPipes(helperPath()).make();
     expect(made).toHaveLength(64);
@@ -48,7 +48,7 @@ describe('pipes from the helper', () => {
     expect(await Promise.all(texts)).toEqual(Array.from({ length: 64 }, (_, index) => `${index}`));
   });
 
-  it('are held until its input is closed', async (context) => {
+  it('stay open until its input is closed', async (context) => {
     needs(context);
     const child = spawn(helperPath(), ['pipes', '2'], { stdio: ['pipe', 'pipe', 'ignore'] });
     expect(String((await once(child.stdout, 'data'))[0])).toBe('\n');
@@ -63,12 +63,12 @@ describe('pipes from the helper', () => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  it.for(['0', '257', '01', '-1', '2x', ''])('are not made when %j are asked for', async (count, context) => {
+  it.for(['0', '257', '01', '-1', '2x', ''])('fail when %j are asked for', async (count, context) => {
     needs(context);
     expect(await ended(['pipes', count])).toEqual({ code: 125, stderr: 'call 22 not a number of pipes\n' });
   });
 
-  it('are not made where they would become standard streams', async (context) => {
+  it('fail where they would become standard streams', async (context) => {
     needs(context);
     expect(await ended(['pipes', '2'], 0)).toEqual({
       code: 125,

@@ -34,7 +34,7 @@ describe('native/prebuilt', () => {
     },
   );
 
-  it('is what its sources compile to, byte for byte', { timeout: 120_000 }, (context) => {
+  it('equals what its sources compile to, byte for byte', { timeout: 120_000 }, (context) => {
     const recorded = JSON.stringify(readRecord().tools);
     context.skip(
       JSON.stringify(toolsHere()) !== recorded,

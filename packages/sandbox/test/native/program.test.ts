@@ -142,7 +142,7 @@ describe.each(users)('a program launched by %s', (_name, user) => {
       if (couldEmptyIt) expect(fields['CapBnd']).toBe('0000000000000000');
     });
 
-    it('is told of by one line when it cannot be executed', () => {
+    it('causes one line when it cannot be executed', () => {
       const missing = launchSync({ plan, user, program: ['/usr/bin/no such\nprogram'] });
       expect(missing).toEqual({
         code: 125,
@@ -154,7 +154,7 @@ describe.each(users)('a program launched by %s', (_name, user) => {
       expect(launchSync({ plan, user, program: ['/usr'] }).status).toBe('exec 13 /usr\n');
     });
 
-    it('is told of by no more than 1,023 bytes', () => {
+    it('causes at most 1,023 bytes', () => {
       const { status } = launchSync({ plan, user, program: [`/${'long/'.repeat(600)}`] });
       expect(status.length).toBe(1023);
       expect(status).toMatch(/^exec 2 \/long\/(long\/)*.*\n$/);
@@ -199,7 +199,7 @@ describe.each(users)('a program launched by %s', (_name, user) => {
       expect(stdout).toMatch(/^Max file size +2048 +2048 /m);
     });
 
-    it('does not run with a limit that is none', () => {
+    it('does not run with an invalid limit', () => {
       const limits = [{ resource: 7, soft: 20n, hard: 10n }];
       expect(launchSync({ plan: { ...plan, limits }, user, program: ['/usr/bin/true'] })).toMatchObject({
         code: 125,

@@ -66,7 +66,7 @@ describe.each(users)('a root composed by %s', (_name, user) => {
     });
   });
 
-  it('cannot be written to itself, whoever one is', () => {
+  it('cannot be written to itself, whatever the user', () => {
     const script = 'touch /new; mkdir /usr2; rm /bin; test -w /';
     const { stderr, code } = run([], script);
     expect(stderr.match(/Read-only file system/g)).toHaveLength(3);
@@ -255,7 +255,7 @@ describe.each(users)('a root composed by %s', (_name, user) => {
     expect(stderr).toMatch(/core_pattern: No such file[^]*comm: Read-only file system/);
   });
 
-  it('is that of the host without a step that makes one', () => {
+  it('equals that of the host without a step that makes one', () => {
     const plan = composed([], { root: [] });
     const { stdout } = launchSync({ plan, user, program: ['/usr/bin/ls', '-d', '/etc/passwd', folder] });
     expect(stdout).toBe(`/etc/passwd\n${folder}\n`);
@@ -267,7 +267,7 @@ describe('a root composed without a user namespace', () => {
 
   const plan = composed([], { namespaces: ['mount', 'pid', 'ipc', 'net', 'uts', 'cgroup'] });
 
-  it('leaves its program no more than one with such a namespace', () => {
+  it('leaves its program at most what one with such a namespace leaves', () => {
     const script = 'cat /proc/self/uid_map; ls -A /; grep CapBnd /proc/self/status; readlink /proc/1/exe; touch /x';
     const { stdout, stderr } = launchSync({ plan, program: ['/usr/bin/sh', '-c', script] });
     expect(stdout).toMatch(/^ +0 +0 +4294967295\nbin\nlib\nlib64\nproc\ntmp\nusr\nCapBnd:\t0{16}\n$/);

@@ -134,7 +134,7 @@ describe.each(users)('the processes of a launch by %s', (_name, user) => {
     expect(child.exitCode).toBeNull();
   });
 
-  it('of the helper hold nothing and can do nothing', async (context) => {
+  it('hold nothing and can do nothing when they belong to the helper', async (context) => {
     needs(context, 'superuser');
     const { pid } = await start({ plan: composed(), user }, 'echo up; exec sleep 1000');
     const first = childOf(pid);

@@ -49,7 +49,7 @@ function bash(plan: LaunchPlan, script: string): NativeEnd {
 const forks = (count: number): [string, string, string] => [helperPath(), 'forks', `${count}`];
 
 describe('a program in a user namespace that was made before', () => {
-  it('is user 0 without another group, and somebody else outside', async () => {
+  it('has user 0 without another group, and another user outside', async () => {
     const script = 'grep -E "^(Uid|Gid|Groups|CapEff|CapBnd):" /proc/self/status; cat /proc/self/uid_map';
     const { stdout, status } = bash({ ...bare, users: await session({ around: null }) }, script);
     expect(status).toBe('');
@@ -61,7 +61,7 @@ describe('a program in a user namespace that was made before', () => {
     expect(outside).toBeLessThan(2_147_483_647);
   });
 
-  it('is kept from files of root and settings of the kernel by whom they belong to, with nothing else around it', async () => {
+  it('cannot touch files of root and settings of the kernel, because of their owner, with nothing else around it', async () => {
     const secret = join(folder, 'secret');
     writeFileSync(secret, 'secret', { mode: 0o600 });
     chmodSync(folder, 0o755);
@@ -96,7 +96,7 @@ describe('a program in a user namespace that was made before', () => {
     expect(paths.map((path) => statSync(path).uid)).toEqual([1000, 1000]);
   });
 
-  it('is not started where something to be written to cannot be mapped, and sees what is only read as it is', async () => {
+  it('does not start where a writable place cannot be mapped, and sees read-only places as they are', async () => {
     const users = await session();
     const proc = (attributes: number): LaunchPlan =>
       composed([{ kind: 'bind', attributes, source: '/proc/self/net', target: '/x' }], { users, namespaces: own });
@@ -133,7 +133,7 @@ describe('a program in a user namespace that was made before', () => {
     expect(launchSync({ plan: forking, program: forks(1) })).toMatchObject({ code: 125 });
   });
 
-  it('is signaled by way of the processes around it although these are another user', async () => {
+  it('gets signals by way of the processes around it although these have another user', async () => {
     const users = await session({ processes: 17, around: 1 });
     const script = 'trap "echo heard; exit 7" TERM; echo ready; while :; do read -t 1 < <(:); sleep 0.05; done';
     const { child, pid, stdout, ended } = launchAsync({
@@ -152,7 +152,7 @@ describe('a program in a user namespace that was made before', () => {
     expect(said).toBe('ready\nheard\n');
   });
 
-  it('of another session can be neither signaled nor looked into', async () => {
+  it('can neither signal nor look into one of another session', async () => {
     const one = launchAsync({ plan: { ...bare, users: await session() }, program: ['/usr/bin/sleep', '100'] });
     children.push(one.child);
     await one.status;
@@ -167,7 +167,7 @@ describe('a program in a user namespace that was made before', () => {
 const helperBind = { kind: 'bind', attributes: 1, source: helperPath(), target: helperPath() } as const;
 
 describe('namespaces of users', () => {
-  it('are not made for an ordinary user but its own', async () => {
+  it('serve an ordinary user for the own id only', async () => {
     const child = spawn(helperPath(), ['users', '1900000000'], {
       uid: 1000,
       gid: 1000,
@@ -177,7 +177,7 @@ describe('namespaces of users', () => {
     expect(String((await once(child.stderr, 'data'))[0])).toMatch(/^map 1 /);
   });
 
-  it.for(['0', '2147483647', '-1', '1x', ''])('are not made for %j', async (uid) => {
+  it.for(['0', '2147483647', '-1', '1x', ''])('cannot be made for %j', async (uid) => {
     const child = spawn(helperPath(), ['users', uid], { stdio: ['ignore', 'ignore', 'pipe'] });
     expect(String((await once(child.stderr, 'data'))[0])).toBe('call 22 not the number of a user\n');
   });

@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { preview } from './checked.ts';
 
 describe('the preview of a value', () => {
-  it('is its values to four levels, those of objects with their keys', () => {
+  it('has its values to four levels, those of objects with their keys', () => {
     expect(preview({ a: [1, 'b', { c: null }], d: { e: { f: { g: {} } } } })).toBe('a: 1 b c: null, d: e: f: g: …');
   });
 
-  it('is as long as a row shows', () => {
+  it('has the length that a row shows', () => {
     expect(preview(['x'.repeat(100), 'y'.repeat(100)])).toBe(`${'x'.repeat(100)} ${'y'.repeat(59)}`);
   });
 

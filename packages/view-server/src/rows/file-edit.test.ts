@@ -13,7 +13,7 @@ describe('the change of a call', () => {
     [{ arguments: { command: 'patch', path: 'a', old_text: 'x', new_text: 'y' }, is_error: true }, null],
     [{ arguments: { command: 'patch', path: 7, old_text: 'x', new_text: 'y' } }, null],
     [{ arguments: 'write' }, null],
-  ])('of %j is %j', (event, change) => {
+  ])('for %j gives %j', (event, change) => {
     expect(changeOf(event)).toEqual(change);
   });
 });

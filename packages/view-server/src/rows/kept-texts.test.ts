@@ -18,7 +18,7 @@ const long = 2_000_000;
 /** Of ten long texts: the engine may still hold the last one or two. */
 const mostHeld = 3 * long;
 
-describe('what is kept of long texts', () => {
+describe('the kept part of a long text', () => {
   it.each([
     ['of a name', (text: string) => ({ event_type: 'tool_call', tool_name: text })],
     ['of the path of a call', (text: string) => ({ event_type: 'tool_call', arguments: { path: text } })],
@@ -27,7 +27,7 @@ describe('what is kept of long texts', () => {
     ['of a type', (text: string) => ({ event_type: text })],
     ['of a task', (text: string) => ({ event_type: 'task_end', task_id: text, error: text })],
     ['of a delegation', (text: string) => ({ event_type: 'delegation', delegation_id: text, capsule: text })],
-  ])('is no more than is shown: %s', (_, eventOf) => {
+  ])('holds at most what is shown: %s', (_, eventOf) => {
     const blocks = new RowBlocks();
     const before = heldBytes();
     for (let at = 0; at < 10; at += 1) blocks.add(JSON.stringify(eventOf(`${at} ${'x'.repeat(long)}`)));
@@ -35,7 +35,7 @@ describe('what is kept of long texts', () => {
     expect(blocks.take()?.rows.details.length).toBe(10);
   });
 
-  it('is no more than is shown: of a damaged line', () => {
+  it('holds at most what is shown: a damaged line', () => {
     const blocks = new RowBlocks();
     const before = heldBytes();
     for (let at = 0; at < 10; at += 1) blocks.add(`{${at} ${'x'.repeat(long)}`);

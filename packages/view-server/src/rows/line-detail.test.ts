@@ -49,7 +49,7 @@ describe('the detail of a line', () => {
     expect(detailOf(line('egress', { host: 'h', port: 45_877 }), 7).facts[2]).toEqual(['Port', '45877']);
   });
 
-  it('is the line itself where it is damaged, cut to what is shown', () => {
+  it('has the line itself where it is damaged, cut to what is shown', () => {
     const detail = detailOf(`{${'x'.repeat(2_000_000)}`, 7);
     expect(detail.line.kind === 'text' ? [detail.line.text.length, detail.line.more] : null).toEqual([
       1_048_576, 951_425,
@@ -68,7 +68,7 @@ describe('the detail of a line', () => {
     ]);
   });
 
-  it('is as it was written where it nests too deep for JSON to be made of it', () => {
+  it('has the written form where it nests too deep for JSON to be made of it', () => {
     const whole = `{"event_type":"tool_call","arguments":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
     const { arguments: given, line: shown } = detailOf(whole, 7);
     expect([given, shown]).toEqual([
@@ -77,7 +77,7 @@ describe('the detail of a line', () => {
     ]);
   });
 
-  it('is in lines where it nests as people do', () => {
+  it('has several lines where it nests as people do', () => {
     const given = detailOf('{"event_type":"tool_call","arguments":{"a":[1]}}', 7).arguments;
     expect(given).toEqual({ kind: 'text', text: '{\n  "a": [\n    1\n  ]\n}', more: 0 });
   });

@@ -90,12 +90,12 @@ describe('the row of a line', () => {
     ).toEqual([name, name, name, `${host}:443`]);
   });
 
-  it('of the end of all tasks says who asked for it', () => {
+  it('for the end of all tasks names the client that asked for it', () => {
     const { kind, name, detail } = readLine(line({ event_type: 'session_stop', principal: 'token:ci' }));
     expect([eventTypes[kind], name, detail]).toEqual(['session_stop', 'session stop', 'token:ci']);
   });
 
-  it('of a step of a plan is of the kind that it runs', () => {
+  it('for a step of a plan has the kind that it runs', () => {
     const kindsOf = ['tool', 'shell', 'capsule', 'later', undefined, { toString: 7 }].map(
       (kind) => readLine(line({ event_type: 'plan_step', kind, name: 'n' })).kind,
     );
@@ -127,7 +127,7 @@ describe('the row of a line', () => {
     ['{"event_type":"infer', kinds.damaged],
     ['', kinds.damaged],
     [line({ event_type: 'something_of_later' }), kinds.unknown],
-  ])('of %s is of kind %i', (text, kind) => {
+  ])('for %s has kind %i', (text, kind) => {
     expect(readLine(text).kind).toBe(kind);
   });
 
@@ -177,7 +177,7 @@ describe('the row of a line', () => {
     );
   });
 
-  it('is short where the line is long or nests deep', () => {
+  it('stays short where the line is long or nests deep', () => {
     const deep = `{"event_type":"tool_call","tool_name":"t","arguments":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
     expect(readLine(deep).detail.length).toBeLessThanOrEqual(160);
     const long = line({ event_type: 'task_received', task_id: 'x'.repeat(10_000), text: 'y'.repeat(10_000_000) });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Cell, follow, watch } from './cell.ts';
 
 describe('a cell', () => {
-  it('tells who has read it of its next change, once', () => {
+  it('informs each reader of its next change, once', () => {
     const cell = new Cell(1);
     const told: number[] = [];
     const { value } = watch(
@@ -16,7 +16,7 @@ describe('a cell', () => {
     expect([value, told]).toEqual([10, [2]]);
   });
 
-  it('tells nobody who has stopped, and nobody who read it unwatched', () => {
+  it('skips a watcher that has stopped, and a reader that never watched', () => {
     const cell = new Cell('a');
     const told: string[] = [];
     const { stop } = watch(
@@ -33,7 +33,7 @@ describe('a cell', () => {
     expect(told).toEqual([]);
   });
 
-  it('is followed through what read it last', () => {
+  it('wakes a watcher through what read it last', () => {
     const [which, one, other] = [new Cell('one'), new Cell(1), new Cell(100)];
     const seen: number[] = [];
     const stop = follow(
@@ -50,7 +50,7 @@ describe('a cell', () => {
     expect(seen).toEqual([1, 2, 200, 300]);
   });
 
-  it('is read by the innermost watcher alone', () => {
+  it('has the innermost watcher as its reader alone', () => {
     const [inner, outer] = [new Cell(0), new Cell(0)];
     const told: string[] = [];
     watch(
@@ -69,7 +69,7 @@ describe('a cell', () => {
     expect(told).toEqual(['inner', 'outer']);
   });
 
-  it('is not read by a watcher that has thrown', () => {
+  it('has no watcher that has thrown', () => {
     const cell = new Cell(0);
     const told: string[] = [];
     const fails = (): never => {

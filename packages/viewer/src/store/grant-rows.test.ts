@@ -40,7 +40,7 @@ describe('the grants of a session', () => {
     expect(row?.use?.used).toBe(used);
   });
 
-  it('are used by the steps of a plan, each time that one was tried', () => {
+  it('count each attempt of a step of a plan', () => {
     const step = (name: string, kind: string, attempts: number, outcome = 'passed'): string =>
       event('plan_step', 5, { step_id: name, kind, name, attempts, outcome });
     const told = [
@@ -77,7 +77,7 @@ describe('the grants of a session', () => {
     ]);
   });
 
-  it('are refused once by a refusal and the line of what was refused', () => {
+  it('count one refusal for a refusal and the line of what was refused', () => {
     const host = { host: 'example.org', port: 80, by: 'programs', connections: 2 };
     const told = [
       event('session_start', 0),

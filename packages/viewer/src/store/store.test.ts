@@ -98,7 +98,7 @@ describe('the rows of a trace', () => {
     expect(rows.start).toEqual([0, 0, 0, 1000]);
   });
 
-  it('are a conversation', () => {
+  it('form a conversation', () => {
     const { columns } = read();
     expect(conversationOf(0, 1, lines.length, columns)).toEqual([
       { kind: 'turn', row: 3, calls: [4, 5] },
@@ -110,7 +110,7 @@ describe('the rows of a trace', () => {
     ]);
   });
 
-  it('are no turn where a hook asked the model', () => {
+  it('form no turn where a hook asked the model', () => {
     const columns = new Columns();
     const asked = { model: 'm', outcome: 'response', duration_ms: 10, usage: { input_tokens: 10, output_tokens: 2 } };
     const told = [
@@ -133,7 +133,7 @@ describe('the rows of a trace', () => {
     expect(summarize(Uint32Array.from(told.keys()), columns).byLane[0]).toBe(20);
   });
 
-  it('are a conversation in which what is called after a question stands behind it', () => {
+  it('form a conversation in which a call after a question stands behind it', () => {
     const columns = new Columns();
     const called = [
       event('inference', 1, { turn: 1 }),
@@ -152,7 +152,7 @@ describe('the rows of a trace', () => {
     ]);
   });
 
-  it('are summed up', () => {
+  it('have a summary', () => {
     const { columns } = read();
     const { byLane, slowest, failures } = summarize(Uint32Array.from(lines.keys()), columns);
     expect(byLane).toEqual([990, 50, 400, 1000, 0]);
@@ -207,7 +207,7 @@ describe('the rows of a trace', () => {
 });
 
 describe('the grants of a session', () => {
-  it('have connections and refusals as its trace tells them', () => {
+  it('have the connections and refusals of its trace', () => {
     const told = [
       lines[0] ?? '',
       event('egress', 10, {
@@ -245,7 +245,7 @@ describe('the grants of a session', () => {
     expect(block.hasEvidence).toBe(true);
   });
 
-  it('are never used where the trace would have told', () => {
+  it('count as never used where the trace would show a use', () => {
     const { columns } = read();
     const rows = grantRows(granted, new Uses(columns, lines.length), true);
     expect(rows.find(({ kind }) => kind === 'Network')?.use).toEqual({
@@ -292,7 +292,7 @@ describe('the lanes of the timeline', () => {
 });
 
 describe('files', () => {
-  it('are a tree with the result first', () => {
+  it('form a tree with the result first', () => {
     const file = (path: string): Parameters<typeof treeOf>[0][number] => ({
       path,
       bytes: 1,

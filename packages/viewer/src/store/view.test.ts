@@ -34,7 +34,7 @@ it('what was found is that of the words that are looked for, and of none before'
   expect([...view.found.value]).toEqual([]);
 });
 
-it('a search that failed is told until other words are looked for', async () => {
+it('a failed search stays on the page until the next one', async () => {
   const { view, told, tell } = viewed();
   view.query.value = 'one';
   await vi.waitFor(() => expect(told.at(-1)).toEqual({ kind: 'ask', id: 1, path: 'search/one' }));

@@ -27,7 +27,7 @@ describe('odd characters', () => {
     ]);
   });
 
-  it('are left out where no mark can stand', () => {
+  it('go where no mark can stand', () => {
     expect(withoutOdd('a\u202Eb\u0000\u3164c ❤\uFE0F')).toBe('abc ❤\uFE0F');
   });
 

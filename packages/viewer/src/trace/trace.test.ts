@@ -7,7 +7,7 @@ import { folded } from './folded-lines.ts';
 import { labelOf, laneOfKind, lanes } from './kinds.ts';
 
 describe('the lines of a change', () => {
-  it('are folded where they are far from any change', () => {
+  it('fold where they are far from any change', () => {
     const lines = lineDiff('1\n2\n3\n4\n5\n6\n7\n8\n9\n', '1\n2\n3\n4\n5\n6\n7\n8\nnine\n');
     expect(folded(lines)).toEqual([5, [' ', '6'], [' ', '7'], [' ', '8'], ['-', '9'], ['+', 'nine']]);
   });
@@ -65,7 +65,7 @@ describe('the kinds of rows', () => {
     ]);
   });
 
-  it('are called by names that stand at their places', () => {
+  it('have names that stand at their places', () => {
     const named = Object.entries(kinds).filter(([, kind]) => typeof kind === 'number' && kind < kinds.damaged);
     expect(named.map(([name, kind]) => `${name}: ${eventTypes[kind as number]}`).toSorted()).toEqual([
       'background: background_command',

@@ -28,7 +28,7 @@ const step = (words: string): string =>
 const longLines = Array.from({ length: 6 }, (_, at) => step(`a${at} ${'x'.repeat(2 * 1024 * 1024)}`));
 
 describe('what a page holds', () => {
-  it('is there beside a line that is no JSON', async () => {
+  it('stays there beside a line that is no JSON', async () => {
     const ask = await held({
       lines: [step('one'), '{"line":[secret]}', '7', step('one more')],
       answers: ['["changes",[]]', '["result/a",[secret]]', 'null', '["result/b",{"kind":"none","why":"no"}]'],
@@ -43,24 +43,27 @@ describe('what a page holds', () => {
     expect(await ask('search/secret')).toEqual([]);
   });
 
-  it.each(['search/x', 'find/evt_none'])('is answered between the long lines that %s looks through', async (path) => {
-    const ask = await held({ lines: longLines, answers: ['["changes",[]]'] });
-    await ask('detail/0');
-    await ask('changes');
-    let turns = 0;
-    const over = new AbortController();
-    const others = async (): Promise<void> => {
-      while (!over.signal.aborted) {
-        await new Promise((resolve) => setTimeout(resolve));
-        turns += 1;
-      }
-    };
-    const looking = ask(path).finally(() => over.abort());
-    await Promise.all([looking, others()]);
-    expect(turns).toBeGreaterThan(4);
-  });
+  it.each(['search/x', 'find/evt_none'])(
+    'gets its answer between the long lines that %s looks through',
+    async (path) => {
+      const ask = await held({ lines: longLines, answers: ['["changes",[]]'] });
+      await ask('detail/0');
+      await ask('changes');
+      let turns = 0;
+      const over = new AbortController();
+      const others = async (): Promise<void> => {
+        while (!over.signal.aborted) {
+          await new Promise((resolve) => setTimeout(resolve));
+          turns += 1;
+        }
+      };
+      const looking = ask(path).finally(() => over.abort());
+      await Promise.all([looking, others()]);
+      expect(turns).toBeGreaterThan(4);
+    },
+  );
 
-  it('is searched for the newest words alone', async () => {
+  it('searches for the newest words alone', async () => {
     const ask = await held({ lines: longLines });
     expect(await Promise.all([ask('search/a1'), ask('search/a2')])).toEqual([[], [2]]);
   });

@@ -53,7 +53,7 @@ async function reading(lines: readonly string[], cut = 0): Promise<Reading> {
 }
 
 describe('a session that a page holds', () => {
-  it('is told in rows, to its end', async () => {
+  it('arrives in rows, to its end', async () => {
     const { told } = await reading(trace);
     expect(told.map(({ kind }) => kind)).toEqual(['rows', 'whole']);
     expect(told[0]?.kind === 'rows' ? told[0].block.rows.names : []).toEqual([
@@ -79,7 +79,7 @@ describe('a session that a page holds', () => {
     expect(await reader.ask('changes')).toEqual([{ path: 'a.ts', added: 2, removed: 1, rows: [3] }]);
   });
 
-  it('is found in', async () => {
+  it('answers a search', async () => {
     const { reader } = await reading(trace);
     expect(await Promise.all(['evt_shell', 'evt_none', '"'].map((id) => reader.ask(`find/${id}`)))).toEqual([
       2, -1, -1,
@@ -87,7 +87,7 @@ describe('a session that a page holds', () => {
     expect(await reader.ask('search/editor')).toEqual([3]);
   });
 
-  it('is searched in what it says, not in the words that its lines are made of', async () => {
+  it('matches a search in what it says, not in the words that its lines are made of', async () => {
     const { reader } = await reading([
       line('shell', { is_error: false, exit_code: null, arguments: { command: 'echo "One"' } }),
       line('shell', { content: { text: ['a task of ERROR null \\o/'] } }),
@@ -103,7 +103,7 @@ describe('a session that a page holds', () => {
     expect(await found('event_type')).toEqual([]);
   });
 
-  it('is shown as far as it goes where the page is damaged', async () => {
+  it('appears as far as it goes where the page is damaged', async () => {
     const shell = line('shell', { command_name: 'ls', padding: 'x'.repeat(400) });
     const { reader, told } = await reading(
       Array.from({ length: 2000 }, (_, index) => shell.replace('evt_shell', `evt_${index}`)),

@@ -311,7 +311,7 @@ describe.each<FilesystemGuard>(['descriptor-walk', 'realpath-check'])('a descrip
     expect(statSync(join(inside, 'note')).mtimeMs).toBe(1_000_000_000_500);
   });
 
-  it('tells the same file from another', () => {
+  it('recognizes the same file among others', () => {
     const root = open(guard);
     const [note, again, sub] = ['note', 'note', 'sub'].map((path) => root.openAt({}, path, {}, read));
     expect([note?.isSameObject(again as Descriptor), note?.isSameObject(sub as Descriptor)]).toEqual([true, false]);

@@ -37,7 +37,7 @@ function failed(error: unknown): unknown {
 }
 
 describe('a request of a component', () => {
-  it('whose headers are larger than any may be is refused before the session is handed a byte of it', () => {
+  it('fails when its headers are larger than any may be, before the session gets a byte of it', () => {
     const size = 256 * 1024;
     const fits = new Uint8Array(size - 5).fill(0x61);
     expect(answerTo(fits)).toEqual({ answer: failed({ tag: 'HTTP-request-denied' }), asked: 1 });
