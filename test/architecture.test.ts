@@ -356,17 +356,17 @@ describe('the architecture', () => {
       "import { b } from '../page/b.tsx';",
       'viewer/src/text/a.tsx imports viewer/src/page/b.tsx',
     ],
-  ])('is broken when %s holds %j', (file, source, violation) => {
+  ])('breaks when %s holds %j', (file, source, violation) => {
     expect(violations(new Map([[file, source]]))).toContain(violation);
   });
 
-  it('is broken by a file of more than 400 lines', () => {
+  it('breaks with a file of more than 400 lines', () => {
     expect(violations(new Map([['sandbox/src/a.ts', `/** Is long. */${'\n'.repeat(400)}x`]]))).toEqual([
       'sandbox/src/a.ts has 401 lines',
     ]);
   });
 
-  it('is broken by files that import each other, by types or later', () => {
+  it('breaks with files that import each other, by types or later', () => {
     const sources = new Map([
       ['kit/src/a.ts', "/** Asks. */ import type { B } from './b.ts';"],
       ['kit/src/b.ts', "/** Passes on. */ export { c } from './c.ts';"],
@@ -377,7 +377,7 @@ describe('the architecture', () => {
     ]);
   });
 
-  it('is broken by a referee that reaches a closed folder through an open one', () => {
+  it('breaks with a referee that reaches a closed folder through an open one', () => {
     const sources = new Map([
       ['referee/src/a.ts', `/** Asks. */ import { b } from '${scope}artifacts/grants/b.ts';`],
       ['artifacts/src/grants/b.ts', "/** Starts. */ import { spawn } from 'node:child_process';"],
@@ -385,7 +385,7 @@ describe('the architecture', () => {
     expect(violations(sources)).toEqual(['the referee reaches node:child_process']);
   });
 
-  it('is not broken by a comment, a lower floor, a lower package, an installed one or a date of a given moment', () => {
+  it('allows a comment, a lower floor, a lower package, an installed one or a date of a given moment', () => {
     const source = [
       '/* process.env is for others */ // Date.now()',
       "import { z } from 'zod';",

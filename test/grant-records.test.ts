@@ -37,7 +37,7 @@ const named = [
 
 describe('a grant that is given or not', () => {
   it.each(Object.keys(eachFlag(() => null)) as FlagGrant[])(
-    'is named in five files and in what enforces it: %s',
+    'stands in five files and in its enforcement: %s',
     (flag) => {
       expect(filesThatName(flag)).toEqual(named);
     },
@@ -57,7 +57,7 @@ const forAllLists =
 describe('a grant that is a list', () => {
   // Of hosts and commands more is told in these places than that they are granted.
   it.each(allLists.filter((list) => list !== 'networkAllow' && list !== 'shellAllow'))(
-    'is named in its record, and in the page for its words: %s',
+    'stands in its record, and in the page for its words: %s',
     (list: ListGrant) => {
       const field = `${listPath(list)[0]}_allow`;
       const isReported = (listKeys as readonly string[]).includes(field);

@@ -55,7 +55,7 @@ it('svc, installed, needs no other package and runs nothing', () => {
 });
 
 describe('the packages', () => {
-  it('are those that the table of names has', () => {
+  it('match the table of names', () => {
     const places = names.map((name) => fileURLToPath(new URL(`packages/${name}/src/`, root)));
     expect(ownAliases.map(({ replacement }) => replacement).sort()).toEqual(places.sort());
   });
@@ -132,7 +132,7 @@ describe('a package that is published', () => {
 });
 
 describe('a name', () => {
-  it('of an installed package is no own path', () => {
+  it('in an installed package counts as foreign', () => {
     expect(ownPath('zod')).toBeNull();
     expect(ownPath('@modelcontextprotocol/client')).toBeNull();
   });

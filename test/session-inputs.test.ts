@@ -151,7 +151,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
 };
 
 describe('what a session reads of the world', () => {
-  it('is known for every file, with the way in which a replay meets it', () => {
+  it('appears in the list for every file, with the way in which a replay meets it', () => {
     const table = Object.entries(known).map(([file, kinds]) => [file, Object.keys(kinds).toSorted()]);
     expect(found()).toEqual(Object.fromEntries(table));
   });
@@ -167,7 +167,7 @@ describe('what a session reads of the world', () => {
     ['await Promise.race([work, late]);', ['race']],
     ['/* Date.now() */ // Math.random()', []],
     ['const date = new Date(ms);', []],
-  ])('is seen in %s', (source, kinds) => {
+  ])('appears in %s', (source, kinds) => {
     expect(kindsIn(source)).toEqual(kinds);
   });
 });

@@ -37,7 +37,7 @@ function requested(changes: Parameters<typeof driverRequest>[0]): ScriptedPorts 
 }
 
 describe('the request to a Messages server', () => {
-  it('is a streaming POST with the placeholder of the key', () => {
+  it('streams and holds the placeholder of the key', () => {
     const ports = requested({ apiKey: 'PLACEHOLDER', system: 'Be brief.' });
     expect(ports.requests[0]?.url).toBe('http://127.0.0.1:9/v1/messages');
     expect(ports.header('x-api-key')).toBe('PLACEHOLDER');
@@ -126,7 +126,7 @@ describe('the request to a Messages server', () => {
     expect(ports.header('anthropic-beta')).toBe('x');
   });
 
-  it('is not made with a thinking budget that leaves no room for a reply', () => {
+  it('fails with a thinking budget that leaves no room for a reply', () => {
     expect(() => requested({ config: '{"thinking_budget":1024}' })).toThrow(
       'inference.driver.config.thinking_budget must be below inference.max_tokens, which is 512',
     );
@@ -134,7 +134,7 @@ describe('the request to a Messages server', () => {
 });
 
 describe('a streamed reply', () => {
-  it('is emitted as it comes and returned whole, block by block', () => {
+  it('passes on its parts as they come and returns the whole, block by block', () => {
     const { ports, response } = played(
       start,
       opened(0, { type: 'thinking', thinking: '', signature: '' }),
@@ -206,7 +206,7 @@ describe('a streamed reply', () => {
     ['tool_use', { tag: 'tool-call' }],
     ['refusal', { tag: 'error', val: 'the model refused to answer' }],
     ['pause_turn', { tag: 'other', val: 'pause_turn' }],
-  ])('that ends with %s stops for %j', (reason, stopReason) => {
+  ])('with the end %s stops for %j', (reason, stopReason) => {
     expect(played(start, ended(reason), end).response.stopReason).toEqual(stopReason);
   });
 });
@@ -214,13 +214,13 @@ describe('a streamed reply', () => {
 describe('a reply that goes wrong', () => {
   const error = (type: string, message: string): object => ({ type: 'error', error: { type, message } });
 
-  it('is a failure when the stream ends without a stop reason', () => {
+  it('fails when the stream ends without a stop reason', () => {
     expect(() =>
       played(start, opened(0, { type: 'text', text: '' }), delta(0, { type: 'text_delta', text: 'Hel' })),
     ).toThrow('the provider ended its reply without a finish reason');
   });
 
-  it('is tried again when the provider is overloaded and nothing was emitted', () => {
+  it('gets another try when the provider is overloaded and nothing was emitted', () => {
     const ports = new ScriptedPorts(
       { pieces: events(start, error('overloaded_error', 'Overloaded')) },
       { pieces: events(start, ended('end_turn'), end) },
@@ -229,19 +229,19 @@ describe('a reply that goes wrong', () => {
     expect(ports.slept).toEqual([500]);
   });
 
-  it('is a failure when the provider is overloaded in the middle', () => {
+  it('fails when the provider is overloaded in the middle', () => {
     expect(() =>
       played(start, opened(0, { type: 'text', text: 'Hel' }), error('overloaded_error', 'Overloaded')),
     ).toThrow('provider reported overloaded_error: Overloaded');
   });
 
-  it('is a failure when the provider reports what would fail again', () => {
+  it('fails when the provider reports what would fail again', () => {
     expect(() => played(start, error('invalid_request_error', 'too long'))).toThrow(
       'provider reported invalid_request_error: too long',
     );
   });
 
-  it('is a failure when a delta belongs to no block', () => {
+  it('fails when a delta belongs to no block', () => {
     expect(() => {
       const ports = new ScriptedPorts({ pieces: events(start, delta(4, { type: 'text_delta', text: 'x' })) });
       infer(driverRequest({ config: '{"max_retries":0}' }), ports);

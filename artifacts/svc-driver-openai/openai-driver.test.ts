@@ -24,7 +24,7 @@ function played(...chunks: readonly unknown[]): {
 }
 
 describe('the request to a Chat Completions server', () => {
-  it('is a streaming POST with the placeholder of the key', () => {
+  it('streams and holds the placeholder of the key', () => {
     const ports = new ScriptedPorts({ pieces: events(stop, '[DONE]') });
     infer(driverRequest({ apiKey: 'PLACEHOLDER', endpoint: 'http://127.0.0.1:11434/v1', system: 'Be brief.' }), ports);
     expect(ports.requests[0]?.url).toBe('http://127.0.0.1:11434/v1/chat/completions');
@@ -135,7 +135,7 @@ describe('the request to a Chat Completions server', () => {
 });
 
 describe('a streamed reply', () => {
-  it('is emitted as it comes and returned whole, with its token counts', () => {
+  it('passes on its parts as they come and returns the whole, with its token counts', () => {
     const { ports, response } = played(
       delta({ role: 'assistant', content: '' }),
       delta({ content: 'Hel' }),
@@ -154,7 +154,7 @@ describe('a streamed reply', () => {
     expect(ports.open).toBe(0);
   });
 
-  it.each(['reasoning_content', 'reasoning'])('tells %s apart from text', (key) => {
+  it.each(['reasoning_content', 'reasoning'])('keeps %s apart from text', (key) => {
     const { ports, response } = played(
       delta({ [key]: 'Let me ' }),
       delta({ [key]: 'see' }),
@@ -202,13 +202,13 @@ describe('a streamed reply', () => {
     ['function_call', { tag: 'tool-call' }],
     ['content_filter', { tag: 'error', val: "the provider's content filter stopped the reply" }],
     ['abacus', { tag: 'other', val: 'abacus' }],
-  ])('that ends with %s stops for %j', (finish, stopReason) => {
+  ])('with the end %s stops for %j', (finish, stopReason) => {
     expect(played(delta({}, finish)).response.stopReason).toEqual(stopReason);
   });
 });
 
 describe('tool calls', () => {
-  it('are put together by index', () => {
+  it('grow together by index', () => {
     const { response } = played(
       delta({ tool_calls: [{ index: 0, id: 'c1', function: { name: 'look', arguments: '' } }] }),
       delta({ tool_calls: [{ index: 1, id: 'c2', function: { name: 'list', arguments: '{"a"' } }] }),
@@ -240,7 +240,7 @@ describe('tool calls', () => {
     expect(response.content).toEqual([toolCall('c1', '{"a": oops')]);
   });
 
-  it('are understood without ids, with object arguments, and with stop as the reason', () => {
+  it('work without ids, with object arguments, and with stop as the reason', () => {
     const { response } = played(
       delta({ tool_calls: [{ index: 0, function: { name: 'look', arguments: { a: 1 } } }] }),
       stop,
@@ -248,7 +248,7 @@ describe('tool calls', () => {
     expect(response).toMatchObject({ content: [toolCall('', '{"a":1}')], stopReason: { tag: 'tool-call' } });
   });
 
-  it('are told apart when a server gives every call index 0', () => {
+  it('stay apart when a server gives every call index 0', () => {
     const { response } = played(
       delta({ tool_calls: [{ index: 0, id: 'c1', function: { name: 'look', arguments: '{"a":1}' } }] }),
       delta({ tool_calls: [{ index: 0, id: 'c2', function: { name: 'look', arguments: '{"a":2}' } }] }),
@@ -257,7 +257,7 @@ describe('tool calls', () => {
     expect(response.content).toEqual([toolCall('c1', '{"a":1}'), toolCall('c2', '{"a":2}')]);
   });
 
-  it('are told apart when a server gives neither index nor id', () => {
+  it('stay apart when a server gives neither index nor id', () => {
     const { response } = played(
       delta({
         tool_calls: [{ function: { name: 'look', arguments: '{}' } }, { function: { name: 'list', arguments: '{}' } }],
@@ -286,7 +286,7 @@ describe('tool calls', () => {
     expect(response.content).toEqual([toolCall('', '{"a":1}')]);
   });
 
-  it('that the token limit cut off are not returned', () => {
+  it('disappear when the token limit cut them off', () => {
     const { response } = played(
       delta({ content: 'I will look' }),
       delta({ tool_calls: [{ index: 0, id: 'c1', function: { name: 'look', arguments: '{"a' } }] }),
@@ -314,7 +314,7 @@ describe('a reply that goes wrong', () => {
     () =>
       infer(driverRequest({ config: once }), new ScriptedPorts({ pieces }));
 
-  it('is a failure when the stream ends without a finish reason', () => {
+  it('fails when the stream ends without a finish reason', () => {
     expect(failure(...events(delta({ content: 'Hel' })))).toThrow(
       'the provider ended its reply without a finish reason',
     );
@@ -322,13 +322,13 @@ describe('a reply that goes wrong', () => {
     expect(failure()).toThrow('without a finish reason');
   });
 
-  it('is a failure when the server reports an error in the stream', () => {
+  it('fails when the server reports an error in the stream', () => {
     expect(failure(...events({ error: { message: 'out of memory', code: 500 } }))).toThrow(
       'provider reported an error: out of memory',
     );
   });
 
-  it('is a failure when a chunk is no JSON object', () => {
+  it('fails when a chunk is no JSON object', () => {
     expect(failure(...events('oops'))).toThrow('the provider sent a chunk that is not a JSON object: oops');
     const deep = `${'{"a":'.repeat(501)}1${'}'.repeat(501)}`;
     expect(failure(`data: ${deep}\n\n`)).toThrow('the provider sent a chunk that is not a JSON object: {"a":{"a":');

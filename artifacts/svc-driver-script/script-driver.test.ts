@@ -30,7 +30,7 @@ function turns(text: string, count: number): { readonly responses: DriverRespons
 }
 
 describe('a script', () => {
-  it('is played one response a turn, with what is streamed and waited for first', () => {
+  it('plays one response a turn, with what is streamed and waited for first', () => {
     const { responses, ports } = turns(twoTurns, 2);
     expect(responses).toEqual([
       {
@@ -147,11 +147,11 @@ describe('a script that is wrong', () => {
       '- { content: [], stop_reason: end_turn, usage: { input_tokens: 1 } }',
       'script demo.yaml: response 1, usage.output_tokens: is missing',
     ],
-  ])('is refused before it plays: %s', (text, message) => {
+  ])('fails before it plays: %s', (text, message) => {
     expect(() => turns(text, 1)).toThrow(message);
   });
 
-  it('is refused without a name, without its text, or beside other keys', () => {
+  it('fails without a name, without its text, or beside other keys', () => {
     const infer =
       (config: object): (() => unknown) =>
       () =>

@@ -165,13 +165,13 @@ describe('any conversation', () => {
 describe('a model that gives no summary', () => {
   const long = Array.from({ length: 10 }, (_, index) => turn(`c${index}`, 'x'.repeat(2_400)));
 
-  it('is done without where shorter results are enough', () => {
+  it('does no harm where shorter results are enough', () => {
     const { messages: shorter } = compacted(full([user('Go.'), ...long.flat()], 6_400), new Error('refused'));
     expect(shorter).toHaveLength(21);
     expect(JSON.stringify(shorter)).toContain('characters were taken out here');
   });
 
-  it('is the failure where they are not', () => {
+  it('causes the failure where they are not', () => {
     const many = Array.from({ length: 60 }, (_, index) => turn(`c${index}`, 'x'.repeat(400)));
     const event = full([user('Go.'), ...many.flat()], 6_000);
     expect(() => compacted(event, new Error('spend ceiling reached'))).toThrow('spend ceiling reached');
@@ -180,7 +180,7 @@ describe('a model that gives no summary', () => {
 });
 
 describe('a conversation that cannot be made short enough', () => {
-  it('is refused: a long first message stays as it is', () => {
+  it('fails: a long first message stays as it is', () => {
     const event = full([user('x'.repeat(40_000)), ...turn('c1', 'y')], 10_000);
     expect(() => compacted(event)).toThrow(
       'the first message and the latest turn alone come near the limit of 10000 tokens',

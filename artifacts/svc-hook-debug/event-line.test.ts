@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { eventLine } from './event-line.ts';
 
 describe('the line of an event', () => {
-  it('is one line of JSON with its name first, spelt as on the wire', () => {
+  it('holds one JSON object with its name first, spelt as on the wire', () => {
     const session = { sessionId: 'ses_1', capsule: 'demo', version: '1.0.0' };
     const task = { session, taskId: 'tsk_1', contextId: null, origin: 'user', trusted: true, attempt: 1 };
     expect(eventLine('on-task-start', { task, text: 'one\ntwo' })).toBe(

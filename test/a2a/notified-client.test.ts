@@ -58,7 +58,7 @@ const stateOf = ({ payload }: StreamResponse): string => {
 };
 
 describe.each(['JSONRPC', 'HTTP+JSON'])('the official client over %s', (binding) => {
-  it('is notified of its tasks, and keeps its configs', async () => {
+  it('gets notices of its tasks, and keeps its configs', async () => {
     const hook = await openWebhook();
     const capsule = await capsules.script({
       manifest: pushes + staysUp,

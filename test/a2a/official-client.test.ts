@@ -179,7 +179,7 @@ describe.each<Binding>(['JSONRPC', 'HTTP+JSON'])('the official client of A2A ove
 });
 
 describe('the official client of A2A', () => {
-  it('is the program that docs/doors.md shows', async () => {
+  it('has the form of the program that docs/doors.md shows', async () => {
     const [, program = ''] = /```js\n([^]*?)```/.exec(readFileSync(manual, 'utf8')) ?? [];
     const capsule = await capsules.script({ manifest: staysUp, script: script(says('Rain falls.')) });
     const { stdout } = await runProgram(program, `http://${capsule.line.url}`);

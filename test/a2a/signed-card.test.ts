@@ -83,12 +83,12 @@ describe('svc key card', () => {
 });
 
 describe('a card', () => {
-  it('is not signed without a key', async () => {
+  it('has no signature without a key', async () => {
     expect((await cardOf()).card).not.toHaveProperty('signatures');
   });
 
   it.each([{}, { SVC_LISTENER_TOKEN: 'open-sesame-4711' }])(
-    'is verified by the official library, as fetched, with %j',
+    'passes the official library, as fetched, with %j',
     async (env) => {
       const key = await keyOf();
       const { card } = await cardOf(env);
@@ -108,7 +108,7 @@ describe('a card', () => {
     },
   );
 
-  it('is verified by a library for JWS that knows nothing of A2A', async () => {
+  it('passes a library for JWS that knows nothing of A2A', async () => {
     const { jwk, kid } = await keyOf();
     const { card } = await cardOf();
     const [signature] = card.signatures;
@@ -129,7 +129,7 @@ describe('a card', () => {
     await expect(client.getAgentCard(bearer, verifier(key))).rejects.toThrow('No valid signatures');
   });
 
-  it('is verified by the program that docs/doors.md shows', async () => {
+  it('passes the program that docs/doors.md shows', async () => {
     const { jwk, kid } = await keyOf();
     const { url } = await cardOf();
     const program = [...readFileSync(manual, 'utf8').matchAll(/```js\n([^]*?)```/g)].map(([, text]) => text).at(-1);

@@ -250,7 +250,7 @@ describe('the requirements of the kit on prompts', () => {
     }
   });
 
-  it('CANCEL-001 and -002: a prompt that is canceled says so, and nothing is told of it behind that', async () => {
+  it('CANCEL-001 and -002: a prompt that is canceled says so, and nothing of it follows', async () => {
     const open = await opened();
     const { wire } = open;
     const sessionId = await session(open);

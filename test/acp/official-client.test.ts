@@ -48,7 +48,7 @@ async function ended(pid: number): Promise<void> {
 }
 
 describe('an editor', () => {
-  it('is told what the agent can do, whatever version it asks for', async () => {
+  it('learns what the agent can do, whatever version it asks for', async () => {
     const workspace = await obliged();
     const connected = await open(workspace);
     for (const protocolVersion of [1, 2, 0]) {
@@ -142,7 +142,7 @@ describe('an editor', () => {
     expect(JSON.stringify(received[0])).toContain('0af7651916cd43dd8448eb211c80319c');
   });
 
-  it('is told nothing of what others ask of the same capsule', async () => {
+  it('sees nothing of what others ask of the same capsule', async () => {
     const workspace = await obliged();
     const connected = await open(workspace);
     const sessionId = await connected.newSession(projectOf(workspace));
@@ -171,7 +171,7 @@ describe('an editor', () => {
     expect(connected.said).toBe('echo: about pears');
   });
 
-  it('is asked by a form, which it answers or declines', async () => {
+  it('gets a form, which it answers or declines', async () => {
     const workspace = await obliged();
     const questions: string[] = [];
     const connected = await open(workspace, {
@@ -235,7 +235,7 @@ describe('an editor', () => {
     expect(await slow).toBe('cancelled');
   });
 
-  it('hears why a task failed, as a message and as the error of its prompt', async () => {
+  it('learns why a task failed, as a message and as the error of its prompt', async () => {
     const workspace = await obliged();
     const connected = await open(workspace);
     const sessionId = await connected.newSession(projectOf(workspace));
@@ -247,7 +247,7 @@ describe('an editor', () => {
     expect(await connected.prompt(sessionId, 'hello')).toBe('end_turn');
   });
 
-  it('hears that a limit was reached, and how much of the context is used', async () => {
+  it('learns that a limit was reached, and how much of the context is used', async () => {
     const cut = script(says('Half a', { stop_reason: 'max_tokens', usage: { input_tokens: 90, output_tokens: 10 } }));
     const workspace = scriptCapsule({ script: cut });
     settle(workspace, '  context: { max_tokens: 1000 }\n');
@@ -290,7 +290,7 @@ describe('an editor', () => {
     expect(diffs).toContainEqual({ type: 'diff', path: join(cwd, 'a.txt'), oldText: null, newText: 'rain' });
   });
 
-  it('is told that its own servers are not used', async () => {
+  it('gets a notice that its own servers are not used', async () => {
     const workspace = await obliged();
     const connected = await open(workspace);
     const mcpServers = [{ name: 'x', command: '/bin/false', args: [], env: [] }];
@@ -301,7 +301,7 @@ describe('an editor', () => {
     expect(connected.said).toBe('echo: hello');
   });
 
-  it('hears of its mistakes', async () => {
+  it('gets an error for each mistake', async () => {
     const workspace = await obliged();
     const cwd = projectOf(workspace);
     const connected = await open(workspace);
@@ -327,7 +327,7 @@ describe('an editor', () => {
     expect(await connected.prompt(sessionId, 'hello')).toBe('end_turn');
   });
 
-  it('hears why a capsule cannot be launched', async () => {
+  it('learns why a capsule cannot be launched', async () => {
     const workspace = makeWorkspace({ 'svc.yaml': 'name: demo\n' });
     const connected = await open(workspace);
     await expect(connected.newSession(projectOf(workspace))).rejects.toMatchObject({
@@ -342,7 +342,7 @@ describe('an editor', () => {
 });
 
 describe('a session', () => {
-  it('is loaded in another process: what was said is said again, and the model remembers it', async () => {
+  it('loads in another process: it repeats its messages, and the model remembers it', async () => {
     const workspace = await obliged();
     const cwd = projectOf(workspace);
     const first = await open(workspace);
@@ -372,7 +372,7 @@ describe('a session', () => {
     expect(statSync(join(workspace.folder, '.svc', 'acp', file)).mode & 0o777).toBe(0o600);
   });
 
-  it('keeps no secret that svc knows, whoever says it', async () => {
+  it('keeps no secret that svc knows, whatever party repeats it', async () => {
     const workspace = await obliged();
     const manifest = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
     workspace.write('svc.yaml', manifest.replace('{ model: m,', '{ model: m, api_key: "${PROVIDER_KEY}",'));
@@ -386,7 +386,7 @@ describe('a session', () => {
     expect(kept.match(/\[secret\]/g)).toHaveLength(3);
   });
 
-  it('is closed, with what runs in it', async () => {
+  it('closes with what runs in it', async () => {
     const workspace = await obliged();
     const connected = await open(workspace);
     const sessionId = await connected.newSession(projectOf(workspace));
@@ -399,7 +399,7 @@ describe('a session', () => {
     await expect(connected.prompt(sessionId, 'x')).rejects.toMatchObject({ code: -32_602 });
   });
 
-  it('that breaks ends its prompt with an error, and can be loaded again', async () => {
+  it('ends its prompt with an error when it breaks, and can be loaded again', async () => {
     const workspace = await obliged();
     const cwd = projectOf(workspace);
     const connected = await open(workspace);

@@ -83,7 +83,7 @@ function mostBytes(pid: number): number {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]) * 1024;
 }
 
-it('an editor that reads on after a while is told everything', async () => {
+it('an editor that reads on after a while misses nothing', async () => {
   const editor = await editorOf(40);
   const { answer } = await stall(editor);
   // Its session is as far as it can get: what it has said fills the pipe, and waits in its own process.

@@ -215,7 +215,7 @@ describe.each(providers)('$name as it ships', ({ name, start, path, header, sent
     });
   });
 
-  it('tries again when it is told to wait', async () => {
+  it('tries again after the wait that the provider asks for', async () => {
     await using provider = await start(
       [refuses(429, 'slow down', { 'retry-after': '0' }), { kind: 'drop' }, says('ok')],
       { key },

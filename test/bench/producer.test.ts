@@ -17,7 +17,7 @@ async function perTurn(order: { readonly frames: number; readonly burst: number 
 }
 
 describe('the producer of the stream rows', () => {
-  it('publishes one frame a turn, or as many as it is told', async () => {
+  it('publishes one frame a turn, or the given number', async () => {
     expect(await perTurn({ frames: 4, burst: 1 })).toEqual([1, 1, 1, 1]);
     expect(await perTurn({ frames: 40, burst: 16 })).toEqual([16, 16, 8]);
   });

@@ -24,7 +24,7 @@ describe(`a threaded conversation whose session is killed while it is saved, ${r
   afterAll(() => workspace.remove());
 
   it(
-    'is the one before or the one after, whole, and the next session goes on from it',
+    'equals the one before or the one after, whole, and the next session goes on from it',
     async () => {
       const startArgs = ['--workdir', join(workspace.folder, 'work')];
       const first = await startCapsule(workspace, startArgs);

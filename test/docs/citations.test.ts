@@ -69,7 +69,7 @@ describe('a citation in the sources', () => {
     expect(found).toEqual([]);
   });
 
-  it('is found where a comment is broken within it', () => {
+  it('counts where a comment is broken within it', () => {
     const page = 'docs/protocol.md';
     expect(unresolved(`/**\n * Says so (${page} "Event\n * ids").\n */`)).toEqual([]);
     const wrong = [
@@ -90,7 +90,7 @@ describe('a link in a page', () => {
     expect(dead).toEqual([]);
   });
 
-  it('is refused without its page or heading', () => {
+  it('fails without its page or heading', () => {
     const links = ['(../README.md)', '(none.md)', '(protocol.md#event-ids)', '(protocol.md#none)', '(#none)'];
     const text = links.map((link) => `[a]${link}`).join(' ');
     expect(deadLinks('docs/cli.md', text)).toEqual(['](none.md)', '](protocol.md#none)', '](#none)']);

@@ -33,7 +33,7 @@ describe('docs/cli.md', () => {
     await expect(withCommandLists(page, await commandTree(commands, context))).toMatchFileSnapshot(path);
   });
 
-  it('can tell what commands say from what the page adds', async () => {
+  it('keeps what commands say apart from what the page adds', async () => {
     expect(describedOptions(await commandTree(commands, context)).filter((text) => /\. /.test(text))).toEqual([]);
   });
 });

@@ -16,7 +16,7 @@ const described = new Map(
 );
 
 describe('expect.yaml', () => {
-  it('is published with its schema, each key with what the page says of it', async () => {
+  it('comes with its schema, each key with the words of the page', async () => {
     const { properties, ...rest } = z.toJSONSchema(expectationSchema, { io: 'input' });
     const known = Object.entries(properties ?? {}).map(([key, schema]) => {
       const description = described.get(key)?.replaceAll('`', '');

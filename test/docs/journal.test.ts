@@ -14,7 +14,7 @@ import { Reader } from '../guide/reader.ts';
 const page = readFileSync(new URL('../../docs/journal.md', import.meta.url), 'utf8');
 
 describe('docs/journal.md', () => {
-  it('is published with the schemas of every record', async () => {
+  it('comes with the schemas of every record', async () => {
     const frame = z.object({ n: z.int().min(0), c: z.string().regex(/^[0-9a-f]{16}$/) });
     const lines = Object.entries(recordSchemas).map(([kind, schema]) =>
       z.intersection(frame.extend({ k: z.literal(kind) }), schema).meta({ title: kind }),

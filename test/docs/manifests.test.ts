@@ -66,13 +66,13 @@ function warningsOfConfig(text: string): readonly unknown[] {
 
 describe('a manifest in the documentation', () => {
   it.each(unread.map((listing) => [`${listing.page}:${listing.line}`, listing] as const))(
-    'is one that svc takes without a warning, in %s',
+    'passes svc without a warning, in %s',
     (_, listing) => {
       expect(warningsOf(listing)).toEqual([]);
     },
   );
 
-  it('is found in the pages that have some', () => {
+  it('exists in the pages that should have some', () => {
     const found = new Set(unread.map(({ page }) => page));
     expect(
       ['README.md', 'docs/delegation.md', 'docs/manifest.md', 'docs/plans.md'].filter((page) => !found.has(page)),
@@ -85,7 +85,7 @@ describe('an example', () => {
     /^[^/]+(\/[^/]+)?\/svc\.yaml$/.test(path),
   );
 
-  it.each(manifests)('is one that svc takes without a warning, in examples/%s', (path) => {
+  it.each(manifests)('passes svc without a warning, in examples/%s', (path) => {
     const text = readFileSync(join(root, 'examples', path), 'utf8');
     const keys = { ...env, OPENAI_API_KEY: 'key' };
     // What an example shows in comments is to be uncommented.

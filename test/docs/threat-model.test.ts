@@ -35,7 +35,7 @@ function sentencesOf(markdown: string): readonly string[] {
 }
 
 describe('the threat model', () => {
-  it('is written in sentences of at most 20 words', () => {
+  it('has sentences of at most 20 words', () => {
     const long = sentencesOf(page).filter((sentence) => sentence.split(' ').length > 20);
     expect(long).toEqual([]);
   });

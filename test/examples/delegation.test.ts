@@ -27,7 +27,7 @@ describe('examples/delegation', () => {
     expect(stdout).toMatch(/report\.txt:\nTHE QUICK BROWN FOX!\nThe line has 4 words\.\n/);
   });
 
-  it('leaves a completion of each child, told by itself and delivered', () => {
+  it('leaves a completion of each child, reported by itself and delivered', () => {
     const [session = ''] = readdirSync(join(folder, 'workdir'));
     const children = join(folder, 'workdir', session, '.svc', 'children');
     const records = readdirSync(children).map(

@@ -20,12 +20,12 @@ describe('the recorded test', () => {
   });
   afterAll(() => workspace.remove());
 
-  it.each(names)('of examples/%s passes', async (name) => {
+  it.each(names)('passes in examples/%s', async (name) => {
     const ended = await svc(workspace, ['test', '--manifest', join(examples, name, 'svc.yaml')], { cwd: '/' });
     expect(ended).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/\n1 test: 1 passed\n$/) });
   });
 
-  it.each(names)('of examples/%s names no folder of the machine that it was recorded on, and no key', async (name) => {
+  it.each(names)('names in examples/%s no folder of the machine that it was recorded on, and no key', async (name) => {
     const tests = join(examples, name, 'tests');
     const [test = ''] = readdirSync(tests);
     const file = await RegularFile.open(join(tests, test, 'session.zip'));

@@ -8,7 +8,7 @@ function block(info: string, text: string): string {
 }
 
 describe('the listings of a guide', () => {
-  it('are files, commands and what commands show, by section', () => {
+  it('list files, commands and what commands show, by section', () => {
     const guide = `# A guide\n\n## One\n${block('ts file=a/b.ts', 'let b;')}text\n${block('sh fails', 'ls')}${block('text', 'no')}\n## Two\n${block('sh', 'cd a')}`;
     expect(sectionsOf(guide)).toEqual([
       {
@@ -25,7 +25,7 @@ describe('the listings of a guide', () => {
     ]);
   });
 
-  it('are refused when nothing would be done with one', () => {
+  it('fail when nothing would be done with one', () => {
     expect(() => sectionsOf(block('ts', 'let b;'))).toThrow('nothing is done with the listing `ts`');
     expect(() => sectionsOf(block('text', 'shown by nobody'))).toThrow('nothing is done with the listing `text`');
   });

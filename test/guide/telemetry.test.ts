@@ -32,7 +32,7 @@ async function runCapsule(env: Readonly<Record<string, string>>): Promise<string
 }
 
 describe('docs/telemetry.md', () => {
-  it('has a collector listen where it tells svc to send', () => {
+  it('has a collector listen where svc sends', () => {
     const { receivers } = parse(configuration) as {
       readonly receivers: { readonly otlp: { readonly protocols: { readonly http: { readonly endpoint: string } } } };
     };

@@ -169,7 +169,7 @@ describe('svc serve mcp', () => {
     await expect.poll(() => said.join('')).toContain('E-MAN-');
   });
 
-  it('is what docs/doors.md has programs start', async () => {
+  it('has the form in which docs/doors.md has programs start it', async () => {
     const [, block = ''] = /```json\n([^]*?)```/.exec(readFileSync(manual, 'utf8')) ?? [];
     const { mcpServers } = JSON.parse(block) as { mcpServers: Record<string, { command: string; args: string[] }> };
     const { command, args } = mcpServers['scribe'] ?? { command: '', args: [] };
@@ -225,7 +225,7 @@ describe('svc serve mcp of a session that runs', () => {
     await expect.poll(() => said.join('')).toContain('error[E-IO-003]: the capsule at 127.0.0.1:');
   });
 
-  it('shows the token of the environment, and says so where it is none', async () => {
+  it('shows the token of the environment, and says when it has none', async () => {
     const workspace = await obliged();
     const token = { SVC_LISTENER_TOKEN: 'open-sesame-of-the-test' };
     const capsule = await capsules.from(workspace, token);
@@ -239,7 +239,7 @@ describe('svc serve mcp of a session that runs', () => {
     expect(without.stderr).toContain('answered 401');
   });
 
-  it('is refused where the manifest closes the door, and takes no option of a start', async () => {
+  it('fails where the manifest closes the door, and takes no option of a start', async () => {
     const workspace = await obliged(`${staysUp}doors: { serve: [a2a] }\n`);
     const { line } = await capsules.from(workspace);
     const closed = await svc(workspace, ['serve', 'mcp', line.session_id]);

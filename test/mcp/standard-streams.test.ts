@@ -201,7 +201,7 @@ describe.each(['started', 'joined'] as const)('svc serve mcp of a capsule that i
   });
 });
 
-it('svc serve mcp holds no more than 1,024 messages for a capsule that takes none, and says so', async () => {
+it('svc serve mcp holds at most 1,024 messages for a capsule that takes none, and says so', async () => {
   const { capsule, end, ended, next, send, sendBytes } = await served('joined');
   send(initialize);
   expect(await next()).toMatchObject({ id: 1, result: { serverInfo: { name: 'demo' } } });

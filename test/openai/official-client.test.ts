@@ -60,7 +60,7 @@ describe('the official client of OpenAI', () => {
     expect((await client.responses.retrieve(two.id)).output_text).toBe('echo: again');
   });
 
-  it('has a question as an answer, and what it says next is told to the task', async () => {
+  it('has a question as an answer, and its next message reaches the task', async () => {
     const client = clientOf(await obliging());
     const asked = await client.responses.create({ model, input: 'ask' });
     expect(asked.output_text).toBe('Which colour?');
@@ -118,7 +118,7 @@ describe('the official client of OpenAI', () => {
     expect([whole.choices[0]!.finish_reason, whole.usage?.total_tokens]).toEqual(['stop', expect.any(Number)]);
   });
 
-  it('hears of every mistake by its status and code, once', async () => {
+  it('gets every mistake by its status and code, once', async () => {
     const capsule = await obliging();
     const client = clientOf(capsule);
     const { responses, chat, models } = client;
@@ -170,7 +170,7 @@ describe('the official client of OpenAI', () => {
     expect(await refusal(clientOf(capsule, 'other').responses.create({ model, input: 'x' }))).toEqual([401, undefined]);
   });
 
-  it('is answered by a capsule that asks, in the stream of each', async () => {
+  it('gets answers from a capsule that asks, in the stream of each', async () => {
     const client = clientOf(
       await capsules.script({ manifest: asker + staysUp, script: script(asks('Which colour?'), says('Blue it is.')) }),
     );

@@ -38,7 +38,7 @@ describe('the package @svc/capsule, installed from its tarball', { timeout: 240_
   const at = (path: string): string => join(installed.folder, path);
   const env = (): NodeJS.ProcessEnv => ({ PATH: process.env['PATH'], HOME: at('home'), TMPDIR: at('tmp') });
 
-  it('is packed as publint and "are the types wrong" want it', async () => {
+  it('passes publint and "are the types wrong"', async () => {
     expect(await installed.problems()).toBe('');
   });
 

@@ -13,7 +13,7 @@ describe('the package @svc/client, installed from its tarball', { timeout: 120_0
   });
   afterAll(() => installed.remove());
 
-  it('is packed as publint and "are the types wrong" want it', async () => {
+  it('passes publint and "are the types wrong"', async () => {
     expect(await installed.problems()).toBe('');
   });
 

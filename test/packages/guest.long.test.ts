@@ -32,11 +32,11 @@ describe('the package @svc/guest, installed from its tarball', { timeout: 120_00
   });
   afterAll(() => installed.remove());
 
-  it('is packed as publint and "are the types wrong" want it', async () => {
+  it('passes publint and "are the types wrong"', async () => {
     expect(await installed.problems()).toBe('');
   });
 
-  it('is the same in the tarball that svc new brings along, without what only the bundled drivers use', () => {
+  it('has the same files in the tarball that svc new brings along, without what only the bundled drivers use', () => {
     const packed = contentOf(installed.tarball);
     expect(contentOf(vendored)).toEqual(packed);
     expect([...packed.keys()]).toEqual(
@@ -51,7 +51,7 @@ describe('the package @svc/guest, installed from its tarball', { timeout: 120_00
     expect(packedFiles(join(checkout, 'packages/guest')).map((file) => `package/${file}`)).toEqual([...packed.keys()]);
   });
 
-  it('is used from TypeScript', async () => {
+  it('works from TypeScript', async () => {
     const program = `
       import { passed, type ToolOutput } from '@svc/guest/tool';
       import { observer, type Lifecycle } from '@svc/guest/hook';

@@ -13,7 +13,7 @@ describe('the package @svc/protocol, installed from its tarball', { timeout: 120
   });
   afterAll(() => installed.remove());
 
-  it('is packed as publint and "are the types wrong" want it', async () => {
+  it('passes publint and "are the types wrong"', async () => {
     expect(await installed.problems()).toBe('');
   });
 

@@ -37,7 +37,7 @@ describe('the package @svc/record, installed from its tarball', { timeout: 120_0
   }, 120_000);
   afterAll(() => installed.remove());
 
-  it('is packed as publint and "are the types wrong" want it', async () => {
+  it('passes publint and "are the types wrong"', async () => {
     expect(await installed.problems()).toBe('');
   });
 

@@ -19,7 +19,7 @@ describe('the package @svc/sandbox, installed from its tarball', { timeout: 120_
   afterAll(() => installed.remove());
   const at = (path: string): string => join(installed.folder, path);
 
-  it('is packed as publint and "are the types wrong" want it', async () => {
+  it('passes publint and "are the types wrong"', async () => {
     expect(await installed.problems()).toBe('');
   });
 

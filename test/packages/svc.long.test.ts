@@ -35,7 +35,7 @@ describe('the package svc', { timeout: 240_000 }, () => {
     installed.remove();
   });
 
-  it('is the same bytes when it is packed twice', async () => {
+  it('has the same bytes when it is packed twice', async () => {
     const again = await packSvc(join(place, 'again'));
     expect(readFileSync(again.path).equals(readFileSync(packed.path))).toBe(true);
   });
@@ -77,7 +77,7 @@ describe('the package svc', { timeout: 240_000 }, () => {
     for (const { path, size } of compiled) expect(size, path).toBeLessThan(700_000);
   });
 
-  it('is found by publint to be as packages are to be', () => {
+  it('passes publint', () => {
     const program = join(checkout, 'node_modules', '.bin', 'publint');
     const { status, stdout } = spawnSync(program, ['--strict', packed.path], { encoding: 'utf8' });
     expect(

@@ -16,7 +16,7 @@ describe('the package @svc/testing, installed from its tarball', { timeout: 120_
   });
   afterAll(() => installed.remove());
 
-  it('is packed as publint and "are the types wrong" want it', async () => {
+  it('passes publint and "are the types wrong"', async () => {
     expect(await installed.problems()).toBe('');
   });
 

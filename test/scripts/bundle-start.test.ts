@@ -119,7 +119,7 @@ describe('the files of svc', () => {
     expect(run()).toBe(7);
   });
 
-  it('are not made when a module is imported at once and on demand', () => {
+  it('stay unmade when a module is imported at once and on demand', () => {
     const { status, stderr } = bundle({
       'both.ts': `export const both = 1;`,
       'main.ts': `import { both } from './both.ts';
@@ -129,7 +129,7 @@ describe('the files of svc', () => {
     expect(stderr).toContain('imported on demand, but the start imports it at once: packages/both.ts');
   });
 
-  it('are made again one by one, the same as when all of them are', () => {
+  it('come out one by one the same as all together', () => {
     const sources = {
       'shared.ts': 'export class Shared {}',
       'first.ts': `import { Shared } from './shared.ts'; export const first = () => new Shared();`,

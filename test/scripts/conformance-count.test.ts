@@ -67,12 +67,12 @@ describe('unknownClauses', () => {
 describe('skipReason', () => {
   const skipped = { file: 'a.test.ts', outcome: 'skipped' } as const;
 
-  it('is what the test said, else what its title says', () => {
+  it('gives the reason of the test, else the one in its title', () => {
     expect(skipReason({ ...skipped, title: 'reads', note: 'needs Linux' })).toBe('needs Linux');
     expect(skipReason({ ...skipped, title: 'reads (skipped without python3)' })).toBe('without python3');
   });
 
-  it('is missing where neither says why', () => {
+  it('gives nothing where neither says why', () => {
     expect(skipReason({ ...skipped, title: 'reads' })).toBeUndefined();
   });
 });

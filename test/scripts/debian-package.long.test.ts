@@ -53,7 +53,7 @@ describe('the package for Debian', { timeout: 240_000 }, () => {
     expect(rows.filter(({ mode }) => /^.....w|^........w|s/.test(mode.replace(/^l.*/, '')))).toEqual([]);
   });
 
-  it('is the same bytes when it is made again, under another mask', (context) => {
+  it('has the same bytes when it is made again, under another mask', (context) => {
     context.skip(missing !== null, missing ?? '');
     const before = process.umask(0o077);
     try {
@@ -74,7 +74,7 @@ describe('the package for Debian', { timeout: 240_000 }, () => {
     expect(run(process.execPath, join(root, 'usr/bin/svc'), 'help', '--man')).toContain('.TH');
   });
 
-  it('is as lintian wants packages', (context) => {
+  it('passes lintian', (context) => {
     const lacks = missing ?? whyMissing('lintian');
     context.skip(lacks !== null, lacks ?? '');
     const { stdout } = spawnSync('lintian', ['--allow-root', '--tag-display-limit', '0', file], { encoding: 'utf8' });

@@ -97,7 +97,7 @@ describe('a sample of mutations', { timeout: 120_000 }, () => {
   it.each([
     ['was too slow', 'await new Promise(() => {})'],
     ['failed', 'throw new Error("no port was free")'],
-  ])('runs a test that %s without a mutation once more, alone, and tells so', (how, first) => {
+  ])('runs a test that %s without a mutation once more, alone, and says so', (how, first) => {
     const { code, said } = mutating(atFirst(first));
     expect(said).toContain(
       `without a mutation: packages/answer.test.ts: says yes, later [D9-ONE-01] ${how} once, and passed alone`,

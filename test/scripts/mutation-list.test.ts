@@ -30,12 +30,12 @@ describe('a mutation', () => {
     expect(mutate('x = $a.b(c);', mutation({ old: '$a.b(c)', new: '$&' }))).toBe('x = $&;');
   });
 
-  it('is not applicable where that is gone or there twice', () => {
+  it('does not apply where its text is gone or there twice', () => {
     expect(mutate('return maybe();', mutation({ old: 'return yes();' }))).toBeNull();
     expect(mutate('return yes(); return yes();', mutation({ old: 'return yes();' }))).toBeNull();
   });
 
-  it('is named by tests with its whole id', () => {
+  it('has its whole id in the titles of its tests', () => {
     expect(mayName("it('a [D9-ONE-01, D9-ONE-02]'", 'D9-ONE-02')).toBe(true);
     expect(mayName("it('a [D9-ONE-011]'", 'D9-ONE-01')).toBe(false);
   });
@@ -67,7 +67,7 @@ describe('a file of mutations', () => {
     [JSON.stringify([{ ...entry, new: undefined }]), 'entry 1 lacks, or has too much: new'],
     [JSON.stringify([entry, { ...entry, old: 1 }]), 'entry 2: old is not a text'],
     [JSON.stringify([{ ...entry, clause: 'D9-TWO-01' }]), 'entry 1: D9-TWO-01 is not of this topic'],
-  ])('is refused when it is %s', (text, message) => {
+  ])('fails when it is %s', (text, message) => {
     expect(() => parseMutations('D9-ONE.yaml', text)).toThrow(message);
   });
 });
@@ -76,7 +76,7 @@ describe('the choice', () => {
   const all = ['D1-ONE-01', 'D1-ONE-02', 'D1-ONEMORE-01', 'D2-ONE-01'].map((clause) => mutation({ clause }));
   const names = (topics: readonly string[]): string[] => choose(all, { topics }).map(({ name }) => name);
 
-  it('is everything, a topic of one document or of all, or a clause', () => {
+  it('covers everything, a topic of one document or of all, or a clause', () => {
     expect(names([])).toHaveLength(4);
     expect(names(['D1-ONE'])).toEqual(['D1-ONE-01', 'D1-ONE-02']);
     expect(names(['ONE'])).toEqual(['D1-ONE-01', 'D1-ONE-02', 'D2-ONE-01']);
@@ -111,7 +111,7 @@ describe('the mutations of this project', () => {
     expect(faults).toEqual([]);
   });
 
-  it('are there for every topic of every document', () => {
+  it('cover every topic of every document', () => {
     const topics = new Set(clauses.map((id) => id.replace(/-\d+$/, '')));
     const files = new Set(readdirSync(`${root}test/mutations`).map((file) => file.replace(/\.yaml$/, '')));
     expect([...topics].filter((topic) => !files.has(topic))).toEqual([]);

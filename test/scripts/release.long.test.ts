@@ -127,7 +127,7 @@ describe('a release of this checkout', { timeout: 240_000 }, () => {
     expect(outside > 20).toBe(declared !== null);
   });
 
-  it('is taken by npm as far as it can be tried, and a manifest of the checkout is not', () => {
+  it('passes npm as far as it can be tried, and a manifest of the checkout does not', () => {
     publish(packages, { out, publishes: false, env: offline, stdio: 'pipe' });
     const own = folderOfTest();
     run('npm', ['pack', '--ignore-scripts', '--pack-destination', own], join(root, 'packages/protocol'));
@@ -221,7 +221,7 @@ describe('a commit', () => {
     return { folder, git };
   }
 
-  it('is released once it is clean, told of and tagged', () => {
+  it('can be released once it is clean, announced and tagged', () => {
     const { folder, git } = checkout();
     expect(whyNotReleasable(folder, { publishes: false })).toBeNull();
     expect(whyNotReleasable(folder, { publishes: true })).toBe('the commit has no tag v1.2.3');
@@ -229,7 +229,7 @@ describe('a commit', () => {
     expect(whyNotReleasable(folder, { publishes: true })).toBeNull();
   });
 
-  it('is refused with changes, without a word in the changelog, and with other bytes under a released version', () => {
+  it('cannot be released with changes, without a word in the changelog, and with other bytes under a released version', () => {
     const { folder, git } = checkout();
     git('tag', 'v1.2.2');
     writeFileSync(join(folder, 'artifacts', 'sums.json'), '{ "a@1.0.0": "2" }');
@@ -327,7 +327,7 @@ describe('the links of a packed document', () => {
     );
   });
 
-  it('are text without a repository, and pictures are left out', () => {
+  it('become text without a repository, and pictures disappear', () => {
     expect(readableAt('git@git.example.com:acme/svc.git', 'v1')).toBeNull();
     expect(mended(null)).toBe(
       text
@@ -338,7 +338,7 @@ describe('the links of a packed document', () => {
     );
   });
 
-  it('are refused where they lead out of the repository', () => {
+  it('fail where they lead out of the repository', () => {
     const folder = folderOfTest();
     writeFileSync(join(folder, 'a.md'), '[x](../../x.md)');
     expect(() => mendLinks(folder, { place: 'packages', sources: null })).toThrow('not in the repository');

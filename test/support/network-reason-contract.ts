@@ -44,7 +44,7 @@ export function networkReasonContract(name: string, { ask, says = {} }: NetworkU
     const situation = key as Situation;
     const expected = says[situation] === undefined ? words : says[situation];
     if (expected === null) continue;
-    it(`${name} tells ${situation}`, async (context) => {
+    it(`${name} reports ${situation}`, async (context) => {
       const isCertificate = situation === 'a certificate that nobody vouches for';
       context.skip(isCertificate && !hasProgram('openssl'), 'needs openssl');
       // Whatever is no silence comes, on a busy machine too.

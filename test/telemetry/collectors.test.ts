@@ -83,7 +83,7 @@ describe('spans that are sent', () => {
     ]);
   });
 
-  it('are dropped, the newest first, where there is no room, and a session waits for none of it', async () => {
+  it('disappear, the newest first, where there is no room, and a session waits for none of it', async () => {
     const receiver = await receiverThat();
     const exporter = exporterTo({ url: receiver.url, env: { OTEL_BSP_MAX_QUEUE_SIZE: '100' } });
     const { ms } = inProcessorTime(() => {
@@ -110,7 +110,7 @@ describe('spans that are sent', () => {
     );
   });
 
-  it('are lost after the end of the session, and counted', async () => {
+  it('get lost after the end of the session, and the count says so', async () => {
     const receiver = await receiverThat();
     const exporter = exporterTo({ url: receiver.url });
     await exporter.close(patienceMs, null);
@@ -166,7 +166,7 @@ describe('a collector that', () => {
     expect([traces, receiver.requests.all.length]).toEqual([refused, 1]);
   });
 
-  it('is not there costs the end its patience at most', async () => {
+  it('does not exist costs the end its patience at most', async () => {
     const exporter = exporterTo({ url: `http://127.0.0.1:${await closedPort()}` });
     const { traces } = await sent(exporter, 3, 500);
     expect([traces, exporter.why]).toEqual([refused, 'nothing listens there']);
@@ -178,7 +178,7 @@ describe('a collector that', () => {
     expect(traces).toEqual(refused);
   });
 
-  it('is slower than the time for a request is asked again', async () => {
+  it('needs longer than the time for a request gets another request', async () => {
     const receiver = await receiverThat(() => receiver.recover());
     const env = { OTEL_EXPORTER_OTLP_TIMEOUT: '500' };
     const { traces } = await sent(exporterTo({ url: receiver.url, env }), 3);
@@ -204,7 +204,7 @@ describe('a collector that', () => {
     expect([traces, receiver.requests.all.length]).toEqual([{ sent: 3, dropped: 0, failed: 0 }, 1]);
   });
 
-  it('is no HTTP server at all loses what it was sent', async () => {
+  it('speaks no HTTP at all loses what it was sent', async () => {
     const receiver = await receiverThat((response) => void response.socket?.end('nonsense\r\n\r\n'));
     const { traces } = await sent(exporterTo({ url: receiver.url }), 3, 400);
     expect(traces).toEqual(refused);

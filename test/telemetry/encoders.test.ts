@@ -159,7 +159,7 @@ function withoutZeros(value: unknown): unknown {
 const decoded = (path: string, bytes: Uint8Array): unknown => withoutZeros(decodeRequest(path, bytes));
 
 describe('the telemetry of 1,000 generated traces', () => {
-  it('is in JSON what the official encoder makes of the same', (context) => {
+  it('has in JSON the form of the official encoder', (context) => {
     const otlp = given(context);
     const theirs = new Official(otlp);
     fc.assert(
@@ -241,7 +241,7 @@ function requestSpansOf(
 }
 
 describe('the spans of requests at doors', () => {
-  it('are in JSON and protobuf what the official encoders make of the same', (context) => {
+  it('have in JSON and protobuf the form of the official encoders', (context) => {
     const otlp = given(context);
     const theirs = new Official(otlp);
     fc.assert(

@@ -26,7 +26,7 @@ describe('a replay after another attempt of a task, whose ids began again', () =
     expect(places).toEqual(['after-gap', ...Array.from({ length: 511 }, () => 'new')]);
   });
 
-  it('tells of a gap where it only begins like what came before', () => {
+  it('reports a gap where it only begins like what came before', () => {
     const seen: readonly Told[] = [
       [1, 'working'],
       [2, 'calls'],
@@ -73,7 +73,7 @@ describe('a replay', () => {
     expect(replayed(seen, [...all, [9, 'more']])).toBe('repeat repeat after-gap new repeat new repeat repeat new');
   });
 
-  it('gives frames with id 0 that were written without a connection, and tells of no gap for them', () => {
+  it('gives frames with id 0 that were written without a connection, and reports no gap for them', () => {
     const seen: readonly Told[] = [
       [5, 'a'],
       [1, 'b'],

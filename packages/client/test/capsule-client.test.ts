@@ -193,7 +193,7 @@ describe('a watch', () => {
     expect(capsule.watchers).toHaveLength(1);
   });
 
-  it('gives frames without ids, as nothing tells them apart', async () => {
+  it('gives frames without ids, because nothing distinguishes them', async () => {
     const bare = 'event: text\ndata: {"id":"tsk_1","text":"bare"}\n\n';
     const odd = 'id: many\nevent: text\ndata: {"id":"tsk_1","text":"odd"}\n\nevent: later\ndata: {}\n\n';
     const capsule = await FakeCapsule.open({

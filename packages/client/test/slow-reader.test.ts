@@ -65,7 +65,7 @@ describe('a watch whose events are taken slowly', () => {
     expect(await rest(events)).toEqual([...ids(1, 250), 'closed']);
   });
 
-  it('tells of a gap where the capsule does not hold any more what came in between', async () => {
+  it('reports a gap where the capsule no longer holds what came in between', async () => {
     const [events, { response }] = await left(frames(1, 200, 500), gap(190n) + frames(190, 210, 500) + closed);
     if (!response.closed) await once(response, 'close');
     const seen = await rest(events);

@@ -11,7 +11,7 @@ describe('the world of a component', () => {
     ['svc:hook/lifecycle', 'hook'],
     ['wasi:cli/run@0.2.0', null],
     ['constructor', null],
-  ])('that exports %s becomes %s', (name, world) => {
+  ])('becomes, from %s, %s', (name, world) => {
     expect(worldOf({ imports: [], exports: ['wasi:io/poll@0.2.0', name] })).toBe(world);
   });
 

@@ -154,7 +154,7 @@ describe('a Last-Event-ID header', () => {
     '18446744073709551616',
     '99999999999999999999',
     '9'.repeat(100),
-  ])('%j is none', (header) => {
+  ])('cannot be %j', (header) => {
     expect(parseLastEventId(header)).toBeUndefined();
   });
 

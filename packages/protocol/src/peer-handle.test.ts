@@ -30,7 +30,7 @@ describe('a minted handle', () => {
     expect(mintPeerHandle({ key, audience, ...facts })).toBe(token);
   });
 
-  it('tells its payload to everyone, in this order, and nothing of its audience', () => {
+  it('shows its payload to everyone, in this order, and nothing of its audience', () => {
     const [, payload = ''] = mintPeerHandle({ key, audience, ...facts }).split('.');
     expect(Buffer.from(payload, 'base64url').toString()).toBe(
       '{"v":1,"iss":"ses_0123456789abcdef0123456789abcdef","p":"reports/q3.csv","exp":1700000000000,"n":"000102030405060708090a0b0c0d0e0f"}',
@@ -70,7 +70,7 @@ describe('the form of a token', () => {
     `mh1.${payloadText}A.${macText}`,
     `mh1.${payloadText.replace('J', '/')}.${macText}`,
     `mh1%2E${payloadText}.${macText}`,
-  ])('%j is none [D3-ERR-12]', (text) => {
+  ])('excludes %j [D3-ERR-12]', (text) => {
     expect(parsePeerHandle(text)).toBeUndefined();
   });
 
@@ -95,7 +95,7 @@ describe('the form of a token', () => {
     '{"v":1}}',
     '\u{feff}{"v":1}',
     '['.repeat(10_000),
-  ])('a payload %j is none [D3-ERR-12] [D3-VER-03]', (payload) => {
+  ])('excludes a payload %j [D3-ERR-12] [D3-VER-03]', (payload) => {
     expect(parsePeerHandle(around(payload))).toBeUndefined();
   });
 

@@ -39,7 +39,7 @@ describe('requests that race', () => {
     expect(await referee.status(lead.id)).toMatchObject({ live_children: 4, live_capsules: 5 });
   });
 
-  it('get no slot beyond the machine ceiling, whoever asks [D2-OPT-07]', async () => {
+  it('get no slot beyond the machine ceiling, whichever session asks [D2-OPT-07]', async () => {
     const { referee, lead } = await withLead({ maxLiveCapsules: 12, maxConcurrent: 5 });
     const sessions = [lead];
     while (sessions.length < 5) sessions.push(await referee.session('lead'));

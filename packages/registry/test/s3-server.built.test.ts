@@ -78,7 +78,7 @@ describe('a registry on S3', () => {
     expect((await kit.ask('GET /healthz')).status).toBe(200);
   });
 
-  it('gives parts of an archive, and asks the service for no more than them', async () => {
+  it('gives parts of an archive, and asks the service for those parts only', async () => {
     const standIn = await S3StandIn.start();
     const { kit } = await open(standIn);
     const body = await bareArchive();

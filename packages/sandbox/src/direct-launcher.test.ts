@@ -188,7 +188,7 @@ describe('the standard streams', () => {
     expect(await run(request('sh', ['-c', script]))).toMatchObject({ stdout: 'out\n', stderr: 'err\ntwice\ntwice\n' });
   });
 
-  it('hold a writer back until somebody reads, and lose nothing', async () => {
+  it('hold a writer back until a reader comes, and lose nothing', async () => {
     const launched = await started(request('sh', ['-c', 'head -c 1000000 /dev/zero; echo done > finished']));
     launched.stderr.resume();
     await once(launched.stdout, 'readable');

@@ -32,7 +32,7 @@ describe('the place of the helper', () => {
     expect(find('svc')).toBe(built);
   });
 
-  it('never lies in a package beside or inside, whoever put it there', () => {
+  it('never lies in a package beside or inside, whatever put it there', () => {
     plant('node_modules/@svc/launch-linux-x64/svc-launch');
     plant('node_modules/svc/node_modules/@svc/launch-linux-x64/svc-launch');
     expect(find('node_modules/svc')).toBeNull();

@@ -11,7 +11,7 @@ const valueOf = (attributes: readonly Attribute[], key: string): string =>
 const user = (text: string): Message => ({ role: 'user', content: [{ type: 'text', text }] });
 
 describe('the content of an inference', () => {
-  it('is what the conventions make of messages', () => {
+  it('follows the conventions for messages', () => {
     const messages: readonly Message[] = [
       user('What is 1?'),
       { role: 'assistant', content: [{ type: 'tool_call', id: 'c1', name: 'count', input: { of: 1 } }] },

@@ -19,15 +19,15 @@ function filesThatWrite(): readonly string[] {
 }
 
 describe('the names of telemetry', () => {
-  it('are written in one file', () => {
+  it('stand in one file', () => {
     expect(filesThatWrite()).toEqual([home]);
   });
 
-  it('are those of one text of the conventions', () => {
+  it('come from one text of the conventions', () => {
     expect(conventions.commit).toMatch(/^[0-9a-f]{40}$/);
   });
 
-  it('are told apart', () => {
+  it('differ from each other', () => {
     const names = [...Object.values(attributes), ...Object.values(metrics)];
     expect(new Set(names).size).toBe(names.length);
   });

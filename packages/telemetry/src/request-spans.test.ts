@@ -23,7 +23,7 @@ function spans(sampler: Sampler = keepAll): {
 }
 
 describe('a request at a door', () => {
-  it('is a span of its own below the one that its caller names', () => {
+  it('has a span of its own below the one that its caller names', () => {
     const { clock, sent, begin } = spans();
     const span = begin(caller, 'SendMessage');
     expect(span.traceparent).toMatch(/^00-4bf92f3577b34da6a3ce929d0e0e4736-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$/);
@@ -84,14 +84,14 @@ describe('a request at a door', () => {
     ]);
   });
 
-  it('says what went wrong, and of a method that is none no name of the client', () => {
+  it('says what went wrong, and for an unknown method no name of the client', () => {
     const { sent, begin } = spans();
     begin(undefined, null).end({ errorType: 'METHOD_NOT_FOUND', taskId: null });
     expect(sent[0]).toMatchObject({ name: '_OTHER', isError: true });
     expect(sent[0]?.attributes.at(-1)).toEqual({ key: 'error.type', value: 'METHOD_NOT_FOUND' });
   });
 
-  it('is not kept where its trace is not, which its task is told', () => {
+  it('has no span where its trace is not kept, and its task learns that', () => {
     const { sent, begin } = spans();
     const unkept = begin(caller.replace(/01$/, '00'));
     unkept.end(well);
@@ -102,7 +102,7 @@ describe('a request at a door', () => {
     expect([other.traceparent.slice(-2), none.sent.length]).toEqual(['00', 0]);
   });
 
-  it('tells others of the span of a task', () => {
+  it('links the span of a task for others', () => {
     const { made } = spans();
     const task = 'tsk_019a0c8e7b2c7d3f8a1b2c3d4e5f6071';
     expect(made.traceparentOf(task, undefined)).toBe('00-019a0c8e7b2c7d3f8a1b2c3d4e5f6071-8a1b2c3d4e5f6071-01');

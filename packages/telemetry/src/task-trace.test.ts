@@ -7,7 +7,7 @@ const task = 'tsk_019a0c8e7b2c7d3f8a1b2c3d4e5f6071';
 const caller = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
 describe('the place of a task among spans', () => {
-  it('is told by its id alone', () => {
+  it('depends on its id alone', () => {
     expect(taskTrace(task, undefined, keepAll)).toEqual({
       traceId: '019a0c8e7b2c7d3f8a1b2c3d4e5f6071',
       spanId: '8a1b2c3d4e5f6071',
@@ -16,7 +16,7 @@ describe('the place of a task among spans', () => {
     });
   });
 
-  it('is below the span that its sender names', () => {
+  it('lies below the span that its sender names', () => {
     expect(taskTrace(task, caller, keepAll)).toEqual({
       traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
       spanId: '8a1b2c3d4e5f6071',
@@ -31,11 +31,11 @@ describe('the place of a task among spans', () => {
     ['in upper case', caller.toUpperCase()],
     ['with more behind it', `${caller}-x`],
     ['of nothing', ''],
-  ])('is told by its id where the span is %s', (_what, traceparent) => {
+  ])('depends on its id where the span is %s', (_what, traceparent) => {
     expect(taskTrace(task, traceparent, keepAll).parentSpanId).toBeNull();
   });
 
-  it('tells a child which span its task hangs on', () => {
+  it('gives a child the span that its task hangs on', () => {
     const delegation = 'dlg_019a0c8e7b2c7d3f9b1b2c3d4e5f6072';
     expect(delegationTraceparent(taskTrace(task, caller, keepAll), delegation)).toBe(
       '00-4bf92f3577b34da6a3ce929d0e0e4736-9b1b2c3d4e5f6072-01',
@@ -60,7 +60,7 @@ describe('a sampler', () => {
     ['00000000000000000080000000000000', 0.5, true],
     ['000000000000000000ffffffffffffff', 0, false],
     ['00000000000000000000000000000000', 1, true],
-  ])('decides about %s of which %d are kept by its last 56 bits', (traceId, ratio, kept) => {
+  ])('decides on %s, keeping %d, by its last 56 bits', (traceId, ratio, kept) => {
     expect(isKept(traceId, { ratio, followsParent: true })).toBe(kept);
   });
 });

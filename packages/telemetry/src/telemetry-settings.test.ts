@@ -9,7 +9,7 @@ function told(env: Readonly<Record<string, string>>): readonly string[] {
 }
 
 describe('the settings of telemetry', () => {
-  it('are the usual ones where only an address is given', () => {
+  it('have their defaults where only an address is given', () => {
     const { settings, problems } = readSettings(endpoint);
     const usual = { headers: {}, timeoutMs: 10_000, encoding: 'protobuf' };
     expect([settings, problems]).toEqual([
@@ -32,7 +32,7 @@ describe('the settings of telemetry', () => {
     ]);
   });
 
-  it('of one signal go before those of all', () => {
+  it('for one signal go before those for all', () => {
     const { settings } = readSettings({
       OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.example.com/tenant/',
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://traces.example.com/in?x=1',

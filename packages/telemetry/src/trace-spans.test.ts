@@ -83,26 +83,26 @@ class Sent {
 }
 
 describe('the span of a task', () => {
-  it('is made when its hooks have spoken', () => {
+  it('ends when its hooks have spoken', () => {
     const sent = new Sent().take(received(), began(), ended());
     expect(sent.agents).toEqual([]);
     sent.made.settled(task_id);
     expect(sent.agents).toEqual(['invoke_agent demo 2000-4000']);
   });
 
-  it('is one of a task that a hook had run again, and ends with its last end', () => {
+  it('covers a task that a hook had run again, and ends with its last end', () => {
     const sent = new Sent().take(received(), began(), ended(), reopened, began(2), ended('failed'), over);
     expect(sent.agents).toEqual(['invoke_agent demo 2000-7000']);
     expect(sent.spans[0]?.isError).toBe(true);
     expect(sent.spans[0]?.attributes).toContainEqual({ key: 'svc.task.attempts', value: 2 });
   });
 
-  it('is not made by a task that arrives before the hooks have spoken', () => {
+  it('stays open at a task that arrives before the hooks have spoken', () => {
     const sent = new Sent().take(received(), began(), ended(), received(other), reopened, began(2), ended(), over);
     expect(sent.agents).toEqual(['invoke_agent demo 2000-8000']);
   });
 
-  it('is made by the start of another, which nothing can come before any more', () => {
+  it('ends at the start of another, which nothing can come before any more', () => {
     const sent = new Sent().take(received(), received(other), began(), ended(), began(1, other));
     expect(sent.agents).toEqual(['invoke_agent demo 2000-5000']);
   });
@@ -114,7 +114,7 @@ describe('the span of a task', () => {
     expect(sent.spans[0]?.attributes).toContainEqual({ key: 'svc.task.state', value: 'canceled' });
   });
 
-  it('is measured, and not sent, where its trace is not kept', () => {
+  it('has a measure, and stays here, where its trace is not kept', () => {
     const sent = new Sent({ ratio: 0, followsParent: true }).take(received(), began(), ended(), over);
     expect([sent.spans, sent.totals.snapshot(1).metrics.map(({ name }) => name)]).toEqual([
       [],
@@ -130,7 +130,7 @@ describe('the span of a delegation', () => {
     expect(sent.spans[1]).toMatchObject({ spanId: '9b1b2c3d4e5f6072', parentSpanId: '8a1b2c3d4e5f6071', kind: 3 });
   });
 
-  it('is an error of a child that did not end well, and a log of one that was refused', () => {
+  it('has an error for a child that did not end well, and a log for one that was refused', () => {
     expect(new Sent().take(received(), delegation('crashed')).spans[0]?.isError).toBe(true);
     expect(new Sent().take(received(), delegation('refused')).logs[0]).toMatchObject({
       body: 'a delegation was refused',
@@ -170,13 +170,13 @@ describe('names that others give', () => {
   const call = { task_id, turn: 1, tool_call_id: null, arguments: {}, is_error: true, duration_ms: 5 };
   const rest = { exit_code: null, truncated: false, content_bytes: 0 };
 
-  it('are without secrets, and not longer than 256 characters', () => {
+  it('have no secrets, and at most 256 characters', () => {
     const shell: TraceEvent = { event_type: 'shell', ...call, ...rest, command_name: `s3cret${'x'.repeat(300)}` };
     const [span] = new Sent().take(received(), shell).spans;
     expect(span?.name).toMatch(/^execute_tool \[secret\]x{250}…$/);
   });
 
-  it('are no names of measures where a model made them up', () => {
+  it('never name measures where a model made them up', () => {
     const sent = new Sent().take(received());
     for (let number = 0; number < 10; number += 1) {
       sent.take({ event_type: 'tool_call', ...call, ...rest, tool_name: `made-up-${number}`, tool_kind: 'unknown' });
@@ -187,7 +187,7 @@ describe('names that others give', () => {
 });
 
 describe('measures', () => {
-  it('tell 256 sets of attributes apart, and put what comes beyond them into one', () => {
+  it('keep 256 sets of attributes apart, and put what comes beyond them into one', () => {
     const totals = new MetricTotals(0);
     for (let number = 0; number < 300; number += 1) totals.tool(`tool-${number}`, 0.5, null);
     const [metric] = totals.snapshot(1).metrics;

@@ -44,7 +44,7 @@ describe('a manifest', () => {
     expect(refusal(smallest.replace('name: researcher\n', ''))).toEqual(['E-MAN-001 2:1 name is missing']);
   });
 
-  it('has every default when it says no more than it must', () => {
+  it('has every default when it says only what it must', () => {
     expect(load(smallest).manifest).toEqual({
       name: 'researcher',
       version: '1.0.0',

@@ -104,7 +104,7 @@ describe('the mirror of an OCI registry', () => {
           return true;
         }),
     ],
-  ])('that %s causes one report, and the rest comes from the source', async (_, why, spoil) => {
+  ])('causes one report when it %s, and the rest comes from the source', async (_, why, spoil) => {
     await publishTo(registry, bytes, { platforms: ['linux-x86_64'] });
     copy();
     spoil();

@@ -235,7 +235,7 @@ describe('a component of another project', () => {
       /no good/,
       () => packed({ checkArtifact: () => Promise.reject(new Diagnostic('E-MAN-003', 'no good')) }),
     ],
-  ])('that %s fails, and nothing is stored', async (_, code, message, source) => {
+  ])('fails when it %s, and nothing is stored', async (_, code, message, source) => {
     putComponent();
     const refused = await take(source);
     expect(refused).toMatchObject({ code, message: expect.stringMatching(message) });

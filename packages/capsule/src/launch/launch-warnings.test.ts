@@ -37,7 +37,7 @@ describe('programs of a capsule', () => {
     expect(warning(manifest, implementations, 'sealed')).toBe(null);
   });
 
-  it('cause no warning where there are none', () => {
+  it('cause no warning when a capsule has none', () => {
     expect(warning(component, ['wasm'], 'none')).toBe(null);
   });
 });

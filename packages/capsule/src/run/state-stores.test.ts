@@ -93,7 +93,7 @@ function state(): string {
 
 describe('a component', () => {
   it.each(['tool', 'driver', 'hook'] as const)(
-    'of kind %s sees its own stores, each writable, and no other',
+    'runs as a %s and sees its own stores, each writable, and no other',
     async (runtime) => {
       const granted: ComponentGrants[] = [];
       const components = new SessionComponents({

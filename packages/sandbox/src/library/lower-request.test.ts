@@ -82,7 +82,7 @@ describe('a request', () => {
     });
   });
 
-  it('that names programs sees no more of the system than these need', () => {
+  it('sees only the part of the system that its programs need, when it names them', () => {
     expect(withGrants({ run: ['other'] }).grants).toMatchObject({
       commands: [at('bin', 'other')],
       trees: [],

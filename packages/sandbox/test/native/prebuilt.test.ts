@@ -14,7 +14,7 @@ const machines: Readonly<Record<string, number>> = { x64: 62, arm64: 183 };
 
 /** When one of these fails after a change of the sources: npm run build:native -- --prebuilt, and commit native/prebuilt with them. */
 describe('native/prebuilt', () => {
-  it.each(nativePrograms)('holds %s as its sources are now, with the flags of now', (program) => {
+  it.each(nativePrograms)('holds %s as its sources are, with the current flags', (program) => {
     const record = readRecord();
     expect(record.programs[program].sources).toBe(hashOfSources(native, program));
     expect(record.flags).toBe(compilerFlags.join(' '));

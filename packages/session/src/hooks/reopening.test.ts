@@ -166,7 +166,7 @@ describe('a task that is not to be reopened', () => {
     expect(refusals).toEqual(['on-task-end: a task that is failed is not reopened']);
   });
 
-  it('was canceled, and its hooks see that', async () => {
+  it('ended with a cancel, and its hooks see that', async () => {
     const { hooks, ends } = reopening();
     const fixture = new SessionFixture({ turns: [hangs], hooks });
     const { task } = fixture.session.board.submit(userTask);

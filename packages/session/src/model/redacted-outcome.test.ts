@@ -12,7 +12,7 @@ describe('the failure of a driver', () => {
     });
   });
 
-  it('keeps a bounded length when it has megabytes, whoever failed', () => {
+  it('keeps a bounded length when it has megabytes, whichever part failed', () => {
     const error = 'e'.repeat(30_000_000);
     const shown = `${'e'.repeat(16_384)}…`;
     expect(redactedOutcome({ kind: 'failed', error }, redact)).toEqual({ kind: 'failed', error: shown });

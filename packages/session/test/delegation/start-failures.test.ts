@@ -44,7 +44,7 @@ describe('a delegation that the referee refuses', () => {
     expect(await start()).toEqual({ kind: 'refused', sentence: 'worker latest is not in the registry' });
   });
 
-  it('gives one line of bounded length, whoever answers for the referee: the model reads it as the runtime’s', async () => {
+  it('gives one line of bounded length, whatever answers for the referee: the model reads it as the runtime’s', async () => {
     await starting();
     fixture.referee.refusal = { status: 403, error: `no\u001b[31m\n\n${'x'.repeat(50_000)}` };
     const sentence = `no\\u{1b}[31m\\u{a}\\u{a}${'x'.repeat(3978)}…`;

@@ -188,7 +188,7 @@ describe('a long output', () => {
     expect(existsSync(join(sessionDirectory, 'logs'))).toBe(false);
   });
 
-  it.each([4, 10, 20, 31])('ends before a secret of which %i characters would be shown', async (kept) => {
+  it.each([4, 10, 20, 31])('ends before a secret that would show %i characters', async (kept) => {
     const before = 'x'.repeat(16_384 - kept);
     const { content, output, truncated } = await run('sh', `printf %s ${before}; printf ${secret}yz; echo ok >&2`);
     expect({ output, truncated }).toEqual({ output: before, truncated: true });

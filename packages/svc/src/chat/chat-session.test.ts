@@ -162,7 +162,7 @@ describe('a chat', () => {
     );
   });
 
-  it('says once of tasks from before, of which it cannot know it, that earlier messages are missing', async () => {
+  it('says once of tasks from before that earlier messages are missing', async () => {
     const snapshot = encodeLiveEvent({
       event: 'snapshot',
       sessionId: 'ses_1',

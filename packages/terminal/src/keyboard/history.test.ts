@@ -47,7 +47,7 @@ function write(text: string): void {
 }
 
 describe('the history', () => {
-  it('is there in the next chat, in the order of the last use, for this user alone', () => {
+  it('lasts to the next chat, in the order of the last use, for this user alone', () => {
     const history = open();
     for (const text of ['one', 'two\nlines', 'three', 'three', 'one', ' secret', ''])
       expect(history.add(text)).toBeNull();
@@ -77,7 +77,7 @@ describe('the history', () => {
     expect([history.search('mend', 0), history.search('nowhere'), history.search('')]).toEqual([null, null, null]);
   });
 
-  it('is neither read nor written where it is not wanted', () => {
+  it('stays unread and unwritten where it is not wanted', () => {
     open().add('before');
     const { history } = History.open(home, { isKept: false });
     history.add('now');
@@ -138,7 +138,7 @@ describe('the history', () => {
     ['a link', 'a link', () => symlinkSync(join(home, 'elsewhere'), file)],
     ['a directory', 'a directory', () => mkdirSync(file)],
     ['a device', 'a link', () => symlinkSync('/dev/zero', file)],
-  ])('is not read from %s, nor written there', (_name, what, make) => {
+  ])('ignores %s, and writes nothing there', (_name, what, make) => {
     mkdirSync(join(home, '.svc'));
     writeFileSync(join(home, 'elsewhere'), '"theirs"\n');
     make();

@@ -145,7 +145,7 @@ describe('the key reader', () => {
 });
 
 describe('pasted text', () => {
-  it('is one key, whatever is in it', () => {
+  it('makes one key, whatever is in it', () => {
     expect(keysOf('a\u001B[200~x\r\ny\rz\u0003\u001B[A\tq\n\u001B[201~\r')).toEqual([
       text('a'),
       paste('x\ny\nz\u0003\u001B[A\tq\n'),
@@ -161,7 +161,7 @@ describe('pasted text', () => {
     ]);
   });
 
-  it('is delivered after a while where its end does not come, and goes on', () => {
+  it('arrives after a while where its end does not come, and goes on', () => {
     const reader = new KeyReader();
     expect([reader.push('\u001B[200~a\r'), reader.patienceMs]).toEqual([[], 1000]);
     expect([reader.settle(), reader.isWaiting]).toEqual([[paste('a\n')], false]);
@@ -180,7 +180,7 @@ describe('pasted text', () => {
     expect([reader.push('\u0003x'), reader.settle()]).toEqual([[press('c', { ctrl: true })], [text('x')]]);
   });
 
-  it('of any length comes in pieces of 1 MiB', () => {
+  it('comes in pieces of 1 MiB at any length', () => {
     const length = 1024 * 1024;
     const keys = keysOf('\u001B[200~', 'a'.repeat(length), 'b'.repeat(length), 'c\u001B[201~');
     expect(keys).toEqual([paste('a'.repeat(length)), paste('b'.repeat(length)), paste('c')]);
@@ -189,11 +189,11 @@ describe('pasted text', () => {
     expect(keysOf(`${'a'.repeat(length)}b\r`)).toEqual([paste('a'.repeat(length)), paste('b\n')]);
   });
 
-  it('of a million keys is read', () => {
+  it('may have a million keys', () => {
     expect(keysOf(`\u001B[200~a\u001B[201~${'\u0002'.repeat(1_000_000)}`)).toHaveLength(1_000_001);
   });
 
-  it('of a million characters, each a chunk of its own, takes no longer than it should', () => {
+  it('with a million characters, each a chunk of its own, takes no longer than it should', () => {
     const reader = new KeyReader();
     reader.push('\u001B[200~');
     for (let count = 0; count < 1_000_000; count += 1) reader.push('a');
@@ -216,7 +216,7 @@ describe('text without the marks of a paste', () => {
     expect(keysOf(...typed.split(''))).toEqual(keys);
   });
 
-  it('is a paste only when it comes at once', () => {
+  it('counts as a paste only when it comes at once', () => {
     const reader = new KeyReader();
     expect([reader.push('go\r'), reader.isWaiting, reader.settle()]).toEqual([[], true, [text('go'), press('enter')]]);
     expect([reader.push('more'), reader.settle()]).toEqual([[], [text('more')]]);
@@ -245,7 +245,7 @@ describe('keys', () => {
     fc.string({ unit: anyCharacter, maxLength: 4 }),
   );
 
-  it('are the same however what the terminal sends is cut', () => {
+  it('stay the same however the bytes of the terminal are cut', () => {
     fc.assert(
       fc.property(
         fc.array(pieces, { maxLength: 30 }),
@@ -267,7 +267,7 @@ describe('keys', () => {
     );
   });
 
-  it('of text hold no control, and nothing is held back once all is settled', () => {
+  it('for text hold no control, and all come out once all is settled', () => {
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 30 }), (sent) => {
         const reader = new KeyReader();

@@ -233,7 +233,7 @@ describe('the rows of the line editor', () => {
     expect(editor.layout(4, 9)).toEqual(layout);
   });
 
-  it('are those around the cursor, and move no more than it makes them', () => {
+  it('surround the cursor, and move only as far as it makes them', () => {
     const editor = new LineEditor();
     type(editor, paste('1\n2\n3\n4\n5\n6'));
     expect(editor.layout(10, 3)).toEqual({ rows: ['4', '5', '6'], cursor: { row: 2, column: 1 } });

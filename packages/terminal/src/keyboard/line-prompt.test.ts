@@ -55,7 +55,7 @@ describe('the history in the line', () => {
     expect(prompt.text).toBe('two');
   });
 
-  it('is none where there is none', () => {
+  it('stays empty where there is none', () => {
     const prompt = new LinePrompt({ history: null, complete: async () => ({ start: 0, candidates: [] }) });
     expect([type(prompt, press('up')), type(prompt, ctrl('r'))]).toEqual(['unknown', 'unknown']);
   });
@@ -109,7 +109,7 @@ describe('a search in the line', () => {
     expect(prompt.text).toBe('draft');
   });
 
-  it('takes no more than a screen shows', () => {
+  it('takes at most what a screen shows', () => {
     const prompt = promptAfter(...texts);
     type(prompt, ctrl('r'), '日'.repeat(1000));
     const { rows, cursor } = prompt.layout(20, 5);
@@ -139,7 +139,7 @@ describe('a completion in the line', () => {
     await expect(completed(words, '/dron', tab)).resolves.toEqual(['/dron', [words.slice(2), '/drone']]);
   });
 
-  it('is made in the middle of a text', async () => {
+  it('may come in the middle of a text', async () => {
     await expect(
       completed(['src/a.ts'], 'see src and', press('left', { ctrl: true }), press('left'), tab),
     ).resolves.toEqual(['see src and', [[], 'see src/a.ts and']]);
@@ -149,11 +149,11 @@ describe('a completion in the line', () => {
     await expect(completed(['/help'], '/x', tab)).resolves.toEqual(['/x', [[], '/x']]);
   });
 
-  it('is made inert', async () => {
+  it('becomes inert', async () => {
     await expect(completed(['a\u001B[2Jb\u202E'], 'a', tab)).resolves.toEqual(['a', [[], 'ab']]);
   });
 
-  it('is dropped when another key was pressed meanwhile', async () => {
+  it('disappears when another key was pressed meanwhile', async () => {
     const prompt = new LinePrompt({ history: null, complete: async () => ({ start: 0, candidates: ['/help '] }) });
     const edit = type(prompt, '/h', tab);
     type(prompt, 'x');

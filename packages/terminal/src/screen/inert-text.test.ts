@@ -78,7 +78,7 @@ describe('inert text', () => {
     expect(inert(text)).toBe(lines);
   });
 
-  it('is the same text however it is cut into pieces', () => {
+  it('stays the same text however it is cut into pieces', () => {
     const corpus = fc.array(
       fc.constantFrom(
         '\u001B',
@@ -117,7 +117,7 @@ describe('inert text', () => {
     );
   });
 
-  it('of one line is cut before it is looked at', () => {
+  it('in one line has its cut before anything else', () => {
     expect(inertLine(`a\n b\u001B[2J${'c'.repeat(100)}`, 8)).toBe('a bccccc\u2026');
     expect(inertLine('short', 8)).toBe('short');
   });

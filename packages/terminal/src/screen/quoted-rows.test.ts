@@ -36,7 +36,7 @@ describe('QuotedRows', () => {
     }
   });
 
-  it('tells the row that is not ended as it would be if it ended now', () => {
+  it('shows the unfinished row as it would be if it ended now', () => {
     const rows = new QuotedRows(terminal, () => 20);
     expect(rows.openRows).toEqual([]);
     expect(rows.push('one two')).toBe('\u2502 one');

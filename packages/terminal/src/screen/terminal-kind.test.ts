@@ -9,7 +9,7 @@ describe('a row of svc on a terminal', () => {
     ['0123456789 the end', 10, '0123456789\n  the end'],
     ['one two three four', 13, 'one two three\n  four'],
     ['one two three four', 12, 'one two\n  three four'],
-  ])('of %j loses no word and joins none in %i columns', (row, columns, rows) => {
+  ])('with %j loses no word and joins none in %i columns', (row, columns, rows) => {
     expect(terminal.wrapped(row, columns)).toBe(rows);
   });
 
@@ -28,7 +28,7 @@ describe('the most cells that a terminal gives a text', () => {
     ['C.UTF-8', '\u4E16\u{1F600}\u{1FAE9}', 6],
     ['C.UTF-8', 'e\u0301\u0915', 5],
     ['ja_JP.UTF-8', '\u2502 \u00E9\u0436', 7],
-  ])('are in %s, of %j, %i', (locale, text, cells) => {
+  ])('give in %s, for %j, %i', (locale, text, cells) => {
     expect(terminalOf({ TERM: 'xterm', LANG: locale }).mostCellsOf(text)).toBe(cells);
   });
 });

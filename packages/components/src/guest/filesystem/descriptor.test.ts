@@ -254,7 +254,7 @@ describe.each<FilesystemGuard>(['descriptor-walk', 'realpath-check'])('a descrip
     await new Promise((resolve) => server.close(resolve));
   });
 
-  it('holds no more than its share of descriptors', () => {
+  it('holds its share of descriptors at most', () => {
     const root = open(guard);
     const held: Descriptor[] = [];
     const last = refusal(() => {

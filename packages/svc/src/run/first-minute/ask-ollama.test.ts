@@ -47,13 +47,13 @@ describe('the model of an Ollama that answers', () => {
     ['something else', 'HTTP/1.1 200 OK\r\ncontent-length: 13\r\n\r\n{"models":[1]}'],
     ['a redirect', 'HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n'],
     ['far too much', `HTTP/1.1 200 OK\r\ncontent-length: 9999999\r\n\r\n"${'x'.repeat(1_100_000)}`],
-  ])('is missing where the server answers %s', async (_, bytes) => {
+  ])('counts as missing where the server answers %s', async (_, bytes) => {
     const { address, server } = await listening(bytes);
     expect(await askOllama(address)).toBeNull();
     server.close();
   });
 
-  it('is missing where nobody listens', async () => {
+  it('counts as missing where nobody listens', async () => {
     expect(await askOllama(`http://127.0.0.1:${await closedPort()}`)).toBeNull();
   });
 });
