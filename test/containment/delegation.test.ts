@@ -59,7 +59,7 @@ describe('the directory of a child', () => {
     expect(formation.results.at(-1)).toContain('from the parent');
   });
 
-  it('is all that the child can reach of its parent [D2-DIR-05]', async (context) => {
+  it('holds all that the child can reach of its parent [D2-DIR-05]', async (context) => {
     const formation = await looked(context, 'scoped');
     const [, ...rest] = readFileSync(join(formation.childDirectory, 'seen'), 'utf8').trimEnd().split('\n');
     expect(rest).toHaveLength(2);
@@ -106,7 +106,7 @@ const looksForRuntime = `cat /proc/[0-9]*/cmdline /proc/[0-9]*/maps /proc/[0-9]*
 
 describe('the credential of a session', () => {
   it.each(['advisory', 'scoped', 'sealed'])(
-    'is in the memory of a process that its commands cannot look into, unless nothing contains them: %s [D2-CORE-08]',
+    'stays in the memory of a process that its commands cannot look into, unless nothing contains them: %s [D2-CORE-08]',
     async (ceiling) => {
       const curious = {
         manifest: `lifecycle: { task_acceptance: queue, after_task: sleep }

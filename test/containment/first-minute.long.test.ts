@@ -8,7 +8,7 @@ import { fill, output, task, told } from './first-minute-task.ts';
 
 // For every class and user it takes minutes, and shows nothing more.
 describe.each(sealed.slice(0, 1))('a task without a manifest in $name', (setup) => {
-  it('looks through 100000 files, of which one is masked', async (context) => {
+  it('finds its way through 100000 files, one of them masked', async (context) => {
     const minute = new FirstMinute({ ceiling: setup.class, uid: setup.uid });
     onTestFinished(async () => await minute.dispose());
     fill(minute.folder, { folders: 100, filesInEach: 1000 });

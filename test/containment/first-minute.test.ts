@@ -171,7 +171,7 @@ describe.each(setups)('a task without a manifest in $name', (setup) => {
     expect(told(minute)).toEqual([output('x'), output('x', 'cat: sub/.env: Permission denied', 1)]);
   });
 
-  it('is led out of the folder by no link', async (context) => {
+  it('stays in the folder in spite of links', async (context) => {
     const minute = fresh(setup);
     writeFileSync(join(minute.base, 'outside'), 'OUTSIDE');
     mkdirSync(join(minute.base, 'beside'));
@@ -242,14 +242,14 @@ describe.each(setups)('a task without a manifest in $name', (setup) => {
     ]);
   });
 
-  it('looks through 5000 files, of which one is masked', async (context) => {
+  it('finds its way through 5000 files, one of them masked', async (context) => {
     const minute = fresh(setup);
     fill(minute.folder, { folders: 100, filesInEach: 50 });
     await task(context, minute, ['ls | wc -l', 'find . -type f ! -name .env | wc -l', 'cat .env']);
     expect(told(minute)).toEqual([output('100'), output('5000'), output('(empty)', 'cat: .env: Permission denied', 1)]);
   });
 
-  it('is refused in the places that no agent is shown', async () => {
+  it('fails in the places that no agent may see', async () => {
     const minute = fresh(setup);
     await minute.plays();
     for (const cwd of ['/', minute.home, minute.base, join(minute.home, '.svc', 'adhoc')]) {
@@ -263,7 +263,7 @@ describe.each(setups)('a task without a manifest in $name', (setup) => {
 });
 
 describe.each(sealed)('--write in $name', (setup) => {
-  it('changes the folder, but for what is masked, and says what it came to', async (context) => {
+  it('changes the folder, except for masked places, and reports what it came to', async (context) => {
     const minute = fresh(setup);
     minute.write({ 'a.txt': 'old', '.env': 'SECRET', 'sub/.env': 'SECRET' });
     const { stderr } = await task(
@@ -389,7 +389,7 @@ function repository(minute: FirstMinute, setup: Setup): void {
 const withGit = ['--write', '--allow', 'git,mv,cp,rm,mkdir,chmod'];
 
 describe.each(sealed)('the repository of a folder in $name', (setup) => {
-  it('is worked in by git, and what git runs stays as it is', async (context) => {
+  it('works for git, and what git runs stays as it is', async (context) => {
     needsPrograms(context, 'git');
     const minute = fresh(setup);
     repository(minute, setup);
@@ -418,7 +418,7 @@ describe.each(sealed)('the repository of a folder in $name', (setup) => {
     );
   });
 
-  it('is opened by --write-git', async (context) => {
+  it('opens with --write-git', async (context) => {
     needsPrograms(context, 'git');
     const minute = fresh(setup);
     repository(minute, setup);
@@ -434,7 +434,7 @@ describe.each(sealed)('the repository of a folder in $name', (setup) => {
 });
 
 describe.each(scoped)('--write in $name', (setup) => {
-  it('is refused in a repository whose hooks it could not keep, unless they are opened', async (context) => {
+  it('fails in a repository whose hooks it could not keep, unless they are opened', async (context) => {
     const minute = fresh(setup);
     minute.write({ 'a.txt': 'old', '.git/HEAD': 'ref: refs/heads/main\n' });
     await minute.plays();
@@ -445,7 +445,7 @@ describe.each(scoped)('--write in $name', (setup) => {
     expect(readFileSync(join(minute.folder, 'a.txt'), 'utf8')).toBe('new\n');
   });
 
-  it('is refused beside a masked file, which it could not keep', async () => {
+  it('fails beside a masked file, which it could not keep', async () => {
     const minute = fresh(setup);
     minute.write({ 'a.txt': 'old', '.env': 'SECRET' });
     await minute.plays();
@@ -465,20 +465,23 @@ describe.each(scoped)('--write in $name', (setup) => {
 const isRoot = process.getuid?.() === 0;
 
 describe.runIf(isRoot)('a folder of another owner (only as root)', () => {
-  it.each(setups.filter(({ uid }) => uid !== null))('is read in $name as far as it lets everybody', async (setup) => {
-    const minute = fresh(setup);
-    minute.write({ 'open.txt': 'open', 'closed.txt': 'CLOSED' });
-    const base = join('/tmp', `svc-others-${process.pid}`);
-    rmSync(base, { recursive: true, force: true });
-    renameSync(minute.folder, base);
-    execFileSync('chmod', ['600', join(base, 'closed.txt')]);
-    await minute.runs('cat open.txt closed.txt; echo x > made');
-    const { code } = await minute.svc(['look around'], { cwd: base });
-    expect(code).toBe(0);
-    expect(told(minute)[0]).toMatch(/stdout:\nopen\nstderr:\ncat: closed\.txt: Permission denied\n/);
-    expect(existsSync(join(base, 'made'))).toBe(false);
-    rmSync(base, { recursive: true });
-  });
+  it.each(setups.filter(({ uid }) => uid !== null))(
+    'can be read in $name as far as it lets everybody',
+    async (setup) => {
+      const minute = fresh(setup);
+      minute.write({ 'open.txt': 'open', 'closed.txt': 'CLOSED' });
+      const base = join('/tmp', `svc-others-${process.pid}`);
+      rmSync(base, { recursive: true, force: true });
+      renameSync(minute.folder, base);
+      execFileSync('chmod', ['600', join(base, 'closed.txt')]);
+      await minute.runs('cat open.txt closed.txt; echo x > made');
+      const { code } = await minute.svc(['look around'], { cwd: base });
+      expect(code).toBe(0);
+      expect(told(minute)[0]).toMatch(/stdout:\nopen\nstderr:\ncat: closed\.txt: Permission denied\n/);
+      expect(existsSync(join(base, 'made'))).toBe(false);
+      rmSync(base, { recursive: true });
+    },
+  );
 });
 
 it('a capsule answers a task without looking anywhere', async () => {

@@ -77,7 +77,7 @@ process.stdin.once('end', () => process.exit());
 `;
 
 describe.each(setups)('a driver that is a program in $name', (setup) => {
-  it('is contained as commands are [D1-MAN-04]', async (context) => {
+  it('has the containment of commands [D1-MAN-04]', async (context) => {
     const capsule = await openCapsule(context, setup, {
       calls: [],
       capabilities: '',

@@ -191,7 +191,7 @@ resources: { processes: 20, open_files: 64, file_size: 100000, cpu: 1, memory: 2
     expect((await capsule(context).result('copy')).text).toBe(failed(126, 'bash: line 1: ./copy: Permission denied'));
   });
 
-  it('no UNIX socket is to be had [D1-MAN-23]', async (context) => {
+  it('no UNIX socket can be opened [D1-MAN-23]', async (context) => {
     needsPrograms(context, 'python3');
     expect((await capsule(context).result('unix')).text).toBe(printed('EAFNOSUPPORT\n'));
   });

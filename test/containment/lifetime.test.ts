@@ -93,7 +93,7 @@ describe.each([...asOneself, ...sealed.filter(({ uid }) => uid !== null)])('in $
     expect(await marked.settled(remaining)).toEqual(remaining);
   });
 
-  it('svc that is told to stop leaves nothing but what its class lets live', async (context) => {
+  it('svc leaves at its end only what its class lets live', async (context) => {
     const { marked, capsule } = await start(context, setup, (processes) => `${family(processes)}\nwait`);
     await marked.settled(everything[setup.class]);
     capsule.process.child.kill('SIGTERM');

@@ -19,7 +19,7 @@ function call(id: string, tool: string, input: Readonly<Record<string, unknown>>
 }
 
 describe.each(setups)('an MCP server in $name', (setup) => {
-  it('is contained by the grants of its entry', async (context) => {
+  it('has the containment that the grants of its entry give', async (context) => {
     const capsule = await openCapsule(context, setup, {
       calls: [
         call('write', 'notes__write_note', { name: 'a', text: 'hello' }),
@@ -59,7 +59,7 @@ describe.each(setups)('an MCP server in $name', (setup) => {
   const running = setup.class === 'sealed' ? ['node of 1', 'svc-launch of 1', 'svc-launch of 1'] : ['node of 1'];
 
   it.for(['SIGTERM', 'SIGKILL'] as const)(
-    'that heeds neither the end of its input nor a signal is gone after svc got %s',
+    'disappears after svc got %s when it heeds neither the end of its input nor a signal',
     async (signal, context) => {
       const marked = new MarkedProcesses();
       context.onTestFinished(() => marked.end());
@@ -82,7 +82,7 @@ describe.each(setups)('an MCP server in $name', (setup) => {
     },
   );
 
-  it('that never answers is gone with the session that it kept from starting', async (context) => {
+  it('disappears with the session that it kept from starting when it never answers', async (context) => {
     const marked = new MarkedProcesses();
     context.onTestFinished(() => marked.end());
     await expect(

@@ -47,7 +47,7 @@ describe.skipIf(!canProbe || !isUnrestricted())(
       ],
       ['namespaces, but no mediation of files', landlock, 'advisory', 'seccomp-only', 'denied', 'D1-MECH-03'],
       ['no filters', ['seccomp'], 'advisory', 'none', 'n/a', 'D1-MECH-04'],
-    ] as const)('and one with %s %j achieves %s with %s, userns grant %s [%s]', (_what, refused, ...expected) => {
+    ] as const)('with %s %j achieves %s with %s, userns grant %s [%s]', (_what, refused, ...expected) => {
       const [achieved, mechanism, usernsGrant] = expected;
       expect(reportOf([...refused])).toMatchObject({ achieved, mechanism, userns_grant: usernsGrant });
     });

@@ -63,7 +63,7 @@ describe.each(sealed)('a repository that --workdir names in $name', (setup) => {
     prepare: repository,
   };
 
-  it('is kept and masked as the folder of --write is, for commands and for components', async (context) => {
+  it('stays as it is, and masked, as the folder of --write, for commands and for components', async (context) => {
     needsPrograms(context, 'git');
     const capsule = await openCapsule(context, setup, options);
     const [hidden, hook, state, work] = await texts(capsule, 'secrets', 'hook', 'state', 'work');
@@ -102,7 +102,7 @@ describe.each(sealed)('a repository that --workdir names in $name', (setup) => {
     },
   );
 
-  it('is open to what git runs with --write-git, and masked all the same', async (context) => {
+  it('opens to what git runs with --write-git, and stays masked all the same', async (context) => {
     needsPrograms(context, 'git');
     const capsule = await openCapsule(context, setup, {
       ...options,
@@ -120,7 +120,7 @@ describe.each(scoped)('a repository that --workdir names in $name', (setup) => {
     editor('edit', { command: 'write', path: '.git/config', content: 'x' }),
   ];
 
-  it('is refused to commands, which could change what git runs, and kept from components', async (context) => {
+  it('stays closed to commands, which could change what git runs, and to components', async (context) => {
     needsPrograms(context, 'git');
     const capsule = await openCapsule(context, setup, {
       calls,

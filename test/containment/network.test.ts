@@ -205,7 +205,7 @@ shell: { allow: [bash, curl, python3, env, grep] }`,
     expect((await capsule(context).result(id)).text).toBe(shown);
   });
 
-  it('is reported as advisory, before a launch and at it', async (context) => {
+  it('counts as advisory in the reports, before a launch and at it', async (context) => {
     const { workspace, process } = capsule(context);
     const { code, stdout } = await svc(workspace, ['run', '--explain-scope'], {
       env: { SVC_CONTAINMENT_CEILING: setup.class },

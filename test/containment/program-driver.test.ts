@@ -63,7 +63,7 @@ describe.each(setups)('a program with a dialect of its own, in $name', (setup) =
 });
 
 describe.each(setups.filter(({ class: wanted }) => wanted === 'sealed'))('its tool server, in $name', (setup) => {
-  it('is at the proxy of the program, and not at those of other processes', async (context) => {
+  it('listens at the proxy of the program, and not at those of other processes', async (context) => {
     needsPrograms(context, 'curl');
     const capabilities = 'network: { allow: ["http://nowhere.invalid"] }\n  shell: { allow: [sh, curl] }';
     const capsule = await open(context, { name: 'claude', setup, capabilities });

@@ -49,13 +49,13 @@ describe.each(asOneself)('in $name', (setup) => {
       'shim',
       `greet could not be started: ${refusal}; SHIM is a pyenv shim, and VERSION names no version that has it`,
     ],
-  ])('the model is told why %s does not start', async ([, id, shown], context) => {
+  ])('the model learns why %s does not start', async ([, id, shown], context) => {
     const { text, isError } = await capsule(context).result(id);
     expect(namingPlaces(text, capsule(context).workspace)).toBe(shown);
     expect(isError).toBe(true);
   });
 
-  it('the model is told what a shell did not find', async (context) => {
+  it('the model learns what a shell did not find', async (context) => {
     const { text } = await capsule(context).result('shim-in-shell');
     expect(namingPlaces(text, capsule(context).workspace).split('\n').slice(-1)).toEqual([
       '[SHIM is a pyenv shim, and VERSION names no version that has it]',
@@ -63,7 +63,7 @@ describe.each(asOneself)('in $name', (setup) => {
     expect((await capsule(context).result('fine')).text).toBe(printed('fine\n'));
   });
 
-  it('the operator is told at the start what is not installed', async (context) => {
+  it('the operator learns at the start what is not installed', async (context) => {
     const { process } = capsule(context);
     await process.complained(/\n/);
     const { stderr } = process;
@@ -73,7 +73,7 @@ describe.each(asOneself)('in $name', (setup) => {
     expect(stderr).not.toContain('shim');
   });
 
-  it('the scope report tells also what files are missing', async (context) => {
+  it('the scope report names also missing files', async (context) => {
     const { workspace } = capsule(context);
     const { code, stderr } = await svc(workspace, ['run', '--explain-scope'], {
       env: { SVC_CONTAINMENT_CEILING: setup.class, ...pathWith(workspace) },
@@ -86,7 +86,7 @@ describe.each(asOneself)('in $name', (setup) => {
     ]);
   });
 
-  it('the model is told that its workdir is gone', async (context) => {
+  it('the model learns that its workdir is gone', async (context) => {
     const gone = await openCapsule(context, setup, {
       calls: [shell('here', 'echo here')],
       capabilities: 'shell: { allow: [bash] }',
@@ -112,7 +112,7 @@ describe.each(asOneself)('in $name', (setup) => {
     expect((await cleared.result('home')).text).toBe(printed('tmp\nx\n'));
   });
 
-  it('the model is told of a link that stands in the place of that home, and nothing is made behind it', async (context) => {
+  it('the model learns of a link that stands in the place of that home, and nothing is made behind it', async (context) => {
     const linked = await openCapsule(context, setup, {
       calls: [shell('link', 'rm -r .svc && ln -s /etc .svc'), shell('home', 'echo here')],
       capabilities: 'shell: { allow: [bash, rm, ln] }',
@@ -130,7 +130,7 @@ const mappable: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0
 const asRoot = process.getuid?.() === 0 ? asOneself : [];
 
 describe.skipIf(asRoot.length === 0).each(asRoot)('in $name (skipped without root)', (setup) => {
-  it("a workdir in another user's home is bound before privileges are given up, or the model is told", async (context) => {
+  it("a workdir in another user's home is bound before privileges are given up, or the model gets an error", async (context) => {
     const home = mkdtempSync('/var/tmp/svc-home-');
     context.onTestFinished(() => rmSync(home, { recursive: true }));
     lchownSync(home, 1000, 1000);

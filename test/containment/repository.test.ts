@@ -142,7 +142,7 @@ describe.each(sealed)('the repository of a folder that a task may write in $name
     expect(existsSync(repository.mark), stderr).toBe(false);
   });
 
-  it('is no more changed by a tool than by a command', async (context) => {
+  it('changes no more by a tool than by a command', async (context) => {
     const repository = new Repository(context, setup);
     const { minute } = repository;
     minute.write({ 'lib/.git/HEAD': 'ref: refs/heads/main\n' });
@@ -170,7 +170,7 @@ describe.each(sealed)('the repository of a folder that a task may write in $name
     ]);
   });
 
-  it('is looked at in the end by svc itself, whatever git was told', async (context) => {
+  it('gets its check in the end by svc itself, whatever git was configured to do', async (context) => {
     const repository = new Repository(context, setup);
     const stderr = await repository.task(context, [
       'echo evil >> a.txt; git update-index --assume-unchanged a.txt; mkdir sub; cp b.x sub/svc.yaml; rm b.x; touch .git/odd',
@@ -190,7 +190,7 @@ describe.each(sealed)('the repository of a folder that a task may write in $name
     );
   });
 
-  it('is still worked in by git', async (context) => {
+  it('still works for git', async (context) => {
     const repository = new Repository(context, setup);
     repository.git('config', '--unset', 'core.hooksPath');
     const { minute } = repository;

@@ -104,11 +104,11 @@ describe.each(setups)('a state store in $name', (setup) => {
       expect(readFileSync(join(workspace.home, '.svc/state/notes/new'), 'utf8')).toBe('shared');
     });
 
-    it('is not there for the commands of the capsule', async (context) => {
+    it('stays away from the commands of the capsule', async (context) => {
       expect((await capsule(context).result('shell')).text).toBe(printed('none\n-\n'));
     });
 
-    it('is shared with another capsule that names it', async (context) => {
+    it('serves another capsule that names it too', async (context) => {
       const first = capsule(context);
       await first.result('look');
       const second = await openCapsule(context, setup, {

@@ -49,7 +49,7 @@ doors: { serve: [] }
     expect(serves.planes).toEqual([]);
   });
 
-  it('tells commands and destinations, and one plane and the other, apart [D1-CARD-06, D1-CARD-07, D1-CARD-21, D1-CARD-22]', async () => {
+  it('keeps commands and destinations, and one plane and the other, apart [D1-CARD-06, D1-CARD-07, D1-CARD-21, D1-CARD-22]', async () => {
     const [commands, destinations] = await Promise.all([
       script({ manifest: `${queue}capabilities: { shell: { allow: [sh] } }\nexports: { files: { root: out } }\n` }),
       script({

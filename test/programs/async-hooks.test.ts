@@ -22,7 +22,7 @@ function heardBy(name: string, { workspace, line }: StreamedCapsule): readonly s
 }
 
 describe('an async hook', { timeout: compileTimeoutMs }, () => {
-  it('hears everything in order in one instance, and is done before the session is', async () => {
+  it('gets every event in order in one instance, and finishes before the session', async () => {
     const capsule = await start({
       hooks: { watch: 'execution_mode: async' },
       capabilities: '  shell: { allow: [sh] }\n',
@@ -37,7 +37,7 @@ describe('an async hook', { timeout: compileTimeoutMs }, () => {
     expect(eventTypes(capsule.trace).at(-1)).toBe('session_end');
   });
 
-  it('hears of a task that a signal cancels before the session ends', async () => {
+  it('gets the event of a task that a signal cancels before the session ends', async () => {
     const capsule = await start({
       hooks: { watch: 'binding: [on-task-end, on-session-end]\nexecution_mode: async' },
       capabilities: '  shell: { allow: [sh] }\n',
@@ -68,7 +68,7 @@ describe('an async hook', { timeout: compileTimeoutMs }, () => {
     ]);
   });
 
-  it('that hangs holds up neither tasks nor, for long, the end after a signal', async () => {
+  it('holds up neither tasks nor, for long, the end after a signal when it hangs', async () => {
     const capsule = await start({
       hooks: { slow: 'binding: [on-task-start, on-task-end]\nexecution_mode: async' },
       orders: '[[on-task-start wait]]',
@@ -85,7 +85,7 @@ describe('an async hook', { timeout: compileTimeoutMs }, () => {
     expect(eventTypes(capsule.trace).at(-1)).toBe('session_end');
   });
 
-  it('that breaks off hears the next event in a fresh instance', async () => {
+  it('gets the next event in a fresh instance when it breaks off', async () => {
     const capsule = await start({
       hooks: { watch: 'binding: [on-task-start, on-task-end]\nexecution_mode: async' },
       orders: '[[on-task-start trap]]',

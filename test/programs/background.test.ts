@@ -58,7 +58,7 @@ describe('a command that runs longer than lifecycle.shell_grace_secs', () => {
     expect(readFileSync(join(logs, '1-sh-stdout.log'), 'utf8')).toBe('went\n');
   });
 
-  it('is what session/stop leaves running, and says so [D1-CARD-20]', async () => {
+  it('outlives session/stop, and the answer says so [D1-CARD-20]', async () => {
     const running = await start.script({ manifest: staysUp, script: runsCommand(untilGo) });
     const stream = await running.watch();
     const { id } = await running.send('Wait.');
@@ -73,7 +73,7 @@ describe('a command that runs longer than lifecycle.shell_grace_secs', () => {
     expect(await running.rpc('session/stop', {})).toMatchObject({ residue: [] });
   });
 
-  it('is not ended by a cancel of its task', async () => {
+  it('outlives a cancel of its task', async () => {
     const script = runsCommand(untilGo, 'until [ -e never ]; do sleep 0.02; done');
     const running = await start.script({ manifest: staysUp, script });
     const stream = await running.watch();
@@ -83,7 +83,7 @@ describe('a command that runs longer than lifecycle.shell_grace_secs', () => {
     expect(await running.rpc('session/stop', {})).toMatchObject({ residue: [{ kind: 'command', command: untilGo }] });
   });
 
-  it('is ended with the session, and everything it started', async () => {
+  it('ends with the session, and so does everything it started', async () => {
     const running = await start.script({ manifest: staysUp, script: runsCommand(forEver, untilItRuns) });
     const stream = await running.watch();
     await running.send('Wait.');
@@ -99,7 +99,7 @@ describe('a command that runs longer than lifecycle.shell_grace_secs', () => {
     ]);
   });
 
-  it('is ended with the only task of a session that takes no other', async () => {
+  it('ends with the only task of a session that takes no other', async () => {
     const workspace = capsule({
       manifest: `${shellOnly}lifecycle: { shell_grace_secs: 1 }\n`,
       script: runsCommand(forEver, untilItRuns),

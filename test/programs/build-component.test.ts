@@ -131,7 +131,7 @@ describe('svc build of a folder with component.ts', { timeout: 120_000 }, () => 
     expect(existsSync(join(workspace.folder, 'component.wasm'))).toBe(false);
   });
 
-  it('tells every place where the source cannot be read', async () => {
+  it('names every place where the source cannot be read', async () => {
     const stderr = await refusal("import './absent.ts';\nimport 'left-pad';\nexport const run = {};\n");
     expect(stderr).toContain('error[E-ART-011]: Could not resolve "./absent.ts"\n --> /component.ts:1:8\n');
     expect(stderr).toContain('error[E-ART-011]: Could not resolve "left-pad"\n --> /component.ts:2:8\n');

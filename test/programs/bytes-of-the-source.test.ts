@@ -83,7 +83,7 @@ describe('a copy on this machine with other bytes than the registry has', () => 
     expect(await run(['run', '--offline'])).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('is not what svc update takes', async () => {
+  it('stays unused by svc update', async () => {
     await done(['add', 'style@1.0.0']);
     workspace.write('svc.yaml', manifest().replace('version: 1.0.0, ', 'version: 1.0.0, range: ^1.0.0, '));
     await done(['install', '-g', './style']);
@@ -91,7 +91,7 @@ describe('a copy on this machine with other bytes than the registry has', () => 
     expect(locked()?.sha256).toBe(published.sha256);
   });
 
-  it('is refused where svc.lock records it, by --dry-run too', async () => {
+  it('fails where svc.lock records it, with --dry-run too', async () => {
     await done(['install', './style']);
     await done(['add', 'style@1.1.0'], local);
     expect(locked()?.sha256).not.toBe(published.sha256);
@@ -104,7 +104,7 @@ describe('a copy on this machine with other bytes than the registry has', () => 
     expect(manifest()).toBe(before);
   });
 
-  it('is refused where it comes with svc, which goes first', async () => {
+  it('fails where it comes with svc, which goes first', async () => {
     const { sha256 } = await registry.publish('svc-tool-editor', '1.0.0');
     const before = manifest();
     for (const more of [['--dry-run'], []]) {
@@ -128,7 +128,7 @@ it('a copy on this machine with the bytes that the registry lists is taken, and 
 });
 
 describe('svc add of a place', () => {
-  it('that nobody answers at is refused, whatever this machine has under that name', async () => {
+  it('fails when nobody answers there, whatever this machine has under that name', async () => {
     await done(['install', '-g', 'style@1.1.0']);
     const before = manifest();
     for (const more of [['--dry-run'], []]) {

@@ -39,7 +39,7 @@ describe('trace.capture of a workspace', () => {
     ['meta', 'meta, without texts', 'trace: { capture: content }\n', [], 'trace.capture of the manifest'],
     ['meta', 'meta, without texts', '', ['--capture', 'content'], '--capture'],
     ['none', 'none', 'trace: { capture: content }\n', [], 'trace.capture of the manifest'],
-  ])('lets sessions keep no more than %s, and says so', async (ceiling, expected, manifest, args, whose) => {
+  ])('limits sessions to %s, and says so', async (ceiling, expected, manifest, args, whose) => {
     const workspace = capsule(`trace: { capture: ${ceiling} }\n`, manifest);
     const { code, stderr } = await run(workspace, ...args);
     expect(code).toBe(0);
@@ -53,7 +53,7 @@ describe('trace.capture of a workspace', () => {
     ['content', 'content, with texts', ['--capture', 'content']],
     ['content', 'none', ['--capture', 'none']],
     ['meta', 'meta, without texts', ['--capture', 'meta']],
-  ])('of %s has nothing to say to a session that keeps %s', async (ceiling, expected, args) => {
+  ])('has, at %s, nothing to say to a session that keeps %s', async (ceiling, expected, args) => {
     const workspace = capsule(`trace: { capture: ${ceiling} }\n`);
     expect(await run(workspace, ...args)).toMatchObject({ code: 0, stderr: '' });
     expect(kept(workspace)).toBe(expected);
@@ -63,7 +63,7 @@ describe('trace.capture of a workspace', () => {
     ['trace: { capture: all }\n', 'error[E-MAN-003]: trace.capture must be one of none, meta, content, not "all"'],
     ['trace: {}\n', 'error[E-MAN-001]: trace.capture is missing'],
     ['trace: [\n', 'error[E-MAN-002]: '],
-  ])('that is wrong stops the run: %j', async (config, message) => {
+  ])('stops the run when it is wrong: %j', async (config, message) => {
     const workspace = capsule(config);
     const { code, stdout, stderr } = await run(workspace);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -71,7 +71,7 @@ describe('trace.capture of a workspace', () => {
     expect(readdirSync(join(workspace.folder, '.svc'))).toEqual(['config.yaml']);
   });
 
-  it('that cannot be read stops the run', async () => {
+  it('stops the run when it cannot be read', async () => {
     const workspace = capsule(null);
     mkdirSync(join(workspace.folder, '.svc', 'config.yaml'), { recursive: true });
     const { code, stderr } = await run(workspace);

@@ -534,7 +534,7 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(chat.terminal.rows.join('\n')).toContain('error[E-RUN-121]');
   });
 
-  it('is at home in 20 columns, whatever is typed', async () => {
+  it('works in 20 columns, whatever the user types', async () => {
     const workspace = capsule({ script: script(says('A longer answer than the terminal is wide.')) });
     const chat = terminal(workspace, ['chat'], { columns: 20 });
     await chat.shows(/^>$/);

@@ -24,7 +24,7 @@ async function linesOf(capsule: StreamedCapsule): Promise<readonly string[]> {
 }
 
 describe('a driver that streams', () => {
-  it('is followed chunk by chunk, with ids that continue those of the task and are continued by them [D1-STATE-01, D1-STATE-02, D1-STATE-09, D1-FRAME-35, D1-FRAME-36, D1-FRAME-37, D1-FRAME-38, D1-FRAME-39, D1-FRAME-40, D1-ID-01, D1-ID-02, D1-ID-09]', async () => {
+  it('shows chunk by chunk, with ids that continue those of the task and are continued by them [D1-STATE-01, D1-STATE-02, D1-STATE-09, D1-FRAME-35, D1-FRAME-36, D1-FRAME-37, D1-FRAME-38, D1-FRAME-39, D1-FRAME-40, D1-ID-01, D1-ID-02, D1-ID-09]', async () => {
     const capsule = await capsules.script({
       manifest: `${staysUp}capabilities: { shell: { allow: [sh] } }\n`,
       script: script(
@@ -146,7 +146,7 @@ describe('a tool that emits chunks', () => {
     ]);
   });
 
-  it('is seen before it returns, and heard no more once its task is canceled [D1-FRAME-36, D1-STATE-14]', async () => {
+  it('shows them before it returns, and no more once its task is canceled [D1-FRAME-36, D1-STATE-14]', async () => {
     const capsule = await start(calls([['call_1', 'probe', { op: 'loop', first: 'on my way' }]]), says('Done.'));
     const stream = await capsule.submit('Go on.');
     const { data } = await stream.until(({ event }) => event === 'text');

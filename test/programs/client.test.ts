@@ -16,7 +16,7 @@ const asker = 'artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]\n';
 const readme = fileURLToPath(new URL('../../packages/client/README.md', import.meta.url));
 
 describe('a program of a stranger', () => {
-  it('is what the README of the client shows', async () => {
+  it('has the form that the README of the client shows', async () => {
     const [, example = ''] = /```js\n([^]*?)```/.exec(readFileSync(readme, 'utf8')) ?? [];
     expect(example.trimEnd().split('\n').length).toBeLessThanOrEqual(30);
     const capsule = await capsules.script({

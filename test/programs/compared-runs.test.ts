@@ -17,7 +17,7 @@ trace: { capture: content }
 capabilities: { shell: { allow: [sh] } }
 `;
 
-describe('two runs of a capsule with a hook, which is told ids', () => {
+describe('two runs of a capsule with a hook, which gets ids', () => {
   let workspace: Workspace;
 
   beforeAll(async () => {
@@ -41,11 +41,11 @@ describe('two runs of a capsule with a hook, which is told ids', () => {
     return stdout;
   }
 
-  it('are the same when they differ in ids alone', async () => {
+  it('match when they differ in ids alone', async () => {
     expect(await done(['trace', 'diff', './one.zip', './two.zip'])).toBe('the same but for ids and times\n');
   });
 
-  it('part at what the hook is told that is no id', async () => {
+  it('differ where the hook gets something else than an id', async () => {
     const { parting } = JSON.parse(await done(['trace', 'diff', './one.zip', './other.zip', '--json']));
     expect(parting).toMatchObject({
       kind: 'input',

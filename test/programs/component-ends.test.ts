@@ -159,7 +159,7 @@ describe('the process of a component', () => {
     await gone(...all);
   });
 
-  it('is gone when the session has ended', async () => {
+  it('disappears with the session', async () => {
     const { running, pid } = await looping();
     const all = [...componentProcesses(running.line.pid), ...guardsOf(running.line.pid)];
     expect(all).toContain(pid);
@@ -235,7 +235,7 @@ describe('a command that goes on in the background in scoped', () => {
     expect(running.trace.at(-1)).toMatchObject({ event_type: 'session_end', status: 'ok' });
   });
 
-  it('is gone when the session has ended while its component is busy', async (context) => {
+  it('disappears with the session while its component is busy', async (context) => {
     const { running, background } = await loopingBesideCommand(context);
     await running.terminate();
     expect({ gone: isGone(background), states: statesOf(running) }).toEqual({

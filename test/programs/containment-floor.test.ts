@@ -41,7 +41,7 @@ describe('the containment floor', () => {
     ['sealed', { manifest: 'scoped', workspace: 'sealed', flag: 'scoped' }],
     ['sealed', { manifest: 'advisory', workspace: 'scoped', flag: 'sealed' }],
   ])(
-    'is %s, the strongest of %j, and refuses a host below it [D1-MAN-18, D1-CONF-01, D1-CLI-12, D1-CLI-18, D1-CLI-19, D1-MECH-05, D1-ERR-02, D1-ERR-03, D1-ERR-04]',
+    'comes out as %s, the strongest of %j, and refuses a host below it [D1-MAN-18, D1-CONF-01, D1-CLI-12, D1-CLI-18, D1-CLI-19, D1-MECH-05, D1-ERR-02, D1-ERR-03, D1-ERR-04]',
     async (declared, floors) => {
       const workspace = capsule({ manifest: capabilities(floors), files: { ...taskFile, ...configuration(floors) } });
       const { code, stdout, stderr } = await svc(workspace, ['run', ...flags(floors)], { env: weak });
@@ -77,7 +77,7 @@ lifecycle: { task_acceptance: none }
     await once(holder, 'close');
   });
 
-  it('is reported with the other parts that keep the capsule from being started', async () => {
+  it('stands in one report with the other parts that keep the capsule from being started', async () => {
     const workspace = capsule({ manifest: 'artifacts: [{ name: guard, version: 1.0.0, runtime: hook }]\n' });
     const text = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
     workspace.write('svc.yaml', text.replace('model: scripted', 'model: scripted\n  system_prompt_file: none.md'));
@@ -87,7 +87,7 @@ lifecycle: { task_acceptance: none }
   });
 
   it.each<[floors: Floors]>([[{}], [{ manifest: 'advisory', workspace: 'advisory', flag: 'advisory' }]])(
-    'is advisory where %j declares no more, which every host meets [D1-MAN-19]',
+    'becomes advisory where %j declares no more, which every host meets [D1-MAN-19]',
     async (floors) => {
       const workspace = capsule({ manifest: capabilities(floors), files: { ...taskFile, ...configuration(floors) } });
       const { code, stdout } = await svc(workspace, ['run', ...flags(floors)], { env: weak });
@@ -98,13 +98,13 @@ lifecycle: { task_acceptance: none }
     },
   );
 
-  it('of the flag has to be a class, and the refusal names the classes', async () => {
+  it('fails as a flag without a class, and the refusal names the classes', async () => {
     const { code, stdout, stderr } = await svc(capsule({ files: taskFile }), ['run', '--containment', 'strong']);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain("argument 'strong' is invalid. Allowed choices are advisory, scoped, sealed.");
   });
 
-  it('of the workspace has to be a class, and the refusal names file and line', async () => {
+  it('fails in the workspace without a class, and the refusal names file and line', async () => {
     const workspace = capsule({ files: { ...taskFile, '.svc/config.yaml': '# floors\ncontainment: strong\n' } });
     const before = snapshot(workspace);
     const { code, stdout, stderr } = await svc(workspace, ['run']);
@@ -114,7 +114,7 @@ lifecycle: { task_acceptance: none }
     expect(snapshot(workspace)).toEqual(before);
   });
 
-  it('is not met by passing over a ceiling that is no class, and .env sets none', async () => {
+  it('counts as missed when the ceiling is no class, and .env sets none', async () => {
     const workspace = capsule({ files: { ...taskFile, '.env': 'SVC_CONTAINMENT_CEILING=strong\n' } });
     const before = snapshot(workspace);
     const { code, stdout, stderr } = await svc(workspace, ['run'], { env: { SVC_CONTAINMENT_CEILING: 'strong' } });

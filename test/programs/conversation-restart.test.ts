@@ -137,7 +137,7 @@ describe('threaded conversations with --workdir', () => {
     ]);
   });
 
-  it('are one a context and one a workdir', async () => {
+  it('exist once a context and once a workdir', async () => {
     const workspace = capsule();
     const first = await start(workspace);
     await run(first, 'Begin.', 'thread-1');
@@ -163,7 +163,7 @@ describe('threaded conversations with --workdir', () => {
     expect(existsSync(join(workspace.folder, '.svc/conversations'))).toBe(false);
   });
 
-  it('are refused to a second session at once, before it says anything', async () => {
+  it('make a second session fail at once, before it says anything', async () => {
     const workspace = capsule();
     const running = await start(workspace);
     const { code, stdout, stderr } = await svc(workspace, [
@@ -181,7 +181,7 @@ describe('threaded conversations with --workdir', () => {
     await end(await start(workspace), 'SIGTERM');
   });
 
-  it('are refused to a session of another container too, which leaves the record of the first alone (skipped without namespaces)', async (context) => {
+  it('make a session of another container fail too, which leaves the record of the first alone (skipped without namespaces)', async (context) => {
     context.skip(spawnSync('unshare', elsewhere.concat('true')).status !== 0, 'needs a namespace of processes');
     const workspace = capsule();
     const running = await start(workspace);
@@ -209,7 +209,7 @@ describe('threaded conversations with --workdir', () => {
     expect(readdirSync(records)).toEqual([]);
   });
 
-  it('that are damaged fail the task of their context, by name, and no other', async () => {
+  it('fail the task of their context when they are damaged, by name, and no other', async () => {
     const workspace = capsule();
     const first = await start(workspace);
     await run(first, 'Begin.', 'thread-1');

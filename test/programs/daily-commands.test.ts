@@ -81,7 +81,7 @@ describe('svc add', () => {
     ['style@1.x || 2.x', '2.0.0', '1.x || 2.x'],
     ['style@^1.3.0-alpha', '1.3.0-beta.1', '^1.3.0-alpha'],
     ['style@1.2.0', '1.2.0', null],
-  ])('of %s takes %s', async (what, version, range) => {
+  ])('takes for %s %s', async (what, version, range) => {
     await installed();
     const end = await run('add', what, '--json');
     expect([end.code, end.stderr]).toEqual([0, '']);
@@ -299,7 +299,7 @@ describe('svc info', () => {
     expect((await run('info', 'ghost')).stderr).toContain('error[E-REG-001]');
   });
 
-  it('tells what is in a version, and installs nothing', async () => {
+  it('shows what is in a version, and installs nothing', async () => {
     const { sha256 } = await registry.publish('maps', '1.0.0');
     expect(rows(await run('info', 'maps@1.0.0', '--json'))).toMatchObject([
       {
@@ -320,7 +320,7 @@ describe('svc info', () => {
     expect(existsSync(join(workspace.folder, '.svc'))).toBe(false);
   });
 
-  it('tells of what comes with svc where it is, how large, and what it can reach', async () => {
+  it('shows for an artifact of svc where it is, how large, and what it can reach', async () => {
     const local = async (...args: string[]): Promise<SvcEnd> => await svc(workspace, args, { env: {} });
     const versions = (await local('info', 'svc-tool-editor')).stdout;
     expect(versions).toMatch(/^VERSION +STATE +PLATFORM +SIZE +SHA256 +SIGNED +HERE +PUBLISHED +BY +REASON\n/);
@@ -363,7 +363,7 @@ describe('svc info', () => {
     ]);
   });
 
-  it('reads past a component that is none behind its first bytes', async () => {
+  it('passes over an invalid component behind its first bytes', async () => {
     workspace.write('odd/svc.yaml', 'name: odd\nversion: 1.0.0\nruntime: tool\ndescription: Odd.\n');
     const bytes = Buffer.from('0061736d0d0001000affffffff0f', 'hex');
     writeFileSync(join(workspace.folder, 'odd', 'component.wasm'), bytes);
@@ -377,7 +377,7 @@ describe('svc info', () => {
 describe('without a registry that lists versions', () => {
   const offline = { SVC_REGISTRY_URL: 'http://127.0.0.1:1' };
 
-  it('svc info tells of what is here, and says that the registry does not answer', async () => {
+  it('svc info shows what is here, and says that the registry does not answer', async () => {
     await installed();
     const unknown = 'what the registry in use has of tone is not known: the registry http://127.0.0.1:1: ';
     const list = await svc(workspace, ['info', 'tone'], { env: offline });

@@ -92,13 +92,13 @@ describe('a child at work', () => {
     expect(environ).toContain(`HOME=${formation.workspace.home}`);
   });
 
-  it('is named by session/stop among what goes on', async () => {
+  it('appears in the answer of session/stop among what goes on', async () => {
     const formation = await delegated();
     const { result } = (await rpc(formation.line.url, 'session/stop')) as { result: { residue: unknown[] } };
     expect(JSON.stringify(result.residue)).toContain(formation.running('worker').session_id);
   });
 
-  it('that is killed is told as crashed, by its parent, which has its place back [D2-COMPL-04] [D2-COMPL-05] [D2-COMPL-08] [D2-COMPL-11] [D2-COMPL-14] [D2-DELEG-16]', async () => {
+  it('counts as crashed after a kill, by its parent, which has its place back [D2-COMPL-04] [D2-COMPL-05] [D2-COMPL-08] [D2-COMPL-11] [D2-COMPL-14] [D2-DELEG-16]', async () => {
     const formation = await delegated();
     const { pid, session_id: session } = formation.running('worker');
     process.kill(pid, 'SIGKILL');
@@ -111,7 +111,7 @@ describe('a child at work', () => {
     expect(await formation.status()).toMatchObject({ live_children: 0 });
   });
 
-  it('beyond the time of SVC_DELEGATION_TIMEOUT_SECS is ended, and told as terminated once [D2-COMPL-04] [D2-COMPL-16] [D2-COMPL-17] [D2-LIMIT-07] [D2-LIMIT-09] [D2-VAR-05]', async () => {
+  it('ends beyond the time of SVC_DELEGATION_TIMEOUT_SECS, and counts as terminated once [D2-COMPL-04] [D2-COMPL-16] [D2-COMPL-17] [D2-LIMIT-07] [D2-LIMIT-09] [D2-VAR-05]', async () => {
     const formation = await start({ capsules: { lead, worker }, env: { SVC_DELEGATION_TIMEOUT_SECS: '2' } });
     await formation.send('Begin');
     await formation.tasksEnded(2);
@@ -124,7 +124,7 @@ describe('a child at work', () => {
     expect(await formation.status()).toMatchObject({ live_children: 0 });
   });
 
-  it('that is ended at its bound has one end in its record for whoever polls that, and it is its parent’s [D2-COMPL-11]', async () => {
+  it('has one end in its record for a poller when it ends at its bound, the one of its parent [D2-COMPL-11]', async () => {
     const formation = await start({ capsules: { lead, worker }, env: { SVC_DELEGATION_TIMEOUT_SECS: '1' } });
     await formation.send('Begin');
     const seen = await recordsUntil(formation, ({ delivered, delivery_error: reason }) => {
@@ -155,7 +155,7 @@ describe('a child at work', () => {
     });
   });
 
-  it('ends with its parent, which records that and tells nobody [D2-COMPL-15]', async () => {
+  it('ends with its parent, which records that and reports it to nobody [D2-COMPL-15]', async () => {
     const formation = await delegated();
     const { pid } = formation.running('worker');
     formation.lead.child.kill('SIGTERM');

@@ -67,7 +67,7 @@ describe('a child that does not come up', () => {
 });
 
 describe('a child that wants more variables than its parent has', () => {
-  it('is refused with the key and the name [D2-ENV-09]', async () => {
+  it('fails with the key and the name [D2-ENV-09]', async () => {
     const wanting = { ...worker, manifest: `${worker.manifest}capabilities: { env: { allow: [TOKEN] } }\n` };
     const { result, formation } = await resultOf({ lead: leadWith(''), worker: wanting }, { TOKEN: 't-1' });
     expect(result).toMatch(/^capsule worker declares more than its parent holds: .*capabilities\.env\.allow.*TOKEN/);

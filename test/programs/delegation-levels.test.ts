@@ -25,7 +25,7 @@ const capsules = {
 };
 
 describe('a formation of three levels whose last one does not listen', () => {
-  it('is gone when its first one has been stopped, and the referee knows that [D2-COMPL-15]', async () => {
+  it('disappears when its first one has been stopped, and the referee knows that [D2-COMPL-15]', async () => {
     const formation = await start({ capsules });
     await formation.send('Start');
     const worker = await runningWorker(formation);

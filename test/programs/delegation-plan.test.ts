@@ -80,7 +80,7 @@ describe('a formation of three levels', () => {
     script: plansAndSays,
   };
 
-  it('has each child started by its own parent, and its end told there', async () => {
+  it('has each child started by its own parent, and its end reported there', async () => {
     const formation = await start({ capsules: { lead: top, middle, worker } });
     await formation.send('Start');
     await formation.tasksEnded(2);

@@ -22,8 +22,8 @@ const lead = {
 const counts = says('One, two, three.', 'Count to three.');
 const worker = { manifest: 'lifecycle: { task_acceptance: single, after_task: exit }\n', script: counts };
 
-describe('who asks the referee', () => {
-  it('is the parent once for a child, and each of the two at its own start and end [D2-CORE-07] [D2-CORE-10] [D2-ENVEL-01] [D2-REG-07] [D2-VAR-01]', async () => {
+describe('the client of the referee', () => {
+  it('can be the parent once for a child, and each of the two at its own start and end [D2-CORE-07] [D2-CORE-10] [D2-ENVEL-01] [D2-REG-07] [D2-VAR-01]', async () => {
     const formation = await start({ capsules: { lead, worker }, isRelayed: true });
     await formation.send('Begin');
     await formation.tasksEnded(2);
@@ -45,7 +45,7 @@ describe('who asks the referee', () => {
     expect(last?.headers['x-svc-spawn-credential']).toBe(credential);
   });
 
-  it('is told nothing that it should not know, and tells nobody anything by itself [D2-EVENT-01] [D2-AUTH-04] [D2-AUTH-05] [D2-AUTH-06] [D1-AUTH-04]', async () => {
+  it('learns nothing that it should not know, and sends nothing by itself [D2-EVENT-01] [D2-AUTH-04] [D2-AUTH-05] [D2-AUTH-06] [D1-AUTH-04]', async () => {
     const slow = { ...worker, script: says('One, two, three.', 'Count', 600_000) };
     const formation = await start({ capsules: { lead, worker: slow }, isRelayed: true });
     await formation.send('Begin');
@@ -65,7 +65,7 @@ describe('who asks the referee', () => {
     expect(formation.relay.asked).toEqual(['POST /register', 'POST /spawn', 'POST /register']);
   });
 
-  it('is nobody for a capsule that may delegate to none, and needs nothing to listen there [D2-CORE-09]', async () => {
+  it('does not exist for a capsule that may delegate to none, which needs no referee [D2-CORE-09]', async () => {
     const workspace = scriptCapsule({ files: { 'task.md': 'Work.\n' } });
     try {
       const { code, stderr } = await svc(workspace, ['run'], { env: { SVC_REFEREE_URL: 'http://127.0.0.1:9' } });
@@ -77,7 +77,7 @@ describe('who asks the referee', () => {
 });
 
 describe('a child whose parent is gone', () => {
-  it('ends, is not failed by it, and leaves a record that says why nobody was told [D2-COMPL-18] [D2-COMPL-32] [D2-COMPL-36]', async () => {
+  it('ends, does not fail, and leaves a record that says why it reported to nobody [D2-COMPL-18] [D2-COMPL-32] [D2-COMPL-36]', async () => {
     const slow = { ...worker, script: says('One, two, three.', 'Count', 600_000) };
     const formation = await start({ capsules: { lead, worker: slow } });
     await formation.send('Begin');

@@ -29,7 +29,7 @@ function received(trace: Formation['trace']): Formation['trace'] {
 }
 
 describe('the trust of a delegation', () => {
-  it('is that of the task a capsule is started with, for its child and for what that tells [D2-HANDLE-05] [D2-COMPL-22]', async () => {
+  it('comes from the task a capsule is started with, for its child and for the report of that [D2-HANDLE-05] [D2-COMPL-22]', async () => {
     const formation = await start({ capsules: { lead, worker }, task: 'Begin' });
     await formation.tasksEnded(2);
     expect(received(formation.trace)).toMatchObject([
@@ -39,7 +39,7 @@ describe('the trust of a delegation', () => {
     expect(received(formation.childTrace)).toMatchObject([{ origin: 'peer', trust: 'trusted' }]);
   });
 
-  it('is untrusted where the task came as a message [D2-HANDLE-05] [D2-COMPL-22]', async () => {
+  it('falls to untrusted where the task came as a message [D2-HANDLE-05] [D2-COMPL-22]', async () => {
     const formation = await start({ capsules: { lead, worker } });
     await formation.send('Begin');
     await formation.tasksEnded(2);
@@ -88,7 +88,7 @@ describe('the report of a child', () => {
     },
   );
 
-  it('goes to nobody once its parent has ended: whoever listens there now would be shown the listener token', async () => {
+  it('goes to nobody once its parent has ended: a program that listens there now would see the listener token', async () => {
     const asked: IncomingHttpHeaders[] = [];
     const stranger = createServer((request, response) => {
       asked.push(request.headers);
@@ -162,7 +162,7 @@ describe('the lifecycle of a formation', () => {
     ['queue_depth: 0', 'lifecycle: { task_acceptance: queue, queue_depth: 0, after_task: sleep }\n'],
     ['after_task: exit', 'lifecycle: { task_acceptance: queue, queue_depth: 4, after_task: exit }\n'],
   ])(
-    'is warned of, and not refused, when its parent cannot hear of ends: %s [D2-EVENT-03] [D2-EVENT-04] [D2-CODE-05] [D1-ERR-08]',
+    'causes a warning, and no refusal, when its parent cannot get reports of ends: %s [D2-EVENT-03] [D2-EVENT-04] [D2-CODE-05] [D1-ERR-08]',
     async (_what, lifecycle) => {
       const deaf = { manifest: `${lifecycle}${mayDelegate}`, script: says('Hello.', 'Begin') };
       const formation = await start({ capsules: { lead: deaf, worker } });
@@ -174,7 +174,7 @@ describe('the lifecycle of a formation', () => {
     },
   );
 
-  it('is bounded by the referee: a delegation beyond the children one session may hold is refused [D1-LIMIT-05]', async () => {
+  it('has its bound in the referee: a delegation beyond the children one session may hold fails [D1-LIMIT-05]', async () => {
     const twice = {
       ...lead,
       script: [delegates, delegates, says('Two.', 'Begin'), says('Heard.', 'delegation_id')].join(''),

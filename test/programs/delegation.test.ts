@@ -23,7 +23,7 @@ const lead = {
 const worker = { manifest: takesOne, script: says('One, two, three.', 'Count to three.') };
 
 describe('a capsule that delegates', () => {
-  it('is told of the end in a task of the same conversation, and finds the result in the directory of the child [D2-COMPL-04] [D2-COMPL-13] [D2-COMPL-19] [D2-COMPL-20] [D2-COMPL-26] [D2-EVENT-03] [D2-DELEG-07] [D2-DELEG-08] [D2-DELEG-09] [D2-DELEG-10] [D2-DELEG-11] [D1-TRACE-02] [D2-DELEG-06] [D2-COMPL-05] [D2-COMPL-06] [D2-COMPL-09] [D2-EVENT-02]', async () => {
+  it('gets the end as a task of the same conversation, and finds the result in the directory of the child [D2-COMPL-04] [D2-COMPL-13] [D2-COMPL-19] [D2-COMPL-20] [D2-COMPL-26] [D2-EVENT-03] [D2-DELEG-07] [D2-DELEG-08] [D2-DELEG-09] [D2-DELEG-10] [D2-DELEG-11] [D1-TRACE-02] [D2-DELEG-06] [D2-COMPL-05] [D2-COMPL-06] [D2-COMPL-09] [D2-EVENT-02]', async () => {
     const formation = await start({ capsules: { lead, worker } });
     await formation.send('Begin');
     await formation.tasksEnded(2);
@@ -85,7 +85,7 @@ describe('a capsule that delegates', () => {
     expect(declared).toEqual([['delegate-task', 'sh'], []]);
   });
 
-  it('holds a slot of the referee for as long as the child runs, which is told as an error without a result when it is stopped [D2-COMPL-04] [D2-COMPL-05] [D2-COMPL-13]', async () => {
+  it('holds a slot of the referee while the child runs, whose stop becomes an error without a result [D2-COMPL-04] [D2-COMPL-05] [D2-COMPL-13]', async () => {
     const slow = { ...worker, script: says('One, two, three.', 'Count', 600_000) };
     const formation = await start({ capsules: { lead, worker: slow } });
     await formation.send('Begin');

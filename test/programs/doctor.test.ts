@@ -63,7 +63,7 @@ function needsHelper(context: TestContext): void {
 }
 
 describe('svc doctor', () => {
-  it('tells what the host offers', (context) => {
+  it('shows what the host offers', (context) => {
     needsHelper(context);
     const root = install();
     const { code, stdout, stderr } = doctor(root, [], advisory);
@@ -81,7 +81,7 @@ helper:        ${join(root, built, 'svc-launch')}
     });
   });
 
-  it('tells that there is no helper, and why nothing is enforced then', (context) => {
+  it('says that there is no helper, and why nothing is enforced then', (context) => {
     needsHelper(context);
     const root = install();
     rmSync(join(root, built), { recursive: true });
@@ -127,7 +127,7 @@ describe('svc doctor, where something is kept of the host,', () => {
 });
 
 describe('svc doctor, run by root', () => {
-  it('finds what the host gives although the home belongs to somebody else', (context) => {
+  it('finds what the host gives although the home belongs to another user', (context) => {
     needsHelper(context);
     context.skip(process.getuid?.() !== 0, 'needs to be run as root');
     const root = install();
@@ -201,7 +201,7 @@ describe('svc doctor --containment', { timeout: 100_000 }, () => {
     });
   });
 
-  it('is refused without the program that makes the attempts', (context) => {
+  it('fails without the program that makes the attempts', (context) => {
     needsHelper(context);
     const root = install();
     unlinkSync(join(root, built, 'svc-attempts'));

@@ -113,7 +113,7 @@ describe('a scope report on a launch that would be refused', () => {
   const lowFloor =
     /^this is a report only: svc run would be refused \(E-CAP-003, the containment floor cannot be met: declared sealed, achieved advisory \(.+\)\)$/;
 
-  it('is printed all the same and ends with a line that says so [D1-CLI-11, D1-SCOPE-04]', async () => {
+  it('appears all the same and ends with a line that says so [D1-CLI-11, D1-SCOPE-04]', async () => {
     const workspace = capsule({ manifest: 'capabilities: { containment: sealed }\n' });
     const { code, stdout, stderr } = await svc(workspace, report, { env: weak });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -187,7 +187,7 @@ describe('a scope report', () => {
     expect((await svc(workspace, ['run'], { env })).stderr).toContain('watched: TCPSERVERWRAP\n');
   });
 
-  it('is of the manifest that was named, with the configuration and the .env beside it', async () => {
+  it('covers the named manifest, with the configuration and the .env beside it', async () => {
     const workspace = capsule();
     mkdirSync(join(workspace.folder, 'other'));
     workspace.write(
@@ -208,7 +208,7 @@ describe('a scope report', () => {
     expect(without.stderr).toContain('error[E-MAN-003]: capabilities.network.allow[0] refers to the variable PLACE');
   });
 
-  it('is of a published capsule too', async () => {
+  it('covers a published capsule too', async () => {
     const workspace = capsule({ manifest: 'capabilities: { shell: { allow: [git] } }\n' });
     expect((await svc(workspace, ['build', '.'])).code).toBe(0);
     const elsewhere = capsule();
@@ -221,7 +221,7 @@ describe('a scope report', () => {
   });
 });
 
-describe('a scope that cannot be told', () => {
+describe('a scope that cannot be reported', () => {
   it.each<[what: string, files: Readonly<Record<string, string>>, args: readonly string[], stderr: RegExp]>([
     ['a manifest that is not valid', { 'svc.yaml': 'name: Demo\n' }, [], /^error\[E-MAN-00[13]\]/],
     ['a manifest that is not there', {}, ['--manifest', 'no.yaml'], /^error\[E-IO-001\]: cannot read no\.yaml/],
@@ -237,7 +237,7 @@ describe('a scope that cannot be told', () => {
       [],
       /^error\[E-MAN-003\]: containment .*\n --> \S+\/\.svc\/config\.yaml:2:14\n/,
     ],
-  ])('is an error: %s', async (_what, files, args, stderr) => {
+  ])('gives an error: %s', async (_what, files, args, stderr) => {
     const workspace = capsule({ files });
     for (const format of [[], ['--json']]) {
       const end = await svc(workspace, [...report, ...format, ...args]);
@@ -246,7 +246,7 @@ describe('a scope that cannot be told', () => {
     }
   });
 
-  it('is an error where the ceiling is no class', async () => {
+  it('gives an error where the ceiling is no class', async () => {
     const end = await svc(capsule(), report, { env: { SVC_CONTAINMENT_CEILING: 'none' } });
     expect(end).toMatchObject({ code: 1, stdout: '' });
     expect(end.stderr).toMatch(/^error\[E-CAP-004\]: SVC_CONTAINMENT_CEILING is "none"/);

@@ -14,7 +14,7 @@ function asked(endpoint: string): Workspace {
   return capsule({ files: asking(endpoint) });
 }
 
-describe('a piped svc run tells on standard error that the task failed', () => {
+describe('the standard error of a piped svc run', () => {
   it('because nothing listens at the endpoint, in each of 3 runs', async () => {
     const endpoint = `http://127.0.0.1:${await closedPort()}`;
     expect(await reasonsOf(3, () => asked(endpoint))).toEqual([`cannot reach ${endpoint}: connection refused`]);
@@ -63,7 +63,7 @@ inference:
     );
   });
 
-  it('and says nothing when none failed', async () => {
+  it('says that the task failed, and nothing when none failed', async () => {
     const workspace = capsule({ files: taskFile });
     expect(await svc(workspace, ['run'], { tellsClass: true })).toMatchObject({ code: 0, stderr: '' });
   });

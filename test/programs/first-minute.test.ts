@@ -120,7 +120,7 @@ describe('svc "task" in a folder without a manifest', () => {
     expect(stderr).toBe('refused: ls (no class of this host holds commands)\n');
   });
 
-  it('changes files with --write, but for those that are masked, also where it has no command', async () => {
+  it('changes files with --write, except for masked ones, also where it has no command', async () => {
     const minute = fresh();
     minute.write({ 'src/a.txt': 'old', '.env': 'SECRET=1' });
     const edit = (input: object, id: string): ReturnType<typeof calls> => calls('svc-tool-editor', input, id);
@@ -202,7 +202,7 @@ describe('svc "task" in a folder without a manifest', () => {
     });
   });
 
-  it('is found by svc sessions, svc trace and svc tasks from its folder, and by its id from elsewhere', async () => {
+  it('can be found by svc sessions, svc trace and svc tasks from its folder, and by its id from elsewhere', async () => {
     const minute = fresh();
     await minute.plays();
     await minute.svc(['say hello']);
@@ -226,7 +226,7 @@ describe('svc "task" in a folder without a manifest', () => {
 });
 
 describe('svc "task" in a folder with a manifest', () => {
-  it('is a task for that capsule', async () => {
+  it('becomes a task for that capsule', async () => {
     const minute = fresh();
     minute.write({ 'svc.yaml': manifest, 'script.yaml': script });
     for (const args of [
@@ -250,7 +250,7 @@ describe('svc "task" in a folder with a manifest', () => {
 });
 
 describe('a command line that names no command', () => {
-  it('is told how a task of one word, or without quotes, is given', async () => {
+  it('leads to an error that shows how to write a task of one word, or without quotes', async () => {
     const minute = fresh();
     const { code, stderr } = await minute.svc(['seach']);
     expect({ code, stderr }).toEqual({
@@ -267,7 +267,7 @@ describe('a command line that names no command', () => {
     expect(stderr).toContain('\nTo begin:\n  svc "why does the cart test fail?" ');
   });
 
-  it('says where a command of which something is missing says what it takes, and of no task', async () => {
+  it('leads to an error that shows what the command takes, and nothing about tasks', async () => {
     const minute = fresh();
     expect(await minute.svc(['explain'])).toMatchObject({
       code: 2,
@@ -296,7 +296,7 @@ describe('a command line that names no command', () => {
     expect(minute.asked.task).toContain('word');
   });
 
-  it('is told of a command that --allow names and that is not here', async () => {
+  it('leads to an error about a command that --allow names and that is not here', async () => {
     const minute = fresh();
     await minute.plays();
     const { code, stderr } = await minute.svc(['--allow', 'no-such-program', 'look around'], {
@@ -317,7 +317,7 @@ describe('a command line that names no command', () => {
     });
   });
 
-  it('is told of a variable that --env names and that no command gets', async () => {
+  it('leads to an error about a variable that --env names and that no command gets', async () => {
     const minute = fresh();
     const warnings = [
       'warning[W-RUN-172]: --env names constructor, which is not set here\nhint: set and export it before svc runs, or leave it out\n',

@@ -148,7 +148,7 @@ describe('a forged recording', () => {
     240_000,
   );
 
-  it('is shown, compared and run again without acting on a terminal, and is never a bug', async () => {
+  it('can be shown, compared and run again without acting on a terminal, and is never a bug', async () => {
     await write('real', journal);
     const inEveryText = oddTexts.slice(4).map((odd, at) => [`all-${at}`, forgedJournal(journal, () => odd)] as const);
     const named = chainedLines(recordsOf(journal).map(withEscapes));
@@ -204,7 +204,7 @@ describe('a recording of an async hook', () => {
   it.each<[string, string, object, Readonly<Record<string, string>>, RegExp]>([
     ['answered nothing', 'null', { data: 'null' }, {}, /holds what no session has met/],
     ['answered more than there is memory for', many, { file: true }, { [sha256Hex(many)]: many }, /more values than/],
-  ])('that %s is refused, and keeps no other from being run', async (_, text, rest, bodies, why) => {
+  ])('that %s fails, and the others still run', async (_, text, rest, bodies, why) => {
     await write('bad', withOutcome(recorded, text, rest), bodies, watched);
     const tested = await svc(watched, ['test']);
     expect(tested.stdout).toMatch(/^ok +good$/m);
@@ -228,7 +228,7 @@ function withEscapes(record: Readonly<Record<string, unknown>>): Record<string, 
 }
 
 describe('a trace that commands have written to', () => {
-  it('is listed without acting on a terminal, whatever its lines say', async () => {
+  it('appears in the list without acting on a terminal, whatever its lines say', async () => {
     const id = `ses_${'f'.repeat(32)}`;
     const odd = { toString: 1, valueOf: 1 };
     const lines = [

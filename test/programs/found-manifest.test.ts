@@ -99,7 +99,7 @@ describe('svc "task" where a manifest was found', () => {
     expect(readdirSync(join(minute.home, '.svc'))).not.toContain('trusted-manifests.json');
   });
 
-  it('tells a program in one object why it did nothing', async () => {
+  it('gives a program one object that says why it did nothing', async () => {
     const { code, stdout } = await cloned().svc(['-p', 'Hi', '--output', 'json']);
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({

@@ -63,7 +63,7 @@ describe('svc:runtime/inference', { timeout: compileTimeoutMs }, () => {
     expect(hookErrors(capsule.trace)).toEqual([]);
   });
 
-  it('is refused at the ceiling of the session', async () => {
+  it('fails at the ceiling of the session', async () => {
     const capsule = await start({
       order: '[[on-inference reply Well?]]',
       hook: 'commit_policy: artifact',

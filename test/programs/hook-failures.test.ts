@@ -167,7 +167,7 @@ describe('a hook that hangs when the session is to stop', { timeout: compileTime
 });
 
 describe('a hook that hangs at the end of a task', { timeout: compileTimeoutMs }, () => {
-  it('keeps the next task waiting for ten seconds after a cancel, and is told of in the trace', async () => {
+  it('keeps the next task waiting for ten seconds after a cancel, and the trace says so', async () => {
     const workspace = await hookCapsule({
       hooks: { slow: 'binding: on-task-end' },
       orders: '[[on-task-end wait]]',

@@ -51,7 +51,7 @@ describe('a hook that declares what it cannot commit', { timeout: compileTimeout
     expect(stderr).toContain('error[E-ART-012]: the hook guard is blocking and declares on_overflow');
   });
 
-  it('is not packed either', async () => {
+  it('cannot be packed either', async () => {
     const workspace = await make({ hooks: { guard: 'binding: on-stage\ncommit_policy: deny' } });
     const { code, stderr } = await svc(workspace, ['build', 'guard']);
     expect(code).toBe(1);
@@ -62,7 +62,7 @@ describe('a hook that declares what it cannot commit', { timeout: compileTimeout
     ['binding: on-lunch', 'binding must be one of on-stage, '],
     ['execution_mode: lazy', 'execution_mode must be one of blocking, async'],
     ['commit_policy: veto', 'commit_policy must be one of write-manifests, '],
-  ])('or names what is not known: %s', async (declared, message) => {
+  ])('fails too when it names something unknown: %s', async (declared, message) => {
     const { code, stderr } = await run(declared);
     expect(code).toBe(1);
     expect(stderr).toContain(`error[E-MAN-003]: ${message}`);
@@ -89,7 +89,7 @@ describe('a context limit', { timeout: compileTimeoutMs }, () => {
     return (await svc(workspace, ['run'])).stderr;
   }
 
-  it('is warned of where no hook compacts, and not where one does', async () => {
+  it('causes a warning where no hook compacts, and none where one does', async () => {
     expect(await stderrOf('binding: on-shell')).toMatch(warned);
     expect(await stderrOf('binding: on-compaction')).toMatch(warned);
     expect(await stderrOf('binding: on-compaction\ncommit_policy: replace-context')).not.toMatch(warned);

@@ -30,7 +30,7 @@ function hookArtifact(name: string, content: string): string {
 }
 
 describe('a hook without binding', { timeout: compileTimeoutMs }, () => {
-  it('is told of everything that happens, in one instance', async () => {
+  it('gets every event, in one instance', async () => {
     const capsule = await start({
       hooks: { watch: '' },
       artifacts: ['{ name: svc-tool-editor, version: 1.0.0 }'],
@@ -68,11 +68,11 @@ describe('what a hook is given', { timeout: compileTimeoutMs }, () => {
     return frames.find(({ event }) => event === 'artifact')?.data['artifact'];
   };
 
-  it('is nothing but what its own entry asks for, whatever the capsule grants [D1-SCOPE-10]', async () => {
+  it('ends at what its own entry asks for, whatever the capsule grants [D1-SCOPE-10]', async () => {
     expect(await seen({ asks: '' })).toMatchObject({ content: '0 directories, no variables' });
   });
 
-  it('is what its entry asks for and the capsule grants', async () => {
+  it('has what its entry asks for and the capsule grants', async () => {
     const asks = 'filesystem: { scope: notes }, env: { allow: [HOOK_ORDERS, HOME] }, ';
     expect(await seen({ asks })).toMatchObject({ content: '1 directories, HOOK_ORDERS variables' });
   });
@@ -169,7 +169,7 @@ describe('deny', { timeout: compileTimeoutMs }, () => {
 });
 
 describe('an artifact', { timeout: compileTimeoutMs }, () => {
-  it('is a frame of its own before the task is completed, in the order of the hooks [D1-FRAME-15, D1-FRAME-23, D1-FRAME-25, D1-FRAME-27, D1-FRAME-28, D1-FRAME-30, D1-FRAME-32]', async () => {
+  it('has a frame of its own before the task is completed, in the order of the hooks [D1-FRAME-15, D1-FRAME-23, D1-FRAME-25, D1-FRAME-27, D1-FRAME-28, D1-FRAME-30, D1-FRAME-32]', async () => {
     const declared = 'binding: on-inference\ncommit_policy: artifact';
     const capsule = await start({
       hooks: { first: declared, second: declared },
@@ -189,7 +189,7 @@ describe('an artifact', { timeout: compileTimeoutMs }, () => {
     ]);
   });
 
-  it('is not shown of a task that failed, and not with the next one either', async () => {
+  it('has no frame for a task that failed, and none with the next one either', async () => {
     const capsule = await start({
       hooks: { note: 'binding: on-inference\ncommit_policy: artifact' },
       script: script({ content: [{ type: 'text', text: '[[on-inference artifact Seen.]]' }], stop_reason: 'error' }),
@@ -219,7 +219,7 @@ describe('reopen-task', { timeout: compileTimeoutMs }, () => {
     });
   });
 
-  it.each([0, 2])('is refused beyond the %i times that a manifest names [D1-MAN-15]', async (most) => {
+  it.each([0, 2])('fails beyond the %i times that a manifest names [D1-MAN-15]', async (most) => {
     const said = '[[on-task-end reopen Once more.]]';
     const manifest = staysUp.replace(' }', `, max_task_reopens: ${most} }`);
     const capsule = await start({ hooks: { judge: doneByOne }, script: script(says(said)), manifest });
@@ -236,7 +236,7 @@ describe('reopen-task', { timeout: compileTimeoutMs }, () => {
 });
 
 describe('a client that polls a task', { timeout: compileTimeoutMs }, () => {
-  it('is told that it is completed once no hook reopens it any more', async () => {
+  it('sees it completed once no hook reopens it any more', async () => {
     const capsule = await start({
       hooks: { judge: doneByOne },
       script: script(says('[[on-task-end reopen Once more.]]')),

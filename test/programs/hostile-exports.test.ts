@@ -58,7 +58,7 @@ async function weighed(command: string): Promise<SvcEnd & { readonly mebibytes: 
 }
 
 describe('an export of a stranger', () => {
-  it('is looked into by svc prune in little memory, where it is a test', async () => {
+  it('needs little memory in svc prune, where it is a test', async () => {
     new RecordedSession(workspace.folder).task('Go.').model('Done.').close();
     workspace.write('tests/long/expect.yaml', '');
     writeFileSync(join(workspace.folder, 'tests/long/session.zip'), zipBytes([longLine(400)]));
@@ -67,7 +67,7 @@ describe('an export of a stranger', () => {
     expect(mebibytes).toBeLessThan(256);
   });
 
-  it('is unpacked in little memory, however long a file in it is', async () => {
+  it('needs little memory to unpack, however long a file in it is', async () => {
     writeFileSync(join(workspace.folder, 'in.zip'), zipBytes([longLine(400)]));
     for (const command of ['trace import in.zip', 'trace steps ./in.zip']) {
       const { code, stderr, mebibytes } = await weighed(command);
@@ -100,7 +100,7 @@ describe('an export of a stranger', () => {
       'entry "journal.jsonl" unpacks to more bytes than it declares\n',
     ],
   ];
-  it.each(damages)('that %s is refused with what to do, and nothing of it stays', async (_, bytes, fault) => {
+  it.each(damages)('that %s fails with what to do, and nothing of it stays', async (_, bytes, fault) => {
     writeFileSync(join(workspace.folder, 'in.zip'), bytes);
     for (const command of commands) {
       const { code, stdout, stderr } = await run(command);

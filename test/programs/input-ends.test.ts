@@ -55,7 +55,7 @@ describe('an input wait that times out', () => {
     ]);
   });
 
-  it('is over: a message that comes later answers nothing', async () => {
+  it('ends: a message that comes later answers nothing', async () => {
     const capsule = await capsules.script({
       manifest: `${asker}capabilities: { shell: { allow: [sh] } }\nlifecycle: { task_acceptance: queue, queue_depth: 0, input_timeout_secs: 1 }\n`,
       script: script(asks('Which colour?'), runs(Gate.command), says('Done.')),
@@ -86,7 +86,7 @@ describe('an input wait that times out', () => {
 });
 
 describe('a task that waits for input', () => {
-  it('is canceled by tasks/cancel [D1-STATE-14, D1-STATE-21, D1-FRAME-08, D1-ID-01]', async () => {
+  it('ends at tasks/cancel [D1-STATE-14, D1-STATE-21, D1-FRAME-08, D1-ID-01]', async () => {
     const capsule = await capsules.script({
       manifest: asker + staysUp,
       script: script(asks('Which colour?'), says('Done.')),
@@ -115,7 +115,7 @@ describe('a task that waits for input', () => {
     });
   });
 
-  it('is canceled by SIGTERM, before the streams end in order [D1-STATE-14, D1-FRAME-46]', async () => {
+  it('ends at SIGTERM, before the streams end in order [D1-STATE-14, D1-FRAME-46]', async () => {
     const capsule = await capsules.script({
       manifest: asker + staysUp,
       script: script(asks('Which colour?'), says('Done.')),

@@ -112,7 +112,7 @@ describe('a task that asks for input', () => {
     ]);
   });
 
-  it('is answered under task_acceptance single too, where no second task may start', async () => {
+  it('gets an answer under task_acceptance single too, where no second task may start', async () => {
     const capsule = await capsules.script({
       manifest: asker,
       script: question,
@@ -185,7 +185,7 @@ describe('a message/stream while a task waits for input', () => {
     expect((await second.untilClosed()).lines).toEqual(first.lines.slice(2));
   });
 
-  it('is rejected where there is none, and answers nothing [D1-STATE-16]', async () => {
+  it('fails where there is no room, and answers nothing [D1-STATE-16]', async () => {
     const capsule = await capsules.script({
       manifest: `${asker}lifecycle: { task_acceptance: queue, queue_depth: 0, after_task: sleep }\n`,
       script: question,

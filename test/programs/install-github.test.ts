@@ -99,7 +99,7 @@ describe('svc install github:<owner>/<repo>@<tag>', () => {
       'github:acme/tools does not tell of its releases (401): Bad credentials',
       /^check that GITHUB_TOKEN is a token for http:\S+ that may read the repository$/,
     ],
-  ])('of a private repository with %j is refused with advice', async (env, code, message, hint) => {
+  ])('fails for a private repository with %j with advice', async (env, code, message, hint) => {
     const releases = { v7: [await skillAsset('style-1.0.0.zip', 'Be private.')] };
     const github = await FakeGithub.open({ repo, releases, token: 'ghp_1' });
     const end = await install(github, `github:${repo}@v7`, env);
@@ -131,7 +131,7 @@ describe('svc install github:<owner>/<repo>@<tag>', () => {
     expect(github.api.lines).toEqual(['GET /repos/acme/tools/releases/tags/v7']);
   });
 
-  it('tells every archive that cannot be used, and records nothing then', async () => {
+  it('names every archive that cannot be used, and records nothing then', async () => {
     const good = await skillAsset('style-1.0.0.zip', 'Be good.');
     const github = await FakeGithub.open({
       repo,

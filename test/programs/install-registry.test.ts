@@ -94,7 +94,7 @@ describe('svc install with a registry in use', () => {
     expect(run).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('is followed by a run that fetches the rest, whichever artifact was installed by name', async () => {
+  it('leaves the rest to a later run, whichever artifact was installed by name', async () => {
     expect((await install('tone@1.0.0')).code).toBe(0);
     const run = await svc(workspace, ['run'], { env });
     expect(run).toMatchObject({ code: 0, stderr: '' });
@@ -119,7 +119,7 @@ describe('svc install with a registry in use', () => {
     expect(artifacts[0]).toEqual({ name: 'style', version: '1.0.0', platform, sha256 });
   });
 
-  it('tells every problem at once and records nothing then [D1-ERR-11, D1-ERR-14, D3-ERR-22]', async () => {
+  it('names every problem at once and records nothing then [D1-ERR-11, D1-ERR-14, D3-ERR-22]', async () => {
     workspace.write('svc.yaml', readManifest().replace('name: style', 'name: ghost').replace('tone, v', 'spook, v'));
     const { code, stderr, stdout } = await install();
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -182,7 +182,7 @@ describe('svc install with a registry in use', () => {
     expect(lock.artifacts.map(({ name }) => name)).toEqual(['style', 'svc-driver-script', 'tone']);
   });
 
-  it('fetches no more than four at once, and all of them', async () => {
+  it('fetches four at once at most, and all of them', async () => {
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     const archives = new Map<string, Buffer>();
     for (const name of names) archives.set(name, await archiveBytes(skillFiles(name, `Be ${name}.`)));

@@ -76,7 +76,7 @@ function filesIn(directory: string): readonly string[] {
 }
 
 describe('a secret of a variable that a capsule is granted', () => {
-  it('is in no byte of journal, bodies, trace, logs of hooks and exports, wherever it comes by', async () => {
+  it('enters no byte of journal, bodies, trace, logs of hooks and exports, wherever it comes from', async () => {
     const workspace = scriptCapsule({
       manifest,
       script: everywhere,
@@ -128,7 +128,7 @@ describe('a secret of a variable that a capsule is granted', () => {
 });
 
 describe('a secret where svc cuts a text', () => {
-  it('is in part in no byte of journal, bodies, trace, plans, exports and recorded tests, and the session replays', async () => {
+  it('leaves no part in journal, bodies, trace, plans, exports and recorded tests, and the session replays', async () => {
     const places = [4, 10, 20, 28].map((kept) => ({ id: `at-${kept}`, text: 'x'.repeat(16_384 - kept) + canary }));
     // The output of the step fits, and what the model is told of it does not.
     const before = 'command: cat of-plan\nexit code: 0\nstdout:\n';
@@ -167,7 +167,7 @@ capabilities: { env: { allow: [SERVICE_TOKEN] }, shell: { allow: [sh] }, plan: {
 });
 
 describe('a secret that comes back from outside', () => {
-  it('is not in the journal of a session whose provider repeats its key in a refusal and in an answer', async () => {
+  it('stays out of the journal of a session whose provider repeats its key in a refusal and in an answer', async () => {
     const key = 'sk-canary-of-the-provider-0123';
     const provider = await startFakeOpenAi(
       [
@@ -200,7 +200,7 @@ inference:
     expect(journals).toMatch(/the key \*+ is blocked/);
   });
 
-  it('is not in the journal of a capsule that hears it from one that it delegated to', async () => {
+  it('stays out of the journal of a capsule that gets it from one that it delegated to', async () => {
     const lead = {
       manifest: `lifecycle: { task_acceptance: queue, queue_depth: 4, after_task: sleep }
 capabilities: { spawn: { allow: [worker] }, env: { allow: [SERVICE_TOKEN] }, shell: { allow: [sh] } }
@@ -240,7 +240,7 @@ describe('a key or a token that is unfit', () => {
     return { stderr, journal: readFileSync(join(sessions, session, 'journal.jsonl'), 'utf8') };
   };
 
-  it('is warned of, with what becomes of texts that hold it by chance', async () => {
+  it('causes a warning that says what becomes of texts that hold it by chance', async () => {
     const { stderr, journal } = await texts({ KEY: 'test', SVC_LISTENER_TOKEN: 'a-token' });
     const hint = 'of at least 8 characters; one that nobody checks may be any text\n';
     const effect = 'traces and journals have [secret] wherever a text has the same letters by chance\n';
@@ -253,7 +253,7 @@ describe('a key or a token that is unfit', () => {
     expect(journal).toContain('I ran the [secret].');
   });
 
-  it('is left in all texts where it is shorter than a word, which the warning says', async () => {
+  it('stays in all texts where it is shorter than a word, which the warning says', async () => {
     const { stderr, journal } = await texts({ KEY: 'ran' });
     expect(stderr).toContain(
       "warning[W-RUN-174]: the key of the model's provider has only 3 characters: it is not taken out of traces and journals\n",
@@ -261,7 +261,7 @@ describe('a key or a token that is unfit', () => {
     expect(journal).toContain('I ran the test.');
   });
 
-  it('is said to be empty, with the variable that is', async () => {
+  it('causes a warning that it is empty, with the variable', async () => {
     const { stderr } = await texts({ KEY: '' });
     expect(stderr).toContain(
       "warning[W-RUN-174]: the key of the model's provider is empty: KEY is set, but empty\n" +
@@ -286,7 +286,7 @@ describe('a key or a token that is unfit', () => {
     expect(stderr).not.toMatch(new RegExp(`${canary}|more`));
   });
 
-  it('is neither where it has eight characters', async () => {
+  it('causes none where it has eight characters', async () => {
     const { stderr } = await texts({ KEY: 'test-key', SVC_LISTENER_TOKEN: 'a-token-' });
     expect(stderr).not.toContain('W-RUN-174');
   });

@@ -189,7 +189,7 @@ artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
     workspace.remove();
   });
 
-  it('writes of sessions and tasks what is told of them', async () => {
+  it('writes what sessions and tasks print', async () => {
     await note('ps', []);
     await note('sessions', []);
     const watching = new SvcProcess(workspace, ['watch', '--json']);

@@ -68,7 +68,7 @@ describe('a start of a manifest that was checked before', () => {
     expect(readdirSync(keptIn(workspace)).length).toBe(1);
   });
 
-  it('is told by the report of its scope what the file says, and not what was kept', async () => {
+  it('reports as its scope what the file says, and not what was stored', async () => {
     const workspace = capsule();
     await run(workspace);
     const path = setVersion(workspace);

@@ -57,7 +57,7 @@ describe.skipIf(!hasPseudoTerminals())('the keyboard of a terminal (skipped with
     return terminal;
   }
 
-  it('is read key by key', async () => {
+  it('arrives key by key', async () => {
     const terminal = await started();
     terminal.type('é');
     await terminal.sends(/\{"kind":"text","text":"é"\}/);
@@ -83,7 +83,7 @@ describe.skipIf(!hasPseudoTerminals())('the keyboard of a terminal (skipped with
     ['gets SIGINT', 'SIGINT', 256 - 2],
     ['gets SIGHUP', 'SIGHUP', 256 - 1],
     ['gets SIGQUIT', 'SIGQUIT', 256 - 3],
-  ] as const)('is as before once the program %s', async (_name, act, code) => {
+  ] as const)('works as before once the program %s', async (_name, act, code) => {
     const terminal = await started();
     await expect(terminal.askModes()).resolves.not.toBe(terminal.modes[0]);
     if (act.startsWith('SIG')) terminal.signal(act as NodeJS.Signals);
@@ -93,7 +93,7 @@ describe.skipIf(!hasPseudoTerminals())('the keyboard of a terminal (skipped with
     expect([timesIn(terminal.raw, taken), timesIn(terminal.raw, given)]).toEqual([1, 1]);
   });
 
-  it('is taken again where no shell could stop the program', async () => {
+  it('belongs to the program again where no shell could stop it', async () => {
     const terminal = await started();
     terminal.type('\u001A');
     await terminal.sends(/suspending[^]*resumed/);
@@ -134,7 +134,7 @@ describe.skipIf(!hasPseudoTerminals())('the keyboard of a terminal (skipped with
       await terminal.ended;
     }
 
-    it("is the shell's while the program is stopped with Ctrl+Z, and taken again with fg", async () => {
+    it('belongs to the shell while the program is stopped with Ctrl+Z, and to the program again with fg', async () => {
       const { terminal, modes, before } = await shell();
       terminal.type('"$NODE" "$PROGRAM"\r');
       await terminal.sends(/ready/);
@@ -151,7 +151,7 @@ describe.skipIf(!hasPseudoTerminals())('the keyboard of a terminal (skipped with
       await leave(terminal);
     });
 
-    it('is left alone by a program that goes on in the background, until it is brought back', async () => {
+    it('stays free of a program that goes on in the background, until it is brought back', async () => {
       const { terminal, modes, before } = await shell();
       terminal.type('"$NODE" "$PROGRAM"\r');
       await terminal.sends(/ready/);
@@ -172,24 +172,27 @@ describe.skipIf(!hasPseudoTerminals())('the keyboard of a terminal (skipped with
       await leave(terminal);
     });
 
-    it.each(['SIGSTOP', 'SIGTSTP'] as const)('is taken again after a %s that came from elsewhere', async (signal) => {
-      const { terminal, modes, before } = await shell();
-      terminal.type('"$NODE" "$PROGRAM"; true\r');
-      await terminal.sends(/ready/);
-      terminal.type('p');
-      const [, pid] = await terminal.sends(/pid (\d+)/);
-      process.kill(Number(pid), signal);
-      await terminal.sends(/Stopped[^]*prompt42/);
-      await expect(modes()).resolves.toBe(before);
-      terminal.type('fg\r');
-      await terminal.sends(/resumed/);
-      terminal.type('\u001B[A');
-      await terminal.sends(/"name":"up"/);
-      terminal.type('q');
-      await terminal.sends(/closed[^]*prompt42/);
-      await expect(modes()).resolves.toBe(before);
-      await leave(terminal);
-    });
+    it.each(['SIGSTOP', 'SIGTSTP'] as const)(
+      'belongs to the program again after a %s that came from elsewhere',
+      async (signal) => {
+        const { terminal, modes, before } = await shell();
+        terminal.type('"$NODE" "$PROGRAM"; true\r');
+        await terminal.sends(/ready/);
+        terminal.type('p');
+        const [, pid] = await terminal.sends(/pid (\d+)/);
+        process.kill(Number(pid), signal);
+        await terminal.sends(/Stopped[^]*prompt42/);
+        await expect(modes()).resolves.toBe(before);
+        terminal.type('fg\r');
+        await terminal.sends(/resumed/);
+        terminal.type('\u001B[A');
+        await terminal.sends(/"name":"up"/);
+        terminal.type('q');
+        await terminal.sends(/closed[^]*prompt42/);
+        await expect(modes()).resolves.toBe(before);
+        await leave(terminal);
+      },
+    );
 
     it('leaves a program that is stopped just before it takes it able to end in the background', async () => {
       const { terminal, modes, before } = await shell();
@@ -202,7 +205,7 @@ describe.skipIf(!hasPseudoTerminals())('the keyboard of a terminal (skipped with
       await leave(terminal);
     });
 
-    it('is not asked for by a program in the background, which goes on', async () => {
+    it('stays free of a program in the background, which goes on', async () => {
       const { terminal, modes, before } = await shell();
       terminal.type('"$NODE" "$PROGRAM" --busy & wait; echo ended with $?\r');
       await terminal.sends(/no keyboard[^]*has worked[^]*ended with 0[^]*prompt42/);

@@ -38,7 +38,7 @@ const files = [
 ] as const;
 
 describe('a file that svc run reads because it lies in the workspace', () => {
-  it.each(files)('is refused where %s is a link that leads out, and nothing is started', async (file, code) => {
+  it.each(files)('makes the run fail where %s is a link that leads out, and nothing starts', async (file, code) => {
     const workspace = capsule();
     if (file === 'svc.lock') {
       expect((await svc(workspace, ['run'])).code).toBe(0);
@@ -61,7 +61,7 @@ describe('a file that svc run reads because it lies in the workspace', () => {
     expect(onlySession(workspace)).not.toBe('');
   });
 
-  it.each(files)('is refused at once where %s is a pipe that nobody writes into', async (file, code) => {
+  it.each(files)('makes the run fail at once where %s is a pipe that nobody writes into', async (file, code) => {
     const workspace = capsule();
     rmSync(join(workspace.folder, file), { force: true });
     execFileSync('mkfifo', [join(workspace.folder, file)]);
@@ -72,7 +72,7 @@ describe('a file that svc run reads because it lies in the workspace', () => {
     );
   });
 
-  it('is not followed to a workspace that it would lead to, where only its target is missing', async () => {
+  it('leads to no other workspace where only its target is missing', async () => {
     const workspace = capsule();
     rmSync(join(workspace.folder, '.env'));
     symlinkSync(join(workspace.home, 'nothing'), join(workspace.folder, '.env'));

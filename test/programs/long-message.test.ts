@@ -9,7 +9,7 @@ const token = 'a-token-of-the-listener';
 const manifest = 'lifecycle: { task_acceptance: queue, after_task: sleep, queue_depth: 8 }\n';
 
 describe('a message of megabytes', () => {
-  it('is recorded whole and without secrets, however many come at once, and its line is like that of a short one', async () => {
+  it('appears in the record whole and without secrets, however many come at once, and its line is like that of a short one', async () => {
     const workspace = capsule({ manifest });
     const { process, line } = await startCapsule(workspace, [], { env: { SVC_LISTENER_TOKEN: token } });
     const send = async (method: string, text: string): Promise<void> => {

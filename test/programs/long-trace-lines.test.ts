@@ -84,7 +84,7 @@ const rowsIn = (stdout: string): Record<string, unknown>[] =>
 describe('a task of more than 16 MiB in a trace', () => {
   const trace = [start, received(task(1), longText), inference(task(1)), ended(task(1)), received(task(2), 'Go.'), end];
 
-  it('is listed with how it begins, and all that follows it is too', async () => {
+  it('appears in the list with how it begins, and so does all that follows it', async () => {
     const workspace = withTrace(trace);
     for (const command of [['sessions'], ['trace', 'list']]) {
       const { stdout, stderr } = await svc(workspace, [...command, '--json']);
@@ -110,7 +110,7 @@ describe('a task of more than 16 MiB in a trace', () => {
   });
 });
 
-describe('a line of more than 16 MiB that nobody reads', () => {
+describe('a line of more than 16 MiB that is skipped', () => {
   const trace = [
     start,
     received(task(1), 'Go.'),
@@ -123,7 +123,7 @@ describe('a line of more than 16 MiB that nobody reads', () => {
     `warning[W-RUN-173]: the trace of ${session} has a line that cannot be read, and what follows from it is left out\n` +
     'hint: svc reads no line of more than 16 MiB or 300,000 values, and none behind 100,000 short ones: look into its trace.jsonl\n';
 
-  it('is told of, and what stands behind it is shown', async () => {
+  it('causes a notice, and what stands behind it is shown', async () => {
     const workspace = withTrace(trace);
     for (const command of [['sessions'], ['trace', 'list']]) {
       const { stdout, stderr } = await svc(workspace, [...command, '--json']);
@@ -138,7 +138,7 @@ describe('a line of more than 16 MiB that nobody reads', () => {
     }
   });
 
-  it('is told of when the trace goes to a collector', async () => {
+  it('causes a notice when the trace goes to a collector', async () => {
     const workspace = withTrace([...trace, '{"event_type":"none"}\n']);
     const receiver = await OtlpReceiver.start();
     onTestFinished(() => receiver.close());

@@ -98,7 +98,7 @@ describe.skipIf(!canTrace)('the program that looks back (skipped without strace)
     expect(seen.map((line) => line.slice(0, 200))).toEqual([expect.stringMatching(/^execve\(/)]);
   });
 
-  it('is seen to do so where it runs for real', () => {
+  it('looks back where it runs for real', () => {
     const log = join(workspace.home, 'strace.log');
     spawnSync(
       'strace',

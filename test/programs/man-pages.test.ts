@@ -37,7 +37,7 @@ describe('the manual pages', () => {
 
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  it('are one of svc and one of each command, and the package has them for man', () => {
+  it('cover svc and each command, and the package has them for man', () => {
     const names = commands.map(({ name }) => name).filter((name) => !name.startsWith('__'));
     expect(pages).toEqual(['svc.1', ...names.map((name) => `svc-${name}.1`)].toSorted());
     const { man: listed, files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -52,7 +52,7 @@ describe('the manual pages', () => {
     }
   });
 
-  it('are what man and groff read without a warning', (context) => {
+  it('pass man and groff without a warning', (context) => {
     context.skip(man !== null, man ?? '');
     for (const page of pages) {
       const env = { ...process.env, MANWIDTH: '80', LC_ALL: 'C.UTF-8' };
@@ -63,7 +63,7 @@ describe('the manual pages', () => {
     }
   }, 120_000);
 
-  it('are what mandoc finds nothing wrong with', (context) => {
+  it('pass mandoc without a finding', (context) => {
     context.skip(lint !== null, lint ?? '');
     for (const page of pages) {
       const { stdout } = spawnSync('mandoc', ['-T', 'lint', '-W', 'warning', join(directory, page)], {
@@ -93,7 +93,7 @@ describe('the manual pages', () => {
     expect(whole).toContain('~/.svc/cache/');
   });
 
-  it('are shown by svc help --man: as they are in a pipe, by man on a terminal', async (context) => {
+  it('appear with svc help --man: as they are in a pipe, by man on a terminal', async (context) => {
     const workspace = capsule();
     const { stdout } = await svc(workspace, ['help', '--man', 'run']);
     expect(stdout).toBe(readFileSync(join(directory, 'svc-run.1'), 'utf8'));

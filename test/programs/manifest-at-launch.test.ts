@@ -207,7 +207,7 @@ describe('svc run takes from a manifest', () => {
     expect(artifact.content).toContain('capabilities.peer_fetch.allow');
   });
 
-  it('the whole workdir for a tool and a driver without a scope, of which --explain-scope tells [D1-SCOPE-09]', async () => {
+  it('the whole workdir for a tool and a driver without a scope, which --explain-scope shows [D1-SCOPE-09]', async () => {
     const workspace = capsule({ manifest: 'artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]\n' });
     const { stdout } = await svc(workspace, ['run', '--explain-scope', '--json']);
     expect((JSON.parse(stdout) as { preopens: unknown }).preopens).toMatchObject([
@@ -216,7 +216,7 @@ describe('svc run takes from a manifest', () => {
     ]);
   });
 
-  it('what a model is told a session is called, which its commands have in their environment [D2-VAR-02]', async () => {
+  it('the name of a session for its model, which its commands have in their environment [D2-VAR-02]', async () => {
     const workspace = capsule({
       manifest: 'capabilities: { shell: { allow: [sh] } }\n',
       script: runsCommand('echo "$SVC_SESSION_ID" > id.txt'),
@@ -229,7 +229,7 @@ describe('svc run takes from a manifest', () => {
 });
 
 describe('the ids of a running capsule', () => {
-  it('are of the documented shapes, and a context is the sender’s own where it gives one [D1-SHAPE-01, D1-SHAPE-02, D1-SHAPE-03, D1-SHAPE-04]', async () => {
+  it('have the documented shapes, and a context keeps the sender’s own where it gives one [D1-SHAPE-01, D1-SHAPE-02, D1-SHAPE-03, D1-SHAPE-04]', async () => {
     const answering = await running({
       manifest: 'lifecycle: { task_acceptance: queue, queue_depth: 4, after_task: sleep }\n',
     });

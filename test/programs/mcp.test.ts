@@ -58,7 +58,7 @@ ${capabilities === undefined ? '' : `capabilities: ${capabilities}\n`}`,
 describe('an artifact with an MCP server', () => {
   const manifest = 'artifacts: [{ name: notes, version: 1.0.0, source: ./notes-1.0.0.zip }]\n';
 
-  it('is built, and its tools are offered and called [D1-TRACE-03, D1-CARD-05]', async () => {
+  it('can be built, and its tools are offered and called [D1-TRACE-03, D1-CARD-05]', async () => {
     const workspace = capsule({
       manifest,
       script: calls(
@@ -113,7 +113,7 @@ describe('an artifact with an MCP server', () => {
       'E-MAN-001',
       'command is missing',
     ],
-  ])('is not built when it %s', async (_, changed, code, message) => {
+  ])('cannot be built when it %s', async (_, changed, code, message) => {
     const files: Record<string, string | null> = { ...mcpArtifact('notes', sdkServer), ...changed };
     const workspace = capsule({
       files: Object.fromEntries(
@@ -126,7 +126,7 @@ describe('an artifact with an MCP server', () => {
     expect(stderr).toContain(message);
   });
 
-  it('is installed and listed without its server', async () => {
+  it('can be installed and listed without its server', async () => {
     const workspace = odd({});
     expect((await svc(workspace, ['install'])).code).toBe(0);
     expect((await svc(workspace, ['list'])).stdout).toMatch(/^odd +1\.0\.0 +tool +/m);
@@ -145,7 +145,7 @@ describe('an artifact with an MCP server', () => {
 });
 
 describe('the server of an artifact', () => {
-  it('is asked in the first session, and in later ones only when it is called', async () => {
+  it('gets its questions in the first session, and in later ones only when it is called', async () => {
     const workspace = odd({});
     expect((await playSession(workspace)).code).toBe(0);
     expect(asked(workspace)).toEqual([...once, 'end of input']);
@@ -159,7 +159,7 @@ describe('the server of an artifact', () => {
     expect(asked(workspace)).toEqual([...once, 'end of input', ...once, 'tools/call', 'end of input']);
   });
 
-  it('is asked again when the artifact is another one', async () => {
+  it('gets its questions again when the artifact is another one', async () => {
     const workspace = odd({});
     await playSession(workspace);
     workspace.write('odd/bin/server.mjs', `${oddServerProgram()}\n// another one\n`);
@@ -168,7 +168,7 @@ describe('the server of an artifact', () => {
     expect(asked(workspace)).toEqual([...once, 'end of input', ...once, 'end of input']);
   });
 
-  it('that lists other tools than before is told of, and the next session has them', async () => {
+  it('causes a notice when it lists other tools than before, and the next session has them', async () => {
     const workspace = odd({});
     await playSession(workspace);
     workspace.write('work/behaviour.json', oddBehaviour(['echo', 'pid'], { log: 'log' }));
@@ -187,7 +187,7 @@ describe('the server of an artifact', () => {
     expect(third.stderr).toBe('');
   });
 
-  it('that lists what cannot be offered is told of in every session', async () => {
+  it('causes a notice in every session when it lists what cannot be offered', async () => {
     const behaviour = oddBehaviour(['echo', 'a b', 'echo']);
     const workspace = odd({ behaviour });
     const warning =
@@ -197,7 +197,7 @@ describe('the server of an artifact', () => {
     expect((await playSession(workspace)).stderr).toBe(warning);
   });
 
-  it('that lists nothing is told of, and its artifact is not on the card', async () => {
+  it('causes a notice when it lists nothing, and its artifact is not on the card', async () => {
     const workspace = odd({ behaviour: oddBehaviour([]) });
     let card: unknown;
     const session = await playSession(workspace, {
@@ -214,14 +214,14 @@ describe('the server of an artifact', () => {
     ['exits', 'it exited with status 7\nhint: its last words on stderr: no licence'],
     ['old version', "it answered what cannot be used: Server's protocol version is not supported: 1999-01-01"],
     ['endless pages', 'it lists more than 10000 tools, or in more than 64 pages'],
-  ])('that %s keeps the first session from starting', async (habit, reason) => {
+  ])('keeps the first session from starting when it %s', async (habit, reason) => {
     const workspace = odd({ behaviour: oddBehaviour(['echo'], { habits: [habit] }) });
     const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
     expect(stderr).toBe(`error[E-RUN-036]: the server of odd did not list its tools: ${reason}\n`);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   });
 
-  it('that never answers keeps the first session from starting, and is ended', async () => {
+  it('keeps the first session from starting when it never answers, and ends', async () => {
     const behaviour = oddBehaviour(['echo'], { habits: ['never answers'], log: 'log' });
     const workspace = odd({ behaviour, capabilities: '{ limits: { deadline: 3 } }' });
     const { code, stderr } = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
@@ -230,7 +230,7 @@ describe('the server of an artifact', () => {
     expect(asked(workspace)).toEqual(['initialize', 'end of input']);
   });
 
-  it('that never answers is not waited for once svc is to stop', async () => {
+  it('delays no end of svc when it never answers', async () => {
     const workspace = odd({ behaviour: oddBehaviour(['echo'], { habits: ['never answers'], log: 'log' }) });
     const run = new SvcProcess(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
     await expect.poll(() => asked(workspace), { timeout: 20_000 }).toEqual(['initialize']);
@@ -243,7 +243,7 @@ describe('the server of an artifact', () => {
     expect(asked(workspace)).toEqual(['initialize', 'end of input']);
   });
 
-  it('is ended when another one keeps the session from starting', async () => {
+  it('ends when another one keeps the session from starting', async () => {
     const workspace = capsule({
       manifest: `artifacts:
   - { name: odd, version: 1.0.0, source: ./odd }
@@ -264,7 +264,7 @@ describe('the server of an artifact', () => {
     expect(asked(workspace)).toEqual([...once, 'end of input']);
   });
 
-  it('that breaks the protocol in a call leaves the session alive', async () => {
+  it('leaves the session alive when it breaks the protocol in a call', async () => {
     const tools = ['huge', 'garbage', 'die', 'echo'];
     const workspace = odd({
       behaviour: oddBehaviour(tools),
@@ -301,7 +301,7 @@ describe('a server that is a program of the host', () => {
     return workspace;
   }
 
-  it('is built, and runs when it may run', async () => {
+  it('can be built, and runs when it may run', async () => {
     const workspace = hosted('{ shell: { allow: [node] } }');
     expect((await svc(workspace, ['build', 'odd'])).code).toBe(0);
     expect((await playSession(workspace)).calls).toEqual([fenced('odd__echo', '{}')]);

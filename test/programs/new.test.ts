@@ -146,7 +146,7 @@ describe('svc new', { timeout: 120_000 }, () => {
     expect(paths.filter((path) => path.endsWith('.test.ts'))).toEqual([]);
   });
 
-  it('writes into the folder of --dir, beside what is there, and tells its files with --json', async () => {
+  it('writes into the folder of --dir, beside what is there, and lists its files with --json', async () => {
     const workspace = emptyWorkspace({ 'here/README.md': 'mine\n' });
     const { code, stdout, stderr } = await svc(workspace, ['new', 'skill', 'tone', '--dir', 'here', '--json']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -80,7 +80,7 @@ inference: { model: m, driver: { artifact: svc-driver-script, config: { script: 
     }
   }, 120_000);
 
-  it('is asked for signatures as clients of other projects ask, and keeps no tag in place of its list', async (context) => {
+  it('lists signatures as clients of other projects expect, and keeps no tag in place of its list', async (context) => {
     context.skip(oras.path === null, oras.missing ?? '');
     await done('publish', 'style', '--sign', '--key', 'acme.key');
     const client = (...args: readonly string[]): string =>

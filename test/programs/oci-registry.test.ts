@@ -147,7 +147,7 @@ inference: { model: m, driver: { artifact: svc-driver-script, config: { script: 
     });
   }, 120_000);
 
-  it('is the place of an artifact that svc add takes from it, whatever registry is in use', async () => {
+  it('stays the place of an artifact that svc add takes from it, whatever registry is in use', async () => {
     await start();
     await done(['publish', 'style', '--registry', `oci://${host}/acme`]);
     workspace.write(
@@ -165,7 +165,7 @@ inference: { model: m, driver: { artifact: svc-driver-script, config: { script: 
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('error[E-REG-001]')]);
   });
 
-  it('is held to the document in svc.lock when a tag is moved, and --frozen takes that document all the same', async () => {
+  it('must give the document in svc.lock when a tag is moved, and --frozen takes that document all the same', async () => {
     await start();
     const env = { SVC_REGISTRY_URL: `oci://${host}/acme` };
     await done(['publish', 'style', '--registry', `oci://${host}/acme`]);

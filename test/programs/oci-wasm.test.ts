@@ -76,7 +76,7 @@ describe.skipIf(whyNoOras !== null)(`a component alone in an OCI registry (skipp
     client('push', '--plain-http', '--config', config, `${host}/other/search:${tag}`, 'other.wasm:application/wasm');
   }
 
-  it('that svc publish has put there is what a client of another project pulls', async () => {
+  it('reaches a client of another project when svc publish has put it there', async () => {
     await start();
     const to = ['--registry', `oci://${host}/acme`];
     await done('publish', editor, ...to, '--also-wasm');
@@ -103,7 +103,7 @@ describe.skipIf(whyNoOras !== null)(`a component alone in an OCI registry (skipp
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('error[E-REG-003]') });
   }, 120_000);
 
-  it('that svc publish has put there is what wkg pulls', async (context) => {
+  it('reaches wkg when svc publish has put it there', async (context) => {
     context.skip(!hasWkg, 'needs wkg, which cargo install wkg builds');
     await start();
     await done('publish', editor, '--registry', `oci://${host}/acme`, '--also-wasm');
@@ -116,7 +116,7 @@ describe.skipIf(whyNoOras !== null)(`a component alone in an OCI registry (skipp
     expect(sha256Of(pulled)).toBe(sha256Of(componentIn(editor)));
   }, 120_000);
 
-  it('that another project has put there becomes a tool that a session calls', async () => {
+  it('becomes a tool that a session calls when another project has put it there', async () => {
     await push(await foreignTool(), 'latest');
     const reference = `oci://${host}/other/search:latest`;
     const planned = JSON.parse(await done('add', reference, '--artifact-manifest', 'grep.yaml', '--dry-run', '--json'));
@@ -154,7 +154,7 @@ describe.skipIf(whyNoOras !== null)(`a component alone in an OCI registry (skipp
     expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('error[E-REG-005]') });
   }, 120_000);
 
-  it('that exports something else is refused with what it exports', async () => {
+  it('fails with a list of its exports when it exports something else', async () => {
     await push(await foreignGreeter(), '1.0.0');
     const before = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
     for (const command of ['add', 'install']) {
@@ -180,7 +180,7 @@ describe('svc publish --also-wasm', () => {
     [['install', 'echo@1.0.0', '--artifact-manifest', 'grep.yaml'], '--artifact-manifest is for a component that oci:'],
     [['add', 'echo', '--artifact-manifest', 'grep.yaml'], '--artifact-manifest is for a component that oci:'],
     [['add', 'oci://127.0.0.1:1/a:1', '--artifact-manifest', 'none.yaml'], 'error[E-IO-001]: cannot read'],
-  ])('and --artifact-manifest: svc %j is refused', async (args, message) => {
+  ])('fails with --artifact-manifest: svc %j', async (args, message) => {
     workspace.write('style/svc.yaml', 'name: style\nversion: 1.0.0\nruntime: skill\n');
     workspace.write('style/skill.md', 'Be brief.\n');
     const { code, stderr } = await run(...args);

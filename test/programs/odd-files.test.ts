@@ -41,7 +41,7 @@ describe('a pipe that nobody writes into', () => {
     ['script.yaml', 'run -p hi'],
     ['task.md', 'run'],
   ])(
-    'is refused in the place of %s by svc %s',
+    'makes %s fail in svc %s',
     async (place, command) => {
       expect(await saidWith('pipe', place, command)).toMatch(/^1 error\[E-[A-Z]+-\d+\]: .*: it is not a regular file$/);
     },
@@ -56,7 +56,7 @@ describe('a file', () => {
     ['.svc', '/.svc'],
     ['~/.svc', '~/.svc'],
   ])(
-    'is told of in the place of the folder %s',
+    'in the place of the folder %s causes an error that says so',
     async (place, named) => {
       const said = await saidWith('file', place, 'run -p hi');
       expect(said).toMatch(/^1 error\[E-[A-Z]+-\d+\]: /);
@@ -75,7 +75,7 @@ describe('a folder', () => {
     ['~/.svc/config.yaml', 'search x'],
     ['~/.svc/door-tokens.json', 'token add x --scope read'],
   ])(
-    'is told of in the place of the file %s by svc %s',
+    'in the place of the file %s causes an error of svc %s',
     async (place, command) => {
       const said = await saidWith('folder', place, command);
       expect(said).toMatch(/^1 error\[E-[A-Z]+-\d+\]: /);

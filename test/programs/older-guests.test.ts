@@ -92,11 +92,11 @@ async function startServer(...answers: readonly object[]): Promise<Server> {
 }
 
 describe('a tool, a driver and a hook that an older guest built', { timeout: 120_000 }, () => {
-  it('are committed', () => {
+  it('belong to the repository', () => {
     expect(guests).toEqual(['copied-library']);
   });
 
-  it.each(guests)('work in a capsule of today: %s', async (guest) => {
+  it.each(guests)('work in a current capsule: %s', async (guest) => {
     const workspace = projectOf(guest);
     const server = await startServer();
     const answers = [
@@ -147,7 +147,7 @@ describe('a tool, a driver and a hook that an older guest built', { timeout: 120
 });
 
 describe('a component of a guest that is newer than this svc', { timeout: 120_000 }, () => {
-  it('is refused by svc install, which says what to do', async () => {
+  it('makes svc install fail, which says what to do', async () => {
     const workspace = projectOf('copied-library');
     const path = join(workspace.folder, 'measure', 'component.wasm');
     const later = readFileSync(path).toString('latin1').replaceAll('svc:tool/run@0.1.0', 'svc:tool/run@0.9.0');

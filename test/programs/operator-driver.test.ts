@@ -90,7 +90,7 @@ capabilities: { containment: ${containment}, shell: { allow: [node, cat] } }
     return end.stderr;
   }
 
-  it.each(['advisory', 'scoped', 'sealed'])('is read where it stands under %s, with its package', async (ceiling) => {
+  it.each(['advisory', 'scoped', 'sealed'])('runs where it stands under %s, with its package', async (ceiling) => {
     const files = { 'srv/server.mjs': withImport, 'srv/part.mjs': '', 'srv/package.json': '{}' };
     const kind = mcp('node', './server.mjs', 'behaviour.json');
     expect(await told(sourceWorkspace(ceiling, { kind, tool: 'srv__echo', files }), ceiling)).toContain('it runs');
@@ -110,7 +110,7 @@ capabilities: { containment: ${containment}, shell: { allow: [node, cat] } }
     expect(await refusal(workspace, ceiling)).toMatch(/Cannot find module|permission denied/);
   });
 
-  it.each(['scoped', 'sealed'])('is no other with a native tool: what is hidden under %s is named', async (ceiling) => {
+  it.each(['scoped', 'sealed'])('cannot be a native tool: the error names what is hidden under %s', async (ceiling) => {
     const files = { 'srv/bin/srv': 'to be written', 'srv/beside.txt': '' };
     const workspace = sourceWorkspace(ceiling, { kind: 'implementation: native\n', tool: 'srv', files });
     const beside = join(workspace.folder, 'srv/beside.txt');

@@ -134,7 +134,7 @@ describe('a file between two capsules', () => {
     }
   });
 
-  it('is served while a task of the minter runs [D3-PLANE-05] [D3-PLANE-06] [D3-TRACE-04]', async () => {
+  it('arrives while a task of the minter runs [D3-PLANE-05] [D3-PLANE-06] [D3-TRACE-04]', async () => {
     const [alice, bob] = await Promise.all([minter(), fetcher()]);
     const handle = await share(alice, bob);
     const gate = join(alice.line.workdir, 'out', 'gate');
@@ -148,7 +148,7 @@ describe('a file between two capsules', () => {
     expect(order).toEqual(['task_start', 'task_end', 'task_start', 'peer_handle_redeem', 'task_end']);
   });
 
-  it('is kept behind the token of a listener, whose card is open', async () => {
+  it('stays behind the token of a listener, whose card is open', async () => {
     const guarded = { SVC_LISTENER_TOKEN: 'a-token-of-the-listener' };
     const [open, bob] = await Promise.all([minter(), fetcher()]);
     const alice = await capsules.from(
@@ -179,7 +179,7 @@ describe('a grant that is missing', () => {
     expect([response.status, await response.json()]).toMatchObject([404, { error: 'no_peer_plane' }]);
   });
 
-  it('of the network keeps a handle from being made [D3-AUD-06]', async () => {
+  it('for the network keeps a handle from being made [D3-AUD-06]', async () => {
     const [alice, bob] = await Promise.all([
       capsules.from(obedientCapsule('minter', `${staysUp}${shares}`)),
       fetcher(),

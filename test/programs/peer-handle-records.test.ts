@@ -87,7 +87,7 @@ describe('a handle in a record', () => {
       'task_end',
       { state: 'failed', error: `cannot read ${shown}` },
     ],
-  ])('of %s is shown by its id [D3-TRACE-07] [D3-HANDLE-10]', async (_, call, type, fields) => {
+  ])('shows its id in place of %s [D3-TRACE-07] [D3-HANDLE-10]', async (_, call, type, fields) => {
     const capsule = await started();
     await run(capsule, [call], `context ${handle}`);
     expect(lineOf(capsule, type)).toMatchObject(fields);
@@ -97,7 +97,7 @@ describe('a handle in a record', () => {
     expect(traceOf(capsule)).not.toContain(secret);
   });
 
-  it('of a request is shown by its id, wherever it stands in the path [D3-TRACE-01] [D3-TRACE-07]', async () => {
+  it('shows its id for a request, wherever it stands in the path [D3-TRACE-01] [D3-TRACE-07]', async () => {
     const capsule = await started();
     const places = [`files/${handle}`, `files/${handle.replaceAll('.', '%2E')}%ff`, `peer/${handle}`, `none/${handle}`];
     for (const place of places) await fetch(`http://${capsule.line.url}/resources/${place}`);
@@ -110,7 +110,7 @@ describe('a handle in a record', () => {
     expect(traceOf(capsule)).not.toContain(secret);
   });
 
-  it('is in no file beside the trace either, and in no error that is told [D3-HANDLE-10] [D3-AUTH-11]', async () => {
+  it('appears in no file beside the trace either, and in no error [D3-HANDLE-10] [D3-AUTH-11]', async () => {
     const capsule = await started();
     await run(capsule, [['submit-plan', { id: 'p', steps: [{ id: 's', shell: 'sh', input: `echo ${handle}` }] }]]);
     await run(capsule, [['fail', `cannot read ${handle}`]]);
@@ -125,7 +125,7 @@ describe('a handle in a record', () => {
     expect(readFileSync(join(session, 'plans/1-p.json'), 'utf8')).not.toContain(secret);
   });
 
-  it('is not repeated on stderr', async () => {
+  it('never appears on stderr', async () => {
     const workspace = obedientCapsule('keeper', `exports: { peer_files: { root: '../${handle}' } }\n`);
     const { code, stderr } = await svc(workspace, ['run', '--task', handle, '--manifest', handle]);
     workspace.remove();
@@ -134,7 +134,7 @@ describe('a handle in a record', () => {
     expect(stderr).not.toContain(secret);
   });
 
-  it('is not repeated in the report of a bug [D3-HANDLE-10]', async () => {
+  it('never appears in the report of a bug [D3-HANDLE-10]', async () => {
     const bug = `process.on('newListener', (name) => {
       if (name === 'uncaughtException') setImmediate(() => { throw new Error('cannot read ${handle}'); });
     });`;
@@ -150,7 +150,7 @@ describe('a handle in a record', () => {
   });
 
   it.each([[[handle]], [['run', '--containment', handle]], [['run', `--${handle}`]], [['explain', handle]]])(
-    'is not repeated in what is said of a wrong command line: %j [D3-HANDLE-10]',
+    'never appears in the error about a wrong command line: %j [D3-HANDLE-10]',
     async (args) => {
       const workspace = obedientCapsule('keeper', '');
       const { code, stdout, stderr } = await svc(workspace, args);

@@ -101,7 +101,7 @@ describe('a plan whose task is canceled', () => {
 });
 
 describe('a step that answers more than a plan can hold', () => {
-  it('is shown and kept in part, and not handed on', async () => {
+  it('appears in part, and hands nothing on', async () => {
     const steps = [
       { id: 'hopeless', tool: 'probe', input: { op: 'large', megabytes: 40 }, on_error: 'skip' },
       { id: 'large', tool: 'probe', input: { op: 'large', megabytes: 24 } },
@@ -127,7 +127,7 @@ describe('a step that answers more than a plan can hold', () => {
 });
 
 describe('a component of several steps', () => {
-  it('that broke off in one of them serves the next one', async () => {
+  it('serves the next one after it broke off in one of them', async () => {
     const steps = [
       { id: 'breaks', tool: 'probe', input: { op: 'fail', message: 'on purpose' }, on_error: 'continue', retries: 1 },
       { id: 'works', tool: 'probe', input: { op: 'echo', said: 'fine' }, depends_on: ['breaks'] },

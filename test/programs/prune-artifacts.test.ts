@@ -100,7 +100,7 @@ describe('svc prune --artifacts', () => {
     expect(versions(workspace.folder)).toEqual(['1.0.0', '1.1.0', '1.2.0']);
   });
 
-  it('is warned of by an install that cannot record its project, and succeeds', async () => {
+  it('gets a warning from an install that cannot record its project and still succeeds', async () => {
     const projects = join(workspace.home, '.svc', 'projects.json');
     rmSync(projects);
     mkdirSync(projects);

@@ -223,7 +223,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     await running.ended;
   });
 
-  it('keeps a session of which a child runs, and one that may be starting', async () => {
+  it('keeps a session whose child runs, and one that may be starting', async () => {
     const workspace = capsule();
     const parent = ended(workspace, 'a1');
     const child = join(parent.folder, 'children', 'c1', '.svc', 'sessions', sessionId('c1'));

@@ -49,11 +49,11 @@ async function started(
 }
 
 describe('the address that a card names', () => {
-  it('is that of this machine, without a word', async () => {
+  it('has the name of this machine, without a word', async () => {
     expect(await started('', {})).toEqual({ addresses: ['http://localhost:<port>/a2a'], warned: false });
   });
 
-  it('is one that others have, from SVC_PUBLIC_URL', async () => {
+  it('may be one that others have, from SVC_PUBLIC_URL', async () => {
     const env = { ...token, SVC_PUBLIC_URL: 'https://agents.example.com:8443/scribe/' };
     expect(await started('', { env, args: toAll })).toEqual({
       addresses: ['https://agents.example.com:<port>/scribe/a2a'],
@@ -61,14 +61,14 @@ describe('the address that a card names', () => {
     });
   });
 
-  it('is warned of where other machines are told one that is not theirs', async () => {
+  it('causes a warning where other machines get one that is not theirs', async () => {
     const { addresses, warned } = await started('', { env: token, args: toAll });
     expect([addresses.length, warned]).toEqual([1, true]);
     expect(running?.stderr).toContain('the card of the listener on 0.0.0.0 names an address of this machine');
     expect(running?.stderr).toContain('SVC_PUBLIC_URL');
   });
 
-  it('is none where no door is served, nor is there a warning', async () => {
+  it('does not exist where no door is served, nor does a warning', async () => {
     expect(await started('doors: { serve: [] }\n', { env: token, args: toAll })).toEqual({
       addresses: [],
       warned: false,
@@ -84,14 +84,14 @@ describe('the address that a card names', () => {
     'https://agents.example.com/#a',
     'https://',
     ' ',
-  ])('is refused where it is none: %j', async (url) => {
+  ])('fails where it is invalid: %j', async (url) => {
     const { code, stderr, stdout } = await svc(capsule(), ['run', '--json'], { env: { SVC_PUBLIC_URL: url } });
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain('error[E-RUN-130]: SVC_PUBLIC_URL is no http or https address');
     expect(stderr).not.toContain('pw@');
   });
 
-  it('is not looked at where no door is served, and counts as absent when it is empty', async () => {
+  it('does not matter where no door is served, and counts as absent when it is empty', async () => {
     const closed = await started('doors: { serve: [] }\n', { env: { SVC_PUBLIC_URL: 'nonsense' } });
     expect(closed).toEqual({ addresses: [], warned: false });
     workspace?.remove();
@@ -115,7 +115,7 @@ describe('a web page that has its own name lead to a listener on all addresses',
     return Number(line.url.split(':').at(-1));
   };
 
-  it('is refused, whatever token it shows; a page of an address or of the public name is not, nor a program', async () => {
+  it('fails, whatever token it shows; a page of an address or of the public name does not, nor does a program', async () => {
     const port = await portOf({ SVC_PUBLIC_URL: 'https://agents.example.com' });
     expect(await asPage(port, pageName)).toBe('403 page_refused');
     expect(await asPage(port, pageName, ['Authorization: Bearer any'])).toBe('403 page_refused');
@@ -131,7 +131,7 @@ describe('a web page that has its own name lead to a listener on all addresses',
     expect([await read(''), await read('Sec-Fetch-Mode: cors\r\n')]).toEqual([200, 200]);
   });
 
-  it('is let in with the token of the listener, which only who has it can show', async () => {
+  it('may enter with the token of the listener, which only its holder can show', async () => {
     const port = await portOf(token);
     expect(await asPage(port, pageName)).toBe('401 ');
     expect(await asPage(port, pageName, [`Authorization: Bearer ${token.SVC_LISTENER_TOKEN}`])).toBe('200 ');

@@ -127,7 +127,7 @@ describe('svc publish', () => {
     expect(await registry.index()).toMatchObject([{ name: 'worker', runtime: 'native', platforms }]);
   });
 
-  it('needs to be told the platform of a program it does not know', async () => {
+  it('needs a platform for a program that it does not know', async () => {
     await nativeArchive('worker', 'MZ and so on, to a length that holds a header');
     const refused = await publish('worker.zip');
     expect(refused).toMatchObject({ code: 1, stdout: '' });
@@ -160,7 +160,7 @@ describe('svc publish', () => {
     );
   });
 
-  it('of a component is wasm, for every platform', async () => {
+  it('publishes a component as wasm, for every platform', async () => {
     workspace.write('echo/svc.yaml', manifestText({ name: 'echo', version: '1.0.0', runtime: 'tool' }));
     mkdirSync(join(workspace.folder, 'echo'), { recursive: true });
     writeFileSync(join(workspace.folder, 'echo', 'component.wasm'), componentBytes);
@@ -185,7 +185,7 @@ describe('svc publish', () => {
 });
 
 describe('svc publish on a terminal', () => {
-  it('tells how much of the archive has gone, on standard error alone', async () => {
+  it('shows how much of the archive has gone, on standard error alone', async () => {
     const files = [
       { name: 'svc.yaml', data: Buffer.from(manifestText({ name: 'large', version: '1.0.0', runtime: 'tool' })) },
       { name: 'component.wasm', data: Buffer.concat([componentBytes, Buffer.alloc(2 * 1024 * 1024)]) },
@@ -231,7 +231,7 @@ describe('svc publish that is interrupted', () => {
 
 describe('a key', () => {
   it.each(['secret\nx-more: 1', 'clé'])(
-    'that not every server reads alike is refused and not shown: %j',
+    'fails without being shown when not every server reads it alike: %j',
     async (key) => {
       env = { ...env, REGISTRY_API_KEY: key };
       expect(await publish('style')).toEqual({
@@ -272,7 +272,7 @@ describe('svc publish without a registry', () => {
   });
 });
 
-describe('the registry that is named', () => {
+describe('the registry in use', () => {
   it.each([
     ['http://registry.example', 'must be https, or http to a loopback address', 'put TLS in front of it, '],
     ['http://127.0.0.1:7800/v1', 'must be without /v1', 'name a registry by its address, '],
@@ -288,7 +288,7 @@ describe('the registry that is named', () => {
     expect(end.stderr + byVariable.stderr).not.toContain('secret');
   });
 
-  it('is the flag, then the variable, then the default of the configuration, with the token of its source [D1-CONF-03, D1-CONF-04]', async () => {
+  it('comes from the flag, then the variable, then the default of the configuration, with the token of its source [D1-CONF-03, D1-CONF-04]', async () => {
     const other = await RegistryKit.open();
     const [flag, variable] = [`http://127.0.0.1:${other.port}`, `http://127.0.0.1:${registry.port}`];
     mkdirSync(join(workspace.home, '.svc'), { recursive: true });

@@ -29,7 +29,7 @@ async function withDemo(): Promise<{ readonly workspace: Workspace; readonly sha
 }
 
 describe('a published capsule', () => {
-  it('is not run from a directory that the folder brings in its name, until that is away', async () => {
+  it('does not run from a directory that the folder brings in its name, until that is away', async () => {
     const { workspace, sha256 } = await withDemo();
     const brought = join(workspace.folder, '.svc', 'capsules', `demo-1.2.3-${sha256.slice(0, 16)}`);
     mkdirSync(brought, { recursive: true });

@@ -48,8 +48,8 @@ function report({ folder }: Workspace): string {
   return readFileSync(join(folder, 'report.xml'), 'utf8');
 }
 
-describe('a secret of today', () => {
-  it('is in no report of a test whose prompt holds one now', async () => {
+describe('a current secret', () => {
+  it('enters no report of a test whose prompt holds one now', async () => {
     const workspace = await recorded(manifestOf('system_prompt: Be brief.'), script(runs('echo a'), says('Done.')), {
       MODEL_KEY: 'another-key',
     });

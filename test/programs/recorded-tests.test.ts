@@ -259,7 +259,7 @@ describe('svc test', () => {
     expect(await verdict(workspace)).toMatchObject({ difference: { part: 'call' } });
   });
 
-  it('tells a model of the same tools as a session does, whatever they are made of', async () => {
+  it('offers a model the same tools as a session does, whatever they are made of', async () => {
     const workspace = makeWorkspace({ 'script.yaml': script(says('Done.')) });
     workspaces.push(workspace);
     write(workspace);
@@ -337,7 +337,7 @@ exports: { peer_files: { root: shared } }
     ]);
   });
 
-  it('passes with changed requests where the test says so, and tells that its answers are stale', async () => {
+  it('passes with changed requests where the test says so, and reports that its answers are stale', async () => {
     const workspace = await tested();
     write(workspace, { prompt: 'You review prose.\n' });
     expects(workspace, 'requests: changed\n');
@@ -510,7 +510,7 @@ describe('svc test --record', () => {
     expect(readdirSync(join(workspace.folder, 'tests'))).toEqual(['fine']);
   });
 
-  it('tells of folders of this machine that the session names', async () => {
+  it('reports folders of this machine that the session names', async () => {
     const workspace = await tested();
     workspace.write('script.yaml', script(runs(`echo ${workspace.folder}/x`), says('Done.')));
     await svc(workspace, ['run', '--task', 'Go.', '--capture', 'content']);
@@ -561,7 +561,7 @@ print(json.dumps([{key: suite.getAttribute(key) for key in ['name', 'tests', 'fa
 });
 
 describe('svc test of bad input', () => {
-  it('is an error without any test, and for a name that no test has', async () => {
+  it('fails without any test, and for a name that no test has', async () => {
     const workspace = makeWorkspace({ 'script.yaml': turns });
     workspaces.push(workspace);
     write(workspace);

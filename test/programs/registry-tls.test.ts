@@ -68,7 +68,7 @@ async function search(env: Readonly<Record<string, string>>): Promise<SvcEnd> {
 }
 
 describe.skipIf(!hasProgram('openssl'))('a registry behind TLS and a proxy (skipped without openssl)', () => {
-  it('is reached through the proxy, which sees neither key nor answer', async () => {
+  it('works through the proxy, which sees neither key nor answer', async () => {
     const authority = certify('registry.test');
     const { proxyPort, connects, credentials, keys } = await network(authority);
     const { code, stdout, stderr } = await search({
@@ -134,7 +134,7 @@ describe.skipIf(!hasProgram('openssl'))('a registry behind TLS and a proxy (skip
     expect(isAsked).toBe(false);
   });
 
-  it('is not reached through a proxy that refuses', async () => {
+  it('stays out of reach through a proxy that refuses', async () => {
     const { proxyPort } = await network(certify('registry.test'), 407);
     expect((await search({ HTTPS_PROXY: `http://127.0.0.1:${proxyPort}` })).stderr).toBe(
       `error[E-IO-003]: the proxy 127.0.0.1:${proxyPort} does not connect to registry.test:443 (407)\n` +
@@ -142,7 +142,7 @@ describe.skipIf(!hasProgram('openssl'))('a registry behind TLS and a proxy (skip
     );
   });
 
-  it('is not reached through a proxy that is not there', async () => {
+  it('stays out of reach through a missing proxy', async () => {
     const port = await closedPort();
     expect((await search({ HTTPS_PROXY: `http://127.0.0.1:${port}` })).stderr).toBe(
       `error[E-IO-003]: the proxy 127.0.0.1:${port}: nothing listens there\n`,

@@ -160,7 +160,7 @@ capabilities: { env: { allow: [SEEN] } }
     },
   );
 
-  it('are hooks too, with what they asked the model', async () => {
+  it('may be hooks too, with what they asked the model', async () => {
     const workspace = await hookCapsule({
       hooks: { told: 'binding: [on-inference, on-task-end]\ncommit_policy: [artifact]\n' },
       manifest: keepsImports,
@@ -225,7 +225,7 @@ capabilities: { env: { allow: [SEEN] } }
     expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('error[E-RUN-079]') });
   });
 
-  it('are run in the order in which each of them was called, and anew after a trap', async () => {
+  it('run in the order in which each of them was called, and anew after a trap', async () => {
     const step = (id: string, tool: string, input: object): object => ({ id, tool, input });
     const count = { op: 'count' };
     const steps = [
@@ -254,7 +254,7 @@ capabilities: { env: { allow: [SEEN] } }
     expect(await replay(workspace)).toMatchObject({ outcome: 'same', components: { run: 12, served: 0 } });
   });
 
-  it('are served where they were answered too much to be kept, and so is all that the instance did after it', async () => {
+  it('get their answers where these were too much to be kept, and so is all that the instance did after it', async () => {
     const workspace = await recorded({
       script: turn(
         ['call_1', 'one', { op: 'count' }],
@@ -271,7 +271,7 @@ capabilities: { env: { allow: [SEEN] } }
     expect(stderr).toContain('warning[W-RUN-066]: 2 calls of components were served from the recording');
   });
 
-  it('are served from where a session was answered more than a quarter of trace.max_bytes on', async () => {
+  it('get their answers from the point where a session has more than a quarter of trace.max_bytes', async () => {
     const flood = { op: 'flood', count: 4, size: 50_000 };
     const workspace = await recorded({
       trace: 'trace: { capture: content, components: true, max_bytes: 2000Ki }\n',
@@ -288,7 +288,7 @@ capabilities: { env: { allow: [SEEN] } }
     expect(kept.filter((each) => each.endsWith('null'))).toHaveLength(1);
   });
 
-  it("are told a stranger's answers without harm: of another shape, and of no shape at all", async () => {
+  it("get a stranger's answers without harm: of another shape, and of no shape at all", async () => {
     const files = {
       tools: { files: await fixtureComponent('files-tool') },
       script: turn(['call_1', 'files', { op: 'environment' }]),
@@ -316,7 +316,7 @@ capabilities: { env: { allow: [SEEN] } }
     }
   });
 
-  it('are answered over HTTP as they were, with the server gone, and no credential of a head is kept', async () => {
+  it('get their HTTP answers with the server gone, and no credential of a head is kept', async () => {
     const server = createServer((request, response) => {
       response.setHeader('set-cookie', 'id=canary-of-the-server').setHeader('etag', 'seen');
       response.end(
@@ -368,7 +368,7 @@ ${keepsImports}inference:
     expect(verdict(again)).toMatchObject({ outcome: 'same', components: { run: 1, served: 0 } });
   });
 
-  it('are not known where they were not recorded', async () => {
+  it('count as unknown where they were not recorded', async () => {
     const workspace = await recorded({
       trace: 'trace: { capture: content }\n',
       script: turn(['call_1', 'one', { op: 'count' }]),
@@ -385,7 +385,7 @@ ${keepsImports}inference:
     });
   });
 
-  it('are those of svc.lock', async () => {
+  it('come from svc.lock', async () => {
     const workspace = await recorded({ script: turn(['call_1', 'one', {}]), tools: { one: await passes('') } });
     const { wasm } = await passes('', 'gone');
     writeFileSync(join(workspace.folder, 'one', 'component.wasm'), wasm as Uint8Array);

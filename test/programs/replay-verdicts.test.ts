@@ -77,7 +77,7 @@ function firstOf(kind: string): Fields {
 }
 
 describe('the recording of a session that was killed', () => {
-  it('is the same so far, whichever of its records was the last', async () => {
+  it('stays the same so far, whichever of its records was the last', async () => {
     const kinds = kindsOf(journal);
     const [first, last] = [kinds.indexOf('setup') + 1, kinds.indexOf('close')];
     expect(last).toBe(kinds.length - 1);
@@ -105,7 +105,7 @@ describe('the recording of a session that was killed', () => {
     });
   });
 
-  it('is the same so far whether its trace or its journal has more of it', async () => {
+  it('stays the same so far whether its trace or its journal has more of it', async () => {
     const lines = trace.split('\n').length - 1;
     const open = firstLines(journal, kindsOf(journal).indexOf('close'));
     for (let count = 1; count <= lines; count += 1) {

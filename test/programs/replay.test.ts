@@ -185,7 +185,7 @@ describe('a recorded session', () => {
     expect(verdict(await replay(capsule.workspace))).toMatchObject({ outcome: 'same' });
   });
 
-  it('is run again as far as it is there when it was killed', async () => {
+  it('runs again as far as it is there after a kill', async () => {
     const capsule = await started({ manifest: `${queue}${shell}`, script: script(runs('sleep 60')) });
     await capsule.send('Wait.');
     await expect
@@ -210,7 +210,7 @@ describe('a recorded session', () => {
     ['settings', (text: string) => text.replace(/"conversations":"[^"]*"/, '"conversations":"constructor"')],
     ['settings', (text: string) => (text.startsWith('{"inference"') ? '{' : text)],
     ['tools', (text: string) => (text.startsWith('[{"name"') ? '[null]' : text)],
-  ])('is refused where it began with %s of no session', async (_what, change) => {
+  ])('fails where it began with %s of no session', async (_what, change) => {
     const workspace = await recorded({ manifest: shell, script: script(says('Done.')) });
     forge(workspace, change);
     const { code, stderr } = await svc(workspace, ['run', '--replay']);
@@ -218,7 +218,7 @@ describe('a recorded session', () => {
     expect(stderr).toMatch(/^error\[E-RUN-07[89]\]: .*\nhint: .*\n$/m);
   });
 
-  it('is refused where its journal is damaged, keeps hashes alone, or is not there', async () => {
+  it('fails where its journal is damaged, keeps hashes alone, or is not there', async () => {
     const damaged = await recorded({ manifest: shell, script: script(runs('echo 1'), says('Done.')) });
     writeFileSync(journalOf(damaged), readFileSync(journalOf(damaged), 'utf8').replace('echo 1', 'echo 2'));
     expect(await svc(damaged, ['run', '--replay'])).toMatchObject({

@@ -53,7 +53,7 @@ it('every request of a plane is a line of the trace, with what became of it [D3-
 });
 
 it.for(['advisory', 'scoped', 'sealed'])(
-  'the planes tell and go by the class that the session achieves, %s [D3-READ-08] [D3-PATH-08] [D3-LIST-05] [D3-ERR-07]',
+  'the planes show and follow the class that the session achieves, %s [D3-READ-08] [D3-PATH-08] [D3-LIST-05] [D3-ERR-07]',
   async (ceiling, context) => {
     const capsule = await exporting({ SVC_CONTAINMENT_CEILING: ceiling });
     const { achieved } = { ...(capsule.trace[0]?.['containment'] as { achieved?: string }) };
@@ -88,7 +88,7 @@ it('the planes are behind the token of the listener, as everything but the card,
   expect(card.status).toBe(200);
 });
 
-it('strangers write no more than a bounded part of the trace, and end nothing [D3-TRACE-01]', async () => {
+it('strangers write a bounded part of the trace, and end nothing [D3-TRACE-01]', async () => {
   const token = 'a-token-of-its-own';
   const capsule = await exporting({ SVC_LISTENER_TOKEN: token });
   const before = capsule.trace.length;

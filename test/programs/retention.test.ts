@@ -81,7 +81,7 @@ describe('a session that records itself', () => {
     );
   });
 
-  it('leaves the journal of a session that runs, whoever looks, and takes it once it was killed', async () => {
+  it('leaves the journal of a session that runs, whatever command looks, and takes it once it was killed', async () => {
     const workspace = capsule('{ sessions: 1 }', sleeps);
     const elsewhere = join(workspace.folder, '..', 'other-home');
     mkdirSync(elsewhere);
@@ -137,7 +137,7 @@ describe('a session that records itself', () => {
     await next.process.ended;
   });
 
-  it('is told of words that trace.keep does not know', async () => {
+  it('gets an error for words that trace.keep does not know', async () => {
     const workspace = capsule('{ sessions: 0, age: 30 days, bytes: 2G }');
     const { code, stderr } = await run(workspace);
     expect(code).toBe(1);

@@ -17,7 +17,7 @@ describe('svc run --json', () => {
     expect(code).toBe(0);
   });
 
-  it('tells where and what is running [D1-RESULT-01, D1-RESULT-03, D1-RESULT-04, D1-RESULT-05, D1-RESULT-06, D1-RESULT-07, D1-MAN-01, D1-MAN-11, D1-SHAPE-01]', async () => {
+  it('shows where and what is running [D1-RESULT-01, D1-RESULT-03, D1-RESULT-04, D1-RESULT-05, D1-RESULT-06, D1-RESULT-07, D1-MAN-01, D1-MAN-11, D1-SHAPE-01]', async () => {
     const workspace = capsule();
     const { process, line } = await startCapsule(workspace);
     expect(line).toEqual({

@@ -56,7 +56,7 @@ describe('what svc run prints', () => {
     expect(whole).toBe(`${during}status:  ok\n`);
   });
 
-  it('is with --json one line, written before its agent does anything, and nothing after it [D1-CORE-09, D1-CLI-04, D1-CLI-05]', async () => {
+  it('has with --json one line, written before its agent does anything, and nothing after it [D1-CORE-09, D1-CLI-04, D1-CLI-05]', async () => {
     const { during, whole } = await printed('--json', '-v');
     expect(JSON.parse(during)).toMatchObject({ name: 'demo' });
     expect(during.indexOf('\n')).toBe(during.length - 1);
@@ -97,7 +97,7 @@ describe('a capsule', () => {
     await watch.ended;
   });
 
-  it('is started by nothing but svc run [D1-CORE-02]', async () => {
+  it('starts by svc run alone [D1-CORE-02]', async () => {
     const workspace = capsule({ files: taskFile });
     const others = [
       [],

@@ -11,7 +11,7 @@ import { startCapsule, svc } from '../support/svc-process.ts';
 const capsule = useCapsules();
 
 describe('the port', () => {
-  it('is exactly network.internal_port, and a taken one is E-RUN-010 [D1-MAN-17, D1-CLI-24, D1-CLI-25, D1-ERR-01, D1-ERR-14]', async () => {
+  it('equals network.internal_port, and a taken one is E-RUN-010 [D1-MAN-17, D1-CLI-24, D1-CLI-25, D1-ERR-01, D1-ERR-14]', async () => {
     const port = await portToName();
     const holder = createServer().listen(port, '127.0.0.1');
     await once(holder, 'listening');
@@ -74,7 +74,7 @@ describe('a launch that fails', () => {
     expect(stderr).toMatch(/^error\[E-RUN-030\]: the script script\.yaml cannot be read: no such file or directory/);
   });
 
-  it('tells a wrong flag from a failure by exit code 2', async () => {
+  it('shows a wrong flag by exit code 2', async () => {
     const workspace = capsule();
     const { code, stdout, stderr } = await svc(workspace, ['run', '--jsn']);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

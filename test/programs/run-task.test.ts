@@ -107,7 +107,7 @@ describe('svc run with a task beside its manifest', () => {
 });
 
 describe('the task', () => {
-  it('is the contents of the file that --task names [D1-CLI-01]', async () => {
+  it('has the contents of the file that --task names [D1-CLI-01]', async () => {
     const workspace = capsule({ files: { ...taskFile, 'other.txt': 'The other one.\n' } });
     await svc(workspace, ['run', '--task', 'other.txt']);
     expect(readFileSync(join(workspace.folder, 'workdir', onlySession(workspace), 'task.md'), 'utf8')).toBe(
@@ -115,14 +115,14 @@ describe('the task', () => {
     );
   });
 
-  it('is any other value verbatim [D1-CLI-02]', async () => {
+  it('has any other value verbatim [D1-CLI-02]', async () => {
     const workspace = capsule({ files: taskFile });
     const text = '  Say "hi",\nthen stop. ';
     expect((await svc(workspace, ['run', '--task', text])).stderr).toBe('');
     expect(readFileSync(join(workspace.folder, 'workdir', onlySession(workspace), 'task.md'), 'utf8')).toBe(text);
   });
 
-  it('that looks like a missing file stays text, and is warned about before the model is asked [D1-CLI-02]', async () => {
+  it('stays text when it looks like a missing file, with a warning before the model is asked [D1-CLI-02]', async () => {
     const workspace = capsule();
     const [said, seen] = ['stderr.txt', 'seen.txt'].map((name) => join(workspace.folder, name));
     const answer = '{"type":"response","response":{"content":[{"type":"text","text":"Hi."}],"stop_reason":"end_turn"}}';
@@ -158,7 +158,7 @@ describe('the task', () => {
 describe('the environment', () => {
   const manifest = 'capabilities: { shell: { allow: [sh] }, env: { allow: [GREETING] } }\n';
 
-  it('is loaded from the .env file of the workspace, below the process environment [D1-AUTH-02, D1-MAN-26]', async () => {
+  it('has the .env file of the workspace below the process environment [D1-AUTH-02, D1-MAN-26]', async () => {
     const workspace = capsule({
       manifest,
       script: runsCommand('echo "$GREETING $HIDDEN" > said.txt'),
@@ -170,7 +170,7 @@ describe('the environment', () => {
     );
   });
 
-  it('is only the injected one under --no-env-file [D1-CLI-08, D1-AUTH-01, D1-MAN-07, D1-ERR-09]', async () => {
+  it('has only the injected variables under --no-env-file [D1-CLI-08, D1-AUTH-01, D1-MAN-07, D1-ERR-09]', async () => {
     const workspace = capsule({ files: { ...taskFile, '.env': 'MODEL_KEY=from-file\n' } });
     workspace.write(
       'svc.yaml',

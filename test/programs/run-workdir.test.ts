@@ -10,7 +10,7 @@ const capsule = useCapsules();
 
 describe('the workdir of --workdir', () => {
   it.each(['.', '..', '/', '.svc', '.svc/fresh', '../home', '../home/.svc/cache'])(
-    'is refused when it is %s: the agent could alter the manifest, the trace or what svc runs',
+    'fails when it is %s: the agent could alter the manifest, the trace or what svc runs',
     async (workdir) => {
       const workspace = capsule({ files: taskFile });
       const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', workdir]);
@@ -21,7 +21,7 @@ describe('the workdir of --workdir', () => {
   );
 
   it.each(['.', 'dist', 'node_modules/made', '..'])(
-    'is refused when it is %s of the installation: the agent could alter svc itself',
+    'fails when it is %s of the installation: the agent could alter svc itself',
     async (place) => {
       const workspace = capsule({ files: taskFile });
       const workdir = join(import.meta.dirname, '..', '..', place);
@@ -32,7 +32,7 @@ describe('the workdir of --workdir', () => {
     },
   );
 
-  it('is refused when it is a link to nowhere', async () => {
+  it('fails when it is a link to nowhere', async () => {
     const workspace = capsule({ files: taskFile });
     symlinkSync('nowhere', join(workspace.folder, 'work'));
     const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', 'work']);
@@ -54,7 +54,7 @@ describe('the workdir of --workdir', () => {
     expect(readdirSync(outside)).toEqual([]);
   });
 
-  it('is itself the accessible workdir', async () => {
+  it('becomes the accessible workdir itself', async () => {
     const workspace = capsule({ files: taskFile });
     expect((await svc(workspace, ['run', '--workdir', 'work'])).code).toBe(0);
     expect(readFileSync(join(workspace.folder, 'work', 'out', 'result.txt'), 'utf8')).toBe('Done.');
@@ -70,7 +70,7 @@ describe('two runs that are given one workdir', () => {
     ['a link to it', 'link', 'is also that of'],
     ['a folder in it', 'work/deep', 'is not apart from PLACE/work, the workdir of'],
     ['a folder around it', 'around', 'is not apart from PLACE/around/work, the workdir of'],
-  ])('the second is told of the first when its own is %s', async (_, second, words) => {
+  ])('warn the second of the first when its own is %s', async (_, second, words) => {
     const workspace = capsule(staying);
     symlinkSync('work', join(workspace.folder, 'link'));
     const first = await startCapsule(workspace, ['--workdir', second === 'around' ? 'around/work' : 'work']);
@@ -86,7 +86,7 @@ describe('two runs that are given one workdir', () => {
     );
   });
 
-  it('are told nothing when the other has ended, lies beside, or was given none', async () => {
+  it('warn of nothing when the other has ended, lies beside, or was given none', async () => {
     const workspace = capsule(staying);
     const beside = await startCapsule(workspace, ['--workdir', 'work-2']);
     const own = await startCapsule(workspace);
@@ -101,7 +101,7 @@ describe('two runs that are given one workdir', () => {
 
 describe('a home that cannot be written', () => {
   it.skipIf(process.platform !== 'linux').each([['run'], ['run', '--explain-scope'], ['doctor'], ['ps']])(
-    'is no reason to hang where directories cannot be made: %s %s',
+    'leaves no run hanging where directories cannot be made: %s %s',
     async (...args) => {
       const workspace = capsule({ files: taskFile });
       const { code } = await svc(workspace, args, { env: { HOME: '/proc/nohome' } });
@@ -109,7 +109,7 @@ describe('a home that cannot be written', () => {
     },
   );
 
-  it('is a coded error before anything is said, and leaves a whole trace', async () => {
+  it('gives a coded error before any output, and leaves a whole trace', async () => {
     const workspace = capsule({ files: taskFile });
     const { code, stdout, stderr } = await svc(workspace, ['run', '--json'], { env: { HOME: '/dev/null' } });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

@@ -10,7 +10,7 @@ import { rpc, startCapsule, svc, SvcProcess } from '../support/svc-process.ts';
 const capsule = useCapsules();
 
 describe('the doors of a capsule', () => {
-  it('are the card, POST / and the resource planes [D1-CORE-05, D1-HTTP-01, D1-HTTP-02, D1-HTTP-03]', async () => {
+  it('include the card, POST / and the resource planes [D1-CORE-05, D1-HTTP-01, D1-HTTP-02, D1-HTTP-03]', async () => {
     const workspace = capsule({
       manifest: 'lifecycle: { task_acceptance: queue, after_task: sleep }\nexports: { files: { root: out } }\n',
       files: taskFile,
@@ -49,7 +49,7 @@ describe('the doors of a capsule', () => {
 describe('a running capsule', () => {
   const queue = 'lifecycle: { task_acceptance: queue, after_task: sleep }\n';
 
-  it('is listed, followed and stopped [D1-CLI-16, D1-CLI-17, D1-MAN-13]', async () => {
+  it('can be listed, followed and stopped [D1-CLI-16, D1-CLI-17, D1-MAN-13]', async () => {
     const workspace = capsule({ manifest: queue, files: taskFile });
     const { process, line } = await startCapsule(workspace);
     const listed = await svc(workspace, ['ps', '--json']);

@@ -75,7 +75,7 @@ describe('svc -p', () => {
     expect(await pipedSvc(saying(answer), ['-p', 'Go'])).toEqual({ code: 0, stdout, stderr: '' });
   });
 
-  it('is short for svc run -p', async () => {
+  it('works as svc run -p', async () => {
     expect(await pipedSvc(saying('Yes.'), ['run', '-p', 'Go'])).toMatchObject({ code: 0, stdout: 'Yes.\n' });
     expect(await pipedSvc(saying('Yes.'), ['--output', 'text', '-p', 'Go'])).toMatchObject({ stdout: 'Yes.\n' });
   });
@@ -271,7 +271,7 @@ describe('svc -p --output stream-json', () => {
 });
 
 describe('a session with limits of a script', () => {
-  it('is run again with them', async () => {
+  it('runs again with them', async () => {
     const workspace = saying('Done.');
     await pipedSvc(workspace, ['-p', 'Go', '--max-tokens', '11']);
     const { code, stdout } = await svc(workspace, ['run', '--replay']);

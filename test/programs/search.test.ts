@@ -85,7 +85,7 @@ describe('svc search', () => {
 });
 
 describe('svc search of an index', () => {
-  it('that cannot be understood ends with E-IO-003 [D3-REG-23, D3-ERR-24]', async () => {
+  it('ends with E-IO-003 when it cannot be understood [D3-REG-23, D3-ERR-24]', async () => {
     const server = await StandInServer.open(json(200, [{ name: 'echo', version: '1.0.0', runtime: 'wasm' }]));
     env = { ...env, SVC_REGISTRY_URL: server.url };
     expect(await search('echo')).toEqual({

@@ -49,7 +49,7 @@ function recordsOf({ workspace }: Capsule): Record<string, unknown>[] {
 }
 
 describe('a message that is sent again', () => {
-  it('is the task that it became, also once that has ended', async () => {
+  it('gets the task that it became, also once that has ended', async () => {
     const capsule = await started('', says('One.'), says('Two.'));
     const client = clientOf(capsule);
     const [first, second] = await Promise.all([
@@ -69,7 +69,7 @@ describe('a message that is sent again', () => {
   it.each([
     ['text', 'Stop.', undefined],
     ['context', 'Go.', 'ctx-of-mine'],
-  ])('is refused when its key came with another %s', async (_what, text, contextId) => {
+  ])('fails when its key came with another %s', async (_what, text, contextId) => {
     const capsule = await started('', says('One.'));
     const client = clientOf(capsule);
     await client.send('Go.', { idempotencyKey: 'k1' });
@@ -118,7 +118,7 @@ describe('a message that is sent again', () => {
     expect(received(capsule)).toEqual(['Go.']);
   });
 
-  it.each(['a b', 'x'.repeat(256)])('is refused with the key %j', async (key) => {
+  it.each(['a b', 'x'.repeat(256)])('fails with the key %j', async (key) => {
     const capsule = await started('');
     await expect(clientOf(capsule).send('Go.', { idempotencyKey: key })).rejects.toThrow(
       'Invalid params: Idempotency-Key must have 1 to 255 visible ASCII characters',

@@ -57,7 +57,7 @@ describe('svc watch of a session', () => {
     expect(asked).toEqual([cardPath, 'stream/watch']);
   });
 
-  it('takes a card without serves for one of v0.3.0 or earlier, which tells by its answer [D1-CARD-23, D1-VER-01]', async () => {
+  it('takes a card without serves for one of v0.3.0 or earlier, which shows by its answer [D1-CARD-23, D1-VER-01]', async () => {
     const { end, asked } = await watched({});
     expect(end).toMatchObject(followed);
     expect(asked).toEqual([cardPath, 'stream/watch']);

@@ -28,7 +28,7 @@ function listedIn(stdout: string): Listed[] {
 }
 
 describe('the state of a workspace', () => {
-  it('stays out of git from the first session on, but for config.yaml', async () => {
+  it('stays out of git from the first session on, except for config.yaml', async () => {
     const workspace = useCapsule({ files: taskFile });
     const git = (...args: readonly string[]): string[] =>
       execFileSync('git', args, { cwd: workspace.folder, encoding: 'utf8' }).trimEnd().split('\n');
@@ -107,7 +107,7 @@ describe('svc sessions', () => {
     expect((await svc(workspace, ['sessions', '--all'])).stdout.trimEnd().split('\n')).toHaveLength(24);
   });
 
-  it('says so where there is none, and refuses with exit code 2 what fits several', async () => {
+  it('says so where it has none, and fails with exit code 2 for a name that fits several', async () => {
     const workspace = useCapsule();
     const none = await svc(workspace, ['sessions']);
     expect(none).toMatchObject({ code: 0, stdout: '' });

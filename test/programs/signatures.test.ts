@@ -91,7 +91,7 @@ describe('svc publish --sign', () => {
     expect((await run(...sign)).stderr).toContain('error[E-REG-003]: style@1.0.0 is published already');
   });
 
-  it('of an archive that was built again takes the new signature along, and not that of the old one', async () => {
+  it('takes the new signature along for an archive that was built again, and not that of the old one', async () => {
     const sign = ['sign', 'style-1.0.0.zip', '--key', 'acme.key'];
     await run('build', 'style');
     await run(...sign);
@@ -189,7 +189,7 @@ describe('svc publish --sign', () => {
     expect(stderr).toContain(`signed by the key sha256:${acme.fingerprint}`);
   });
 
-  it('tells of a registry that keeps no signatures, and publishes nothing there', async () => {
+  it('warns about a registry that keeps no signatures, and publishes nothing there', async () => {
     const old = await StandInServer.open((_, response) => response.writeHead(404).end('{"error":"not found"}'));
     const { code, stderr } = await run('publish', 'style', '--sign', '--key', 'acme.key', '--registry', old.url);
     expect(code).toBe(1);
@@ -243,7 +243,7 @@ describe('a CI job', () => {
     expect(stderr).not.toContain(authority.token().slice(0, 20));
   });
 
-  it('of GitHub gets its token from GitHub, and states which workflow made the archive', async () => {
+  it('on GitHub gets its token from GitHub, and states which workflow made the archive', async () => {
     const authority = await MockAuthority.open();
     home('root.json', JSON.stringify(authority.root));
     trust(byAcme, `, root: ./root.json, authority: "${authority.url}", log: "${authority.url}"`);
@@ -317,7 +317,7 @@ describe('a CI job', () => {
 });
 
 describe('a project under a rule', () => {
-  it('is refused what nobody signed, somebody else signed, and what was changed on its way', async () => {
+  it('refuses what nobody signed, another signer signed, and what was changed on its way', async () => {
     await run('publish', 'style');
     trust(byAcme);
     const codes = async (...args: readonly string[]): Promise<unknown[]> => {
@@ -401,7 +401,7 @@ describe('a project under a rule', () => {
 });
 
 describe('svc verify', () => {
-  it('tells what is signed, damaged, changed and missing, and exits with 1', async () => {
+  it('reports what is signed, damaged, changed and missing, and exits with 1', async () => {
     await run('publish', 'style', '--sign', '--key', 'acme.key');
     trust(byAcme);
     await run('install');
@@ -587,7 +587,7 @@ describe('without a rule', () => {
     expect(await verifierLoaded('run')).toBe(false);
   });
 
-  it('a policy in the folder of a project is none', async () => {
+  it('a policy in the folder of a project counts for nothing', async () => {
     await run('publish', 'style');
     workspace.write('.svc/config.yaml', `trust: { rules: [${byAcme}] }\n`);
     const { code, stderr } = await run('install');
@@ -673,7 +673,7 @@ describe('svc info and svc list', () => {
     ]);
   }, 60_000);
 
-  it('tell of what a rule refuses, wherever the version and its signature are', async () => {
+  it('show what a rule refuses, wherever the version and its signature are', async () => {
     await run('publish', 'style', '--sign', '--key', 'acme.key');
     trust('{ names: ["*"], signed_by: { key: stranger } }');
     expect((await run('install')).stderr).toContain('error[E-REG-009]');

@@ -35,7 +35,7 @@ async function warnings(): Promise<string[]> {
 }
 
 describe('a folder whose component is older than its source', () => {
-  it('is published as it is, with a word of it', async () => {
+  it('can be published as it is, with a warning', async () => {
     touch(later, earlier);
     const { code, stdout, stderr } = await svc(workspace, ['publish', 'echo', '--registry', 'local']);
     expect({ code, stdout }).toEqual({
@@ -48,13 +48,13 @@ describe('a folder whose component is older than its source', () => {
     );
   });
 
-  it('is installed with the same word', async () => {
+  it('can be installed with the same warning', async () => {
     touch(later, earlier);
     const { stderr } = await svc(workspace, ['install', './echo']);
     expect(stderr).toContain('warning[W-ART-001]: ');
   });
 
-  it('is told from one that is as old or newer, or has no source', async () => {
+  it('differs from one that is as old or newer, or has no source', async () => {
     touch(later, earlier);
     expect(await warnings()).toEqual(['W-ART-001']);
     touch(earlier, later);
@@ -66,7 +66,7 @@ describe('a folder whose component is older than its source', () => {
     expect(await warnings()).toEqual([]);
   });
 
-  it('is told from one that was never built, which is refused', async () => {
+  it('differs from one that was never built, which fails', async () => {
     rmSync(join(folder, 'component.wasm'));
     const { code, stdout, stderr } = await svc(workspace, ['publish', 'echo', '--registry', 'local']);
     expect({ code, stdout, stderr }).toEqual({

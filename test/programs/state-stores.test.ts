@@ -45,7 +45,7 @@ function besides(first: Workspace, second: Workspace): Workspace {
 }
 
 describe('a state store', () => {
-  it('is written at /state/<store>, for its owner alone, and outlives the session', async () => {
+  it('opens at /state/<store>, for its owner alone, and outlives the session', async () => {
     const workspace = capsule({
       manifest: notes,
       script: edits(['write', 'state/notes/deep/a.txt', 'first'], ['write', 'own.txt', 'here']),
@@ -59,7 +59,7 @@ describe('a state store', () => {
     expect(readdirSync(workdir)).not.toContain('state');
   });
 
-  it('is the same one for two capsules that name it', async () => {
+  it('serves two capsules that name it', async () => {
     const first = capsule({
       manifest: notes,
       script: edits(['write', 'state/notes/a.txt', 'shared']),
@@ -78,7 +78,7 @@ describe('a state store', () => {
     expect(readdirSync(join(first.home, '.svc/state/notes')).toSorted()).toEqual(['a.txt', 'b.txt']);
   });
 
-  it('is several where several are named, and none of them reaches another or out', async () => {
+  it('stays one of several where several are named, and none of them reaches another or out', async () => {
     const workspace = capsule({
       manifest: editor(', capabilities: { state: { store: [notes, tasks] } }'),
       script: edits(
@@ -98,7 +98,7 @@ describe('a state store', () => {
     expect([stored(workspace, 'notes/a.txt'), stored(workspace, 'tasks/a.txt')]).toEqual(['a note', 'a task']);
   });
 
-  it('is named after the capsule where no name is given, also by the capsule as a whole', async () => {
+  it('has the name of the capsule where no name is given, also by the capsule as a whole', async () => {
     const workspace = capsule({
       manifest: `${editor('')}capabilities: { state: {} }\n`,
       script: edits(['write', 'state/demo/a.txt', 'mine']),
@@ -108,7 +108,7 @@ describe('a state store', () => {
     expect(stored(workspace, 'demo/a.txt')).toBe('mine');
   });
 
-  it('is nearer than a directory of the same name in the workdir, and hides nothing else there', async () => {
+  it('hides a directory of the same name in the workdir, and nothing else there', async () => {
     const workspace = capsule({
       manifest: notes,
       script: edits(
@@ -138,7 +138,7 @@ describe('a state store', () => {
     expect(stored(workspace, 'notes/a.txt')).toBe('kept');
   });
 
-  it('that is a link is refused before anything runs', async () => {
+  it('fails when it is a link, before anything runs', async () => {
     const workspace = capsule({ manifest: notes, files: taskFile });
     mkdirSync(join(workspace.home, '.svc/state'), { recursive: true });
     mkdirSync(join(workspace.home, 'private'));
@@ -154,7 +154,7 @@ describe('a state store', () => {
   it.each([
     ['declares one', ', capabilities: { state: { store: notes } }', '', 'notes'],
     ['inherits that of its capsule', '', 'capabilities: { state: {} }\n', 'demo'],
-  ])('is told to a native tool that %s, and made again where it was removed', async (_, own, capsules, store) => {
+  ])('reaches a native tool that %s, and is made again where it was removed', async (_, own, capsules, store) => {
     const count = (id: string): ScriptedCall => [id, 'counter', {}];
     const workspace = capsule({
       manifest: `artifacts: [{ name: counter, version: 1.0.0, source: ./counter${own} }]\n${capsules}`,
@@ -176,7 +176,7 @@ echo '{"status":"passed","content":""}'
     expect(statSync(join(workspace.home, '.svc/state', store)).mode & 0o777).toBe(0o700);
   });
 
-  it('that became a link while the session runs is refused to a native tool', async () => {
+  it('fails for a native tool when it became a link while the session runs', async () => {
     const workspace = capsule({
       manifest: 'artifacts: [{ name: planter, version: 1.0.0, source: ./planter }]\ncapabilities: { state: {} }\n',
       script: script(
@@ -201,7 +201,7 @@ echo '{"status":"passed","content":""}'
     expect(await answers(workspace)).toEqual([false, true]);
   });
 
-  it('is in the scope report, and no workdir lies in it', async () => {
+  it('appears in the scope report, and no workdir lies in it', async () => {
     const workspace = capsule({ manifest: notes, files: taskFile });
     const report = await svc(workspace, ['run', '--explain-scope']);
     expect(report.stdout).toContain(

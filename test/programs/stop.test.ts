@@ -69,7 +69,7 @@ describe('svc stop', () => {
     expect((await process.ended).code).toBe(0);
   });
 
-  it('continues and ends one that is suspended, of which others say so at once', async () => {
+  it('continues and ends one that is suspended, which other commands show at once', async () => {
     const workspace = useCapsule({ manifest });
     const { process, line } = await startCapsule(workspace);
     const { pid } = process.child;

@@ -84,7 +84,7 @@ function start(args: readonly string[]): ChildProcess {
 describe('svc-sandbox', () => {
   beforeEach(async (context) => await needsClass(context, 'sealed'));
 
-  it('is, to whoever calls it, the command: its input, outputs and exit code', async () => {
+  it('works for its caller as the command: its input, outputs and exit code', async () => {
     expect(await sandbox(['--', 'sh', '-c', 'cat; echo err >&2; exit 3'], { input: 'in\n' })).toEqual({
       code: 3,
       out: 'in\n',
@@ -178,7 +178,7 @@ describe('the streams of svc-sandbox', () => {
     expect(await line('$SANDBOX -- cat <&-; echo $?')).toEqual({ code: 0, out: '0\n', err: '' });
   });
 
-  it('may be full: the command is told, and its failure is what comes out', async () => {
+  it('may be full: the command sees it, and its failure comes out', async () => {
     const { out, err } = await line('$SANDBOX -- sh -c "echo x || exit 9" > /dev/full; echo $?');
     expect(out).toBe('9\n');
     expect(err).toMatch(/No space left|I\/O error/);
@@ -264,14 +264,14 @@ describe('what svc-sandbox runs', () => {
     marked.end();
   });
 
-  it('is gone, whatever it detached, once svc-sandbox is killed', async () => {
+  it('disappears, whatever it detached, once svc-sandbox is killed', async () => {
     await running();
     child.kill('SIGKILL');
     await once(child, 'close');
     expect(await marked.settled([])).toEqual([]);
   });
 
-  it.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)('is told of %s, and gone once it has ended', async (signal) => {
+  it.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)('gets %s, and disappears once it has ended', async (signal) => {
     await running();
     child.kill(signal);
     const [code] = (await once(child, 'close')) as [number];
@@ -279,7 +279,7 @@ describe('what svc-sandbox runs', () => {
     expect(await marked.settled([])).toEqual([]);
   });
 
-  it('is gone once the command has ended by itself', async () => {
+  it('disappears once the command has ended by itself', async () => {
     const left = `setsid ${marked.sleep(4)} >/dev/null 2>&1 & ${marked.sleep(5)} & sleep 0.3; echo left`;
     child = start(['--', 'sh', '-c', left]);
     await once(child, 'close');
@@ -287,7 +287,7 @@ describe('what svc-sandbox runs', () => {
     expect(await marked.settled([])).toEqual([]);
   });
 
-  it('is stopped and continued with it', async () => {
+  it('stops and continues with it', async () => {
     await running();
     child.kill('SIGTSTP');
     await vi.waitFor(() => expect(stateOf(child.pid ?? 0)).toBe('T'), { timeout: 10_000 });
@@ -384,12 +384,12 @@ describe('a mistake on the command line of svc-sandbox', () => {
     expect(await sandbox(args)).toEqual({ code, out: '', err: lines.join('') });
   });
 
-  it('of a current directory that is gone is told', async () => {
+  it('in a current directory that is gone leads to an error', async () => {
     const { code, err } = await line(`mkdir gone && cd gone && rmdir ../gone && exec $SANDBOX -- ls`);
     expect([code, err.split('\n')[1]]).toEqual([125, 'svc-sandbox: hint: go to another directory']);
   });
 
-  it('of a folder for temporary files that is not there is told', async () => {
+  it('in a missing folder for temporary files leads to an error', async () => {
     const { code, err } = await sandbox(['--', 'ls'], { env: { TMPDIR: '/nowhere' } });
     expect([code, err]).toEqual([
       125,
@@ -400,7 +400,7 @@ describe('a mistake on the command line of svc-sandbox', () => {
 });
 
 describe('help and version', () => {
-  it('are printed without a machine that can enforce anything', async () => {
+  it('appear on a machine that can enforce nothing', async () => {
     expect(await sandbox(['--version'])).toEqual({ code: 0, out: `${packageOfAll.version}\n`, err: '' });
     const { code, out } = await sandbox(['--help', '--', 'ls']);
     expect([code, out.split('\n')[0]]).toEqual([0, 'Usage: svc-sandbox [options] -- <command> [<argument>...]']);

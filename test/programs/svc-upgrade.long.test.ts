@@ -48,7 +48,7 @@ const locked = (): string[] =>
   );
 
 describe('a project of an earlier svc', () => {
-  it('is told what to do about an artifact that this svc brings in another version', async () => {
+  it('gets advice about an artifact that this svc brings in another version', async () => {
     expect(locked()).toEqual(['svc-driver-script@1.0.0', 'svc-tool-editor@0.9.0']);
     for (const args of [['run'], ['install'], ['install', '--frozen']]) {
       const { code, stderr } = await run(...args);
@@ -63,7 +63,7 @@ describe('a project of an earlier svc', () => {
     }
   });
 
-  it('is moved by svc update, without a registry', async () => {
+  it('moves by svc update, without a registry', async () => {
     const outdated = await run('outdated', '--registry', 'local', '--json');
     expect(JSON.parse(outdated.stdout)).toMatchObject({ name: 'svc-tool-editor', current: '0.9.0', wanted: '1.0.0' });
     for (const args of [['svc-tool-editor', '--dry-run'], ['--dry-run']]) {
@@ -82,7 +82,7 @@ describe('a project of an earlier svc', () => {
     );
   });
 
-  it('is moved back where svc was', async () => {
+  it('moves back where svc was', async () => {
     workspace.write('svc.yaml', text('svc.yaml').replace('version: 0.9.0', 'version: 7.0.0'));
     expect((await run('update', 'svc-tool-editor')).code).toBe(0);
     expect(text('svc.yaml')).toContain('- { name: svc-tool-editor, version: 1.0.0 } # the one of then\n');
@@ -110,7 +110,7 @@ describe('a project of an earlier svc', () => {
     expect((await run('update', '--registry', 'local')).stderr).toContain('error[E-REG-006]');
   });
 
-  it('is told what to do about a driver that svc.yaml does not list', async () => {
+  it('gets advice about a driver that svc.yaml does not list', async () => {
     await run('update', 'svc-tool-editor');
     workspace.write('svc.lock', text('svc.lock').replace('"version": "1.0.0"', '"version": "0.9.0"'));
     expect(locked()).toEqual(['svc-driver-script@0.9.0', 'svc-tool-editor@1.0.0']);

@@ -65,7 +65,7 @@ describe('svc run --task -', () => {
     expect(existsSync(join(workspace.folder, 'workdir'))).toBe(false);
   });
 
-  it('is told by the help', async () => {
+  it('appears in the help', async () => {
     expect((await svc(capsule(), ['run', '--help'])).stdout.replaceAll(/\s+/g, ' ')).toContain(
       'a file with the task, or the task itself; - reads it from standard input',
     );

@@ -119,7 +119,7 @@ describe('a task that fails', () => {
 });
 
 describe('an end that the agent loop does not report', () => {
-  it('of a driver whose line is no JSON leaves the stream open, and tasks/get says failed [D1-STATE-23, D1-STREAM-03]', async () => {
+  it('leaves the stream open after a driver line that is no JSON, and tasks/get says failed [D1-STATE-23, D1-STREAM-03]', async () => {
     const capsule = await processCapsule(
       `read -r line; if mkdir once; then echo '{"type":"chunk","text":"I "}'; echo oops; else echo '${answer}'; fi; cat > /dev/null`,
     );
@@ -146,7 +146,7 @@ describe('an end that the agent loop does not report', () => {
     expect((await watch.untilClosed()).lines.slice(1, -1)).toEqual(frames);
   });
 
-  it('of a workdir that was over its limit before it began ends the session before the model is asked', async () => {
+  it('ends the session before the model is asked when the workdir was over its limit before it began', async () => {
     const workspace = scriptCapsule({
       manifest: 'capabilities: { resources: { workdir_max_bytes: 100000 } }\n',
       files: { 'task.md': 'Go.\n', 'work/big': 'x'.repeat(200_000) },
@@ -167,7 +167,7 @@ describe('an end that the agent loop does not report', () => {
     ]);
   });
 
-  it('of a workdir that outgrew its limit ends the session as trapped [D1-STATE-23]', async () => {
+  it('ends the session as trapped when the workdir outgrew its limit [D1-STATE-23]', async () => {
     const capsule = await capsules.script({
       manifest: `capabilities: { shell: { allow: [sh] }, resources: { workdir_max_bytes: 100000 } }\n${staysUp}`,
       script: script(runs('head -c 200000 /dev/zero > big'), says('Done.')),

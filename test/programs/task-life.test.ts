@@ -23,7 +23,7 @@ function printed(word: string): string {
 }
 
 describe('a task that waits in the queue', () => {
-  it('is canceled with ids of the session, on every open stream, and closes those of other tasks [D1-STATE-15, D1-STATE-21, D1-FRAME-08, D1-ID-04, D1-ID-11, D1-STREAM-03, D1-STREAM-13]', async () => {
+  it('ends at a cancel with ids of the session, on every open stream, and closes those of other tasks [D1-STATE-15, D1-STATE-21, D1-FRAME-08, D1-ID-04, D1-ID-11, D1-STREAM-03, D1-STREAM-13]', async () => {
     const capsule = await capsules.script({ manifest: queueOf(2), script: busy });
     const gate = new Gate(capsule.line.workdir);
     const watch = await capsule.watch();
@@ -64,7 +64,7 @@ describe('a task that waits in the queue', () => {
     expect(watch.lines[8]).toBe(`0 ${working(1, 'task-4')}`);
   });
 
-  it('is canceled before the running one by session/stop, and starts no more [D1-CARD-20, D1-STATE-14, D1-STATE-15]', async () => {
+  it('ends before the running one at session/stop, and starts no more [D1-CARD-20, D1-STATE-14, D1-STATE-15]', async () => {
     const capsule = await capsules.script({ manifest: queueOf(1), script: busy });
     const gate = new Gate(capsule.line.workdir);
     const watch = await capsule.watch();
@@ -85,7 +85,7 @@ describe('a task that waits in the queue', () => {
     ]);
   });
 
-  it('is the one that tasks/get and tasks/cancel mean by its id, and not the running one [D1-SEND-04, D1-CARD-18, D1-CARD-19]', async () => {
+  it('has the id that tasks/get and tasks/cancel mean, and not the running one [D1-SEND-04, D1-CARD-18, D1-CARD-19]', async () => {
     const capsule = await capsules.script({ manifest: queueOf(1), script: busy });
     const gate = new Gate(capsule.line.workdir);
     const running = await capsule.send('First.');
@@ -101,7 +101,7 @@ describe('a task that waits in the queue', () => {
 });
 
 describe('a running task', () => {
-  it('is canceled in the middle of a shell command [D1-STATE-14, D1-STATE-21, D1-FRAME-08, D1-FRAME-11, D1-ID-01]', async () => {
+  it('ends in the middle of a shell command at a cancel [D1-STATE-14, D1-STATE-21, D1-FRAME-08, D1-FRAME-11, D1-ID-01]', async () => {
     const capsule = await capsules.script({ manifest: queueOf(1), script: busy });
     const gate = new Gate(capsule.line.workdir);
     const stream = await capsule.submit('Work.', 'mine');
@@ -124,7 +124,7 @@ describe('a running task', () => {
     ]);
   });
 
-  it('is canceled in the middle of an inference call [D1-STATE-14, D1-ID-01, D1-ID-09]', async () => {
+  it('ends in the middle of an inference call at a cancel [D1-STATE-14, D1-ID-01, D1-ID-09]', async () => {
     const capsule = await capsules.script({
       manifest: queueOf(1),
       script: script(says('Done.', { delay_ms: 600_000 })),
@@ -137,7 +137,7 @@ describe('a running task', () => {
 });
 
 describe('a task that there is no room for', () => {
-  it('is rejected on the connection that submitted it, and nowhere else [D1-STATE-16, D1-STATE-17, D1-STATE-21, D1-FRAME-08, D1-FRAME-54, D1-ID-05, D1-STREAM-04, D1-STREAM-20]', async () => {
+  it('fails on the connection that submitted it, and nowhere else [D1-STATE-16, D1-STATE-17, D1-STATE-21, D1-FRAME-08, D1-FRAME-54, D1-ID-05, D1-STREAM-04, D1-STREAM-20]', async () => {
     const capsule = await capsules.script({ manifest: queueOf(0), script: busy });
     const gate = new Gate(capsule.line.workdir);
     const watch = await capsule.watch();

@@ -113,7 +113,7 @@ describe('svc send', () => {
     await end();
   });
 
-  it('is told by a capsule that has no room', async () => {
+  it('reports a capsule that has no room', async () => {
     const { run, end, session } = await started(staysUp.replace('queue,', 'queue, queue_depth: 0,'), hangs);
     await run('send', session, 'Hang.');
     const refused = await run('send', session, 'Hang on.');
@@ -144,14 +144,14 @@ describe('svc answer', () => {
 });
 
 describe('svc answer at a capsule', () => {
-  it('names the question, and tells that it is settled instead of answering the next one', async () => {
+  it('names the question, and says that it is settled instead of answering the next one', async () => {
     const { end, asked } = await answered({ events: true, answer: { code: -32_010, message: 'Question not open' } });
     expect(end).toMatchObject({ code: 1, stdout: '' });
     expect(end.stderr).toMatch(/^error\[E-RUN-093\]: .*: tsk_1 does not wait with that question any more\n/);
     expect(asked).toEqual(['stream/watch {}', 'tasks/answer {"id":"tsk_1","wait":"q1","text":"blue"}']);
   });
 
-  it('of before there were names sends a message, once the question is still the same', async () => {
+  it('from before there were names sends a message, once the question is still the same', async () => {
     const { end, asked } = await answered({ events: false, answer: { code: -32_601, message: 'Method not found' } });
     expect(end).toMatchObject({ code: 0, stdout: 'tsk_1 input-required\n', stderr: '' });
     expect(asked.map((each) => each.split(' ', 1)[0])).toEqual([
@@ -162,7 +162,7 @@ describe('svc answer at a capsule', () => {
     ]);
   });
 
-  it('that lists a method and does not serve it is one of before', async () => {
+  it('counts it as an older one when it lists a method and does not serve it', async () => {
     const { end, asked } = await answered({ events: true, answer: { code: -32_601, message: 'Method not found' } });
     expect(end.code).toBe(0);
     expect(asked.map((each) => each.split(' ', 1)[0])).toEqual([

@@ -30,7 +30,7 @@ const capsules = {
 };
 
 describe('a formation of three processes', () => {
-  it('is one trace, in which each task hangs on the delegation that it comes from', async () => {
+  it('makes one trace, in which each task hangs on the delegation that it comes from', async () => {
     const receiver = await OtlpReceiver.start();
     receivers.push(receiver);
     const key = 'key-of-the-collector';

@@ -51,7 +51,7 @@ function sessionOf(folder: string): string {
 const named = (spans: readonly ReceivedSpan[]): readonly string[] => spans.map(({ name }) => name);
 
 describe('a session whose environment names a collector', () => {
-  it('is a span for its task and one for each inference and call, below the span that started it', async () => {
+  it('has a span for its task and one for each inference and call, below the span that started it', async () => {
     const collector = await receiver();
     const workspace = capsule('echo one; exit 3');
     const env = { ...endpoint(collector), TRACEPARENT: parent, OTEL_RESOURCE_ATTRIBUTES: 'team=a%20b' };

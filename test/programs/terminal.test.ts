@@ -232,7 +232,7 @@ function tooWide({ raw }: TerminalProcess): string[] {
 }
 
 describe.skipIf(skipped)('tables on a terminal (skipped without python3)', () => {
-  it('of svc ps and svc search fit 80 columns', async () => {
+  it('fit 80 columns in svc ps and svc search', async () => {
     const workspace = capsule({ manifest: 'lifecycle: { task_acceptance: queue, after_task: sleep }\n' });
     const long = 'long-'.repeat(18);
     const manifest = readFileSync(`${workspace.folder}/svc.yaml`, 'utf8').replace('name: demo', `name: ${long}name`);

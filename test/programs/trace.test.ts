@@ -101,7 +101,7 @@ describe('svc trace list', () => {
     expect(refused.stderr).toMatch(/^error\[E-RUN-071\]: the session ses_0+77c0 has no journal\nhint: /);
   });
 
-  it('tells of a session that cannot be read, and lists the others', async () => {
+  it('reports a session that cannot be read, and lists the others', async () => {
     recorded('4f1a');
     recorded('77c0');
     renameSync(folderOf('77c0'), join(workspace.folder, 'elsewhere'));
@@ -114,7 +114,7 @@ describe('svc trace list', () => {
 });
 
 describe('a session of svc trace', () => {
-  it('is named by its id, its end, a path, or not at all', async () => {
+  it('can be named by its id, its end, a path, or not at all', async () => {
     recorded('4f1a');
     const newest = recorded('77c0', '1 test failed');
     const rows = (await trace('steps', '4f1a')).stdout;
@@ -144,14 +144,14 @@ describe('a session of svc trace', () => {
       /^error\[E-RUN-075\]: the session ses_0+4f1a has no step 4\nhint: it has those from 1 to 3/,
     ],
     [['show', '4f1a', 'x'], /^error\[E-RUN-075\]: the session ses_0+4f1a has no step x\n/],
-  ])('is refused as %j', async (args, message) => {
+  ])('cannot be named as %j', async (args, message) => {
     recorded('4f1a');
     const { code, stdout, stderr } = await trace(...args);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(message);
   });
 
-  it('is refused when several end so', async () => {
+  it('cannot be named when several end so', async () => {
     recorded('14f1a');
     recorded('24f1a');
     expect((await trace('steps', '4f1a')).stderr).toMatch(/^error\[E-RUN-091\]: 4f1a fits more than one session: ses_/);
@@ -159,7 +159,7 @@ describe('a session of svc trace', () => {
   });
 
   it.skipIf(process.getuid?.() !== 0)(
-    'is refused when it is of another user (needs root, to give it away)',
+    'cannot be read when it belongs to another user (needs root, to give it away)',
     async () => {
       recorded('4f1a');
       chownSync(folderOf('4f1a'), 65_534, 65_534);
@@ -171,7 +171,7 @@ describe('a session of svc trace', () => {
     },
   );
 
-  it('that its commands could write to is shown with a warning', async () => {
+  it('appears with a warning when its commands could write to it', async () => {
     recorded('4f1a', 'x', { trusted: false });
     expect((await trace('steps')).stderr).toMatch(
       /^warning\[W-RUN-072\]: commands of ses_0+4f1a could have written its journal\n/,
@@ -401,7 +401,7 @@ describe('svc trace diff', () => {
     expect(stdout).toMatch(/\ncache: missed from the fixed part on, then the same up to message 1 of 1\n$/);
   });
 
-  it('tells a step that only one has, another task, and texts that are not kept', async () => {
+  it('shows a step that only one has, another task, and texts that are not kept', async () => {
     recorded('4f1a');
     begun('77c0').model('I run them.', ['sh']).close();
     expect((await trace('diff', '4f1a', '77c0')).stdout).toBe(
@@ -463,7 +463,7 @@ describe('svc trace diff', () => {
 });
 
 describe('an exported session', () => {
-  it('is imported elsewhere as it was, once', async () => {
+  it('comes back elsewhere as it was, once', async () => {
     recorded('4f1a', 'x'.repeat(70_000));
     const archive = join(workspace.folder, 'out.zip');
     expect(await trace('export', '4f1a', '-o', 'out.zip')).toMatchObject({ code: 0, stdout: `${archive}\n` });
@@ -529,7 +529,7 @@ describe('an exported session', () => {
     }
   });
 
-  it('is not made of a journal of which nothing holds', async () => {
+  it('cannot come from a journal of which nothing holds', async () => {
     const { folder } = recorded('4f1a');
     writeFileSync(join(folder, 'journal.jsonl'), 'x\n');
     expect(await trace('export', '-o', 'out.zip')).toMatchObject({ code: 1, stdout: '' });
@@ -549,7 +549,7 @@ describe('an exported session', () => {
     ['an empty journal', { 'journal.jsonl': '' }, /: its journal names no session\n/],
     ['half a journal', { 'journal.jsonl': '{"n":0,' }, /: its journal ends within a line\n/],
     ['no journal', { 'journal.jsonl': 'x\n' }, /^error\[E-RUN-073\]: the journal is damaged: record 0, at byte 0, /],
-  ])('is not taken from an archive with %s', async (_, files, message) => {
+  ])('cannot come from an archive with %s', async (_, files, message) => {
     const packed = Object.entries(files).map(([name, text]) => ({ name, data: Buffer.from(text) }));
     const chunks: Buffer[] = [];
     for await (const chunk of packArchive(packed)) chunks.push(chunk);
@@ -560,7 +560,7 @@ describe('an exported session', () => {
     expect(readdirSync(join(workspace.folder, '.svc', 'sessions'))).toEqual([]);
   });
 
-  it('is not taken with a text that its journal does not name', async () => {
+  it('cannot come with a text that its journal does not name', async () => {
     const { folder } = recorded('4f1a');
     const journal = { name: 'journal.jsonl', data: readFileSync(join(folder, 'journal.jsonl')) };
     const other = createHash('sha256').update('x').digest('hex');
@@ -574,7 +574,7 @@ describe('an exported session', () => {
     expect(readdirSync(join(workspace.folder, 'other', '.svc', 'sessions'))).toEqual([]);
   });
 
-  it('is not taken where a text that it names is missing, or from what is no archive', async () => {
+  it('cannot come without a text that it names, or from something else than an archive', async () => {
     const { folder } = recorded('4f1a', 'x'.repeat(70_000));
     const data = readFileSync(join(folder, 'journal.jsonl'));
     const chunks: Buffer[] = [];

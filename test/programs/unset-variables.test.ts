@@ -40,16 +40,19 @@ describe('a variable that is not set', () => {
     expect(lock.match(/"name": "[^"]*"/g)).toEqual(['"name": "svc-driver-openai"', '"name": "svc-tool-editor"']);
   });
 
-  it.each([['list'], ['install'], ['build']])('is told by svc %s where it names an artifact', async (command) => {
-    workspace.write('svc.yaml', manifest('{ name: svc-tool-editor, version: "${VERSION_OF_NOBODY}" }'));
-    const { code, stdout, stderr } = await svc(workspace, [command]);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr.match(/^error.*/gm)).toEqual([
-      'error[E-MAN-003]: artifacts[0].version refers to the variable VERSION_OF_NOBODY, which is not set',
-    ]);
-  });
+  it.each([['list'], ['install'], ['build']])(
+    'appears in the error of svc %s where it names an artifact',
+    async (command) => {
+      workspace.write('svc.yaml', manifest('{ name: svc-tool-editor, version: "${VERSION_OF_NOBODY}" }'));
+      const { code, stdout, stderr } = await svc(workspace, [command]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr.match(/^error.*/gm)).toEqual([
+        'error[E-MAN-003]: artifacts[0].version refers to the variable VERSION_OF_NOBODY, which is not set',
+      ]);
+    },
+  );
 
-  it('is told by svc list where the manifest cannot be understood without it', async () => {
+  it('appears in the error of svc list where the manifest cannot be understood without it', async () => {
     workspace.write('svc.yaml', `${manifest(named)}lifecycle: { task_acceptance: "\${WHEN_OF_NOBODY}" }\n`);
     expect((await svc(workspace, ['list'])).code).toBe(0);
     workspace.write(

@@ -43,7 +43,7 @@ function forget(...names: string[]): void {
 const hash = (): string => join(workspace.folder, '.svc', 'artifacts', 'style', '1.0.0', 'style-1.0.0.zip.sha256');
 
 describe('a yanked version', () => {
-  it('is not installed anew, but where its exact version is allowed', async () => {
+  it('can be installed anew only where its exact version is allowed', async () => {
     await registry.state('style@1.0.0', 'yanked', 'loses data');
     for (const args of [['install'], ['install', 'style@1.0.0'], ['run']]) {
       const { code, stderr } = await run(...args);
@@ -61,7 +61,7 @@ describe('a yanked version', () => {
     ]);
   });
 
-  it('is told of by svc info, which takes nothing', async () => {
+  it('appears in svc info, which takes nothing', async () => {
     await registry.state('style@1.0.0', 'yanked', 'loses data');
     const { code, stdout, stderr } = await run('info', 'style@1.0.0', '--json');
     expect([code, stderr, JSON.parse(stdout)]).toEqual([
@@ -72,7 +72,7 @@ describe('a yanked version', () => {
     expect(existsSync(join(workspace.folder, '.svc', 'artifacts'))).toBe(false);
   });
 
-  it('is fetched with a warning where svc.lock records it, and of other bytes never', async () => {
+  it('comes with a warning where svc.lock records it, and never with other bytes', async () => {
     expect(await run('install')).toMatchObject({ code: 0, stderr: '' });
     await registry.state('style@1.0.0', 'yanked', 'loses data');
     const lock = readFileSync(join(workspace.folder, 'svc.lock'), 'utf8');
@@ -96,7 +96,7 @@ describe('a yanked version', () => {
     expect([code, stderr.slice(0, 18)]).toEqual([1, 'error[E-REG-008]: ']);
   });
 
-  it('is added by its exact version alone, and only when that is allowed', async () => {
+  it('can be added by its exact version alone, and only when that is allowed', async () => {
     await registry.publish('tone', '1.0.0');
     await registry.state('tone@1.0.0', 'yanked', 'x');
     expect((await run('add', 'tone')).stderr).toContain('error[E-REG-028]: ');
@@ -113,7 +113,7 @@ describe('a yanked version', () => {
 });
 
 describe('a deprecated version', () => {
-  it('is installed as before, with the reason, which a start does not repeat', async () => {
+  it('installs as before, with the reason, which a start does not repeat', async () => {
     await registry.state('style@1.0.0', 'deprecated', 'use tone');
     const { code, stderr } = await run('install');
     expect([code, stderr]).toEqual([
@@ -127,7 +127,7 @@ describe('a deprecated version', () => {
 });
 
 describe('a blocked version', () => {
-  it('is given to nobody, whatever svc.lock says', async () => {
+  it('goes to nobody, whatever svc.lock says', async () => {
     expect((await run('install')).code).toBe(0);
     await registry.state('style@1.0.0', 'blocked', 'sends files away');
     forget('.svc');
@@ -140,7 +140,7 @@ describe('a blocked version', () => {
     }
   });
 
-  it('is not used from this machine either, once an install has heard of it, until it is restored', async () => {
+  it('cannot be used from this machine either, once an install has learned of it, until it is restored', async () => {
     expect((await run('install')).code).toBe(0);
     await registry.state('style@1.0.0', 'blocked', 'sends files away');
     expect(await run('run')).toMatchObject({ code: 0, stderr: '' });
@@ -161,7 +161,7 @@ describe('a blocked version', () => {
     expect(await run('run', '--offline')).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('is not used from this machine with any reason that a registry takes, nor with a mark that cannot be read', async () => {
+  it('cannot be used from this machine with any reason that a registry takes, nor with a mark that cannot be read', async () => {
     expect((await run('install')).code).toBe(0);
     await registry.state('style@1.0.0', 'blocked', 'bad\u2028thing');
     expect((await run('install')).stderr).toContain('error[E-REG-010]: style@1.0.0 is blocked');
@@ -180,7 +180,7 @@ describe('a blocked version', () => {
     expect(await run('install')).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('of other bytes than those on this machine is another artifact', async () => {
+  it('with other bytes than those on this machine counts as another artifact', async () => {
     const own = await skillArchive('style', '1.0.0', 'My own.');
     writeFileSync(join(workspace.folder, 'own.zip'), own.bytes);
     expect((await run('install', './own.zip')).code).toBe(0);
@@ -315,7 +315,7 @@ describe('a registry that lies', () => {
     return stderr;
   }
 
-  it('tells the truth for once', async () => {
+  it('gives the truth for once', async () => {
     await lying({});
     expect((await run('add', 'style')).code).toBe(0);
   });
@@ -354,7 +354,7 @@ describe('a registry that lies', () => {
     expect(await refusal('add', 'style@1.0.0', '--allow-yanked')).toContain('error[E-REG-010]: style@1.0.0 is blocked');
   });
 
-  it('in words that are none', async () => {
+  it('in unknown words', async () => {
     await lying({ headers: { 'x-svc-state': 'retired' } });
     expect(await refusal('add', 'style')).toContain('error[E-IO-003]: ');
     await lying({ list: { state: 'retired' } });

@@ -137,7 +137,7 @@ describe('the server of a page', () => {
     expect(head).not.toMatch(/access-control/i);
   });
 
-  it('keeps room for those that have the token, whoever else holds connections', patience, async () => {
+  it('keeps room for those that have the token, whichever others hold connections', patience, async () => {
     const { view } = await running();
     const known = await RawSocket.open(view.line.port);
     onTestFinished(() => known.close());
@@ -155,7 +155,7 @@ describe('the server of a page', () => {
     expect((await view.ask('/sessions')).status).toBe(200);
   });
 
-  it('takes no more than it can, from anybody', patience, async () => {
+  it('takes only as much as it can, from anybody', patience, async () => {
     const { view } = await running();
     const long = await view.raw('GET / HTTP/1.1', view.host, `x-long: ${'x'.repeat(20_000)}`);
     expect(long.status).toBe(431);
@@ -260,7 +260,7 @@ describe.skipIf(chromium === undefined)('a page of another origin in Chromium (s
     expect((await view.ask('/sessions')).status).toBe(200);
   });
 
-  it('is not let in by a name that leads here', async () => {
+  it('cannot enter by a name that leads here', async () => {
     const { view } = await running();
     const page = `http://rebound.test:${view.line.port}/`;
     const dump = await dumped(page, ['--host-resolver-rules=MAP rebound.test 127.0.0.1']);
@@ -268,7 +268,7 @@ describe.skipIf(chromium === undefined)('a page of another origin in Chromium (s
     expect(dump).not.toContain('id="app"');
   });
 
-  it('is not what a person opens: the page itself loads from its address', async () => {
+  it('differs from what a person opens: the page itself loads from its address', async () => {
     const { view } = await running();
     expect(await dumped(view.line.url)).toContain('<div id="app">');
   });

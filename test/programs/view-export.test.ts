@@ -126,7 +126,7 @@ describe('svc view --export', () => {
     );
   });
 
-  it('adds texts and files where it is told to, and says before how much that is', patience, async () => {
+  it('adds texts and files on request, and says before how much that is', patience, async () => {
     const { workspace, id, folder } = await recorded(
       'mkdir -p out && echo blue | tee out/colour.txt && printf "\\377\\000" > out/odd.bin',
     );
@@ -170,7 +170,7 @@ describe('svc view --export', () => {
     expect(readFileSync(join(workspace.folder, 'b.html'), 'utf8')).toBe(html);
   });
 
-  it('takes the secrets of today out of all of it', patience, async () => {
+  it('takes current secrets out of all of it', patience, async () => {
     const { workspace } = await recorded(`mkdir -p out && echo ${secret} > out/key.txt && echo ${secret}`);
     const plain = await exported(workspace, ['--bodies', '--files']);
     for (const element of ['svc-rows', 'svc-lines', 'svc-files']) expect(plain[element]).toContain(secret);
@@ -300,7 +300,7 @@ describe('svc view --export', () => {
     expect(readFileSync(join(into, 'out.html'), 'utf8')).toBe('before');
   });
 
-  it('is asked for one thing at a time', patience, async () => {
+  it('takes one request at a time', patience, async () => {
     const { workspace } = await recorded();
     const usage = async (...args: readonly string[]) => (await svc(workspace, ['view', ...args])).stderr;
     expect(await usage('--bodies')).toMatch(/^error: --bodies and --files go with --export\n/);

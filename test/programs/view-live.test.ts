@@ -49,7 +49,7 @@ function residentBytes({ process }: ViewProcess): number {
 }
 
 describe('the events of a page', () => {
-  it('are those of the capsule, from where it is asked', patience, async () => {
+  it('equal those of the capsule, from where it is asked', patience, async () => {
     const { capsule, view, id } = await running();
     await capsule.send('Paint.');
     const all = new ReadStream(await view.open(`/s/${id}/events`));
@@ -103,7 +103,7 @@ describe('the events of a page', () => {
     expect(text).toMatch(/event: capsule-closed\ndata: \{\}\n\n$/);
   });
 
-  it('are not those of another session that has its port by now', patience, async () => {
+  it('exclude those of another session that has its port by now', patience, async () => {
     const viewed = await running();
     const events = new ReadStream(await viewed.view.open(`/s/${viewed.id}/events`));
     await events.until('event: snapshot\n');

@@ -53,7 +53,7 @@ const everyAnswer = {
 };
 
 describe('the page of recorded sessions', () => {
-  it('is served with its session, and answers what it asks', patience, async () => {
+  it('comes with its session, and answers what it asks', patience, async () => {
     const { workspace, id } = await recorded();
     const view = await ViewProcess.start(workspace, [id.slice(-4)]);
     expect(view.line).toEqual({
@@ -465,7 +465,7 @@ describe('the page of a file', () => {
     }
   });
 
-  it('is read as well where another program has written it anew', patience, async () => {
+  it('works as well where another program has written it anew', patience, async () => {
     const { workspace, id } = await recorded();
     const lines = readFileSync(tracePath(workspace, id), 'utf8').trimEnd().split('\n');
     const anew = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -508,7 +508,7 @@ describe('the page of a file', () => {
     });
   });
 
-  it('is not held up by a hole of a terabyte, and ends at once with Ctrl+C', patience, async () => {
+  it('passes a hole of a terabyte, and ends at once with Ctrl+C', patience, async () => {
     const { workspace } = await recorded();
     const start = '{"event_type":"session_start"}\n';
     workspace.write('hole.jsonl', start);
@@ -525,7 +525,7 @@ describe('the page of a file', () => {
     await trace.untilOver();
   });
 
-  it('is not served of a folder that holds no session', patience, async () => {
+  it('fails for a folder that holds no session', patience, async () => {
     const { workspace } = await recorded();
     const { code, stdout, stderr } = await svc(workspace, ['view', '.']);
     expect([code, stdout]).toEqual([1, '']);
@@ -534,7 +534,7 @@ describe('the page of a file', () => {
     );
   });
 
-  it('is not served of what is no regular file', patience, async () => {
+  it('fails for anything but a regular file', patience, async () => {
     const { workspace } = await recorded();
     mkdirSync(join(workspace.folder, 'empty.zip'));
     const none = await svc(workspace, ['view', 'none.jsonl']);
@@ -567,7 +567,7 @@ describe('the page of a running session', () => {
     expect(await view.json(`/s/${id}`)).toMatchObject({ live: false, notes: [expect.stringContaining('Commands')] });
   });
 
-  it('ends at once with Ctrl+C, whoever reads of it', patience, async () => {
+  it('ends at once with Ctrl+C, whatever reads it', patience, async () => {
     const running = await capsules.script({ manifest: `trace: { capture: content }\n${staysUp}` });
     const { session_id: id } = running.line;
     const view = await ViewProcess.start(running.workspace, [id]);
@@ -660,7 +660,7 @@ describe('the page of a running session', () => {
     await events.until('event: snapshot\n');
   });
 
-  it('of a copy never reaches the capsule, whatever id it has', patience, async () => {
+  it('never reaches the capsule from a copy, whatever id it has', patience, async () => {
     const running = await capsules.script({ manifest: `trace: { capture: content }\n${staysUp}` });
     const { session_id: id } = running.line;
     await running.send('Paint the shed.');

@@ -66,7 +66,7 @@ describe('svc watch that is run again', () => {
     await process.ended;
   });
 
-  it('has its reader told the last id when the capsule is killed [D1-WATCH-08, D1-WATCH-09]', async () => {
+  it('gives its reader the last id when the capsule is killed [D1-WATCH-08, D1-WATCH-09]', async () => {
     const workspace = capsule({ manifest: queue, files: taskFile });
     const { process, line } = await startCapsule(workspace);
     const watch = new SvcProcess(workspace, ['watch', line.session_id]);

@@ -34,7 +34,7 @@ describe('what is in a workdir before svc has been there', () => {
     ['task.md', { 'work/task.md': 'Mine.' }, 'was not written by svc'],
     ['out/result.txt', { 'work/out/result.txt': 'Mine.' }, 'was not written by svc'],
     ['out', { 'work/out': 'Mine.' }, 'is not a directory'],
-  ])('is not replaced: %s of the user refuses the run before anything runs', async (path, files, why) => {
+  ])('stays: %s of the user makes the run fail before anything runs', async (path, files, why) => {
     const workspace = capsule({ files });
     const { code, stdout, stderr } = await run(workspace, 'Go.');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -46,7 +46,7 @@ describe('what is in a workdir before svc has been there', () => {
     expect(readdirSync(workdir)).toEqual([path.split('/')[0]]);
   });
 
-  it('is refused all at once', async () => {
+  it('makes the run fail all at once', async () => {
     const workspace = capsule({ files: { 'work/task.md': 'Mine.', 'work/out': 'Mine too.' } });
     const { stderr } = await run(workspace, 'Go.');
     expect(stderr.match(/^error\[E-RUN-053\]: (task\.md|out) in/gm)).toEqual([
@@ -55,7 +55,7 @@ describe('what is in a workdir before svc has been there', () => {
     ]);
   });
 
-  it('is not replaced where it is a link, which may lead to the results of a build', async () => {
+  it('stays where it is a link, which may lead to the results of a build', async () => {
     const workspace = capsule({ files: { 'work/file': '', 'built/kept': 'Mine.' } });
     symlinkSync('../built', join(workspace.folder, 'work/out'));
     const { code, stderr } = await run(workspace, 'Go.');
@@ -86,7 +86,7 @@ describe('a second run in the same workdir', () => {
     expect(readdirSync(join(workspace.folder, 'work')).toSorted()).toEqual(['.svc', 'out', 'task.md']);
   });
 
-  it('of another capsule of the same user does too', async () => {
+  it('works for another capsule of the same user too', async () => {
     const [one, other] = [capsule(), capsule()];
     const workdir = join(one.folder, 'work');
     const env = { HOME: join(one.folder, '..', 'home') };
@@ -103,7 +103,7 @@ describe('a second run in the same workdir', () => {
     expect(second).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('moves aside what was changed since, and tells its new name', async () => {
+  it('moves aside what was changed since, and reports its new name', async () => {
     const workspace = capsule();
     await run(workspace, 'One.');
     writeFileSync(join(workspace.folder, 'work/task.md'), 'My own words.');
@@ -129,7 +129,7 @@ describe('a second run in the same workdir', () => {
     expect(read(workspace, 'out/result.txt')).toBe('Done.');
   });
 
-  it('is not kept from running by what an agent left in the place of a result that never came', async () => {
+  it('starts in spite of what an agent left in the place of a result that never came', async () => {
     const workspace = capsule({
       manifest: 'capabilities: { shell: { allow: [sh] }, resources: { workdir_max_bytes: 1000 } }\n',
       script: script(runs('mkdir out; echo forged > out/result.txt; head -c 5000 /dev/zero > big'), says('Done.')),
