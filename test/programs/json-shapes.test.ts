@@ -62,7 +62,7 @@ const shapes: Readonly<Record<string, string>> = {
   yank: 'name version state reason registry',
   block: 'name version state reason registry',
   restore: 'name version state reason registry',
-  list: 'name version kind origin platform sha256 location signatures signed_by',
+  list: 'name version kind origin platform sha256 location signatures signed_by left_out',
   'token add': 'name scopes capsule created_at_ms expires_at_ms token',
   'token ls': 'name scopes capsule created_at_ms expires_at_ms has_expired',
   'token rm': 'name',

@@ -197,6 +197,27 @@ describe('the server of an artifact', () => {
     expect((await playSession(workspace)).stderr).toBe(warning);
   });
 
+  it('causes ten sentences when it lists much that cannot be offered, and svc list has each', async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `t ${index}`);
+    const task = { name: 'long', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } };
+    const { tools } = JSON.parse(oddBehaviour(names)) as { readonly tools: readonly unknown[] };
+    const workspace = odd({ behaviour: JSON.stringify({ tools: [task, ...tools] }) });
+    const { stderr } = await playSession(workspace);
+    expect(stderr).toContain('lists what is not offered: long, which answers only as a task; "t 0", whose name');
+    expect(stderr).toContain(
+      '"t 8", whose name is not one of the protocol; 3 more\n' +
+        'hint: the model has 0 of its tools; svc list --json names each that is left out\n',
+    );
+    const [row = ''] = (await svc(workspace, ['list', '--json'])).stdout.split('\n');
+    expect(JSON.parse(row)).toMatchObject({
+      name: 'odd',
+      left_out: [
+        'long, which answers only as a task',
+        ...names.map((name) => `"${name}", whose name is not one of the protocol`),
+      ],
+    });
+  });
+
   it('causes a notice when it lists nothing, and its artifact is not on the card', async () => {
     const workspace = odd({ behaviour: oddBehaviour([]) });
     let card: unknown;
@@ -265,14 +286,21 @@ describe('the server of an artifact', () => {
   });
 
   it('leaves the session alive when it breaks the protocol in a call', async () => {
-    const tools = ['huge', 'garbage', 'die', 'echo'];
+    const tools = ['huge', 'garbage', 'die', 'closes', 'echo'];
     const workspace = odd({
       behaviour: oddBehaviour(tools),
-      script: calls(['odd__huge', {}], ['odd__garbage', {}], ['odd__die', {}], ['odd__echo', { up: true }]),
+      script: calls(
+        ['odd__huge', {}],
+        ['odd__garbage', {}],
+        ['odd__die', {}],
+        ['odd__closes', {}],
+        ['odd__echo', { up: true }],
+      ),
     });
     const session = await playSession(workspace);
-    expect(session.calls.map(({ isError }) => isError)).toEqual([true, true, true, false]);
-    expect(session.calls[3]).toEqual(fenced('odd__echo', '{"up":true}'));
+    expect(session.calls.map(({ isError }) => isError)).toEqual([true, true, true, true, false]);
+    expect(session.calls[3]?.content).toContain('the server of odd closed its output');
+    expect(session.calls[4]).toEqual(fenced('odd__echo', '{"up":true}'));
     expect(session.code).toBe(0);
   });
 });

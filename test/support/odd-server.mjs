@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // An MCP server by hand, for what a well-meant one never does. It reads what to do from the JSON file that its first word names, at every
 // request anew: `tools` to list, `pages` instead, and `habits`. Each tool answers by its name.
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync, closeSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const behaviour = process.argv[2] === undefined ? {} : () => JSON.parse(readFileSync(process.argv[2], 'utf8'));
@@ -34,6 +34,11 @@ const answers = {
     process.exit(3);
   },
   silent: () => null,
+  closes: () => {
+    closeSync(1);
+    setInterval(() => {}, 1000);
+    return null;
+  },
   nothing: (_, id) => unusable({ id }),
   null: (_, id) => unusable({ id, result: null }),
   word: (_, id) => unusable({ id, result: 'done' }),
@@ -100,7 +105,7 @@ async function ask(methods) {
 
 function list({ cursor }) {
   const { tools = [], pages } = now();
-  if (has('endless pages')) return { tools: [], nextCursor: 'more' };
+  if (has('endless pages')) return { tools: [], nextCursor: `${cursor ?? ''}+` };
   if (pages === undefined) return { tools };
   const page = Number(cursor ?? 0);
   return { tools: pages[page], ...(page + 1 < pages.length ? { nextCursor: String(page + 1) } : {}) };

@@ -59,7 +59,7 @@ export class SessionServers {
       throw silent(name, offered.kind === 'refused' ? `could not be started: ${offered.reason}` : offered.reason);
     }
     const { tools, leftOut } = offered.value;
-    if (kept === null && tools.length > 0) this.#keep(sha256, offered.value);
+    if (kept === null && tools.length + leftOut.length > 0) this.#keep(sha256, offered.value);
     if (leftOut.length > 0 || tools.length === 0) onWarning(partlyOffered(name, offered.value));
     return createMcpTools({ name, description, server, listed: tools });
   }
@@ -97,12 +97,17 @@ function silent(name: string, reason: string): Diagnostic {
   return new Diagnostic('E-RUN-036', message, hints.length === 0 ? {} : { hint: hints.join(' ') });
 }
 
+const mostSentences = 10;
+
 function partlyOffered(name: string, { tools, leftOut }: ListedTools): Diagnostic {
+  const rest = leftOut.length - mostSentences;
+  const told = [...leftOut.slice(0, mostSentences), ...(rest > 0 ? [`${rest} more`] : [])];
   const message =
     leftOut.length === 0
       ? `the server of ${name} lists no tool`
-      : `the server of ${name} lists what is not offered: ${leftOut.join('; ')}`;
-  return new Diagnostic('W-RUN-006', message, { hint: `the model has ${tools.length} of its tools` });
+      : `the server of ${name} lists what is not offered: ${told.join('; ')}`;
+  const all = rest > 0 ? '; svc list --json names each that is left out' : '';
+  return new Diagnostic('W-RUN-006', message, { hint: `the model has ${tools.length} of its tools${all}` });
 }
 
 function changed(name: string, change: string): Diagnostic {

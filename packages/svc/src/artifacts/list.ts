@@ -1,12 +1,14 @@
 /** The command `svc list`: shows artifacts and where each comes from. */
 
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 
 import { loadTrustPolicy, type TrustPolicy } from '@svc/artifacts/manifest/trust-policy.ts';
+import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { kindOfArchive } from '@svc/artifacts/store/open-stored.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { listStored } from '@svc/artifacts/store/list-stored.ts';
 import { localPlaces } from '@svc/artifacts/store/locate.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
@@ -39,6 +41,8 @@ interface ListRow extends ArtifactRef {
   readonly signatures: number | null;
   /** Who signed it, as a rule of the trust policy wants it; null where no rule has looked. */
   readonly signed_by: Readonly<Record<string, string>> | null;
+  /** What its MCP server listed and no session offers, and why; null for anything else, and for a server that no session has asked. */
+  readonly left_out: readonly string[] | null;
 }
 
 const columns: readonly Column[] = [
@@ -107,6 +111,7 @@ async function storedRows(places: StorePlaces, context: CommandContext): Promise
         location: path,
         signatures,
         signed_by: null,
+        left_out: null,
       });
     }
   }
@@ -128,21 +133,34 @@ async function kindInside(path: string, context: CommandContext): Promise<string
 async function manifestRows(project: Project, context: CommandContext): Promise<ListRow[]> {
   // Nothing is fetched for a list.
   const resolutions = await resolveEach(project.entries, { ...project, sources: () => [] });
-  return resolutions.map((resolution) => {
-    if (resolution.kind === 'installed') {
-      const { entry, manifest, origin, platform, sha256, location, admission } = resolution.artifact;
-      const { name, version } = entry;
-      const isStored = origin === 'project' || origin === 'user';
-      const signatures = isStored ? signaturesBeside(location).length : null;
-      const signed_by = admission?.kind === 'signed' ? encodeSigner(admission.signer) : null;
-      return { name, version, kind: manifest.runtime, origin, platform, sha256, location, signatures, signed_by };
-    }
+  const rows = resolutions.map(async (resolution): Promise<ListRow> => {
+    if (resolution.kind === 'installed') return await installedRow(resolution.artifact, context);
     const { entry, fault } = resolution;
     context.stderr.write(render(fault instanceof DiagnosticList ? fault.diagnostics : [fault], context));
-    const { name, version, runtime: kind } = entry;
-    const isAbsent = { origin: null, platform: null, sha256: null, location: null, signatures: null, signed_by: null };
-    return Object.assign({ name, version, kind }, isAbsent);
+    return absentRow(entry);
   });
+  return await Promise.all(rows);
+}
+
+async function installedRow(artifact: InstalledArtifact, { home }: CommandContext): Promise<ListRow> {
+  const { entry, manifest, origin, platform, sha256, location, admission } = artifact;
+  const { name, version } = entry;
+  const isStored = origin === 'project' || origin === 'user';
+  const signatures = isStored ? signaturesBeside(location).length : null;
+  const signed_by = admission?.kind === 'signed' ? encodeSigner(admission.signer) : null;
+  const left_out = manifest.implementation === 'mcp' ? await leftOut(sha256, home) : null;
+  const row = { name, version, kind: manifest.runtime, origin, platform, sha256, location };
+  return { ...row, signatures, signed_by, left_out };
+}
+
+function absentRow({ name, version, runtime: kind }: ArtifactEntry): ListRow {
+  const place = { origin: null, platform: null, sha256: null, location: null };
+  return { name, version, kind, ...place, signatures: null, signed_by: null, left_out: null };
+}
+
+async function leftOut(sha256: string, home: string): Promise<readonly string[] | null> {
+  const { KeptLists } = await import('@svc/session/tools/mcp/listed-tools.ts');
+  return await new KeptLists(join(home, '.svc', 'cache')).leftOut(sha256);
 }
 
 function write(rows: readonly ListRow[], options: ListOptions, context: CommandContext): void {

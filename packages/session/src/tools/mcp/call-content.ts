@@ -4,7 +4,9 @@ import { isDeepStrictEqual } from 'node:util';
 
 import * as z from 'zod/mini';
 
+import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { withoutNulls } from './absent-values.ts';
 import type { CallResult } from './server-connection.ts';
 
 const text = z.object({ type: z.literal('text'), text: z.string() });
@@ -32,7 +34,7 @@ const mostValues = 262_144;
  * content follows unless one of the texts is the same. Beyond 1,000 blocks, how many there are.
  */
 export function contentOf({ content, structuredContent }: CallResult): string {
-  const blocks = content.slice(0, mostBlocks).map((each) => block.safeParse(each));
+  const blocks = content.slice(0, mostBlocks).map((each) => block.safeParse(readBlock(each)));
   const shown = blocks.map((each) =>
     each.success ? contentOfBlock(each.data) : '[content of a kind that is not known]',
   );
@@ -42,6 +44,12 @@ export function contentOf({ content, structuredContent }: CallResult): string {
     (each) => each.success && each.data.type === 'text' && says(each.data.text, structuredContent),
   );
   return (isRepeated ? shown : [...shown, JSON.stringify(structuredContent)]).join('\n');
+}
+
+function readBlock(given: unknown): unknown {
+  if (!isJsonObject(given)) return given;
+  const { resource, ...rest } = withoutNulls(given);
+  return isJsonObject(resource) ? { ...rest, resource: withoutNulls(resource) } : rest;
 }
 
 function contentOfBlock(shown: z.infer<typeof block>): string {

@@ -32,11 +32,18 @@ it.each([
   ['half a file', '{"tools":[{"name":"echo"'],
   ['a file of another shape', '{"tools":[{"name":"echo"}],"leftOut":[]}'],
   ['a list without a tool', '{"tools":[],"leftOut":[]}'],
-  ['a file that is too large', `{"tools":[],"leftOut":[]}${' '.repeat(4 * 1024 * 1024)}`],
+  ['a file that is too large', `{"tools":[],"leftOut":[]}${' '.repeat(8 * 1024 * 1024)}`],
 ])('KeptLists reads nothing from %s', async (_, text) => {
   mkdirSync(join(cache, 'mcp-tools'));
   writeFileSync(join(cache, 'mcp-tools', `${sha256}.json`), text);
   expect(await new KeptLists(cache).read(sha256)).toBeNull();
+});
+
+it('a list without a tool is kept for what was left out', async () => {
+  await new KeptLists(cache).write(sha256, { ...list, tools: [] });
+  expect(await new KeptLists(cache).read(sha256)).toBeNull();
+  expect(await new KeptLists(cache).leftOut(sha256)).toEqual(list.leftOut);
+  expect(await new KeptLists(cache).leftOut('b'.repeat(64))).toBeNull();
 });
 
 it('a directory in its place is nothing that is kept', async () => {

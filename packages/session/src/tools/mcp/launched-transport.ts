@@ -6,6 +6,7 @@ import type { LaunchedProcess, LaunchEnd } from '@svc/sandbox/launcher.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { readMessage } from './absent-values.ts';
 
 const maxMessageBytes = 16 * 1024 * 1024;
 /** How many values one message may hold. A limit on bytes alone would let empty objects take fifty times their size and seconds to read. */
@@ -16,6 +17,9 @@ const mostStrayLines = 100;
 const mostUnasked = 10_000;
 const mostUnaskedBytes = 64 * 1024 * 1024;
 const stderrTailBytes = 4096;
+/** A server that closed its output and still runs after this time will not say more. */
+const exitGraceMs = 300;
+const silence = 'closed its output';
 /** "Internal error" of JSON-RPC; it is not shown. */
 const unusableCode = -32603;
 
@@ -54,11 +58,12 @@ export class LaunchedTransport implements Sdk.Transport {
   onmessage: Sdk.Transport['onmessage'];
   readonly #settings: LaunchedTransportSettings;
   readonly #stderr = new OutputTail(stderrTailBytes);
-  /** Ids of requests that have no answer yet. */
-  readonly #asked = new Set<Sdk.RequestId>();
+  /** Ids of requests that have no answer yet, each with its method. */
+  readonly #asked = new Map<Sdk.RequestId, string>();
   #followed: Promise<void> | null = null;
   #fault: string | null = null;
   #isClosed = false;
+  #isSilent = false;
   #straySample: string | null = null;
   #strayLines = 0;
   #unasked = 0;
@@ -68,8 +73,9 @@ export class LaunchedTransport implements Sdk.Transport {
     this.#settings = settings;
   }
 
+  /** Whether it can answer another request. */
   get isOpen(): boolean {
-    return this.#fault === null && !this.#isClosed;
+    return !this.#isSilent && !this.#isClosed;
   }
 
   /** What the server did that ended the connection, as a clause after its name. Returns null where it is open, or was closed from here. */
@@ -101,7 +107,7 @@ export class LaunchedTransport implements Sdk.Transport {
       this.#strayLines = 0;
       this.#unasked = 0;
       this.#unaskedBytes = 0;
-      this.#asked.add(message.id);
+      this.#asked.set(message.id, message.method);
     } else this.#forgetCanceled(message);
     // The end of its process or a limit of time reveals a server that does not read any more.
     if (stdin?.writable === true) stdin.write(`${JSON.stringify(message)}\n`);
@@ -112,7 +118,7 @@ export class LaunchedTransport implements Sdk.Transport {
   async close(): Promise<void> {
     const { launched, endGraceMs } = this.#settings;
     this.#followed ??= this.#follow();
-    this.#lose(null);
+    this.#lose(this.#isSilent ? silence : null);
     launched.stdin?.end();
     const force = setTimeout(() => void endProcess(launched, endGraceMs), endGraceMs);
     await this.#followed;
@@ -123,8 +129,9 @@ export class LaunchedTransport implements Sdk.Transport {
     const { launched, endGraceMs } = this.#settings;
     const stderr = this.#stderr.read(launched.stderr);
     for await (const line of readLines(launched.stdout, maxMessageBytes)) this.#take(line);
+    this.#isSilent = true;
     // How it exited is the better reason when it does so at once.
-    const silent = setTimeout(() => this.#break('closed its output'), endGraceMs);
+    const silent = setTimeout(() => this.#break(silence), Math.min(exitGraceMs, endGraceMs));
     const [end] = await Promise.all([launched.ended, stderr]);
     clearTimeout(silent);
     this.#lose(endingOf(end));
@@ -132,7 +139,7 @@ export class LaunchedTransport implements Sdk.Transport {
 
   #take(line: OutputLine): void {
     if (line.kind === 'too-long') return this.#break(`wrote a message of more than ${maxMessageBytes} bytes`);
-    if (!this.isOpen) return;
+    if (this.#isClosed) return;
     this.#unaskedBytes += line.bytes.length;
     if (this.#unaskedBytes > mostUnaskedBytes) {
       return this.#break(`wrote more than ${mostUnaskedBytes} bytes that nobody asked for`);
@@ -141,7 +148,9 @@ export class LaunchedTransport implements Sdk.Transport {
     if (text.trim() === '') return this.#count();
     const json = parseJsonText(text, mostMessageValues);
     if (json.kind === 'too-many') return this.#break(`wrote a message of more than ${mostMessageValues} values`);
-    if (json.kind !== 'json' || !this.#pass(json.value)) this.#stray(text);
+    if (json.kind !== 'json') return this.#stray(text);
+    const isGreeting = (id: unknown): boolean => this.#asked.get(id as Sdk.RequestId) === 'initialize';
+    if (!this.#pass(readMessage(json.value, isGreeting))) this.#stray(text);
   }
 
   /** The client that cancels a request waits for its answer no longer. */
@@ -208,7 +217,7 @@ export class LaunchedTransport implements Sdk.Transport {
 
   /** The first reason counts; every call that waits for an answer fails at once. */
   #lose(fault: string | null): void {
-    if (!this.isOpen) return;
+    if (this.#isClosed) return;
     this.#fault = fault;
     this.#isClosed = true;
     this.onclose?.();

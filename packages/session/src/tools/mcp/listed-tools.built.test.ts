@@ -54,14 +54,38 @@ describe('what a server lists', () => {
   });
 
   it.each([
-    ['null', null],
-    ['text', 'tool'],
-    ['a tool without a name', { inputSchema: anything }],
-    ['a tool without a schema', { name: 'a' }],
-    ['a tool whose schema is a list', { name: 'a', inputSchema: [] }],
-    ['a tool whose description is a number', tool('a', { description: 7 })],
-  ])('loses a tool that is %s', async (_, listed) => {
-    expect(await leftOut(listed)).toEqual(['something that is not a tool']);
+    ['null', null, 'something that is not a tool'],
+    ['text', 'tool', 'something that is not a tool'],
+    ['a tool without a name', { inputSchema: anything }, 'something that is not a tool'],
+    ['a tool whose name is a number', tool('a', { name: 7 }), 'something that is not a tool'],
+    [
+      'a tool whose schema is a list',
+      { name: 'a', inputSchema: [] },
+      'a, whose inputSchema is not one of the protocol',
+    ],
+    [
+      'a tool described by a number',
+      tool('a b', { description: 7 }),
+      '"a b", whose description is not one of the protocol',
+    ],
+    [
+      'a tool that runs as a task alone',
+      tool('a', { execution: { taskSupport: 'required' } }),
+      'a, which answers only as a task',
+    ],
+  ])('loses a tool that is %s', async (_, listed, sentence) => {
+    expect(await leftOut(listed)).toEqual([sentence]);
+  });
+
+  it.each([
+    ['no schema', { name: 'a' }],
+    ['what is not read here in another form', tool('a', { title: 7, annotations: [], icons: {}, execution: 'x' })],
+    ['a choice to run as a task', tool('a', { execution: { taskSupport: 'optional' } })],
+  ])('keeps a tool that has %s', async (_, listed) => {
+    expect(await checkListed([listed], still)).toEqual({
+      tools: [{ name: 'a', description: '', inputSchema: anything }],
+      leftOut: [],
+    });
   });
 
   it.each([
@@ -109,15 +133,15 @@ describe('what a server lists', () => {
     ]);
   });
 
-  it('ends after 128 tools, and ten sentences report 10,000', async () => {
+  it('ends after 128 tools, and a sentence reports each other one', async () => {
     const listed = await checkListed(
       Array.from({ length: 10_000 }, (_, index) => tool(`t${index}`)),
       still,
     );
     expect(listed.tools.map(({ name }) => name).slice(126)).toEqual(['t126', 't127']);
-    expect(listed.leftOut).toHaveLength(11);
+    expect(listed.leftOut).toHaveLength(9872);
     expect(listed.leftOut[0]).toBe('t128, the tools being more than 128');
-    expect(listed.leftOut[10]).toBe('9862 more');
+    expect(listed.leftOut[9871]).toBe('t9999, the tools being more than 128');
   });
 
   it('ends once its schemas have taken five seconds', async () => {

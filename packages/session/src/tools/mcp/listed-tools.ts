@@ -9,7 +9,9 @@ import type { Clock } from '@svc/kit/clock.ts';
 import { printable, quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { inputSchemaProblem, type JsonSchema } from '../argument-check.ts';
+import { schemaWithoutNulls, withoutNulls } from './absent-values.ts';
 
 /** Everything that is offered is sent to the model with every turn. */
 const mostTools = 128;
@@ -18,7 +20,7 @@ const longestSchema = 64 * 1024;
 const longestOfAll = 512 * 1024;
 /** The time for compiling the schemas of one list. */
 const longestCheckMs = 5000;
-const mostSentences = 10;
+const longestSentence = 300;
 const mostNames = 10;
 
 /** A tool as a server lists it, found to be harmless. */
@@ -28,16 +30,18 @@ export interface ListedTool {
   readonly inputSchema: JsonSchema;
 }
 
-/** What a server lists. `leftOut` says in sentences what of it is not offered, and why. */
+/** What a server lists. `leftOut` says in a sentence for each what of it is not offered, and why. */
 export interface ListedTools {
   readonly tools: readonly ListedTool[];
   readonly leftOut: readonly string[];
 }
 
+/** A title, an icon or a hint that is not as it should be takes no tool away: nobody reads them here. */
 const shape = z.object({
   name: z.string(),
-  description: z.optional(z.string()),
-  inputSchema: z.record(z.string(), z.unknown()),
+  description: z._default(z.string(), ''),
+  inputSchema: z._default(z.record(z.string(), z.unknown()), {}),
+  execution: z.catch(z.object({ taskSupport: z.optional(z.string()) }), {}),
 });
 
 /** The form that names have since version 2025-11-25 of the protocol. Tools of older servers with other names are reported. */
@@ -57,7 +61,6 @@ class ListCheck {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #tools = new Map<string, ListedTool>();
   readonly #leftOut: string[] = [];
-  #sentences = 0;
   #length = 0;
   #checkedMs = 0;
 
@@ -66,10 +69,13 @@ class ListCheck {
   }
 
   async take(listed: unknown): Promise<void> {
-    const reading = shape.safeParse(listed);
-    if (!reading.success) return this.#leave('something that is not a tool');
-    const { name, description = '', inputSchema } = reading.data;
+    const given = isJsonObject(listed) ? withoutNulls(listed) : {};
+    const reading = shape.safeParse(given);
+    if (!reading.success) return this.#leave(unfit(given, reading.error.issues[0]?.path[0]));
+    const { name, description, execution } = reading.data;
+    const inputSchema = schemaWithoutNulls(reading.data.inputSchema);
     if (!fitName.test(name)) return this.#leave(`${quoted(name)}, whose name is not one of the protocol`);
+    if (execution.taskSupport === 'required') return this.#leave(`${name}, which answers only as a task`);
     if (this.#tools.has(name)) return this.#leave(`a second ${name}`);
     if (this.#tools.size === mostTools) return this.#leave(`${name}, the tools being more than ${mostTools}`);
     const schemaLength = JSON.stringify(inputSchema).length;
@@ -87,11 +93,7 @@ class ListCheck {
   }
 
   result(): ListedTools {
-    const rest = this.#sentences - this.#leftOut.length;
-    return {
-      tools: [...this.#tools.values()],
-      leftOut: rest === 0 ? this.#leftOut : [...this.#leftOut, `${rest} more`],
-    };
+    return { tools: [...this.#tools.values()], leftOut: this.#leftOut };
   }
 
   async #schemaProblem(name: string, schema: JsonSchema): Promise<string | null> {
@@ -103,9 +105,14 @@ class ListCheck {
   }
 
   #leave(sentence: string): void {
-    this.#sentences += 1;
-    if (this.#leftOut.length < mostSentences) this.#leftOut.push(sentence);
+    this.#leftOut.push(shortened(sentence, longestSentence));
   }
+}
+
+/** Names what has a name. */
+function unfit({ name }: JsonObject, part: PropertyKey | undefined): string {
+  if (typeof name !== 'string') return 'something that is not a tool';
+  return `${fitName.test(name) ? name : quoted(name)}, whose ${String(part)} is not one of the protocol`;
 }
 
 /** How a list differs from the one that a session offers; null when it does not. */
@@ -142,12 +149,12 @@ function shown(description: string): string {
   return text.length > longestDescription ? shortened(text, longestDescription - 1) : text;
 }
 
-const longestFile = 4 * 1024 * 1024;
+const longestFile = 8 * 1024 * 1024;
 
 const keptShape = z.object({
-  tools: z
-    .array(z.object({ name: z.string(), description: z.string(), inputSchema: z.record(z.string(), z.unknown()) }))
-    .check(z.minLength(1)),
+  tools: z.array(
+    z.object({ name: z.string(), description: z.string(), inputSchema: z.record(z.string(), z.unknown()) }),
+  ),
   leftOut: z.array(z.string()),
 });
 
@@ -160,8 +167,23 @@ export class KeptLists {
     this.#directory = join(cacheDir, 'mcp-tools');
   }
 
-  /** Returns null when nothing is kept, or nothing that can be used. */
+  /** Returns null when nothing is kept that can be used. A server that had no tool to offer is asked again. */
   async read(sha256: string): Promise<ListedTools | null> {
+    const kept = await this.#kept(sha256);
+    return kept === null || kept.tools.length === 0 ? null : kept;
+  }
+
+  /** What was left out when the server was last asked; null when it was not, or what is kept cannot be read. */
+  async leftOut(sha256: string): Promise<readonly string[] | null> {
+    return (await this.#kept(sha256))?.leftOut ?? null;
+  }
+
+  /** `E-IO-001` when it cannot be written. */
+  async write(sha256: string, { tools, leftOut }: ListedTools): Promise<void> {
+    await replaceFile(this.#path(sha256), [Buffer.from(`${JSON.stringify({ tools, leftOut })}\n`)]);
+  }
+
+  async #kept(sha256: string): Promise<ListedTools | null> {
     const path = this.#path(sha256);
     try {
       if ((await stat(path)).size > longestFile) return null;
@@ -171,11 +193,6 @@ export class KeptLists {
       if (error instanceof SyntaxError || errorCode(error) !== undefined) return null;
       throw error;
     }
-  }
-
-  /** `E-IO-001` when it cannot be written. */
-  async write(sha256: string, { tools, leftOut }: ListedTools): Promise<void> {
-    await replaceFile(this.#path(sha256), [Buffer.from(`${JSON.stringify({ tools, leftOut })}\n`)]);
   }
 
   #path(sha256: string): string {

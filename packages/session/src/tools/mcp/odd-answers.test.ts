@@ -92,7 +92,14 @@ it('a list of hundreds of thousands of tools is a failed call', async () => {
 
 it('a list whose pages hold more than 16 MiB together is a failed call', async () => {
   const tool = { name: 'echo', description: 'e'.repeat(3 * 1024 * 1024), inputSchema: { type: 'object' } };
-  const server = serverThat('tools/list', { result: { tools: [tool], nextCursor: 'more' } }, 30_000);
+  let page = 0;
+  const answer = {
+    get result(): object {
+      page += 1;
+      return { tools: [tool], nextCursor: String(page) };
+    },
+  };
+  const server = serverThat('tools/list', answer, 30_000);
   const outcome = await server.call({ tool: 'echo', args: {}, signal: new AbortController().signal });
   expect(outcome).toMatchObject({ status: 'failed', content: 'the server of odd lists tools of more than 16 MiB' });
   await server.close();

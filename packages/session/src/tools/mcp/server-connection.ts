@@ -1,11 +1,14 @@
 /** One process of an MCP server, from its handshake to its end. */
 
+import { isDeepStrictEqual } from 'node:util';
+
 import type * as Sdk from '@modelcontextprotocol/client';
 import * as z from 'zod/mini';
 
 import { longestTimerMs } from '@svc/kit/units.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
+import { unusableAnswer } from './absent-values.ts';
 import { isEmptyAnswer, LaunchedTransport } from './launched-transport.ts';
 
 /** The whole list of a well-meant server fits in a page or two. */
@@ -36,7 +39,14 @@ export interface RequestLimits {
   readonly timeoutMs: number;
 }
 
-const toolPage = z.object({ tools: z.array(z.unknown()), nextCursor: z.optional(z.string()) });
+const toolPage = z.object({ tools: z._default(z.array(z.unknown()), []), nextCursor: z.optional(z.string()) });
+
+/** What a server lists, as it wrote it. */
+export interface ToolList {
+  readonly tools: readonly unknown[];
+  /** It ends there because the server gave a cursor that it had given before. */
+  readonly isCut: boolean;
+}
 
 /** The result of `tools/call`, read as leniently as it can be without guessing. */
 const callResult = z.object({
@@ -76,21 +86,28 @@ export class ServerConnection {
     });
   }
 
-  /** What the server lists, as it wrote it. */
-  async list(limits: RequestLimits): Promise<ServerAnswer<readonly unknown[]>> {
+  /** All that the server lists. Many write an empty cursor where there is no further page. */
+  async list(limits: RequestLimits): Promise<ServerAnswer<ToolList>> {
     const tools: unknown[] = [];
+    const cursors = new Set<string>();
+    let last: readonly unknown[] = [];
     let length = 0;
-    let cursor: string | undefined;
+    let cursor = '';
     for (let page = 0; page < mostPages; page += 1) {
-      const params = cursor === undefined ? {} : { cursor };
+      const params = cursor === '' ? {} : { cursor };
       const answer = await this.#request('tools/list', { params, schema: toolPage, limits });
       if (answer.kind === 'failed') return answer;
-      if (tools.length + answer.value.tools.length > mostListed) break;
-      tools.push(...answer.value.tools);
-      cursor = answer.value.nextCursor;
-      if (cursor === undefined) return { kind: 'answered', value: tools };
-      length += JSON.stringify(answer.value.tools).length;
+      const { tools: listed, nextCursor = '' } = answer.value;
+      const isCut = cursors.has(nextCursor);
+      // A server that heeds no cursor gives one page again and again.
+      if (isCut && isDeepStrictEqual(listed, last)) return { kind: 'answered', value: { tools, isCut } };
+      if (tools.length + listed.length > mostListed) break;
+      tools.push(...listed);
+      if (nextCursor === '' || isCut) return { kind: 'answered', value: { tools, isCut } };
+      length += JSON.stringify(listed).length;
       if (length > mostListedLength) return tooLong('tools of more than 16 MiB');
+      cursors.add(nextCursor);
+      [cursor, last] = [nextCursor, listed];
     }
     return tooLong(`more than ${mostListed} tools, or in more than ${mostPages} pages`);
   }
@@ -149,9 +166,7 @@ export class ServerConnection {
     if (error instanceof this.#sdk.ProtocolError) return `answered with error ${error.code}: ${cut(error.message)}`;
     const happened =
       fault ??
-      (lateAfterMs === null
-        ? `answered what cannot be used: ${cut(error.message)}`
-        : `did not answer within ${lateAfterMs / 1000} s`);
+      (lateAfterMs === null ? cut(unusableAnswer(error.message)) : `did not answer within ${lateAfterMs / 1000} s`);
     return [happened, ...hints].join('\n');
   }
 }

@@ -1,4 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
+import { setImmediate } from 'node:timers/promises';
 import { runInNewContext } from 'node:vm';
 
 import { describe, expect, it } from 'vitest';
@@ -82,6 +83,31 @@ describe('the server of an artifact', () => {
     );
     expect(await server.call(call('echo'))).toEqual(passed('call 1'));
     expect(launcher.requests).toHaveLength(2);
+    await server.close();
+  });
+
+  it('fails the call at once when it closes its output and lives, and the next call has another', async () => {
+    const closes = unlike((_, { stdout }) => void stdout.end());
+    const launcher = new FakeLauncher((count) =>
+      count === 1 ? new FakeProcess(closes, ['end of input', 'SIGTERM']) : new FakeProcess(wellMeant()),
+    );
+    const server = serverOver(launcher, { endGraceMs: 3_600_000 });
+    expect(await server.call(call('echo'))).toEqual(failed('the server of notes closed its output'));
+    expect(await server.call(call('echo'))).toEqual(passed('call 1'));
+    launcher.processes[0]?.exit({ kind: 'signaled', signal: 'SIGKILL' });
+    await server.close();
+  });
+
+  it('gives way to another with the next call when it closed its output', async () => {
+    const closes = unlike(({ id }, process) => {
+      process.write({ id, result: { content: [] } });
+      process.stdout.end();
+    });
+    const launcher = new FakeLauncher((count) => new FakeProcess(count === 1 ? closes : wellMeant()));
+    const server = serverOver(launcher);
+    expect(await server.call(call('echo'))).toEqual(passed(''));
+    await setImmediate();
+    expect(await server.call(call('echo'))).toEqual(passed('call 1'));
     await server.close();
   });
 

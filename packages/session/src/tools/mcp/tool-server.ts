@@ -16,6 +16,9 @@ const longestStartMs = 60_000;
 const shownBytes = 64 * 1024;
 const loggedBytes = 16 * 1024 * 1024;
 
+/** Of what is left out, the last. */
+const cutList = 'what may follow the page whose cursor it gave twice';
+
 export interface ToolServerSettings {
   /** The artifact whose server it is. */
   readonly name: string;
@@ -197,7 +200,9 @@ export class ToolServer {
     this.#isStale = false;
     const answer = await connection.list(limits);
     if (answer.kind === 'failed') return answer;
-    const listed = await checkListed(answer.value, this.#settings.clock);
+    const { tools, isCut } = answer.value;
+    const checked = await checkListed(tools, this.#settings.clock);
+    const listed = isCut ? { ...checked, leftOut: [...checked.leftOut, cutList] } : checked;
     const change = this.#offered === null ? null : changeOf(this.#offered, listed);
     if (change !== this.#change) {
       this.#settings.onChange(listed, change);

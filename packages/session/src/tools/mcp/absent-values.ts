@@ -1,0 +1,86 @@
+/** Reads what servers of the Model Context Protocol write as null: the key is absent. */
+
+import { isJsonObject, type JsonObject, parseJson } from '@svc/protocol/json-object.ts';
+
+/** The object without its keys that hold null. */
+export function withoutNulls(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
+}
+
+/** The same for all objects in a value, none of which may be data. */
+function withoutAnyNull(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutAnyNull);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(withoutNulls(value)).map(([key, each]) => [key, withoutAnyNull(each)]));
+}
+
+/**
+ * A message of a server, without nulls in itself and on the first level of its result, error or parameters. An answer to `initialize` holds
+ * no data, so it has none at all.
+ */
+export function readMessage(json: unknown, isGreeting: (id: unknown) => boolean): unknown {
+  if (!isJsonObject(json)) return json;
+  const message = withoutNulls(json);
+  const read = isGreeting(message['id']) ? withoutAnyNull : withoutNulls;
+  const parts = ['result', 'error', 'params'].flatMap((key) => {
+    const part = message[key];
+    return isJsonObject(part) ? [[key, read(part)] as const] : [];
+  });
+  return { ...message, ...Object.fromEntries(parts) };
+}
+
+/** Keywords of a JSON Schema whose value is data, in which null says something. */
+const dataKeywords: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
+/** Keywords whose value is an object with names of the author's choice. */
+const namingKeywords: ReadonlySet<string> = new Set([
+  'properties',
+  'patternProperties',
+  '$defs',
+  'definitions',
+  'dependentSchemas',
+  'dependencies',
+]);
+
+/** A JSON Schema without its keywords that hold null, and without properties whose schema is null. */
+export function schemaWithoutNulls(schema: JsonObject): JsonObject {
+  const given = Object.entries(schema).filter(([keyword, value]) => value !== null || dataKeywords.has(keyword));
+  return Object.fromEntries(given.map(([keyword, value]) => [keyword, keywordWithoutNulls(keyword, value)]));
+}
+
+function keywordWithoutNulls(keyword: string, value: unknown): unknown {
+  if (dataKeywords.has(keyword)) return value;
+  if (!namingKeywords.has(keyword) || !isJsonObject(value)) return valueWithoutNulls(value);
+  const named = Object.entries(withoutNulls(value));
+  return Object.fromEntries(named.map(([name, each]) => [name, valueWithoutNulls(each)]));
+}
+
+function valueWithoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(valueWithoutNulls);
+  return isJsonObject(value) ? schemaWithoutNulls(value) : value;
+}
+
+const mostProblems = 3;
+
+/**
+ * A clause for an answer that does not fit. What the library's checker says of it, `Invalid result for initialize: [{…}]`, is said in words: the
+ * method, and for each part that does not fit its place and what was expected there.
+ */
+export function unusableAnswer(said: string): string {
+  const [, method, told = ''] = /^Invalid result for (\S+): ([^]*)$/.exec(said) ?? [];
+  if (method === undefined) return `answered what cannot be used: ${said}`;
+  const issues = issuesOf(told) ?? [told];
+  const shown = issues.slice(0, mostProblems).map((issue) => issue.replaceAll('Invalid input: ', ''));
+  const rest = issues.length - shown.length;
+  const all = rest === 0 ? shown : [...shown, `${rest} more`];
+  return `answered ${method} with what cannot be used: ${all.join('; ')}`;
+}
+
+/** Returns null if the text is not a list of issues. */
+function issuesOf(told: string): readonly string[] | null {
+  const issues = parseJson(told);
+  if (!Array.isArray(issues)) return null;
+  return issues.filter(isJsonObject).map(({ path, message }) => {
+    const place = Array.isArray(path) ? path.join('.') : '';
+    return `${place === '' ? '' : `${place}: `}${String(message)}`;
+  });
+}
