@@ -19,6 +19,9 @@ const ended = (stop_reason: string): object => ({
 });
 const end = { type: 'message_stop' };
 
+const mark = { cache_control: { type: 'ephemeral' } };
+const uncached = '{"prompt_caching":false}';
+
 const text = (val: string) => ({ tag: 'text', val }) as const;
 const user = (val: string): Message => ({ tag: 'user', val: [text(val)] });
 
@@ -45,8 +48,8 @@ describe('the request to a Messages server', () => {
     expect(ports.body()).toEqual({
       model: 'm-1',
       max_tokens: 512,
-      system: 'Be brief.',
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'hello' }] }],
+      system: [{ type: 'text', text: 'Be brief.', ...mark }],
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'hello', ...mark }] }],
       stream: true,
     });
   });
@@ -69,7 +72,7 @@ describe('the request to a Messages server', () => {
       { tag: 'tool', val: { toolCallId: 'toolu_2', isError: true, content: [text('bad arguments')] } },
       user('go on'),
     ];
-    expect(requested({ messages }).body()['messages']).toEqual([
+    expect(requested({ messages, config: uncached }).body()['messages']).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'look twice' }] },
       {
         role: 'assistant',
@@ -93,7 +96,7 @@ describe('the request to a Messages server', () => {
 
   it('leaves out a message that says nothing', () => {
     const messages: readonly Message[] = [user('a'), { tag: 'assistant', val: [text(' ')] }, user('b')];
-    expect(requested({ messages }).body()['messages']).toEqual([
+    expect(requested({ messages, config: uncached }).body()['messages']).toEqual([
       {
         role: 'user',
         content: [
@@ -121,9 +124,15 @@ describe('the request to a Messages server', () => {
       stop_sequences: ['END'],
       thinking: { type: 'enabled', budget_tokens: 2048 },
       metadata: { user_id: 'u' },
-      tools: [{ name: 'python3_11', description: 'Runs.', input_schema: { type: 'object', properties: {} } }],
+      tools: [{ name: 'python3_11', description: 'Runs.', input_schema: { type: 'object', properties: {} }, ...mark }],
     });
     expect(ports.header('anthropic-beta')).toBe('x');
+  });
+
+  it('gives the arguments of a call back digit by digit', () => {
+    const call = { id: 'toolu_1', name: 'look', input: '{"id": 1234567890123456789}' };
+    const ports = requested({ messages: [user('a'), { tag: 'assistant', val: [{ tag: 'tool-call', val: call }] }] });
+    expect(ports.bodyText()).toContain('"name":"look","input":{"id": 1234567890123456789}}');
   });
 
   it('fails with a thinking budget that leaves no room for a reply', () => {
@@ -132,6 +141,75 @@ describe('the request to a Messages server', () => {
     );
   });
 });
+
+describe('what the provider is asked to keep in its cache', () => {
+  const tools = ['look', 'list'].map((name) => ({ name, description: '', inputSchema: '{}' }));
+  const result = (id: string): Message => ({
+    tag: 'tool',
+    val: { toolCallId: id, isError: false, content: [text('seen')] },
+  });
+  const calling = (id: string): Message => ({
+    tag: 'assistant',
+    val: [
+      { tag: 'thinking', val: { text: 'hm', signature: 'c2ln' } },
+      { tag: 'tool-call', val: { id, name: 'look', input: '{}' } },
+    ],
+  });
+  const messages = [user('look'), calling('a'), result('a'), calling('b'), result('b'), user('again')];
+  const whole = { tools, system: 'Be brief.', messages };
+  /** Where the marks of a request are. */
+  const marked = (config: object): readonly string[] => {
+    const body = requested({ ...whole, config: JSON.stringify(config) }).body();
+    return pathsOf(body).filter((path) => path.includes('cache_control'));
+  };
+
+  it('are the tools, the system prompt and the latest two turns of the user', () => {
+    expect(marked({})).toEqual([
+      'messages.2.content.0.cache_control.type',
+      'messages.4.content.1.cache_control.type',
+      'system.0.cache_control.type',
+      'tools.1.cache_control.type',
+    ]);
+  });
+
+  it('moves on with a conversation that is kept', () => {
+    const reply = { pieces: events(start, ended('end_turn'), end) };
+    const ports = new ScriptedPorts(reply, reply);
+    const { continuationId } = infer(driverRequest({ tools, messages: messages.slice(0, 3) }), ports);
+    infer(driverRequest({ tools, messages: messages.slice(3), continuationId }), ports);
+    expect(ports.body(2)).toEqual(requested({ tools, messages }).body());
+  });
+
+  it('is nothing where the manifest turns it off', () => {
+    expect(requested({ ...whole, config: uncached }).bodyText()).not.toContain('cache_control');
+  });
+
+  it('leaves room for the marks that the manifest sets itself, for the provider refuses a fifth', () => {
+    expect(marked({ extra_body: mark })).toEqual([
+      'cache_control.type',
+      'system.0.cache_control.type',
+      'tools.1.cache_control.type',
+    ]);
+    const system = ['one', 'two', 'three'].map((part) => Object.assign({ type: 'text', text: part }, mark));
+    expect(marked({ extra_body: { system } })).toEqual([
+      'messages.4.content.1.cache_control.type',
+      'system.0.cache_control.type',
+      'system.1.cache_control.type',
+      'system.2.cache_control.type',
+    ]);
+  });
+
+  it('is no system prompt of white space, which is refused as a block', () => {
+    expect(requested({ system: ' ' }).body()['system']).toBe(' ');
+  });
+});
+
+function pathsOf(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [''];
+  return Object.entries(value)
+    .flatMap(([key, inner]) => pathsOf(inner).map((path) => (path === '' ? key : `${key}.${path}`)))
+    .toSorted();
+}
 
 describe('a streamed reply', () => {
   it('passes on its parts as they come and returns the whole, block by block', () => {

@@ -6,7 +6,8 @@ import { ConversationKeeper } from '@svc/guest/provider/kept-conversation.ts';
 import { runProviderTurn } from '@svc/guest/provider/provider-turn.ts';
 import { aliasToolNames } from '@svc/guest/provider/tool-names.ts';
 import { MessagesReply } from './messages-reply.ts';
-import { mergedTurns, messagesRequest, readMessagesConfig } from './messages-request.ts';
+import { mergedTurns } from './messages-conversation.ts';
+import { cacheMarks, messagesRequest, readMessagesConfig } from './messages-request.ts';
 
 const defaultRetries = 3;
 const keeper = new ConversationKeeper();
@@ -15,14 +16,15 @@ const keeper = new ConversationKeeper();
 export function infer(request: DriverRequest, ports: DriverPorts): DriverResponse {
   const config = readMessagesConfig(request.config);
   const names = aliasToolNames(request.tools);
+  const marks = cacheMarks(config);
   const conversation = keeper.take(request, {
     shape: JSON.stringify(request.tools.map(({ name }) => name)),
-    make: () => mergedTurns(names),
+    make: () => mergedTurns(names, marks.turns),
     now: ports.now(),
   });
   const response = runProviderTurn(
     {
-      request: messagesRequest(request, { conversation, config, names }),
+      request: messagesRequest(request, { conversation, config, names, marks }),
       apiKey: request.apiKey,
       maxRetries: config.max_retries ?? defaultRetries,
       openReader: (sink) => new MessagesReply(sink, names),

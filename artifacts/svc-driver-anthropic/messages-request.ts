@@ -1,9 +1,10 @@
 /** Makes the body of a request to the Messages API, and reads the settings of its driver. */
 
-import { argumentsObject, parametersOf, textOf, ToolCallPairs } from '@svc/guest/provider/conversation.ts';
+import { parametersOf } from '@svc/guest/provider/conversation.ts';
 import {
   anyBodyExcept,
   extraHeaders,
+  flag,
   numberBetween,
   readDriverConfig,
   texts,
@@ -12,13 +13,13 @@ import {
   withExtraHeaders,
 } from '@svc/guest/provider/driver-config.ts';
 import type { ConfigOf } from '@svc/guest/provider/driver-config.ts';
-import type { ContentBlock, DriverRequest, Message } from '@svc/guest/driver.ts';
+import type { DriverRequest } from '@svc/guest/driver.ts';
 import type { PostRequest } from '@svc/guest/http.ts';
-import { bodyWith, type EncodedConversation, type MessageEncoder } from '@svc/guest/provider/kept-conversation.ts';
+import { bodyWith, type EncodedConversation } from '@svc/guest/provider/kept-conversation.ts';
 import { messages, providerUrl } from '@svc/guest/provider/provider-url.ts';
 import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
 import type { JsonObject } from '@svc/guest/json.ts';
-import { thinkingForProvider } from './thinking-signature.ts';
+import { cacheMark } from './messages-conversation.ts';
 
 const leastThinkingBudget = 1024;
 
@@ -29,6 +30,8 @@ const configKeys = {
   stop: texts,
   /** Tokens the model may think with; they count against `inference.max_tokens`. */
   thinking_budget: wholeNumberBetween(leastThinkingBudget, Number.MAX_SAFE_INTEGER),
+  /** Whether the provider is asked to keep tools, system prompt and conversation in its cache. */
+  prompt_caching: flag,
   max_retries: wholeNumberBetween(0, 10),
   headers: extraHeaders,
   extra_body: anyBodyExcept(['messages', 'model', 'stream', 'tools']),
@@ -41,32 +44,46 @@ export function readMessagesConfig(text: string): MessagesConfig {
   return readDriverConfig(text, configKeys);
 }
 
+/** The places of a request that may end in a mark of the cache; the provider refuses a fifth mark. */
+export interface CacheMarks {
+  readonly tools: boolean;
+  readonly system: boolean;
+  /** Of the user, the latest. */
+  readonly turns: number;
+}
+
+const mostMarks = 4;
+
+/** The marks of a request: all that `extra_body` leaves room for, which may bring marks of its own. */
+export function cacheMarks({ prompt_caching: isOn = true, extra_body: extra = {} }: MessagesConfig): CacheMarks {
+  const given = JSON.stringify(extra).split('"cache_control":').length - 1;
+  const left = isOn ? Math.max(0, mostMarks - given) : 0;
+  // One at the top of the body stands for one at the latest turn.
+  const turns = Object.hasOwn(extra, 'cache_control') ? 0 : Math.min(left, left > 2 ? 2 : 1);
+  return { turns, system: left > turns, tools: left > turns + 1 };
+}
+
 export interface MessagesTurn {
   readonly conversation: EncodedConversation;
   readonly config: MessagesConfig;
   readonly names: ToolNames;
+  readonly marks: CacheMarks;
 }
 
 /** The streaming Messages request for one turn. */
-export function messagesRequest(request: DriverRequest, { conversation, config, names }: MessagesTurn): PostRequest {
+export function messagesRequest(request: DriverRequest, turn: MessagesTurn): PostRequest {
+  const { conversation, config, marks } = turn;
   const rest = {
     model: request.model,
     max_tokens: request.maxTokens,
-    system: request.system === '' ? undefined : request.system,
+    system: systemOf(request.system, marks.system),
     stream: true,
     temperature: config.temperature,
     top_p: config.top_p,
     top_k: config.top_k,
     stop_sequences: typeof config.stop === 'string' ? [config.stop] : config.stop,
     thinking: thinkingOf(config.thinking_budget, request.maxTokens),
-    tools:
-      request.tools.length === 0
-        ? undefined
-        : request.tools.map((tool) => ({
-            name: names.toProvider(tool.name),
-            description: tool.description,
-            input_schema: parametersOf(tool),
-          })),
+    tools: toolsOf(request, turn),
   };
   const headers: [string, string][] = [
     ['content-type', 'application/json'],
@@ -81,6 +98,22 @@ export function messagesRequest(request: DriverRequest, { conversation, config, 
   };
 }
 
+function systemOf(system: string, isMarked: boolean): string | readonly JsonObject[] | undefined {
+  if (system === '') return undefined;
+  // A text of nothing but white space is refused as a block.
+  return isMarked && system.trim() !== '' ? [{ type: 'text', text: system, ...cacheMark }] : system;
+}
+
+function toolsOf({ tools }: DriverRequest, { names, marks }: MessagesTurn): readonly JsonObject[] | undefined {
+  if (tools.length === 0) return undefined;
+  return tools.map((tool, index) => ({
+    name: names.toProvider(tool.name),
+    description: tool.description,
+    input_schema: parametersOf(tool),
+    ...(marks.tools && index === tools.length - 1 ? cacheMark : {}),
+  }));
+}
+
 function thinkingOf(budget: number | undefined, maxTokens: number): JsonObject | undefined {
   if (budget === undefined) return undefined;
   if (budget >= maxTokens) {
@@ -89,56 +122,4 @@ function thinkingOf(budget: number | undefined, maxTokens: number): JsonObject |
     );
   }
   return { type: 'enabled', budget_tokens: budget };
-}
-
-interface Turn {
-  readonly role: 'user' | 'assistant';
-  readonly content: JsonObject[];
-}
-
-/** Messages as the Messages API has them. Neighbours of one role share one: the results of one turn's calls have to come back together. */
-export function mergedTurns(names: ToolNames): MessageEncoder {
-  const pairs = new ToolCallPairs();
-  let last: Turn | null = null;
-  return {
-    push: (messages) => {
-      const closed: string[] = [];
-      for (const message of pairs.pair(messages)) {
-        const role = message.tag === 'assistant' ? 'assistant' : 'user';
-        const content = blocksOf(message, names);
-        if (last?.role === role) last.content.push(...content);
-        else if (content.length > 0) {
-          if (last !== null) closed.push(JSON.stringify(last));
-          last = { role, content: [...content] };
-        }
-      }
-      return closed;
-    },
-    open: () => (last === null ? null : JSON.stringify(last)),
-  };
-}
-
-function blocksOf(message: Message, names: ToolNames): readonly JsonObject[] {
-  if (message.tag !== 'tool') {
-    return message.val.map((block) => blockForProvider(block, names)).filter((block) => block !== null);
-  }
-  const { toolCallId, isError, content } = message.val;
-  return [
-    {
-      type: 'tool_result',
-      tool_use_id: toolCallId,
-      content: textOf(content),
-      ...(isError ? { is_error: true } : {}),
-    },
-  ];
-}
-
-function blockForProvider(block: ContentBlock, names: ToolNames): JsonObject | null {
-  if (block.tag === 'thinking') return thinkingForProvider(block.val);
-  if (block.tag === 'tool-call') {
-    const { id, name, input } = block.val;
-    return { type: 'tool_use', id, name: names.toProvider(name), input: argumentsObject(input) };
-  }
-  // A text of nothing but white space is refused.
-  return block.val.trim() === '' ? null : { type: 'text', text: block.val };
 }

@@ -1,6 +1,6 @@
 /** Makes the body of a request to the Chat Completions API, and reads the settings of its driver. */
 
-import { argumentsObject, parametersOf, textOf, ToolCallPairs, toolCallsIn } from '@svc/guest/provider/conversation.ts';
+import { argumentsText, parametersOf, textOf, ToolCallPairs, toolCallsIn } from '@svc/guest/provider/conversation.ts';
 import {
   anyBodyExcept,
   extraHeaders,
@@ -101,7 +101,7 @@ function assistantMessage(blocks: readonly ContentBlock[], names: ToolNames): Js
   const calls = toolCallsIn(blocks).map((call) => ({
     id: call.id,
     type: 'function',
-    function: { name: names.toProvider(call.name), arguments: JSON.stringify(argumentsObject(call.input)) },
+    function: { name: names.toProvider(call.name), arguments: argumentsText(call.input) },
   }));
   if (calls.length === 0) return { role: 'assistant', content };
   return { role: 'assistant', content: content === '' ? null : content, tool_calls: calls };

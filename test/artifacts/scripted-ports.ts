@@ -70,10 +70,13 @@ export class ScriptedPorts implements DriverPorts {
 
   /** The body of the request of this number, counted from 1. */
   body(number = 1): Readonly<Record<string, unknown>> {
+    return JSON.parse(this.bodyText(number)) as Readonly<Record<string, unknown>>;
+  }
+
+  bodyText(number = 1): string {
     const body = this.requests[number - 1]?.body ?? '';
     const parts = typeof body === 'string' ? [body] : body;
-    const text = parts.map((part) => (typeof part === 'string' ? part : new TextDecoder().decode(part))).join('');
-    return JSON.parse(text) as Readonly<Record<string, unknown>>;
+    return parts.map((part) => (typeof part === 'string' ? part : new TextDecoder().decode(part))).join('');
   }
 
   header(name: string): string | undefined {

@@ -15,13 +15,14 @@ export function toolCallsIn(content: readonly ContentBlock[]): readonly ToolCall
 }
 
 /**
- * The arguments of a recorded call as an object, which is all that providers take back. What the model wrote instead of one
- * is kept under `invalid_arguments`, so that it can see its mistake.
+ * The arguments of a recorded call as JSON text of an object, which is all that providers take back: as the model wrote them, for a parser would
+ * round large numbers. What it wrote instead of an object is kept under `invalid_arguments`, so that it can see its mistake.
  */
-export function argumentsObject(input: string): JsonObject {
-  const value = parseJson(input.trim() === '' ? '{}' : input);
-  if (isObject(value)) return value;
-  return { invalid_arguments: value === undefined ? input : value };
+export function argumentsText(input: string): string {
+  const text = input.trim() === '' ? '{}' : input;
+  const value = parseJson(text);
+  if (isObject(value)) return text;
+  return `{"invalid_arguments":${value === undefined ? JSON.stringify(input) : text}}`;
 }
 
 /** The schema of a tool's arguments; a tool without one takes none. */

@@ -54,6 +54,11 @@ export function oneOf<const Values extends readonly string[]>(...values: Values)
   };
 }
 
+export const flag: ConfigKey<boolean> = {
+  expected: 'true or false',
+  accepts: (value): value is boolean => typeof value === 'boolean',
+};
+
 export const anyText: ConfigKey<string> = {
   expected: 'text',
   accepts: (value): value is string => typeof value === 'string',

@@ -45,6 +45,17 @@ describe('the row of a line', () => {
       'm · 1,834 in, 78 out',
     ],
     [
+      'a turn of which the provider had a part in its cache',
+      {
+        event_type: 'inference',
+        model: 'm',
+        stop_reason: 'end_turn',
+        usage: { input_tokens: 1834, output_tokens: 78 },
+        cache_read_tokens: 1600,
+      },
+      'm · 1,834 in, 78 out, cache 1,600',
+    ],
+    [
       'a turn that was cut and asked for again',
       { event_type: 'inference', model: 'm', stop_reason: 'max_tokens', retries: ['429'] },
       'm · 0 in, 0 out · max_tokens · 1 retry',

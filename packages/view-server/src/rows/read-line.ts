@@ -178,11 +178,12 @@ function modelRow(event: JsonObject): readonly [string, string] {
   if (error !== '') return [name, error];
   const { input_tokens: input, output_tokens: output } = objectIn(event['usage']);
   const { retries } = event;
+  const cached = countIn(event['cache_read_tokens']);
   const again = Array.isArray(retries) && retries.length > 0 ? counted(retries.length, 'retry', 'retries') : '';
   const stop = textIn(event['stop_reason'], 40);
   const said = [
     textIn(event['model'], 60),
-    `${shownCount(countIn(input))} in, ${shownCount(countIn(output))} out`,
+    `${shownCount(countIn(input))} in, ${shownCount(countIn(output))} out${cached === 0 ? '' : `, cache ${shownCount(cached)}`}`,
     usualStops.has(stop) ? '' : stop,
     again,
   ];

@@ -6,7 +6,7 @@ import * as z from 'zod';
 export type OutputFormat = 'text' | 'json' | 'stream-json';
 
 const count = z.int().min(0);
-const usage = { input_tokens: count, output_tokens: count, cache_read_tokens: z.null() };
+const usage = { input_tokens: count, output_tokens: count, cache_read_tokens: count.nullable() };
 
 const reason = z.strictObject({
   code: z.string().regex(/^E-[A-Z]+-\d{3}$/),

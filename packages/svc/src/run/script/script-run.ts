@@ -125,6 +125,8 @@ class ScriptRun implements RunObserver {
   #task: Task | null = null;
   #turns = 0;
   #usage = { inputTokens: 0, outputTokens: 0 };
+  /** Of the input, what the provider had in its cache; null until it says so of a call. */
+  #cached: number | null = null;
   #failure: FailedTask | null = null;
   #isSpent = false;
   /** Whether the model's last words ended at its limit of tokens. */
@@ -222,7 +224,9 @@ class ScriptRun implements RunObserver {
     const { inputTokens, outputTokens } = outcome.usage;
     this.#usage.inputTokens += inputTokens;
     this.#usage.outputTokens += outputTokens;
-    const tokens = { input_tokens: inputTokens, output_tokens: outputTokens, cache_read_tokens: null };
+    const cached = outcome.response.usage?.cacheReadTokens ?? null;
+    if (cached !== null) this.#cached = (this.#cached ?? 0) + cached;
+    const tokens = { input_tokens: inputTokens, output_tokens: outputTokens, cache_read_tokens: cached };
     this.#output.line({ type: 'usage', turn, ...tokens });
   }
 
@@ -309,7 +313,7 @@ class ScriptRun implements RunObserver {
       usage: {
         input_tokens: this.#usage.inputTokens,
         output_tokens: this.#usage.outputTokens,
-        cache_read_tokens: null,
+        cache_read_tokens: this.#cached,
       },
       cost: null,
       duration_ms: elapsedMs(systemClock, this.#startedMs),

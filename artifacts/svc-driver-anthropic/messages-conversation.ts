@@ -1,0 +1,92 @@
+/** Writes a conversation as the Messages API has it, with the places up to which the provider is to keep it in its cache. */
+
+import { argumentsText, textOf, ToolCallPairs } from '@svc/guest/provider/conversation.ts';
+import type { ContentBlock, Message } from '@svc/guest/driver.ts';
+import type { MessageEncoder } from '@svc/guest/provider/kept-conversation.ts';
+import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
+import { thinkingForProvider } from './thinking-signature.ts';
+
+/** What asks the provider to keep everything up to a block. */
+export const cacheMark = { cache_control: { type: 'ephemeral' } } as const;
+
+/** A block as JSON text. */
+interface WrittenBlock {
+  readonly json: string;
+  /** The provider refuses a mark of its cache at thinking. */
+  readonly mayBeMarked: boolean;
+}
+
+interface Turn {
+  readonly role: 'user' | 'assistant';
+  readonly blocks: WrittenBlock[];
+}
+
+/** The latest question, the reply before it and the question before that: marks move with them. */
+const mostOpen = 3;
+
+/**
+ * Messages as the Messages API has them. Neighbours of one role share one: the results of one turn's calls have to come back together.
+ * The latest `marked` turns of the user end in a mark of the cache, 2 at most.
+ */
+export function mergedTurns(names: ToolNames, marked: number): MessageEncoder {
+  const pairs = new ToolCallPairs();
+  const open: Turn[] = [];
+  return {
+    push: (messages) => {
+      for (const message of pairs.pair(messages)) {
+        const role = message.tag === 'assistant' ? 'assistant' : 'user';
+        const blocks = blocksOf(message, names);
+        const last = open.at(-1);
+        if (last?.role === role) last.blocks.push(...blocks);
+        else if (blocks.length > 0) open.push({ role, blocks: [...blocks] });
+      }
+      return open.splice(0, Math.max(0, open.length - mostOpen)).map((turn) => written(turn, false));
+    },
+    open: () => {
+      if (open.length === 0) return null;
+      const users = open.filter(({ role }) => role === 'user');
+      const ends = new Set(marked === 0 ? [] : users.slice(-marked));
+      return open.map((turn) => written(turn, ends.has(turn))).join(',');
+    },
+  };
+}
+
+function written({ role, blocks }: Turn, isMarked: boolean): string {
+  const place = isMarked ? blocks.findLastIndex(({ mayBeMarked }) => mayBeMarked) : -1;
+  const content = blocks.map(({ json }, index) => (index === place ? withMark(json) : json));
+  return `{"role":"${role}","content":[${content.join(',')}]}`;
+}
+
+function withMark(block: string): string {
+  return `${block.slice(0, -1)},${JSON.stringify(cacheMark).slice(1)}`;
+}
+
+function blocksOf(message: Message, names: ToolNames): readonly WrittenBlock[] {
+  if (message.tag !== 'tool') {
+    return message.val.map((block) => writtenBlock(block, names)).filter((block) => block !== null);
+  }
+  const { toolCallId, isError, content } = message.val;
+  const result = {
+    type: 'tool_result',
+    tool_use_id: toolCallId,
+    content: textOf(content),
+    ...(isError ? { is_error: true } : {}),
+  };
+  return [{ json: JSON.stringify(result), mayBeMarked: true }];
+}
+
+function writtenBlock(block: ContentBlock, names: ToolNames): WrittenBlock | null {
+  if (block.tag === 'thinking') {
+    const thinking = thinkingForProvider(block.val);
+    return thinking === null ? null : { json: JSON.stringify(thinking), mayBeMarked: false };
+  }
+  if (block.tag === 'tool-call') {
+    const { id, name, input } = block.val;
+    const call = JSON.stringify({ type: 'tool_use', id, name: names.toProvider(name) });
+    // As the model wrote them: a parser would round large numbers.
+    return { json: `${call.slice(0, -1)},"input":${argumentsText(input)}}`, mayBeMarked: true };
+  }
+  // A text of nothing but white space is refused.
+  if (block.val.trim() === '') return null;
+  return { json: JSON.stringify({ type: 'text', text: block.val }), mayBeMarked: true };
+}
