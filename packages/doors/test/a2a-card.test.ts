@@ -92,6 +92,7 @@ describe('the card of a capsule with the A2A door', () => {
     const first = await fetch(`${capsule.url}${cardUrl}`);
     const etag = first.headers.get('etag') ?? '';
     expect(etag).toMatch(/^"[0-9a-f]{32}"$/);
+    expect(Date.parse(first.headers.get('last-modified') ?? '')).toBeLessThanOrEqual(Date.now());
     expect(first.headers.get('cache-control')).toBe('max-age=60');
     expect((await fetch(`${capsule.url}${cardUrl}`, { headers: { 'if-none-match': etag } })).status).toBe(304);
     expect((await fetch(`${capsule.url}${cardUrl}`, { headers: { 'if-none-match': '"other"' } })).status).toBe(200);

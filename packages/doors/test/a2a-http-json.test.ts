@@ -41,6 +41,7 @@ describe('a route of the HTTP+JSON binding', () => {
     const { task } = (await response.json()) as Json;
     expect(task.status.state).toBe('TASK_STATE_COMPLETED');
     expect(await json(capsule.http('GET', `/tasks/${task.id}`))).toEqual(task);
+    expect(await json(capsule.http('POST', `/tasks/${task.id}:cancel`, null))).toMatchObject({ error: { code: 400 } });
     expect(await json(capsule.http('GET', `/tasks/${task.id}?historyLength=0`))).not.toHaveProperty('history');
     expect(await capsule.result('GetTask', { id: task.id })).toEqual(task);
   });
@@ -116,6 +117,8 @@ describe('a refusal of the HTTP+JSON binding', () => {
     const capsule = (await open({ turns: [says('ok')] })).run();
     const { task } = await json(capsule.http('POST', '/message:send', userMessage('x')));
     const send = (message: Json): Promise<Response> => capsule.http('POST', '/message:send', message);
+    const type = (await capsule.http('GET', '/tasks/tsk_0')).headers.get('content-type');
+    expect(type).toBe('application/json');
     expect(await refusal(capsule.http('GET', '/tasks/tsk_0'))).toEqual([404, 'NOT_FOUND', 'TASK_NOT_FOUND']);
     const over = [400, 'FAILED_PRECONDITION', 'UNSUPPORTED_OPERATION'];
     expect(await refusal(send(userMessage('x', { taskId: task.id })))).toEqual(over);

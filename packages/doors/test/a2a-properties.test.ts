@@ -111,13 +111,19 @@ async function lived({ turns, end, reopens, artifacts, joinsAfter, canceledAfter
     },
   });
   capsules.push(capsule);
+  let follow = (): void => {};
+  const followed = new Promise<void>((resolve) => (follow = resolve));
   const { board } = capsule.run().fixture.session;
   capsule.fixture.activity.subscribe((activity) => {
     if (activity.kind !== 'question') return;
-    void nextTurn().then(() => board.answer(activity.question, { text: 'this one', sender: null }));
+    void followed.then(nextTurn).then(() => board.answer(activity.question, { text: 'this one', sender: null }));
   });
-  const first = await capsule.stream('SendStreamingMessage', userMessage('Live.'));
-  const id = first.events[0]?.['task'].id as string;
+  const sent = await capsule.stream('SendStreamingMessage', userMessage('Live.'));
+  const id = sent.events[0]?.['task'].id as string;
+  // The stream of the message ends at the first question, a subscription with the task.
+  const asks = turns.some(({ call }) => call === 'ask');
+  const first = asks ? await capsule.stream('SubscribeToTask', { id }) : sent;
+  follow();
   const later = async (): Promise<EventReader | null> => {
     for (let turn = 0; turn < joinsAfter; turn += 1) await nextTurn();
     return await capsule.stream('SubscribeToTask', { id }).catch(() => null);

@@ -99,25 +99,42 @@ describe('a stream of a task', () => {
     ]);
   });
 
-  it('stays open while a question waits, and says that nobody answered in time', async () => {
+  it('ends when its task asks, while a subscription stays open and says that nobody answered in time', async () => {
     const capsule = (
       await open({ turns: [calls(['ask', {}]), says('ok')], tools: [ask], inputTimeoutMs: 60_000 })
     ).run();
-    const stream = await capsule.stream('SendStreamingMessage', userMessage('Choose.'));
-    await stream.until((events) =>
-      events.some((event) => event['statusUpdate']?.status.state === 'TASK_STATE_INPUT_REQUIRED'),
-    );
+    const sent = userMessage('Choose.');
+    const asking = await capsule.stream('SendStreamingMessage', sent);
+    await asking.whole();
+    expect(asking.lines).toEqual(['task SUBMITTED', 'status WORKING', 'status INPUT_REQUIRED']);
+    const again = await capsule.stream('SendStreamingMessage', sent);
+    await again.whole();
+    expect(again.lines).toEqual(['task INPUT_REQUIRED']);
+    const stream = await capsule.stream('SubscribeToTask', { id: asking.events[0]?.['task'].id });
     capsule.fixture.clock.advance(60_000);
     const events = await stream.whole();
-    expect(stream.lines.slice(0, 4)).toEqual([
-      'task SUBMITTED',
-      'status WORKING',
-      'status INPUT_REQUIRED',
-      'status WORKING',
-    ]);
-    expect(events[3]?.['statusUpdate'].metadata).toEqual({ 'urn:svc:a2a:input-timeout:1': true });
+    expect(stream.lines.slice(0, 2)).toEqual(['task INPUT_REQUIRED', 'status WORKING']);
+    expect(events[1]?.['statusUpdate'].metadata).toEqual({ 'urn:svc:a2a:input-timeout:1': true });
     expect(stream.lines).not.toContain('status FAILED');
     expect(stream.lines.at(-1)).toBe('status COMPLETED');
+  });
+
+  it('of an answer goes on to the next question', async () => {
+    const turns = [calls(['ask', {}]), calls(['ask', {}]), says('ok')];
+    const capsule = (await open({ turns, tools: [ask] })).run();
+    const first = await capsule.stream('SendStreamingMessage', userMessage('Choose.'));
+    await first.whole();
+    const taskId = first.events[0]?.['task'].id;
+    const answer = await capsule.stream('SendStreamingMessage', userMessage('red', { taskId }));
+    await answer.whole();
+    expect(answer.lines.filter((line) => line.startsWith('status'))).toEqual([
+      'status WORKING',
+      'status WORKING',
+      'status INPUT_REQUIRED',
+    ]);
+    const last = await capsule.stream('SendStreamingMessage', userMessage('blue', { taskId }));
+    await last.whole();
+    expect(last.lines.at(-1)).toBe('status COMPLETED');
   });
 
   it('says nothing of an end before the hooks have spoken, and ends once', async () => {
@@ -217,7 +234,7 @@ describe('a stream of a task', () => {
     expect(stream.lines.at(-1)).toBe('status FAILED');
   });
 
-  it('has a comment every 15 seconds', async () => {
+  it('has a comment every 4 seconds, for a client that leaves after 5 silent ones', async () => {
     const capsule = (await open({ turns: [hangs] })).run();
     const socket = await capsule.deaf('SendStreamingMessage', userMessage('x'));
     socket.resume();
@@ -226,7 +243,7 @@ describe('a stream of a task', () => {
       seen += bytes.toString();
     });
     while (!seen.includes('TASK_STATE_WORKING')) await once(socket, 'data');
-    capsule.fixture.clock.advance(15_000);
+    capsule.fixture.clock.advance(4000);
     while (!seen.includes('\n\n:\n\n')) await once(socket, 'data');
     expect(seen).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });

@@ -303,7 +303,7 @@ describe('the streams of a client', () => {
     await expect.poll(async () => (await client.retrieve(`resp_${task?.id}`))['status']).toBe('completed');
   });
 
-  it('have a comment every 15 seconds', async () => {
+  it('have a comment every 4 seconds', async () => {
     const client = (await open({ turns: [hangs] })).run();
     const socket = await client.deaf('/v1/chat/completions', { messages: [user('x')], stream: true });
     socket.resume();
@@ -312,7 +312,7 @@ describe('the streams of a client', () => {
       seen += bytes.toString();
     });
     while (!seen.includes('"role":"assistant"')) await once(socket, 'data');
-    client.capsule.fixture.clock.advance(15_000);
+    client.capsule.fixture.clock.advance(4000);
     while (!seen.includes('\n\n:\n\n')) await once(socket, 'data');
     expect(seen).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });

@@ -184,7 +184,7 @@ describe('streams of A2A that begin with a long task and are not read', () => {
     const refused = await subscribe(task);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await refused.json()).toMatchObject({ error: 'busy' });
-    for (let beats = 0; beats < 6; beats += 1) capsule.fixture.clock.advance(15_000);
+    for (let beats = 0; beats < 20; beats += 1) capsule.fixture.clock.advance(4000);
     await expect
       .poll(async () => {
         const { status, body } = await subscribe(task);
@@ -210,8 +210,7 @@ describe('streams of A2A that begin with a long task and are not read', () => {
       slow.resume();
       while (taken.bytes < part * 2 * mebibyte) await once(slow, 'data');
       slow.pause();
-      capsule.fixture.clock.advance(15_000);
-      capsule.fixture.clock.advance(15_000);
+      for (let beats = 0; beats < 7; beats += 1) capsule.fixture.clock.advance(4000);
     }
     slow.resume();
     while (taken.bytes < 12 * mebibyte) await once(slow, 'data');

@@ -122,8 +122,8 @@ export class A2aCalls {
   #sendStreaming(call: Call): StreamReply | Promise<StreamReply> {
     const sent = this.#sent(call);
     const { message } = sent.request;
-    if (!isLong(message.text)) return this.#stream(call, () => this.#deliver(sent));
-    return prepared(message, this.#core).then((ahead) => this.#stream(call, () => this.#deliver(sent, ahead)));
+    if (!isLong(message.text)) return this.#stream(call, true, () => this.#deliver(sent));
+    return prepared(message, this.#core).then((ahead) => this.#stream(call, true, () => this.#deliver(sent, ahead)));
   }
 
   /** Everything that may be wrong with it is found before anything is done. */
@@ -147,7 +147,7 @@ export class A2aCalls {
 
   #subscribe(call: Call): StreamReply {
     const { id } = parseTaskRequest(call.params);
-    return this.#stream(call, () => {
+    return this.#stream(call, false, () => {
       const record = visible(id, call.principal, this.#core);
       if (!record.isSettled) return { kind: 'task', record };
       throw faultOf('UNSUPPORTED_OPERATION', `The task is ${record.state}: nothing follows`, { taskId: record.id });
@@ -155,10 +155,10 @@ export class A2aCalls {
   }
 
   /** The task first, then all that happens to it. */
-  #stream({ around, principal, span }: Call, deliverTask: () => Delivery): StreamReply {
+  #stream({ around, principal, span }: Call, untilQuestion: boolean, deliverTask: () => Delivery): StreamReply {
     return this.#core.stream(principal, around(), () => {
       const delivery = deliverTask();
-      const opening = this.#opening(delivery);
+      const opening = this.#opening(delivery, untilQuestion);
       if (span === null) return opening;
       const { id: taskId } = delivery.kind === 'task' ? delivery.record : delivery.task;
       const onGone = (stream: DoorStream): void => {
@@ -169,7 +169,7 @@ export class A2aCalls {
     });
   }
 
-  #opening(delivery: Delivery): StreamOpening {
+  #opening(delivery: Delivery, untilQuestion: boolean): StreamOpening {
     if (delivery.kind === 'rejected') {
       const task = deliveredTask(delivery, { historyLength: null, artifacts: true }, this.#core);
       return {
@@ -180,12 +180,13 @@ export class A2aCalls {
         onGone: () => {},
       };
     }
-    const followed = this.#streamOf(delivery.record);
+    const { record } = delivery;
+    const followed = this.#streamOf(record);
     return {
       onOpen: (stream) => {
         stream.begin(followed.snapshot());
-        if (delivery.record.isSettled) stream.end();
-        else followed.join(stream);
+        if (record.isSettled || (untilQuestion && record.state === 'input-required')) stream.end();
+        else followed.join(stream, { untilQuestion });
       },
       onGone: (stream) => followed.leave(stream),
     };

@@ -84,7 +84,7 @@ const maxAgeSecs = 60;
 export function cardReplies(described: Described): (request: Pick<RequestHead, 'headers'>) => Reply {
   const text = JSON.stringify(publicCard(described));
   const etag = `"${sha256Hex(text).slice(0, 32)}"`;
-  const headers = { 'cache-control': `max-age=${maxAgeSecs}`, etag };
+  const headers = { 'cache-control': `max-age=${maxAgeSecs}`, etag, 'last-modified': new Date().toUTCString() };
   const reply: Reply = { kind: 'json', status: 200, text, headers };
   return (request) => (singleHeader(request.headers['if-none-match']) === etag ? emptyReply(304, headers) : reply);
 }

@@ -47,7 +47,7 @@ export class HttpJsonBinding {
 /** A body of another type, which HTTP has a status for. */
 class NotJson extends Error {}
 
-/** The body, which is then released; an empty one is an empty object. */
+/** The body, which is then released; an empty one or `null` is an empty object. */
 async function bodyOf({ headers, body, release }: HttpRequest): Promise<JsonObject> {
   if (body.length === 0) return {};
   if (!isJsonType(headers['content-type'])) throw new NotJson();
@@ -56,6 +56,7 @@ async function bodyOf({ headers, body, release }: HttpRequest): Promise<JsonObje
   release();
   if (read.kind === 'too-many') throw invalid(`the body holds more than ${mostBodyValues} values`);
   if (read.kind !== 'json') throw new A2aFault('PARSE');
+  if (read.value === null) return {};
   if (!isJsonObject(read.value)) throw invalid('the body must be an object');
   return read.value;
 }
@@ -64,6 +65,7 @@ function invalid(why: string): A2aFault {
   return new A2aFault('INVALID_REQUEST', `Request payload validation error: ${why}`);
 }
 
+/** Of results; what is refused has the type of `google.rpc.Status` in JSON (A2A 1.0, 11.2 and 11.6). */
 const contentType = 'application/a2a+json';
 
 function reply(answer: A2aAnswer): Reply {
@@ -74,7 +76,7 @@ function failed(
   fault: A2aFault,
   { status = fault.status, headers }: { readonly status?: number; readonly headers?: ReplyHeaders } = {},
 ): Reply {
-  return { kind: 'json', status, text: encodeStatus(fault, status), contentType, headers };
+  return { kind: 'json', status, text: encodeStatus(fault, status), headers };
 }
 
 const statusNames: Readonly<Record<number, string>> = { 401: 'UNAUTHENTICATED', 403: 'PERMISSION_DENIED' };
@@ -83,5 +85,5 @@ const statusNames: Readonly<Record<number, string>> = { 401: 'UNAUTHENTICATED', 
 function refused({ status, message, headers }: HttpRefusal): Reply {
   const statusName = statusNames[status] ?? 'RESOURCE_EXHAUSTED';
   const text = encodeStatus({ statusName, message, details: [] }, status);
-  return { kind: 'json', status, text, contentType, headers };
+  return { kind: 'json', status, text, headers };
 }

@@ -18,6 +18,8 @@ export class TaskStream {
   readonly #record: TaskRecord;
   readonly #records: Pick<TaskRecords, 'follow'>;
   readonly #fanOut = new FanOut();
+  /** Streams that end when the task asks a question. */
+  readonly #untilQuestion = new Set<FanOutSink>();
   readonly #turn = new OncePerTurn(() => this.#pushText());
   /** Chunks of this turn of the event loop, which become one event. */
   #text = '';
@@ -34,16 +36,19 @@ export class TaskStream {
     return JSON.stringify({ task: taskObject(this.#record, { historyLength: null, artifacts: true }) });
   }
 
-  join(sink: FanOutSink): void {
+  /** A stream `untilQuestion` ends when the task is done or asks, as that of a message does (A2A 1.0, 11.7); another goes on to the end of the task. */
+  join(sink: FanOutSink, { untilQuestion }: { readonly untilQuestion: boolean }): void {
     this.#turn.flush();
     if (this.#fanOut.size === 0) {
       this.#unfollow = this.#records.follow(this.#record, (news) => this.#hear(news));
     }
     this.#fanOut.join(sink);
+    if (untilQuestion) this.#untilQuestion.add(sink);
   }
 
   leave(sink: FanOutSink): void {
     this.#fanOut.leave(sink);
+    this.#untilQuestion.delete(sink);
     if (this.#fanOut.size === 0) this.#stop();
   }
 
@@ -78,8 +83,15 @@ export class TaskStream {
         const metadata = news.isInputTimeout ? { [inputTimeoutExtension]: true } : undefined;
         this.#push(statusUpdate(record, metadata));
         if (record.isSettled) this.end();
+        else if (record.state === 'input-required') this.#endAtQuestion();
       }
     }
+  }
+
+  #endAtQuestion(): void {
+    this.#fanOut.flush();
+    // Each leaves as it ends.
+    for (const sink of this.#untilQuestion) sink.end();
   }
 
   #addText({ text, isFirst }: Extract<TaskNews, { kind: 'text' }>): void {

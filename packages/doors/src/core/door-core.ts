@@ -16,7 +16,7 @@ import type { Callers } from '../callers/callers.ts';
 import type { PushHost } from '../push/push-rule.ts';
 import { type Principal, shareOf } from '../callers/principal.ts';
 import { Heartbeats } from './heartbeats.ts';
-import { DoorStream, type DoorStreamOptions } from './door-stream.ts';
+import { beatMs, DoorStream, type DoorStreamOptions } from './door-stream.ts';
 import type { CardKey } from './card-signature.ts';
 
 /** An artifact that teaches a model how something is done. */
@@ -95,7 +95,7 @@ export class DoorCore {
     this.resources = resources;
     this.answers = answers;
     this.records = new TaskRecords(session, (sinceMs) => filesSince(facts, sinceMs));
-    this.#heartbeats = new Heartbeats(session.clock);
+    this.#heartbeats = new Heartbeats(session.clock, beatMs);
     this.#callers = callers;
     session.events.onEnd(() => this.#endStreams());
   }

@@ -15,8 +15,11 @@ const mostBytesBehind = 1024 * 1024;
 /** How long a connection that has ended may take to take what was written to it before it is cut. */
 const lingerMs = 60_000;
 
-/** A reader that has taken nothing between so many beats, which come every 15 seconds, is cut. */
-const mostBeatsWaited = 4;
+/** Between the comments of an idle stream: the default of httpx, which the official client of A2A for Python keeps, is to leave after 5 silent seconds. */
+export const beatMs = 4000;
+
+/** A reader that takes nothing for this many beats, a minute, is cut. */
+const mostBeatsWaited = 15;
 
 /** Handed to the system at a time: only whole pieces show whether the reader takes any of it. */
 const pieceBytes = 64 * 1024;

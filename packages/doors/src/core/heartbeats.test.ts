@@ -69,7 +69,7 @@ function advanceSeconds(clock: FakeClock, seconds: number): void {
 describe('heartbeats', () => {
   it('come every 15 seconds from the joining of each [D1-BEAT-02, D1-LIMIT-03]', () => {
     const clock = new FakeClock();
-    const heartbeats = new Heartbeats(clock);
+    const heartbeats = new Heartbeats(clock, 15_000);
     const first = joined(heartbeats, clock);
     advanceSeconds(clock, 4);
     const second = joined(heartbeats, clock);
@@ -83,7 +83,7 @@ describe('heartbeats', () => {
 
   it('do not come a millisecond early', () => {
     const clock = new FakeClock();
-    const member = joined(new Heartbeats(clock), clock);
+    const member = joined(new Heartbeats(clock, 15_000), clock);
     clock.advance(14_999);
     expect(member.beats).toEqual([]);
     clock.advance(1);
@@ -96,7 +96,7 @@ describe('heartbeats', () => {
 
   it('come once when they came due while the thread was busy, and then in step again [D1-BEAT-05]', () => {
     const clock = new FakeClock();
-    const member = joined(new Heartbeats(clock), clock);
+    const member = joined(new Heartbeats(clock, 15_000), clock);
     clock.advance(52_000);
     expect(member.beats).toEqual([52]);
     advanceSeconds(clock, 30);
@@ -105,7 +105,7 @@ describe('heartbeats', () => {
 
   it('keep each in its own step after the thread was busy for more than an interval [D1-BEAT-02]', () => {
     const clock = new FakeClock();
-    const heartbeats = new Heartbeats(clock);
+    const heartbeats = new Heartbeats(clock, 15_000);
     const first = joined(heartbeats, clock);
     clock.advance(1000);
     const second = joined(heartbeats, clock);
@@ -120,7 +120,7 @@ describe('heartbeats', () => {
 
   it('stop for one that left, also when it leaves while others beat', () => {
     const clock = new FakeClock();
-    const heartbeats = new Heartbeats(clock);
+    const heartbeats = new Heartbeats(clock, 15_000);
     const stays = joined(heartbeats, clock);
     const leaves = joined(heartbeats, clock);
     heartbeats.join({ beat: () => heartbeats.leave(leaves) });
@@ -131,7 +131,7 @@ describe('heartbeats', () => {
 
   it('hold one timer while there is a member, and none after the last has left', () => {
     const clock = new BusyClock();
-    const heartbeats = new Heartbeats(clock);
+    const heartbeats = new Heartbeats(clock, 15_000);
     expect(clock.armed).toBe(0);
     const first = joined(heartbeats, clock);
     const second = joined(heartbeats, clock);
@@ -149,7 +149,7 @@ describe('heartbeats', () => {
 
   it('hold no timer after the last member left in its own beat', () => {
     const clock = new BusyClock();
-    const heartbeats = new Heartbeats(clock);
+    const heartbeats = new Heartbeats(clock, 15_000);
     const leaves: Beating = { beat: () => heartbeats.leave(leaves) };
     heartbeats.join(leaves);
     clock.advance(15_000);
@@ -158,7 +158,7 @@ describe('heartbeats', () => {
 
   it('keep their step when another joins while the thread is too busy for them [D1-BEAT-02]', () => {
     const clock = new BusyClock();
-    const heartbeats = new Heartbeats(clock);
+    const heartbeats = new Heartbeats(clock, 15_000);
     const first = joined(heartbeats, clock);
     const others: Member[] = [];
     clock.busy(29_000, () => others.push(joined(heartbeats, clock)));
@@ -174,7 +174,7 @@ describe('heartbeats', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         const clock = new BusyClock();
-        const heartbeats = new Heartbeats(clock);
+        const heartbeats = new Heartbeats(clock, 15_000);
         const all: { readonly member: Member; readonly openedMs: number; readonly expected: number[] }[] = [];
         const present: typeof all = [];
         for (const { joins, leaves, ms } of steps) {

@@ -1,27 +1,26 @@
-/** Keeps idle streams alive: each connection sends something every 15 seconds. */
+/** Keeps idle streams alive: each connection sends something at equal intervals. */
 
 import type { Clock } from '@svc/kit/clock.ts';
-
-/** The time from the opening of a connection to its first heartbeat, and between heartbeats (D1 "Heartbeat"). */
-const heartbeatIntervalMs = 15_000;
 
 export interface Beating {
   beat(): void;
 }
 
 /**
- * Lets every connection beat 15 seconds after it opened and every 15 seconds from then; frames change nothing about that. All
+ * Lets every connection beat one interval after it opened and every interval from then; frames change nothing about that. All
  * intervals are the same, so the order of joining is the order of coming due, and one timer serves them all. A beat that comes due
  * while the thread is busy is given once it is free; those missed meanwhile are not made up for.
  */
 export class Heartbeats {
   readonly #clock: Clock;
+  readonly #intervalMs: number;
   /** When each is due next, the soonest first. */
   readonly #due = new Map<Beating, number>();
   #cancelTimer: (() => void) | null = null;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, intervalMs: number) {
     this.#clock = clock;
+    this.#intervalMs = intervalMs;
   }
 
   join(member: Beating): void {
@@ -29,7 +28,7 @@ export class Heartbeats {
     const [soonest] = this.#due.values();
     // Send overdue heartbeats first: the map is ordered by due time, and this entry would otherwise come before them.
     if (soonest !== undefined && soonest <= now) this.#beatAll();
-    this.#due.set(member, now + heartbeatIntervalMs);
+    this.#due.set(member, now + this.#intervalMs);
     if (this.#cancelTimer === null) this.#arm();
   }
 
@@ -56,11 +55,11 @@ export class Heartbeats {
     let inOrder = true;
     for (const [member, at] of this.#due) {
       if (at > now) break;
-      const skipped = Math.floor((now - at) / heartbeatIntervalMs);
+      const skipped = Math.floor((now - at) / this.#intervalMs);
       if (skipped > 0) inOrder = false;
       // Put at the end again, behind all that come due before it.
       this.#due.delete(member);
-      this.#due.set(member, at + heartbeatIntervalMs * (1 + skipped));
+      this.#due.set(member, at + this.#intervalMs * (1 + skipped));
       member.beat();
     }
     if (!inOrder) this.#sort();

@@ -19,6 +19,9 @@ import { EventConnection, type EventConnectionOptions, type OpenConnections } fr
 import { may } from '../callers/scopes.ts';
 import { Heartbeats } from '../core/heartbeats.ts';
 
+/** The time from the opening of a connection to its first heartbeat, and between heartbeats (D1 "Heartbeat"). */
+const heartbeatIntervalMs = 15_000;
+
 /** The session whose streams they are, and what its connections begin with. */
 export interface StreamedSession {
   readonly session: Session;
@@ -49,7 +52,7 @@ export class EventStreams implements OpenConnections {
   constructor(streamed: StreamedSession) {
     this.#streamed = streamed;
     this.#session = streamed.session;
-    this.#heartbeats = new Heartbeats(streamed.session.clock);
+    this.#heartbeats = new Heartbeats(streamed.session.clock, heartbeatIntervalMs);
   }
 
   get readers(): number {
