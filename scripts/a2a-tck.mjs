@@ -1,7 +1,8 @@
 // @ts-check
-// Runs the Technology Compatibility Kit of A2A, a program in Python, against a capsule: node scripts/a2a-tck.mjs <checkout> <python> [pytest arguments]
-// <checkout> holds the kit of version 1.0 (a2aproject/a2a-tck), <python> is an interpreter that has what its pyproject.toml names.
-import { spawn } from 'node:child_process';
+// Runs the Technology Compatibility Kit of A2A, a program in Python, against a capsule, and passes when exactly the known tests fail
+// (docs/conformance/a2a.md says why each does): node scripts/a2a-tck.mjs [<checkout>]
+// Without a checkout it clones the pinned commit of the kit; where that cannot be reached it says so and runs nothing.
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,11 +12,20 @@ import { fileURLToPath } from 'node:url';
 
 import { startObligingModel } from '../test/support/obliging-model.mjs';
 
-const [checkout, python, ...more] = process.argv.slice(2);
-if (checkout === undefined || python === undefined) {
-  process.stderr.write('usage: node scripts/a2a-tck.mjs <checkout> <python> [pytest arguments]\n');
-  process.exit(64);
-}
+const kitUrl = 'https://github.com/a2aproject/a2a-tck';
+/** Of its branch for 1.0, of 2026-05-05. */
+const kitCommit = '357c4a87afa2818731590647cccbea31c31733a2';
+
+/** Classes of its tests that fail, over either binding. */
+const knownToFail = [
+  'TestAgentCardStructure::test_agent_card_validates_against_schema',
+  'TestDataArtifact::test_task_has_data_artifact',
+  'TestFileArtifact::test_task_has_file_artifact',
+  'TestFileUrlArtifact::test_task_has_file_url_artifact',
+  'TestMessageResponse::test_returns_message_with_text_part',
+  'TestRestFormat::test_response_content_type',
+  'TestTextArtifact::test_task_has_text_artifact',
+];
 
 /**
  * The kit says what it wants done in the ids of its messages, which no model sees: here it says it in their texts too. And it sends one and the same
@@ -58,6 +68,25 @@ HttpJsonClient._request_streaming = told_over_http(HttpJsonClient._request_strea
 `;
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-tck-'));
+
+/** Whether a program ended well; what it says is shown. @type {(program: string, args: string[], cwd?: string) => boolean} */
+const ran = (program, args, cwd = folder) =>
+  spawnSync(program, args, { cwd, stdio: ['ignore', 'inherit', 'inherit'] }).status === 0;
+
+const checkout = process.argv[2] ?? join(folder, 'kit');
+const python = join(folder, 'venv/bin/python');
+const isThere =
+  (process.argv[2] !== undefined ||
+    (ran('git', ['clone', '--quiet', '--no-checkout', kitUrl, checkout]) &&
+      ran('git', ['checkout', '--quiet', kitCommit], checkout))) &&
+  ran('python3', ['-m', 'venv', join(folder, 'venv')]) &&
+  ran(python, ['-m', 'pip', 'install', '--quiet', checkout]);
+if (!isThere) {
+  console.log('skipped: the kit of A2A (needs its repository or a checkout of it, Python 3.11 and what it installs)');
+  rmSync(folder, { recursive: true, force: true });
+  process.exit(0);
+}
+
 const model = await startObligingModel();
 writeFileSync(join(folder, 'svc_words.py'), plugin);
 writeFileSync(
@@ -88,16 +117,28 @@ try {
       '-p',
       'svc_words',
       `--sut-host=http://${JSON.parse(String(line)).url}`,
-      ...more,
+      '--tb=line',
+      '-q',
     ],
     {
       cwd: checkout,
       env: { ...process.env, PYTHONPATH: [folder, checkout].join(delimiter), PYTHONDONTWRITEBYTECODE: '1' },
-      stdio: 'inherit',
+      stdio: ['ignore', 'pipe', 'inherit'],
     },
   );
-  const [code] = await once(kit, 'exit');
-  process.exitCode = code ?? 1;
+  const failed = new Set();
+  let end = '';
+  for await (const said of createInterface({ input: kit.stdout })) {
+    const test = /^FAILED \S*::(Test\w+::\w+)/.exec(said);
+    if (test !== null) failed.add(test[1]);
+    if (said !== '') end = said;
+  }
+  const unlike = [
+    ...[...failed].filter((name) => !knownToFail.includes(name)).map((name) => `fails: ${name}`),
+    ...knownToFail.filter((name) => !failed.has(name)).map((name) => `does not fail any more: ${name}`),
+  ];
+  console.log([end, ...unlike].join('\n'));
+  process.exitCode = unlike.length === 0 ? 0 : 1;
 } finally {
   capsule.kill('SIGTERM');
   await once(capsule, 'exit');

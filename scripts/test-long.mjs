@@ -37,6 +37,7 @@ const whole = [
   { name: 'node-24', command: ['npm', 'run', 'test:node', '--', '24'] },
   { name: 'node-26', command: ['npm', 'run', 'test:node', '--', '26'] },
   { name: 'mutations', command: ['npm', 'run', 'mutate', '--', '--all'] },
+  { name: 'a2a-kit', command: ['node', 'scripts/a2a-tck.mjs'] },
   { name: 'fuzz', command: ['npm', 'run', 'fuzz:native', '--', '600'] },
 ];
 
