@@ -9,6 +9,7 @@ import type { Sender } from '@svc/session/task/task.ts';
 import { may } from '../callers/scopes.ts';
 import type { DoorCore } from '../core/door-core.ts';
 import { maySee, type Principal } from '../callers/principal.ts';
+import { acceptedForm } from './accepted-form.ts';
 
 /** What a client brings back with the answer to a question. */
 export interface AskedState {
@@ -46,6 +47,9 @@ export function isOfBefore({ mcpReq }: Context): boolean {
 /** Whether the client can show its user a form, and may send the answer. One that names no kind of question takes forms. */
 export function takesForms(context: Context, { capabilities, principal }: Caller): boolean {
   if (!may(principal, 'answer')) return false;
+  // A question of before 2026 is a request in the stream of events that is the answer.
+  const accept = context.http?.req?.headers.get('accept');
+  if (isOfBefore(context) && typeof accept === 'string' && acceptedForm(accept) === 'json') return false;
   const declared = declaredWith(context.mcpReq) ?? capabilities();
   const elicitation = asJsonObject(asJsonObject(declared)?.['elicitation']);
   return elicitation !== null && (elicitation['form'] !== undefined || elicitation['url'] === undefined);

@@ -6,6 +6,7 @@ import { Diagnostic, raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Patience } from '@svc/kit/http/byte-queue.ts';
 import { busy, HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { FewAtOnce } from '@svc/kit/few-at-once.ts';
+import { checkerWords } from '@svc/protocol/checker-words.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import type { DoorCore } from '../core/door-core.ts';
 import type { Principal } from '../callers/principal.ts';
@@ -66,7 +67,7 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
     const { binding, spans } = capsule;
     const version = (): string | undefined => server.getNegotiatedProtocolVersion();
     traceRequests(transport, { binding, spans, tool: name, version });
-    sayUnknownByRevision(transport, version);
+    mendErrors(transport, version);
     await connect(transport);
   };
   const roomOf = ({ http }: Context): Room =>
@@ -124,6 +125,8 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
     if (read === null) throw new sdk.ResourceNotFoundError(params.uri, 'Resource not found, or too large');
     return read;
   });
+  // Clients that see resources ask for templates of them too.
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
   for (const [method, handle] of Object.entries(taskMethods)) {
     server.setRequestHandler(
       method,
@@ -147,15 +150,21 @@ const unchecked = {
 const resourceNotFound = -32_002;
 const invalidParams = -32_602;
 
-/** Before a server is connected to the transport. What the library sends for its `ResourceNotFoundError` is known by its data, which is the address alone. */
-function sayUnknownByRevision(transport: Sdk.Transport, version: () => string | undefined): void {
+/**
+ * Before a server is connected to the transport. What the library sends for its `ResourceNotFoundError` is known by its data, which is the address
+ * alone; what it finds wrong with parameters, by the JSON of its checker.
+ */
+function mendErrors(transport: Sdk.Transport, version: () => string | undefined): void {
   const send = transport.send.bind(transport);
   transport.send = async (message, options) => {
-    if ('error' in message && isOfBefore(version()) && isUnknown(message.error)) {
-      await send({ ...message, error: { ...message.error, code: resourceNotFound } }, options);
-    } else {
-      await send(message, options);
+    if (!('error' in message)) return await send(message, options);
+    const { error } = message;
+    if (isOfBefore(version()) && isUnknown(error)) {
+      return await send({ ...message, error: { ...error, code: resourceNotFound } }, options);
     }
+    const words = checkerWords(error.message.slice(Math.max(0, error.message.indexOf('['))));
+    const inWords = { code: invalidParams, message: `Invalid params: ${words}` };
+    await send(words === null ? message : { ...message, error: inWords }, options);
   };
 }
 

@@ -15,6 +15,7 @@ import { demand, mcpScopes } from '../callers/scopes.ts';
 import type { DoorCore } from '../core/door-core.ts';
 import { type Principal, shareOf } from '../callers/principal.ts';
 import { answerSecs, createClientServer, type ServedCapsule } from './capsule-server.ts';
+import { acceptedForm, answerAlone, shownAccept } from './accepted-form.ts';
 import { AnswerRoom } from './answer-room.ts';
 import type { AskedState } from './caller.ts';
 import { ClientSessions } from './client-sessions.ts';
@@ -22,6 +23,8 @@ import { readMessage } from './read-message.ts';
 
 /** Kept of an answer beside its type. */
 const kept = ['mcp-session-id', 'allow'];
+
+const unacceptable = 'Accept must allow application/json or text/event-stream, and the latter for GET';
 
 /** Files that are made into messages at the same time. */
 const mostReads = 2;
@@ -98,6 +101,8 @@ export class McpDoor {
 
   async #serve(head: RequestHead, message: JsonObject | null): Promise<Reply> {
     const principal = this.#core.principalOf(head);
+    const form = acceptedForm(head.headers['accept']);
+    if (form === null || (form === 'json' && head.method === 'GET')) return refused(406, -32_000, unacceptable);
     if (message !== null) demandFor(message, principal);
     const leave = this.#core.place(principal);
     const room = new AnswerRoom(this.#answers, shareOf(principal));
@@ -108,7 +113,8 @@ export class McpDoor {
     let reply: Reply | null = null;
     let closed = (): void => {};
     try {
-      const request = webRequest(head, isOfProtocol);
+      const headers = { ...head.headers, accept: shownAccept[form] };
+      const request = webRequest({ ...head, headers }, isOfProtocol);
       this.#rooms.set(request, room);
       if (await this.#sdk.isLegacyRequest(request, message ?? undefined)) {
         const { response, opened } = await this.#sessions.handle(request, message, principal);
@@ -119,7 +125,9 @@ export class McpDoor {
         reply = await webReply(await this.#modern.fetch(request, { parsedBody: message }), kept);
       }
       // Its source ends long before a client has taken a long answer.
-      return reply.kind === 'readable' ? { ...reply, onDone: giveBack } : reply;
+      if (reply.kind !== 'readable') return reply;
+      const alone = { contentType: 'application/json', source: answerAlone(reply.source) };
+      return { ...reply, ...(form === 'json' ? alone : {}), onDone: giveBack };
     } finally {
       if (reply?.kind !== 'readable') giveBack();
       else {

@@ -1,6 +1,7 @@
 /** Reads what servers of the Model Context Protocol write as null: the key is absent. */
 
-import { isJsonObject, type JsonObject, parseJson } from '@svc/protocol/json-object.ts';
+import { checkerWords } from '@svc/protocol/checker-words.ts';
+import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 
 /** The object without its keys that hold null. */
 export function withoutNulls(object: JsonObject): JsonObject {
@@ -59,8 +60,6 @@ function valueWithoutNulls(value: unknown): unknown {
   return isJsonObject(value) ? schemaWithoutNulls(value) : value;
 }
 
-const mostProblems = 3;
-
 /**
  * A clause for an answer that does not fit. What the library's checker says of it, `Invalid result for initialize: [{…}]`, is said in words: the
  * method, and for each part that does not fit its place and what was expected there.
@@ -68,19 +67,5 @@ const mostProblems = 3;
 export function unusableAnswer(said: string): string {
   const [, method, told = ''] = /^Invalid result for (\S+): ([^]*)$/.exec(said) ?? [];
   if (method === undefined) return `answered what cannot be used: ${said}`;
-  const issues = issuesOf(told) ?? [told];
-  const shown = issues.slice(0, mostProblems).map((issue) => issue.replaceAll('Invalid input: ', ''));
-  const rest = issues.length - shown.length;
-  const all = rest === 0 ? shown : [...shown, `${rest} more`];
-  return `answered ${method} with what cannot be used: ${all.join('; ')}`;
-}
-
-/** Returns null if the text is not a list of issues. */
-function issuesOf(told: string): readonly string[] | null {
-  const issues = parseJson(told);
-  if (!Array.isArray(issues)) return null;
-  return issues.filter(isJsonObject).map(({ path, message }) => {
-    const place = Array.isArray(path) ? path.join('.') : '';
-    return `${place === '' ? '' : `${place}: `}${String(message)}`;
-  });
+  return `answered ${method} with what cannot be used: ${checkerWords(told) ?? told.replaceAll('Invalid input: ', '')}`;
 }
