@@ -70,6 +70,7 @@ const connectors: ReadonlySet<string> = new Set([
   'viewer/src/worker/byte-sources.ts',
   'kit/src/net/connections.ts',
   'kit/src/net/proxy.ts',
+  'kit/src/net/proxied-connections.ts',
   // What a contained command may reach: each connection goes to an address that was checked a line before.
   'sandbox/src/egress/open-upstream.ts',
   'sandbox/src/egress/forward-request.ts',

@@ -99,6 +99,9 @@ helper:        ${join(root, built, 'svc-launch')}
           not_stronger:
             'the helper svc-launch is missing: install svc anew, or run npm run build in a checkout, which says what it needs',
           helper: null,
+          https_proxy: null,
+          http_proxy: null,
+          no_proxy: null,
           problems: [],
         },
       ],

@@ -1,6 +1,7 @@
 /** Says what a component is to the rest of `svc`: what it may do, how it is called and how a call can fail. */
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { CallImports, ImportMode } from './import-log.ts';
 
 /** A directory a component sees, and nothing above or beside it. */
@@ -24,8 +25,8 @@ export type ExchangeSign =
   | { readonly kind: 'answered'; readonly status: number }
   /** Some of the response has come. */
   | { readonly kind: 'bytes' }
-  /** `error` is the name of an `error-code` of `wasi:http`. */
-  | { readonly kind: 'failed'; readonly error: string };
+  /** `error` is the name of an `error-code` of `wasi:http`, `words` what an `internal-error` says. */
+  | { readonly kind: 'failed'; readonly error: string; readonly words?: string };
 
 /** What one component may do. Everything not named here is refused. */
 export interface ComponentGrants {
@@ -38,6 +39,8 @@ export interface ComponentGrants {
   readonly mayReach: (url: URL) => boolean;
   /** The driver's: whatever the host of this origin resolves to is permitted in requests to exactly it (docs/manifest.md "Narrowing"). */
   readonly endpointOrigin?: string;
+  /** The proxy of a request, which is judged by its name alone; all go straight when absent. */
+  readonly proxyFor?: ProxyFor;
   /**
    * A header value that holds `placeholder` has it replaced by the secret in requests to exactly `origin`.
    * To any other origin the request is refused.

@@ -12,6 +12,16 @@ it.each([
   [{ tag: 'HTTP-request-denied' }, 'cannot reach http://h: the capsule may not connect to it', false],
   [{ tag: 'TLS-certificate-error' }, 'cannot reach http://h: its certificate is not trusted', false],
   [{ tag: 'internal-error', val: 'socket hang up' }, 'cannot reach http://h: socket hang up', true],
+  [
+    { tag: 'internal-error', val: 'the proxy p:1 does not connect to h:443 (407)' },
+    'cannot reach http://h: the proxy p:1 does not connect to h:443 (407)',
+    false,
+  ],
+  [
+    { tag: 'internal-error', val: 'the proxy p:1 does not connect to h:443 (503)' },
+    'cannot reach http://h: the proxy p:1 does not connect to h:443 (503)',
+    true,
+  ],
   [{ tag: 'connection-read-timeout' }, 'cannot reach http://h: connection read timeout', true],
 ])('connectionFailure says why there is no connection: %j', (code, message, transient) => {
   expect(connectionFailure('http://h', code)).toMatchObject({ message, transient });

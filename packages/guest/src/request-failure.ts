@@ -59,6 +59,9 @@ const cutOff: ReadonlyMap<string, string> = new Map([
 /** What would fail in the same way again. */
 const lasting = /^(HTTP-request-|TLS-certificate-error|configuration-error|loop-detected|destination-IP-prohibited)/;
 
+/** What a proxy answers each time. */
+const refusedByProxy = /^the proxy \S+ does not connect to \S+ \((?!408|425|429)4\d\d\)$/;
+
 /** Why a response that had begun is not whole. `said` is what the stream says of itself; runtimes end it with an `error-code` of `wasi:http`. */
 export function brokenResponse(said: string): RequestFailure {
   const [tag = ''] = /[A-Za-z]+(?:-[A-Za-z]+)+$/.exec(said) ?? [];
@@ -70,5 +73,6 @@ export function brokenResponse(said: string): RequestFailure {
 export function connectionFailure(origin: string, code: HttpErrorCode): RequestFailure {
   const detail = typeof code.val === 'string' && code.val !== '' ? code.val : null;
   const reason = sentences.get(code.tag) ?? detail ?? code.tag.replaceAll('-', ' ');
-  return new RequestFailure(`cannot reach ${origin}: ${reason}`, { transient: !lasting.test(code.tag) });
+  const isLasting = lasting.test(code.tag) || refusedByProxy.test(reason);
+  return new RequestFailure(`cannot reach ${origin}: ${reason}`, { transient: !isLasting });
 }

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { EgressDecision } from './egress/egress-rules.ts';
 import type { LimitHold } from './limits/held-limits.ts';
@@ -25,6 +26,8 @@ export interface SessionPlace {
   readonly onDecision?: (decision: EgressDecision) => void;
   /** Given each connection that a process was let through to. */
   readonly onConnection?: (to: NetworkDestination, socket: Socket) => void;
+  /** The proxy beyond which a granted host lies; all are reached straight when absent. */
+  readonly proxyFor?: ProxyFor;
 }
 
 export interface ContainmentPlace extends SessionPlace {

@@ -156,7 +156,7 @@ export function launchMachinery({
 
 function openEgress(
   { networkAllow, servicePort }: ProcessGrants,
-  { privateDirectory, logs: budget, onDecision, onConnection }: ContainmentPlace,
+  { privateDirectory, logs: budget, onDecision, onConnection, proxyFor }: ContainmentPlace,
 ): EgressDoor {
   const logs = join(privateDirectory, 'logs');
   mkdirSync(logs, { recursive: true, mode: 0o700 });
@@ -169,6 +169,7 @@ function openEgress(
       onDecision?.(decision);
     },
     ...(onConnection === undefined ? {} : { onConnection }),
+    ...(proxyFor === undefined ? {} : { proxyFor }),
     ...(servicePort === undefined ? {} : { service: { proxyPort: egressPort, port: servicePort } }),
   });
   return {

@@ -5,6 +5,7 @@ import { connectDirectly } from '../src/egress/open-upstream.ts';
 import type { EgressDecision, EgressLimits } from '../src/egress/egress-rules.ts';
 import { EgressProxy } from '../src/egress/egress-proxy.ts';
 import type { OwnService } from '../src/egress/proxy-target.ts';
+import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import { parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
@@ -18,6 +19,7 @@ export interface EgressSetting {
   readonly limits?: Partial<EgressLimits>;
   readonly resolver?: HostResolver;
   readonly service?: OwnService;
+  readonly proxyFor?: ProxyFor;
 }
 
 /** An egress proxy behind a listener of this machine, and all it decides, asks and connects to. */
@@ -61,6 +63,7 @@ export class EgressFixture {
       onDecision: (decision) => this.decisions.push(decision),
       limits,
       ...(setting.service === undefined ? {} : { service: setting.service }),
+      ...(setting.proxyFor === undefined ? {} : { proxyFor: setting.proxyFor }),
     });
     this.#listener = createServer((socket) => {
       this.clients.push(socket);

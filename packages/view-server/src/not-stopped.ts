@@ -174,6 +174,10 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
 
 const everywhere: readonly Gap[] = [
   {
+    text: 'A host behind the proxy of this machine is judged by its name alone: the proxy looks up the address, which may be any.',
+    when: ({ proxied = [] }) => proxied.length > 0,
+  },
+  {
     text: 'Every file of the folder that was given and is not masked or kept can be changed and removed, and nothing undoes it.',
     when: ({ project_folder: folder }) => folder?.writable === true,
   },

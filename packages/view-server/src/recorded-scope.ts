@@ -38,6 +38,7 @@ const isScope = isObjectOf({
   limits: isShortListOf(
     isObjectOf({ resource: isOneOf('processes', 'memory'), of: isOneOf('program', 'session'), held_by: isName }),
   ),
+  proxied: orNothing(isShortListOf(isObjectOf({ host: isName, proxy: isName }))),
   project_folder: orNothing(isObjectOf({ writable: isFlag })),
 });
 

@@ -52,6 +52,11 @@ export interface ScopeObject extends FlagFields, ListFields {
    */
   readonly command_reads?: readonly string[];
   /**
+   * Granted hosts that are reached through a proxy, `host:port`, and are judged by their names alone. Not a field of D1; `scopeOfLaunch` adds it to what
+   * `encodeScope` returns. Absent where none is.
+   */
+  readonly proxied?: readonly { readonly host: string; readonly proxy: string }[];
+  /**
    * The folder of the host that the capsule's programs see as `project/`, or the workdir that `--workdir` named, and the paths in it that are masked. Not
    * a field of D1; what runs a session adds it to what `encodeScope` returns. Absent for a fresh workdir alone.
    */

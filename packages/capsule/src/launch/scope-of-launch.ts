@@ -15,7 +15,7 @@ import { admissionWarnings } from '@svc/artifacts/store/resolve.ts';
 import { DiagnosticList, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { Environment } from '@svc/kit/environment.ts';
+import { type Environment, namesNetwork } from '@svc/kit/environment.ts';
 import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
@@ -31,6 +31,7 @@ import {
   delegationOfLaunch,
   type LaunchDelegation,
 } from './launch-surroundings.ts';
+import type { MachineNetwork } from './machine-network.ts';
 import type { GivenProject, RunRequest } from './running-capsule.ts';
 import { faultsOfSecrets, listenerTokenOf, sessionRedactor } from './session-secrets.ts';
 import { asksForTelemetry } from './telemetry-variables.ts';
@@ -68,6 +69,7 @@ export interface LaunchScope {
   /** What holds processes to the limits that the scope names. */
   readonly hold: LimitHold;
   readonly scope: ScopeObject;
+  readonly network: Pick<MachineNetwork, 'proxyFor' | 'authorities'>;
   readonly delegation: Omit<LaunchDelegation, 'refusals'>;
   /** The most that the workspace lets a session keep of itself. */
   readonly captureCeiling: CaptureLevel;
@@ -110,6 +112,7 @@ export async function scopeOfLaunch(
   const listenerToken = listenerTokenOf(request.env);
   const unfit = await faultsOfSecrets({ loaded, listenerToken });
   const project = request.adhoc?.project ?? null;
+  const network = await networkOf(grants, request.env);
   const { spawnAllow } = grants;
   const { refusals, ...delegation } = delegationOfLaunch({ spawnAllow, env, processEnv: request.env });
   return {
@@ -123,7 +126,7 @@ export async function scopeOfLaunch(
       grants,
       references: loaded.references,
       env,
-      headers: await telemetrySecrets(request.telemetryEnv),
+      headers: [...(await telemetrySecrets(request.telemetryEnv)), ...network.secrets],
     }),
     containment,
     grants,
@@ -131,12 +134,21 @@ export async function scopeOfLaunch(
     project,
     scope: {
       ...encodeScope(grants, report, hold.limits),
+      ...network.proxied,
       ...(await commandReads(request, source, loaded)),
       ...project?.scope,
     },
+    network,
     delegation,
     captureCeiling: workspace.captureCeiling ?? 'content',
-    refusals: [...missing, ...unfit.refusals, ...(refusal === null ? [] : [refusal]), ...unheld.limits, ...refusals],
+    refusals: [
+      ...missing,
+      ...unfit.refusals,
+      ...(refusal === null ? [] : [refusal]),
+      ...unheld.limits,
+      ...network.refusals,
+      ...refusals,
+    ],
     warnings: [
       admissionWarnings([source]),
       loaded.warnings,
@@ -145,6 +157,7 @@ export async function scopeOfLaunch(
       unavailableParts(loaded),
       unfit.warnings,
       unheld.grants,
+      network.warnings,
       absentCommands({ loaded, env, source, isAdhoc: request.adhoc !== undefined }),
       request.adhoc?.warnings ?? [],
     ].flat(),
@@ -160,6 +173,20 @@ async function unheldParts(
   if (isAllHeld) return { grants: [], limits: [] };
   const { unenforcedGrants, unheldLimits } = await import('./unheld-grants.ts');
   return { grants: unenforcedGrants(loaded, containment), limits: unheldLimits(loaded, limits) };
+}
+
+const straight: MachineNetwork = {
+  proxyFor: null,
+  proxied: {},
+  secrets: [],
+  authorities: null,
+  refusals: [],
+  warnings: [],
+};
+
+async function networkOf(grants: EffectiveGrants, env: Environment): Promise<MachineNetwork> {
+  if (!namesNetwork(env)) return straight;
+  return (await import('./machine-network.ts')).machineNetwork(grants, env);
 }
 
 async function telemetrySecrets(env: Environment): Promise<readonly Secret[]> {

@@ -18,7 +18,7 @@ export interface KnownSecrets {
   readonly references: LoadedManifest['references'];
   /** The process environment over the `.env` file. */
   readonly env: Environment;
-  /** Header values that collectors of telemetry get. */
+  /** What headers carry to collectors of telemetry, and to proxies. */
   readonly headers: readonly Secret[];
 }
 

@@ -102,6 +102,7 @@ describe('a component', () => {
         home,
         env: {},
         project: null,
+        proxyFor: null,
         imports: { kind: 'live' },
         evidence: new LateEvidence(systemClock),
       });

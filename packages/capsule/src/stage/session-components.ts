@@ -6,6 +6,7 @@ import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { Component, ComponentGrants, Preopen } from '@svc/components/component.ts';
 import type { ImportMode } from '@svc/components/import-log.ts';
 import { mayReach, formatDestination } from '@svc/kit/net/network-destination.ts';
+import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { openScopeDirectory, openStateStore } from '@svc/record/sessions/session-directories.ts';
 import { statePath } from '@svc/sandbox/launch/process-grants.ts';
@@ -23,6 +24,8 @@ interface SessionComponentsDeps {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Seen by tools that see the workdir, or itself the workdir; null when no project is given. */
   readonly project: GivenProject | null;
+  /** The proxy of a request; null where all go straight. */
+  readonly proxyFor: ProxyFor | null;
   /** Where their imports get their answers. */
   readonly imports: ImportMode;
   /** Sees what they do with their grants. */
@@ -70,6 +73,7 @@ export class SessionComponents {
       env: this.#variablesOf(own),
       mayReach: (url) => mayReach(own.networkAllow, url) || (endpoint !== null && mayReach([endpoint], url)),
       ...(endpoint === null ? {} : { endpointOrigin: formatDestination(endpoint) }),
+      ...(this.#deps.proxyFor === null ? {} : { proxyFor: this.#deps.proxyFor }),
       maxMemoryBytes: own.maxMemoryBytes,
       // A driver notes there that it waits (docs/drivers.md "Notes").
       tellsOutput: own.runtime === 'hook' || own.runtime === 'driver',

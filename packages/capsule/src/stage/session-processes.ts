@@ -1,7 +1,7 @@
 /** Starts the processes of a session, contained by its grants. */
 
-import { realpathSync } from 'node:fs';
-import { relative } from 'node:path';
+import { realpathSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
@@ -18,6 +18,7 @@ import { containedEnvironment, containedTemporary, serviceAddress } from '@svc/s
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
 import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
+import type { MachineNetwork } from '../launch/machine-network.ts';
 import type { GivenProject } from '../launch/running-capsule.ts';
 import { isTelemetryVariable } from '../launch/telemetry-variables.ts';
 import type { LateEvidence } from './late-evidence.ts';
@@ -36,6 +37,8 @@ interface SessionProcessesDeps {
   readonly home: string;
   /** The variables that `svc run` holds. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Its way to the hosts of their grants, and whom they trust beside those of the system. */
+  readonly network: Pick<MachineNetwork, 'proxyFor' | 'authorities'>;
   /** Sees what they do with their grants. */
   readonly evidence: Pick<LateEvidence, 'onDecision' | 'onConnection'>;
 }
@@ -44,14 +47,17 @@ interface SessionProcessesDeps {
 export class SessionProcesses {
   readonly #deps: SessionProcessesDeps;
   readonly #contained: SessionContainment;
+  #bundle: string | null = null;
 
   constructor(deps: SessionProcessesDeps) {
     const { workdir, session: privateDirectory } = deps.directories;
     this.#deps = deps;
     makeHome(deps.directories);
     const { onDecision, onConnection } = deps.evidence;
-    const { logs, hold } = deps;
-    this.#contained = deps.containment.open({ workdir, privateDirectory, logs, hold, onDecision, onConnection });
+    const { logs, hold, network } = deps;
+    const proxied = network.proxyFor === null ? {} : { proxyFor: network.proxyFor };
+    const place = { workdir, privateDirectory, logs, hold, onDecision, onConnection, ...proxied };
+    this.#contained = deps.containment.open(place);
   }
 
   /** The user's. */
@@ -65,10 +71,13 @@ export class SessionProcesses {
     openScopeDirectory(directories.workdir, grants.scope).close();
     // A program in a named workdir sees what is masked there as masked; `project/` is for those that are granted it.
     const workdir = project?.grant.project?.isWorkdir === true ? project.grant : {};
-    const contained = this.#contained.launcher({ ...grants, ...workdir });
+    const trusted = grants.networkAllow.length === 0 ? null : this.#trusted();
+    const reads = trusted === null ? {} : { reads: [...(grants.reads ?? []), trusted] };
+    const contained = this.#contained.launcher({ ...grants, ...workdir, ...reads });
     return {
       ...contained,
-      launch: async (request) => {
+      launch: async (asked) => {
+        const request = trusted === null ? asked : { ...asked, env: trusting(asked.env, trusted) };
         // A command may have removed it, with everything else that git does not know.
         const lost = diagnosticOf(() => {
           makeHome(directories);
@@ -78,6 +87,15 @@ export class SessionProcesses {
         return lost === null ? await contained.launch(request) : { kind: 'refused', reason: lost.message };
       },
     };
+  }
+
+  /** The file of the authorities that programs trust, made with the first of them; null where the environment names none. */
+  #trusted(): string | null {
+    const { directories, network } = this.#deps;
+    if (network.authorities === null) return null;
+    this.#bundle ??= join(directories.session, 'authorities.pem');
+    writeFileSync(this.#bundle, network.authorities, { mode: 0o644 });
+    return this.#bundle;
   }
 
   /** The state stores of these names, made where they are missing; `E-CAP-017` for a link or a file in the place of one. */
@@ -109,6 +127,25 @@ export class SessionProcesses {
   async close(): Promise<void> {
     await this.#contained.close();
   }
+}
+
+/** The variables by which programs find the authorities that they trust. */
+const trustVariables = [
+  'CURL_CA_BUNDLE',
+  'GIT_SSL_CAINFO',
+  'REQUESTS_CA_BUNDLE',
+  'PIP_CERT',
+  'CARGO_HTTP_CAINFO',
+  'AWS_CA_BUNDLE',
+];
+/** Those that the file is made of: the host's own file cannot be read in a root of their own. */
+const sourceVariables = ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS'];
+
+/** What the grants allow stays, but for the variables that the file is made of. */
+function trusting(env: Readonly<Record<string, string>>, file: string): Readonly<Record<string, string>> {
+  const each = (names: readonly string[]): Record<string, string> =>
+    Object.fromEntries(names.map((name) => [name, file]));
+  return { ...each(trustVariables), ...env, ...each(sourceVariables) };
 }
 
 /** The home of contained programs, with its place for temporary files. */

@@ -69,7 +69,7 @@ export interface StagedSession {
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
   const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, gate, onWarning } = request;
   const { imports, evidence, driver: own } = request;
-  const { containment, hold, env, project } = launch;
+  const { containment, hold, env, project, network } = launch;
   const components = new SessionComponents({
     host,
     workdir: directories.workdir,
@@ -77,6 +77,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     env,
     imports,
     project,
+    proxyFor: network.proxyFor,
     evidence,
   });
   const processes = new SessionProcesses({
@@ -88,6 +89,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     home,
     env,
     project,
+    network,
     evidence,
   });
   let opened: Promise<SessionServers> | null = null;

@@ -105,10 +105,11 @@ export class OutboundExchange {
     });
     this.#request = request;
     for (const [name, value] of plan.headers) request.appendHeader(name, value);
+    // A proxy is asked before there is a socket.
+    this.#limit(this.#timeouts.connectTimeoutMs ?? defaultConnectTimeoutMs, 'connection-timeout');
     request.on('socket', (socket) => {
       // A connection that was kept alive never connects again: what waited for that would stay with it.
       if (request.reusedSocket) return this.#connected();
-      this.#limit(this.#timeouts.connectTimeoutMs ?? defaultConnectTimeoutMs, 'connection-timeout');
       socket.once(plan.url.protocol === 'https:' ? 'secureConnect' : 'connect', () => this.#connected());
     });
     request.on('response', (response) => this.#receive(response));
@@ -169,7 +170,7 @@ export class OutboundExchange {
     if (this.#failure !== null || this.#ended) return;
     this.#failure = error;
     this.#tellOver();
-    if (!this.#closed) this.#tell({ kind: 'failed', error: error.tag });
+    if (!this.#closed) this.#tell(failedOf(error));
     clearTimeout(this.#timer);
     this.#request?.destroy();
     this.#changed();
@@ -322,4 +323,9 @@ function rawHeaders({ rawHeaders }: IncomingMessage): [string, Buffer][] {
     headers.push([(rawHeaders[at] ?? '').toLowerCase(), Buffer.from(rawHeaders[at + 1] ?? '', 'latin1')]);
   }
   return headers;
+}
+
+function failedOf(error: HttpErrorCode): ExchangeSign {
+  const failed = { kind: 'failed', error: error.tag } as const;
+  return error.tag === 'internal-error' && error.val !== undefined ? { ...failed, words: error.val } : failed;
 }

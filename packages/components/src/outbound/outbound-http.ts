@@ -124,5 +124,8 @@ export class OutboundHttp {
 /** With the first request: most components make none. */
 async function openConnections({ grants, ...rules }: ConnectionRules): Promise<Connections> {
   const { Connections } = await import('@svc/kit/net/connections.ts');
-  return new Connections({ reach: grants, ...rules });
+  const { proxyFor } = grants;
+  if (proxyFor === undefined) return new Connections({ reach: grants, ...rules });
+  const { ProxiedConnections } = await import('@svc/kit/net/proxied-connections.ts');
+  return new Connections({ reach: grants, ...rules, proxied: new ProxiedConnections(proxyFor) });
 }

@@ -15,7 +15,7 @@ import {
 
 export type HttpGrants = Pick<
   ComponentGrants,
-  'mayReach' | 'endpointOrigin' | 'credential' | 'onExchange' | 'onTraffic' | 'onRefused'
+  'mayReach' | 'endpointOrigin' | 'proxyFor' | 'credential' | 'onExchange' | 'onTraffic' | 'onRefused'
 >;
 
 /** What goes on the wire for a request that may be made. */
@@ -45,6 +45,8 @@ const refusedMethods: ReadonlySet<string> = new Set(['CONNECT', 'TRACE']);
 const hostOwned: ReadonlySet<string> = new Set([
   'host',
   'connection',
+  'proxy-authorization',
+  'proxy-connection',
   'transfer-encoding',
   'expect',
   'trailer',

@@ -113,9 +113,9 @@ export const artifactCodes = {
       'A source serves other bytes for a version than svc.lock records, or has them in another document of an OCI registry, or, with --frozen, svc.lock does not record exactly what the manifest needs. A published version never changes: find out why it did before you remove its entry from svc.lock and install again.',
   },
   'E-REG-006': {
-    title: 'the registry that is named cannot be used',
+    title: 'the registry or the proxy that is named cannot be used',
     explanation:
-      'A registry is named by its address (https, or http to this machine; without /v1), as oci://<host>/<path>, by the name of a source in ~/.svc/config.yaml, or as local. A GitHub repository cannot be published to; neither it nor an OCI registry can be searched. A login for an OCI registry that docker or podman keeps has to be readable, with its helper.',
+      'A registry is named by its address (https, or http to this machine; without /v1), as oci://<host>/<path>, by the name of a source in ~/.svc/config.yaml, or as local. A GitHub repository cannot be published to; neither it nor an OCI registry can be searched. A login for an OCI registry that docker or podman keeps has to be readable, with its helper. The proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names has to be an http:// address, for registries as for models and tools.',
   },
   'E-REG-007': {
     title: 'the platform of a program cannot be told',

@@ -48,6 +48,11 @@ export const containmentCodes = {
     explanation:
       'capabilities.shell.allow names a command that is not in PATH or not executable, or that needs a file that is not there. Its tool answers every call with that.',
   },
+  'W-RUN-188': {
+    title: 'a file of certificates has none for programs',
+    explanation:
+      'SSL_CERT_FILE or NODE_EXTRA_CA_CERTS names a file that cannot be read, that is larger than 1 MiB, or that holds no certificate in PEM. Programs that are granted a host trust the certificates of these files beside those of the system; without them they do not trust what a proxy of a company shows.',
+  },
   'W-RUN-059': {
     title: 'programs run with less than scoped containment',
     explanation:

@@ -1,7 +1,7 @@
 /** Where our own HTTP requests begin. Who else opens connections is named in `test/architecture.test.ts`. */
 
 import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from 'node:http';
-import { Agent as SecureAgent, request as secureRequest } from 'node:https';
+import { Agent as SecureAgent, type AgentOptions, request as secureRequest } from 'node:https';
 
 import type { HttpRequest, HttpResponse } from '@svc/client/http-door.ts';
 import { addressFault } from './address-class.ts';
@@ -25,7 +25,24 @@ interface ConnectionSettings {
   readonly resolver?: HostResolver;
   /** For the resolver's answer; 10 s when absent. */
   readonly resolveMs?: number;
+  /** The way of requests that go through a proxy, which are judged by their names alone; all go straight when absent. */
+  readonly proxied?: ProxiedWay;
 }
+
+/** Where requests go that do not go straight. */
+interface ProxiedWay {
+  /** Starts a request; null for one that goes straight. */
+  readonly send: (url: URL, options: RequestOptions) => ClientRequest | null;
+  readonly close: () => void;
+}
+
+/** How connections are kept: with the selection on, whatever flags Node was started with, a look-up answers all addresses and all of them are checked. */
+export const keptConnections: AgentOptions = {
+  keepAlive: true,
+  timeout: idleConnectionMs,
+  maxFreeSockets: 4,
+  autoSelectFamily: true,
+};
 
 /** Starts a request: over what `createConnection` gives, with `agent`, or else over a connection of its own. */
 export function startRequest(url: URL, options: RequestOptions): ClientRequest {
@@ -45,14 +62,14 @@ export class Connections {
 
   constructor(settings: ConnectionSettings = {}) {
     this.#settings = settings;
-    // With the selection on, whatever flags Node was started with, a look-up answers all addresses and all of them are checked.
-    const options = { keepAlive: true, timeout: idleConnectionMs, maxFreeSockets: 4, autoSelectFamily: true };
-    this.#http = new Agent(options);
-    this.#https = new SecureAgent(options);
+    this.#http = new Agent(keptConnections);
+    this.#https = new SecureAgent(keptConnections);
   }
 
   /** Starts a request; whether its URL is granted is the caller's question. */
   readonly send = (url: URL, options: RequestOptions): ClientRequest => {
+    const proxied = this.#settings.proxied?.send(url, options) ?? null;
+    if (proxied !== null) return proxied;
     const agent = url.protocol === 'https:' ? this.#https : this.#http;
     return startRequest(url, { ...options, ...this.#lookup(url), agent });
   };
@@ -66,6 +83,7 @@ export class Connections {
   close(): void {
     this.#http.destroy();
     this.#https.destroy();
+    this.#settings.proxied?.close();
   }
 }
 

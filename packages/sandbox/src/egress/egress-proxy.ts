@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import {
   type EgressRules,
@@ -102,7 +103,7 @@ class ProxyConnection {
       this.#refuse(opening, head.method);
       return false;
     }
-    const { socket: upstream } = opening;
+    const { socket: upstream, through = null } = opening;
     upstream.setTimeout(this.#rules.limits.idleMs, () => upstream.destroy(new IdleUpstream()));
     if (target.kind === 'tunnel') {
       const early = this.#reader.release();
@@ -113,7 +114,7 @@ class ProxyConnection {
     const end = (): void => void upstream.destroy();
     this.#gone.signal.addEventListener('abort', end);
     if (this.#gone.signal.aborted) end();
-    const forwarded = await forwardRequest({ head, target, reader: this.#reader, client, upstream });
+    const forwarded = await forwardRequest({ head, target, reader: this.#reader, client, upstream, through });
     this.#gone.signal.removeEventListener('abort', end);
     switch (forwarded.kind) {
       case 'next':
@@ -202,6 +203,8 @@ interface EgressProxyOptions {
   readonly resolver: HostResolver;
   readonly onDecision: (decision: EgressDecision) => void;
   readonly onConnection?: (to: NetworkDestination, socket: Socket) => void;
+  /** The proxy beyond which a granted host lies, which is then judged by its name alone; all are reached straight when absent. */
+  readonly proxyFor?: ProxyFor;
   /** How a checked address is connected to; directly when absent. */
   readonly connect?: Connect;
   readonly limits?: Partial<EgressLimits>;

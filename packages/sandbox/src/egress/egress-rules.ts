@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { appendFileSync } from 'node:fs';
 
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
@@ -44,6 +45,8 @@ export interface EgressRules {
   readonly allow: readonly NetworkDestination[];
   readonly resolver: HostResolver;
   readonly connect: Connect;
+  /** The proxy beyond which a granted host lies; all are reached straight when absent. */
+  readonly proxyFor?: ProxyFor;
   readonly onDecision: (decision: EgressDecision) => void;
   /** Given each connection to a destination, which the proxy ends. */
   readonly onConnection?: (to: NetworkDestination, socket: Socket) => void;

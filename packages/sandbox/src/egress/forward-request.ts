@@ -4,6 +4,7 @@ import { request as nodeRequest, type ClientRequest, type IncomingMessage } from
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { networkFault, networkReason } from '@svc/kit/net/network-reason.ts';
+import type { Proxy } from '@svc/kit/net/proxy.ts';
 import type { ProxyTarget } from './proxy-target.ts';
 import {
   type RequestHead,
@@ -32,6 +33,8 @@ interface Forwarding {
   readonly client: Socket;
   /** Used for this one request and closed with it. */
   readonly upstream: Socket;
+  /** The proxy at the other end; null where that is the server itself. */
+  readonly through: Proxy | null;
 }
 
 const maxResponseHeadBytes = 64 * 1024;
@@ -51,12 +54,14 @@ class RequestForward {
   #interims = 0;
 
   constructor(forwarding: Forwarding) {
-    const { head, target, upstream } = forwarding;
+    const { head, target, upstream, through } = forwarding;
+    const authorization = through?.authorization ?? null;
+    const ofProxy = authorization === null ? [] : [['Proxy-Authorization', authorization]];
     this.#forwarding = forwarding;
     this.#request = nodeRequest({
       method: head.method,
-      path: target.path,
-      headers: upstreamHeaders(head, target.host).flat(),
+      path: through === null ? target.path : `http://${target.host}${target.path === '*' ? '' : target.path}`,
+      headers: [...upstreamHeaders(head, target.host), ...ofProxy].flat(),
       createConnection: () => upstream,
       maxHeaderSize: maxResponseHeadBytes,
       insecureHTTPParser: false,

@@ -2,20 +2,29 @@
 
 import { type Socket, connect } from 'node:net';
 
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { addressFault } from '@svc/kit/net/address-class.ts';
 import { isCovered, formatDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import { connectThrough, type Proxy, shownProxy } from '@svc/kit/net/proxy.ts';
 import { networkReason } from '@svc/kit/net/network-reason.ts';
 import { checkedAddresses } from '@svc/kit/net/resolver.ts';
 import type { EgressDecision, EgressRules, Connect } from './egress-rules.ts';
 import { refuse, type ProxyRefusal } from './message-heads.ts';
 import type { ProxyTarget } from './proxy-target.ts';
 
-type Opening = { readonly kind: 'open'; readonly socket: Socket } | ProxyRefusal;
+type Opening =
+  | {
+      readonly kind: 'open';
+      readonly socket: Socket;
+      /** The proxy at the other end, which is to be given a plain request whole; absent where the socket leads to the destination. */
+      readonly through?: Proxy;
+    }
+  | ProxyRefusal;
 
 /**
  * Decides on a destination and connects to it. A name is asked for only when the grants cover it, so that a name server
  * hears of no other; every address of the answer is checked, one that is refused refuses them all; and the connection goes
- * to a checked address, never to the name. `gone` gives up; its answer reaches nobody.
+ * to a checked address, never to the name. Beyond a proxy the name alone decides. `gone` gives up; its answer reaches nobody.
  */
 export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone: AbortSignal): Promise<Opening> {
   const { destination } = target;
@@ -28,6 +37,13 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
     return refuse(403, reason);
   }
   const signal = AbortSignal.any([gone, AbortSignal.timeout(rules.limits.connectMs)]);
+  const proxy = rules.proxyFor?.(new URL(name)) ?? null;
+  if (proxy !== null) {
+    decided('allowed', null);
+    const opening = await openBeyond(target, { proxy, connect: rules.connect, signal });
+    if (opening.kind === 'open') rules.onConnection?.(destination, opening.socket);
+    return opening;
+  }
   const { allow, resolver, connect } = rules;
   const mayReach = (inner: NetworkDestination): boolean => isCovered(allow, inner);
   const faultOf = (address: string): string | undefined => addressFault(mayReach, destination, address);
@@ -53,6 +69,33 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
   return signal.aborted
     ? tooSlow(name)
     : refuse(502, `${name} cannot be reached: ${networkReason({ code: dialed.reason })}.`);
+}
+
+interface BeyondRequest {
+  readonly proxy: Proxy;
+  readonly connect: Connect;
+  readonly signal: AbortSignal;
+}
+
+/** Has a proxy connect to a granted destination, of whose address nothing is known here. A plain request is for the proxy to pass on. */
+async function openBeyond(target: ProxyTarget, { proxy, connect, signal }: BeyondRequest): Promise<Opening> {
+  const { destination } = target;
+  const name = formatDestination(destination);
+  if (target.kind === 'request') {
+    const dialed = await dial({ addresses: [proxy.host], port: proxy.port, connect, signal });
+    if (dialed.kind === 'connected') return { kind: 'open', socket: dialed.socket, through: proxy };
+    if (signal.aborted) return tooSlow(name);
+    const why = `the proxy ${shownProxy(proxy)}: ${networkReason({ code: dialed.reason })}`;
+    return refuse(502, `${name} cannot be reached: ${why}.`);
+  }
+  try {
+    const place = `${destination.host}:${destination.port}`;
+    return { kind: 'open', socket: await connectThrough(place, proxy, { signal, allowHalfOpen: true }) };
+  } catch (error) {
+    if (signal.aborted) return tooSlow(name);
+    if (!(error instanceof Diagnostic)) throw error;
+    return refuse(502, `${name} cannot be reached: ${error.message}.`);
+  }
 }
 
 /** Connects to what the runtime serves behind the proxy's own address. That is no destination, and so there is nothing to decide. */

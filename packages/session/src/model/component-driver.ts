@@ -271,7 +271,7 @@ function reasonOf(sign: RequestEnd): RetryReason {
         ? { reason: 'the response broke off', status: null }
         : { reason: `the provider answered ${sign.status}`, status: sign.status };
     case 'failed':
-      return { reason: sign.error.replaceAll('-', ' '), status: null };
+      return { reason: sign.words ?? sign.error.replaceAll('-', ' '), status: null };
   }
 }
 
@@ -280,6 +280,7 @@ const busy: ReadonlySet<number> = new Set([408, 425, 429]);
 /** Error codes of `wasi:http` that the same request would meet again: the same ones as for a driver that is made with the guest's library. */
 const lasting =
   /^(?:HTTP-request-|TLS-certificate-error$|configuration-error$|loop-detected$|destination-IP-prohibited$)/;
+const refusedByProxy = /^the proxy \S+ does not connect to \S+ \((?!408|425|429)4\d\d\)$/;
 
 function mayPass(sign: RequestEnd): boolean | null {
   switch (sign.kind) {
@@ -288,6 +289,6 @@ function mayPass(sign: RequestEnd): boolean | null {
     case 'answered':
       return sign.status === 200 ? null : sign.status >= 500 || busy.has(sign.status);
     case 'failed':
-      return !lasting.test(sign.error);
+      return !lasting.test(sign.error) && !refusedByProxy.test(sign.words ?? '');
   }
 }

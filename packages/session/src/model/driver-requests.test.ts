@@ -23,6 +23,7 @@ describe('requests of a driver', () => {
     [{ kind: 'answered', status: 429 }, 'the provider answered 429'],
     [{ kind: 'answered', status: 200 }, 'the response broke off'],
     [{ kind: 'failed', error: 'connection-refused' }, 'connection refused'],
+    [{ kind: 'failed', error: 'internal-error', words: 'the proxy p-1:1: silent' }, 'the proxy p-1:1: silent'],
   ] as const)('follow %j as a retry', (sign, reason) => {
     const { requests, lines } = heard();
     requests.tell({ kind: 'started', host: 'api.example.test' });
@@ -43,6 +44,9 @@ describe('requests of a driver', () => {
     [{ kind: 'failed', error: 'DNS-error' }, true],
     [{ kind: 'failed', error: 'TLS-certificate-error' }, false],
     [{ kind: 'failed', error: 'HTTP-request-denied' }, false],
+    [{ kind: 'failed', error: 'internal-error', words: 'the proxy p:1 does not connect to h:443 (407)' }, false],
+    [{ kind: 'failed', error: 'internal-error', words: 'the proxy p:1 does not connect to h:443 (429)' }, true],
+    [{ kind: 'failed', error: 'internal-error', words: 'the proxy p:1 does not connect to h:443 (502)' }, true],
   ] as const)('may succeed later after %j: %s', (sign, expected) => {
     const { requests, retryable } = heard();
     expect(retryable()).toBe(null);

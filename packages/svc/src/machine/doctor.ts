@@ -4,8 +4,11 @@ import { accessSync, constants } from 'node:fs';
 import { Command } from 'commander';
 
 import { hostFacts } from '@svc/capsule/launch/launch-surroundings.ts';
+import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { type Proxy, proxyFor, shownProxy } from '@svc/kit/net/proxy.ts';
 import { parseCeiling } from '@svc/sandbox/floor.ts';
 import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';
 import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
@@ -31,7 +34,7 @@ export function doctorCommand(context: CommandContext): Command {
         if (!(await checkContainment({ facts, context, json }))) process.exitCode = 1;
         return;
       }
-      const report = await reportHost(facts, home);
+      const report = await reportHost(facts, home, env);
       context.stdout.write(json ? jsonLine(report) : renderHost(report));
     });
 }
@@ -48,12 +51,18 @@ interface HostReport {
   readonly not_stronger: string | null;
   /** Where `svc-launch` is; null where it is not installed. */
   readonly helper: string | null;
+  /** The proxies of hosts that are named by these schemes, `host:port`; null where they are reached straight. */
+  readonly https_proxy: string | null;
+  readonly http_proxy: string | null;
+  /** Hosts that are reached without them; null for all the same. */
+  readonly no_proxy: string | null;
   /** What stands in the way of every contained program, as sentences. */
   readonly problems: readonly string[];
 }
 
 /** Asks the host. Starts nothing but what finds out how processes can be contained. */
-async function reportHost(facts: HostFacts, home: string): Promise<HostReport> {
+async function reportHost(facts: HostFacts, home: string, env: Environment): Promise<HostReport> {
+  const { problems, ...proxies } = proxiesIn(env);
   const { achieved, mechanism, usernsGrant, reason } = await hostContainment(facts);
   return {
     node: process.version,
@@ -64,8 +73,23 @@ async function reportHost(facts: HostFacts, home: string): Promise<HostReport> {
     userns_grant: usernsGrant,
     not_stronger: reason,
     helper: findHelper(facts),
-    problems: neededFiles([], systemFiles, []).problems,
+    ...proxies,
+    problems: [...neededFiles([], systemFiles, []).problems, ...problems],
   };
+}
+
+/** What goes through a proxy, and why one that is named cannot be used. */
+function proxiesIn(env: Environment): Pick<HostReport, 'https_proxy' | 'http_proxy' | 'no_proxy' | 'problems'> {
+  const problems: string[] = [];
+  const [https = null, http = null] = ['https', 'http'].map((scheme) => {
+    // Asked for a host outside: NO_PROXY is shown as it is.
+    let proxy: Proxy | null = null;
+    const refusal = diagnosticOf(() => (proxy = proxyFor(new URL(`${scheme}://any-host.invalid`), { ...env, NO_PROXY: '', no_proxy: '' })));
+    if (refusal !== null && !problems.includes(refusal.message)) problems.push(refusal.message);
+    return proxy === null ? null : shownProxy(proxy);
+  });
+  const list = env['no_proxy'] || env['NO_PROXY'] || '';
+  return { https_proxy: https, http_proxy: http, no_proxy: list === '' ? null : list, problems };
 }
 
 /** `key:` and value, a line each. */
@@ -78,9 +102,21 @@ function renderHost(report: HostReport): Shown {
     ['userns grant', report.userns_grant],
     ...(report.not_stronger === null ? [] : [['not stronger', report.not_stronger] as const]),
     ['helper', report.helper ?? '(none)'],
+    ...proxyFields(report),
     ...report.problems.map((problem): [string, string] => ['problem', problem]),
   ];
   return joined(fields.map(([name, value]) => say`${`${name}:`.padEnd(14)} ${value}\n`));
+}
+
+function proxyFields({
+  https_proxy: https,
+  http_proxy: http,
+  no_proxy: list,
+}: HostReport): readonly [string, string][] {
+  if (https === null && http === null) return [];
+  const by = [...(https === null ? [] : [`https by ${https}`]), ...(http === null ? [] : [`http by ${http}`])];
+  const without = list === null ? '' : `, without it ${list}`;
+  return [['proxy', `${by.join(', ')}${without}; hosts behind it are judged by name`]];
 }
 
 function isWritable(directory: string): boolean {

@@ -64,6 +64,7 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ...commandReads(scope),
     ...projectFolder(scope),
     ...lists(scope, (key) => key === 'network_allow'),
+    ...proxied(scope),
     ...flags(scope, 'network'),
     ...lists(scope, (key) => key !== 'network_allow'),
     ['plan submit', [yesOrNo(scope.plan_submit)]],
@@ -83,6 +84,12 @@ function flags(scope: ScopeObject, section: 'filesystem' | 'network'): readonly 
 /** Fields for a driver that is a program, and whose command names a file. */
 function commandReads({ command_reads: reads = [] }: ScopeObject): readonly Field[] {
   return reads.length === 0 ? [] : [['command reads', reads]];
+}
+
+/** Fields where the environment names a proxy for a host that is granted. */
+function proxied({ proxied: places = [] }: ScopeObject): readonly Field[] {
+  if (places.length === 0) return [];
+  return [['through a proxy', places.map(({ host, proxy }) => `${host} by ${proxy}, judged by its name`)]];
 }
 
 /** Fields for a task without a manifest, and for a workdir that was named. */

@@ -76,12 +76,27 @@ describe('the hint for what a provider failed of', () => {
     [
       'cannot reach https://h: the name does not resolve',
       task,
-      'look at the network, and at the address that --model names',
+      'look at the network, HTTPS_PROXY if it is behind a proxy, and the address that --model names',
     ],
     [
       'the connection broke before the response was whole: the other side closed it',
       file,
       'give the task again: what it has done stays done; when it happens each time, the provider or a proxy before it cuts long answers off',
+    ],
+    [
+      'cannot reach https://h: the proxy proxy.test:3128: nothing listens there (after 4 attempts)',
+      task,
+      'HTTPS_PROXY names that proxy: look at it, or name the host in NO_PROXY where it is reached without',
+    ],
+    [
+      'cannot reach https://h: the proxy proxy.test:3128 does not connect to h:443 (407)',
+      task,
+      'put user and password of the proxy into the address that HTTPS_PROXY has',
+    ],
+    [
+      'cannot reach https://h: its certificate is not trusted',
+      task,
+      'name the file of your own certificate authority in NODE_EXTRA_CA_CERTS',
     ],
     ['the model is on holiday', file, null],
     ['the tool said: provider answered 401', file, null],

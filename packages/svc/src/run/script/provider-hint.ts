@@ -40,10 +40,18 @@ export function providerHint(words: string, place: ModelPlace): string | null {
   if (status !== undefined) return statusHint(Number(status), place);
   if (words.startsWith('provider answered without an event stream'))
     return `what answers is no provider of models, but a web page or a proxy: look at ${addressIn(place)}`;
+  const [, refusal] = /^cannot reach \S+: the proxy \S+( does not connect to \S+ \(407\))?/.exec(words) ?? [null, ''];
+  if (refusal !== '')
+    return refusal === undefined
+      ? 'HTTPS_PROXY names that proxy: look at it, or name the host in NO_PROXY where it is reached without'
+      : 'put user and password of the proxy into the address that HTTPS_PROXY has';
+  if (/^cannot reach \S+: its certificate is not trusted/.test(words))
+    return 'name the file of your own certificate authority in NODE_EXTRA_CA_CERTS';
   // The words of the guest's library, with which drivers are made.
   if (/^cannot reach \S+: connection refused/.test(words))
     return `nothing listens there: start the server of the model, or look at ${addressIn(place)}`;
-  if (words.startsWith('cannot reach ')) return `look at the network, and at ${addressIn(place)}`;
+  if (words.startsWith('cannot reach '))
+    return `look at the network, HTTPS_PROXY if it is behind a proxy, and ${addressIn(place)}`;
   if (/^(?:the connection broke|the provider ended its reply)/.test(words))
     return 'give the task again: what it has done stays done; when it happens each time, the provider or a proxy before it cuts long answers off';
   return null;
