@@ -11,7 +11,7 @@ import { manifestOf, serveModel } from './support/model.mjs';
 import { median } from './support/rounds.mjs';
 
 const turns = 1530;
-/** Turns of which the median is taken, from the second on and from the 1,500th: the first of all makes the component. */
+/** Turns whose median counts, from the second on and from the 1,500th: the first of all makes the component. */
 const sample = 30;
 
 /** What the runtime takes between the end of one response of the model and the next whole request, late in a long task and at its start. */

@@ -29,7 +29,7 @@ export function releasedSums(root) {
   return recorded.status === 0 ? JSON.parse(recorded.stdout) : null;
 }
 
-/** The bundled artifacts of which `sums`, or what is recorded, has other bytes than were released under their version. */
+/** The bundled artifacts whose bytes in `sums`, or in the record, differ from those released under their version. */
 export function releasedVersionsThatChanged(root, sums = readSums(root)) {
   return compareSums(releasedSums(root) ?? {}, sums)
     .filter(({ change }) => change === 'changed')

@@ -24,7 +24,7 @@ export const publishedPackages = ['protocol', 'client', 'sandbox', 'guest', 'tes
 
 /**
  * Those that are built into files of their own with what they import: that is needed to build them, and not to use them. `needs` are their dependencies all
- * the same: what their declarations name, and the program `svc`, of which they run parts.
+ * the same: what their declarations name, and the program `svc`, which they run parts of.
  */
 export const bundledPackages = {
   sandbox: {

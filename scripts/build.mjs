@@ -29,7 +29,7 @@ process.chdir(root);
 
 /** Packages that are imported on demand, by their files in `dist/packages/`. */
 const latePackages = new Map();
-/** Large packages of which no part has a copy, however it imports them: by each of their names, the name of the file that has all of it. */
+/** Large packages that no part has a copy of, however it imports them: by each of their names, the name of the file that has all of it. */
 const wholePackages = new Map([
   ['@modelcontextprotocol/client', '@modelcontextprotocol/client'],
   ['@modelcontextprotocol/server', '@modelcontextprotocol/server'],

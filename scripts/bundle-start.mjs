@@ -8,7 +8,7 @@ import { ownPath } from './own-names.mjs';
 
 /**
  * `entry` becomes `<outdir>/<name>.cjs`, modules that it or its parts import on demand `<outdir>/late/`. Late files find the start's own modules
- * with `require('../<name>.cjs').moduleOf(<path>)`, so whoever runs that file puts it into `require.cache`. Throws when a module is imported both ways.
+ * with `require('../<name>.cjs').moduleOf(<path>)`, so the caller that runs that file puts it into `require.cache`. Throws when a module is imported both ways.
  * @param {object} request
  * @param {string} request.name
  * @param {string} request.entry
@@ -194,7 +194,7 @@ function exporting(modules) {
 
 /**
  * The entry of the start file: it exports what `entry` does, and `moduleOf`, which gives a module by its path. An object for each module with a
- * function for each name would be made at every start, of which few ask for one.
+ * function for each name would be made at every start, and few are asked for.
  * @param {ReadonlyMap<string, readonly string[] | null>} names What each module exports, null for one that only CommonJS knows.
  */
 function exportingOnDemand(names, entry) {
@@ -265,7 +265,7 @@ function ownModules({ metafile }) {
 
 /**
  * The groups, those in one whose files would require each other in a circle: the first of them to be read would find the others empty. A module
- * imports what is in at least the same outputs, but for what was left out of some of them.
+ * imports what is in at least the same outputs, except for what was left out of some of them.
  */
 function withoutCircles(groups, { inputs }) {
   const groupOf = new Map(groups.flatMap((group, index) => group.map((path) => [path, index])));

@@ -20,7 +20,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-/** The time of all files, in Unix seconds: that which npm gives to those of a tarball. */
+/** The time of all files, in Unix seconds: the one that npm gives to those of a tarball. */
 const modified = 499_162_500;
 /** Where the files of the tarball lie. */
 const place = 'usr/lib/svc';

@@ -43,7 +43,7 @@ if (process.argv.includes('--check')) {
   process.stdout.write(`wrote packages/components/engine, ${engine.length} bytes for componentize-qjs ${version}\n`);
 }
 
-/** The addon and the version of componentize-qjs, of which both are. */
+/** The addon and the version of the componentize-qjs that both come from. */
 function readAddon() {
   const require = createRequire(import.meta.url);
   const { version } = require('componentize-qjs/package.json');

@@ -97,7 +97,7 @@ export class CheckoutCopy {
   }
 
   /**
-   * The test files of which one has to fail, as far as they are there.
+   * The test files, as far as they are there. One of them has to fail.
    * @param {Pick<import('./mutation-list.mjs').Mutation, 'clause' | 'tests'>} mutation
    */
   filesOf({ clause, tests }) {

@@ -10,7 +10,7 @@ import { parse } from 'yaml';
 /**
  * One way to break one clause, or what no document says: in `file` the text `old`, which stands there once, becomes `new`.
  * @typedef {{ name: string, clause: string, tests: readonly string[], breaks: string, file: string, old: string, new: string }} Mutation
- * `name` distinguishes those of one clause. Without a clause, which is empty then, `tests` are the files of tests of which one has to fail.
+ * `name` distinguishes those of one clause. Without a clause, which is empty then, `tests` are the test files; one of them has to fail.
  * @typedef {{ topics: readonly string[], sample?: number | undefined, seed?: string | undefined }} Choice Topics are `D1-CARD`, `CARD`, a clause or a name; none are all.
  */
 

@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const root = new URL('../', import.meta.url);
 
-/** Development dependencies of which a part is built into `dist/`. */
+/** Development dependencies that `dist/` has a part of. */
 const embeddedPackages = [
   '@bytecodealliance/jco-transpile',
   'componentize-qjs',
@@ -66,7 +66,7 @@ function runtimePackages() {
 export const helperNotice = part('musl, in the containment helper', 'MIT', 'musl.txt');
 
 /**
- * Of an installed package of which something is bundled.
+ * Of an installed package that a bundle has a part of.
  * @param {string} name
  * @returns {Notice}
  */

@@ -44,14 +44,14 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   'guest/src/provider/driver-ports.ts',
   // What is recorded of this process, and whose files it reads.
   'record/src/sessions/recorded-process.ts',
-  // What the library is told of the process that uses it: where it is, and its user.
+  // What the library learns of the process that uses it: where it is, and its user.
   'record/src/index.ts',
   // Signals a group of processes.
   'sandbox/src/child-group.ts',
   // Run in a browser, and draw or ask again by its clock.
   'viewer/src/page/draw-timeline.ts',
   'viewer/src/page/live-turn.tsx',
-  // What the library is told of the process that uses it: where it is, its user, its search path.
+  // What the library learns of the process that uses it: where it is, its user, its search path.
   'sandbox/src/library/own-host.ts',
   // What a program begins with: arguments, environment, streams and signals of `svc-registry`, `svc-referee` and `svc-sandbox`.
   'registry/src/main.ts',

@@ -55,7 +55,7 @@ const forAllLists =
   /^(?:artifacts\/src\/grants|viewer\/src)\/|^svc\/src\/run\/scope-report\.ts|^view-server\/src\/recorded-(?:scope|grants)\.ts/;
 
 describe('a grant that is a list', () => {
-  // Of hosts and commands more is told in these places than that they are granted.
+  // These places say more of hosts and commands than that they are granted.
   it.each(allLists.filter((list) => list !== 'networkAllow' && list !== 'shellAllow'))(
     'stands in its record, and in the page for its words: %s',
     (list: ListGrant) => {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 /**
- * What is no function of what a session was given: whoever reads it must say how a replay meets the same (docs/adr/journal-and-replay.md "One gate to the
+ * What does not follow from the input of a session: every reader must say how a replay meets the same (docs/adr/journal-and-replay.md "One gate to the
  * outside").
  */
 const readers = {

@@ -144,7 +144,7 @@ class TokenCounts {
     }
   }
 
-  /** Null where none was read and none was put there. */
+  /** Returns null if none was read and none was put there. */
   cached(): CachedTokens | null {
     const read = this.#latest.get('cache_read_input_tokens');
     const write = this.#latest.get('cache_creation_input_tokens');

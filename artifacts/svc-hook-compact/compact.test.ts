@@ -48,7 +48,7 @@ function compacted(event: CompactionEvent, reply: string | Error = 'Notes.'): Co
   return { messages: outcome.val, prompts };
 }
 
-/** Null for a conversation that cannot be made short enough. */
+/** Is null if the conversation cannot be made short enough. */
 function shortened(event: CompactionEvent, reply: string): readonly Message[] | null {
   try {
     return compacted(event, reply).messages;

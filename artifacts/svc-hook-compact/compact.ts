@@ -6,7 +6,7 @@ import { partsOf, sizeOf, summaryMark, type Parts } from './conversation-parts.t
 import { cutResults, withoutMiddle } from './cut-results.ts';
 import { transcriptOf } from './transcript.ts';
 
-/** One completion of the capsule's model. Throws an Error that says why there is none. */
+/** One completion of the capsule's model. Throws an Error with the reason if there is no answer. */
 export type Complete = (system: string, prompt: string, maxTokens: number) => string;
 
 /** The runtime's own measure where a provider counts nothing. Text of more tokens a character is shortened by more than asked. */
@@ -58,7 +58,7 @@ function estimateAfter({ messages, estimatedTokens }: CompactionEvent, shorter: 
   return estimatedTokens - (sizeOf(messages) - sizeOf(shorter)) / charactersPerToken;
 }
 
-/** Null when there is nothing between the first message and the latest turn. */
+/** Returns null if nothing stands between the first message and the latest turn. */
 function summedUp({ messages, maxTokens }: CompactionEvent, complete: Complete): readonly Message[] | null {
   const parts = partsOf(messages, maxTokens * latestShare * charactersPerToken);
   if (parts === null) return null;

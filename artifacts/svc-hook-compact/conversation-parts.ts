@@ -19,7 +19,7 @@ export interface Parts {
 /** How every summary begins, and how an earlier one is known. */
 export const summaryMark = '[Summary of the earlier conversation, written by the model to save room.';
 
-/** Splits a conversation between its units; `latest` takes at most `latestCharacters`, but for its last unit. Null when nothing is older. */
+/** Splits a conversation between its units; `latest` takes at most `latestCharacters`, except for its last unit. Returns null if nothing is older. */
 export function partsOf(messages: readonly Message[], latestCharacters: number): Parts | null {
   const [firstUnit, ...units] = unitsOf(messages);
   const first = firstUnit?.[0];

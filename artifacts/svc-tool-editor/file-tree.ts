@@ -14,7 +14,7 @@ export interface TreeEntry {
  * What cannot be done is thrown as `FileFault`.
  */
 export interface FileTree {
-  /** Null when nothing is there. A link is not followed. */
+  /** Returns null if nothing is there. Follows no link. */
   stat(path: string): { readonly kind: EntryKind; readonly size: number } | null;
   /** The first `maxBytes` of a file; a link is followed as far as the tree reaches. */
   read(path: string, maxBytes: number): Uint8Array;

@@ -99,7 +99,7 @@ class Search {
     }
   }
 
-  /** Null for a file that is not searched. One that cannot be read, or vanishes meanwhile, does not end the search. */
+  /** Returns null for a file that is not searched. One that cannot be read, or vanishes meanwhile, does not end the search. */
   #read(path: string): string | null {
     try {
       const bytes = this.#tree.read(path, searchLimits.fileBytes + 1);

@@ -27,7 +27,7 @@ export function readText(tree: FileTree, path: string, maxBytes: number): string
   return text;
 }
 
-/** Null when the bytes are not text: a NUL near the start, or not UTF-8. A byte order mark stays part of the text. */
+/** Returns null if the bytes are not text: a NUL near the start, or not UTF-8. A byte order mark stays part of the text. */
 export function decodeText(bytes: Uint8Array): string | null {
   if (bytes.subarray(0, sniffedBytes).includes(0)) return null;
   try {

@@ -5,7 +5,7 @@ import { isObject, parseJson, textIn } from '@svc/guest/json.ts';
 
 export type Ask = (prompt: string) => { readonly answer: string } | { readonly refusal: string };
 
-/** Asks the question of a call's arguments; the content is the answer, or why there is none. */
+/** Asks the question of a call's arguments; the content is the answer, or the reason why nobody gave one. */
 export function answer(argumentsText: string, ask: Ask): ToolOutput {
   const args = parseJson(argumentsText);
   const prompt = isObject(args) ? textIn(args, 'prompt') : '';

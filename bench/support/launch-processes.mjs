@@ -26,7 +26,7 @@ export async function startLaunchProcess({ wanted, megabytes }) {
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`the launching process ended with ${code}: ${said.trim()}`);
   });
-  // Whoever waits for an answer sees the failure; others need not.
+  // A caller that waits for an answer sees the failure; others need not.
   ended.catch(() => {});
   /** @param {object} order */
   const ask = async (order) => {

@@ -21,7 +21,7 @@ const fillTurns = 20_000;
 const fillText = '#'.repeat(8192);
 const openTurns = 100_000;
 
-/** Every connection of the servers in this process, whoever made them. */
+/** Every connection of the servers in this process, whichever side made them. */
 /** @type {Set<import('node:net').Socket>} */
 const sockets = new Set();
 subscribe('net.server.socket', (message) => {

@@ -54,7 +54,7 @@ export async function openWatchers({ port, request, watchers, frames, restUs = 0
     throw error;
   }
   const counted = next().then((line) => JSON.parse(line));
-  // Whoever ends the round before it is over has no use for the count.
+  // A caller that ends the round early has no use for the count.
   counted.catch(() => undefined);
   return {
     counted,

@@ -1,5 +1,5 @@
 // Publishes three capsules into a store of its own, starts the referee beside it, runs the lead capsule and shows what happens until both
-// of its children have told of their end. Everything it makes is in .svc/ and workdir/ of this folder, or of the one that is given.
+// of its children have reported their end. Everything it makes is in .svc/ and workdir/ of this folder, or of the one that is given.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -61,7 +61,7 @@ async function follow(url) {
   for await (const { event, data } of framesOf(url, AbortSignal.timeout(longestMs))) {
     if (event === 'artifact') {
       const { tool_name: tool, content } = data.artifact;
-      // The markers tell the model what others wrote.
+      // The markers show the model what others wrote.
       console.log(`\n${tool} gave:\n${content.replaceAll(/^<\/?untrusted-content[^>\n]*>\n?/gm, '').trimEnd()}`);
     }
     if (event === 'text' && data.text !== '') console.log(`\nthe lead says: ${data.text}`);

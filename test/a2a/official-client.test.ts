@@ -17,7 +17,7 @@ const manual = fileURLToPath(new URL('../../docs/doors.md', import.meta.url));
 
 type Binding = 'JSONRPC' | 'HTTP+JSON';
 
-/** Of a capsule whose model does what it is told with a word. */
+/** Its model does what a word in the message asks for. */
 async function obliged(binding: Binding): Promise<Client> {
   const model = await startObligingModel();
   onTestFinished(() => model.close());
@@ -26,7 +26,7 @@ async function obliged(binding: Binding): Promise<Client> {
   return await clientOf(await capsules.from(makeWorkspace({ 'svc.yaml': manifest })), binding);
 }
 
-/** The official client, which is told no more than where the capsule is, and how it is to talk to it. */
+/** The official client, which knows only where the capsule is, and how to talk to it. */
 async function clientOf(capsule: StreamedCapsule, binding: Binding): Promise<Client> {
   const options = ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { preferredTransports: [binding] });
   const client = await new ClientFactory(options).createFromUrl(`http://${capsule.line.url}`);

@@ -86,7 +86,7 @@ export class Editor {
     return String(sessionId);
   }
 
-  /** Why the turn ended. What it was told of is in `updates`, which this empties first. */
+  /** Why the turn ended. The messages of the turn are in `updates`, which this empties first. */
   async prompt(sessionId: string, text: string): Promise<string> {
     this.updates.length = 0;
     const prompt = [{ type: 'text', text }];

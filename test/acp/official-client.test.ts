@@ -25,7 +25,7 @@ function projectOf({ folder }: Workspace): string {
   return project;
 }
 
-/** Of a capsule whose model does what it is told with a word. */
+/** Its model does what a word in the message asks for. */
 async function obliged(more = ''): Promise<Workspace> {
   const model = await startObligingModel();
   onTestFinished(() => model.close());
@@ -321,7 +321,7 @@ describe('an editor', () => {
     const sessionId = await connected.newSession(cwd);
     const image = [{ type: 'image', data: '', mimeType: 'image/png' }];
     expect(await code('session/prompt', { sessionId, prompt: image })).toBe(-32_602);
-    // What is none is passed over, and the connection goes on.
+    // The program passes over a line that is no message, and the connection goes on.
     await connected.notify('session/cancel', { sessionId });
     await connected.notify('session/cancel', { sessionId: 'x' });
     expect(await connected.prompt(sessionId, 'hello')).toBe('end_turn');

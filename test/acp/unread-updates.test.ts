@@ -23,7 +23,7 @@ interface Stalling {
   readonly stderr: () => string;
   /** What a request is answered with. */
   readonly ask: (id: number, method: string, params: object) => Promise<Update>;
-  /** Characters of text that it was told. */
+  /** Characters of text that it got. */
   readonly told: () => number;
   /** Whether the trace of its session says that the task has ended. */
   readonly isDone: () => boolean;

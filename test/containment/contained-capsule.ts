@@ -12,7 +12,7 @@ import type { Workspace } from '../support/workspace.ts';
 export interface Setup<Class extends ContainmentClass = 'sealed' | 'scoped'> {
   readonly name: string;
   readonly class: Class;
-  /** Null is whoever runs the tests. */
+  /** Null means the user of the tests. */
   readonly uid: number | null;
 }
 
@@ -32,7 +32,7 @@ export const asOneself: readonly Setup[] = [...sealed, ...scoped].filter(({ uid 
 
 /** One thing the model of a capsule does. */
 export interface ScriptedCall {
-  /** Tells the calls of a capsule apart. */
+  /** Distinguishes the calls of a capsule. */
   readonly id: string;
   readonly tool: string;
   readonly input: Readonly<Record<string, unknown>>;
@@ -62,14 +62,14 @@ export interface ContainedOptions {
   readonly prepare?: (workspace: Workspace) => Readonly<Record<string, string>>;
 }
 
-/** What the model was told of a call. */
+/** What the model reads of a call. */
 export interface CallResult {
   /** Without the fence, and without the line that repeats a command. */
   readonly text: string;
   readonly isError: boolean;
 }
 
-/** What the model is told of a command that succeeds. */
+/** What the model reads of a command that succeeds. */
 export function printed(stdout: string): string {
   return `exit code: 0\nstdout:\n${stdout.replace(/\n$/, '')}\nstderr: (empty)`;
 }
@@ -119,7 +119,7 @@ export class ContainedCapsule {
     this.stream = await FrameStream.open(this.line.url, 'message/stream', message('Do it again.'));
   }
 
-  /** What the model was told of a call, once it was. */
+  /** What the model reads of a call, once it has ended. */
   async result(id: string): Promise<CallResult> {
     const call = this.#calls.find((each) => each.id === id);
     if (call === undefined) throw new Error(`there is no call ${id}`);

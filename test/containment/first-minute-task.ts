@@ -1,4 +1,4 @@
-/** Does tasks without a manifest, whose model runs commands, and says what the model was told of them. */
+/** Does tasks without a manifest, whose model runs commands, and returns what the model read of them. */
 
 import { execFileSync } from 'node:child_process';
 
@@ -6,7 +6,7 @@ import { expect, type TestContext } from 'vitest';
 
 import type { FirstMinute, TaskEnd } from '../support/first-minute.ts';
 
-/** Does a task whose model runs these commands, one a turn; `minute.results` is what it was told of them. */
+/** Does a task whose model runs these commands, one a turn; `minute.results` is what it read of them. */
 export async function task(
   context: TestContext,
   minute: FirstMinute,
@@ -21,7 +21,7 @@ export async function task(
   return end;
 }
 
-/** What a model is told of a command that printed this. */
+/** What a model reads of a command that printed this. */
 export function output(stdout: string, stderr = '(empty)', exitCode = 0): string {
   return `exit code: ${exitCode}\nstdout:${stdout === '(empty)' ? ' (empty)' : `\n${stdout}`}\nstderr:${stderr === '(empty)' ? ' (empty)' : `\n${stderr}`}`;
 }

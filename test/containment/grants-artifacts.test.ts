@@ -7,7 +7,7 @@ import { openCapsule, useCapsule } from './use-capsule.ts';
 
 const setups: readonly Setup[] = [...sealed, ...scoped];
 
-/** A native tool that tells what it can reach. */
+/** A native tool that reports what it can reach. */
 const looks = `#!/bin/bash
 cat > /dev/null
 workdir=\${HOME%/.svc/home}
@@ -56,7 +56,7 @@ describe.each(setups)('a native tool in $name', (setup) => {
   });
 });
 
-/** A model behind a process, which tells what it can reach. */
+/** A model behind a process, which reports what it can reach. */
 const driver = `#!/usr/bin/env node
 const { spawnSync } = require('node:child_process');
 const { readFileSync } = require('node:fs');

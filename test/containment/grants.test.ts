@@ -8,7 +8,7 @@ const setups: readonly Setup[] = [...sealed, ...scoped];
 const work = { 'work/out/inside': 'inside\n', 'work/other/outside': 'outside\n' };
 const inWork = ['--workdir', 'work'];
 
-/** What the model is told, by class where that differs. */
+/** What the model reads, by class where that differs. */
 type Shown = string | Readonly<Record<Setup['class'], string>>;
 
 function failed(exitCode: number, stderr: string): string {
@@ -227,7 +227,7 @@ resources: { processes: 20, open_files: 64, file_size: 100000, cpu: 1, memory: 2
     needsPrograms(context, 'python3');
     const isRoot = (setup.uid ?? process.getuid?.()) === 0;
     const isExempt = isRoot && setup.class !== 'sealed' && !rootIsBounded();
-    // A limit that was reached is told behind that.
+    // The line about a limit that was reached stands behind that.
     const { text } = await capsule(context).result('processes');
     expect(text.slice(0, text.indexOf('(empty)') + 7)).toBe(printed(isExempt ? 'all started\n' : 'limited\n'));
   });

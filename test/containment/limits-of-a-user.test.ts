@@ -59,7 +59,7 @@ async function open(
   });
 }
 
-/** How many lived at once, as a call was told. */
+/** How many lived at once, by the result of a call. */
 async function lived(capsule: ContainedCapsule, id: string): Promise<number> {
   const { text } = await capsule.result(id);
   const [, count] = /^stdout(?: so far)?:\n(\d+)$/m.exec(text) ?? [];

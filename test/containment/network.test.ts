@@ -61,7 +61,7 @@ function namingPorts(text: string): string {
   return named.reduce((so, [port, name]) => so.replaceAll(`:${port}`, `:${name}`), text);
 }
 
-/** A native tool that calls two servers and tells what they answered. */
+/** A native tool that calls two servers and reports their answers. */
 const caller = `#!/bin/bash
 cat > /dev/null
 code() { curl -s -o /dev/null --cacert certificate.pem -w '%{http_code}' "$1"; }

@@ -10,7 +10,7 @@ interface Program {
   readonly call: ScriptedCall;
   /** Programs of the host that it is about. */
   readonly needs?: readonly string[];
-  /** What the model is told, by class where that differs. */
+  /** What the model reads, by class where that differs. */
   readonly shows: string | Readonly<Record<Setup['class'], string>>;
 }
 

@@ -73,7 +73,7 @@ function places(workspace: Workspace): string[] {
   return readdirSync(root, { recursive: true, encoding: 'utf8' }).map((name) => join(root, name));
 }
 
-/** How many messages the one file holds, each of which has to be whole. */
+/** How many messages the one file holds; each has to be whole. */
 function keptMessages(workspace: Workspace): number {
   const [file, ...others] = places(workspace).filter((path) => path.endsWith('.json'));
   expect(others).toEqual([]);

@@ -198,7 +198,7 @@ describe(`svc trace and svc test killed at any moment, ${rounds} rounds each`, (
   );
 });
 
-/** What is in a folder beside these files, all of which has to be temporary. */
+/** What is in a folder beside these files; all of it has to be temporary. */
 function temporaryIn(folder: string, known: readonly string[]): readonly string[] {
   const left = readdirSync(folder).filter((name) => !known.includes(name));
   expect(left.filter((name) => !name.startsWith('.svc-tmp-'))).toEqual([]);

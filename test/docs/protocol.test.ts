@@ -15,7 +15,7 @@ afterEach(() => {
   for (const answer of answers.splice(0)) answer.close();
 });
 
-/** An answer of which the head has come, and what of its body has come so far. */
+/** An answer whose head has come, with what has come of its body so far. */
 class Answer {
   readonly #message: IncomingMessage;
   #body = '';

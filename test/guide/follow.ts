@@ -1,7 +1,7 @@
 import { type Listing, shownAs } from './listings.ts';
 import type { Ended, Reader } from './reader.ts';
 
-/** Does what a reader does with a listing. Null when it went as the guide says, else what happened. */
+/** Does what a reader does with a listing. Returns null if it went as the guide says, else what happened. */
 export async function follow(reader: Reader, listing: Listing): Promise<string | null> {
   switch (listing.kind) {
     case 'file':

@@ -35,9 +35,8 @@ export interface ReaderOptions {
 type Commands = Extract<Listing, { kind: 'commands' }>;
 
 /**
- * Somebody who reads a guide: writes its files below one fresh folder and types its commands, with `svc` on the path. Nothing is
- * changed in what is typed but one line: `npm install` asks a registry, so it is told to ask none, and the packages that it would get there are
- * linked from this checkout.
+ * A reader of a guide: writes its files below one fresh folder and types its commands, with `svc` on the path. It types all but one line
+ * unchanged: `npm install` would ask a registry, so it gets an option against that, and the packages that it would get are linked from this checkout.
  */
 export class Reader {
   readonly #root = mkdtempSync(join(tmpdir(), 'svc-guide-'));

@@ -12,7 +12,7 @@ it('docs/report-a-bug.md names commands that work in its order', async () => {
   onTestFinished(() => workspace.remove());
   const run = async (...words: string[]): Promise<string> => {
     const { code, stdout, stderr } = await svc(workspace, words);
-    // A capsule of the tests runs with less containment, of which a reader of its journal is warned.
+    // A capsule of the tests runs with less containment, and svc warns a reader of its journal of that.
     expect({ words, code, errors: stderr.match(/^error/m) }).toEqual({ words, code: 0, errors: null });
     return stdout;
   };

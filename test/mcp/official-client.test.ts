@@ -20,7 +20,7 @@ afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));
 });
 
-/** Of a capsule whose model does what it is told with a word. */
+/** Its model does what a word in the message asks for. */
 async function obliged(more = staysUp): Promise<Workspace> {
   const { workspace, close } = await obligedUntil(more);
   onTestFinished(close);

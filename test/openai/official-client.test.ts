@@ -17,7 +17,7 @@ const asker = 'artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]\n';
 const manual = fileURLToPath(new URL('../../docs/doors.md', import.meta.url));
 const model = 'demo';
 
-/** A capsule whose model does what it is told with a word. */
+/** A capsule whose model does what a word in the message asks for. */
 async function obliging(): Promise<StreamedCapsule> {
   const server = await startObligingModel();
   onTestFinished(() => server.close());
@@ -103,7 +103,7 @@ describe('the official client of OpenAI', () => {
       model,
       messages: [...messages, chat.choices[0]!.message, user('more')],
     });
-    // The capsule was told the last message alone: it knows the others.
+    // The capsule got the last message alone: it knows the others.
     expect(next.choices[0]!.message.content).toBe('echo: more');
   });
 

@@ -73,7 +73,7 @@ describe('svc in a folder that its user may not write', { timeout: 240_000 }, ()
     context.skip(process.getuid?.() !== 0, 'needs root, to give files away');
     await start();
     const first = inode();
-    // It could be read, but for whose it is.
+    // Only its owner makes it unreadable.
     chmodSync(file(), 0o644);
     chownSync(file(), 54_322, 54_322);
     await start();

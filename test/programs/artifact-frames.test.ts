@@ -43,7 +43,7 @@ lifecycle: { task_acceptance: queue, after_task: sleep }
   return workspace;
 }
 
-/** One call of a turn, and the `artifact` of its frame but for `duration_ms`. */
+/** One call of a turn, and the `artifact` of its frame except for `duration_ms`. */
 interface Case {
   readonly name: string;
   readonly call: FakeToolCall;
@@ -63,7 +63,7 @@ function fenced(name: string, text: string): { readonly content: string; readonl
 
 const passed = { is_error: false, exit_code: null, truncated: false };
 const failed = { is_error: true, exit_code: null, truncated: false };
-/** The runtime's own words about a call of which nothing ran. */
+/** The runtime's own words about a call that ran nothing. */
 const unreached = { ...failed, fence_source: null };
 
 const cases: readonly Case[] = [

@@ -92,7 +92,7 @@ describe('a session', () => {
   });
 
   it('goes on when a component shows more than any text can hold', async () => {
-    // NUL characters, each of which takes six in JSON: 564 MB in all.
+    // NUL characters; each takes six in JSON: 564 MB in all.
     const again = '(local.set 0 (i32.sub (local.get 0) (i32.const 1))) (br_if $again (local.get 0))';
     const shown = `(loop $again (call $text (i32.const 2048) (i32.const 122880)) ${again})`;
     const tool = await componentText(toolRunning(`(local.set 0 (i32.const 800)) ${shown}`));

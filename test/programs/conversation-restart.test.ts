@@ -25,7 +25,7 @@ afterEach(() => {
   for (const workspace of workspaces.splice(0)) workspace.remove();
 });
 
-/** A model that is what it was told: which answer is next depends on the conversation alone. Each request is written down. */
+/** A model that answers by what it read: its next answer depends on the conversation alone. Each request is written down. */
 const driver = `
 import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';

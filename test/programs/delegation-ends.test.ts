@@ -35,7 +35,7 @@ async function delegated(env: Readonly<Record<string, string>> = {}): Promise<Fo
   return formation;
 }
 
-/** What the lead was told of the end of its child. */
+/** What the lead read of the end of its child. */
 function told(formation: Formation): Readonly<Record<string, unknown>> {
   const received = formation.trace.filter((line) => line['origin'] === 'completion');
   expect(received).toHaveLength(1);

@@ -39,7 +39,7 @@ describe('a formation of three levels whose last one does not listen', () => {
   }, 60_000);
 });
 
-/** The worker, once its parent has been told that it holds its task. */
+/** The worker, once its parent knows that it holds its task. */
 async function runningWorker(formation: Formation): Promise<{ readonly pid: number; readonly session_id: string }> {
   await expect.poll(() => formation.alive.includes('worker') && startedByChild(formation)).toBe(true);
   return formation.running('worker');

@@ -41,7 +41,7 @@ capabilities:
   plan: { submit: true }
 `;
 
-/** Tells of every name that is looked up, every connection and every server, as the engine sees them. */
+/** Reports every name that is looked up, every connection and every server, as the engine sees them. */
 const watchNetwork = `const kinds = /^(GETADDRINFO|GETNAMEINFO|QUERY|DNSCHANNEL|TCP|PIPESERVER|UDP)/;
 require('node:async_hooks')
   .createHook({ init: (id, type) => kinds.test(type) && require('node:fs').writeSync(2, 'watched: ' + type + '\\n') })

@@ -1,4 +1,4 @@
-/** Runs a task that fails so often that a race between what ended it and what is told of it would show. */
+/** Runs a task that fails so often that a race between what ended it and its report would show. */
 
 import { describe, expect, it } from 'vitest';
 

@@ -17,7 +17,7 @@ const capsules = useStreamedCapsules();
 
 const shell = '  shell: { allow: [sh] }\n';
 
-/** A capsule that runs one command, with a hook that is told what to do there by an order in the command. */
+/** A capsule that runs one command, with a hook that follows an order in the command. */
 async function commanded(declared: string, order: string): Promise<StreamedCapsule> {
   return await capsules.from(
     await hookCapsule({
@@ -37,7 +37,7 @@ async function bytesOf(fixture: string): Promise<Uint8Array> {
   return wasm;
 }
 
-/** Every way in which a hook can fail, as what it is told and what is said of it. */
+/** Every way in which a hook can fail: its order, and the report. */
 const failures: readonly (readonly [told: string, error: RegExp])[] = [
   ['fail No idea.', /^No idea\.$/],
   ['trap', /^it broke off: the component called exit \(failure\)/],

@@ -100,7 +100,7 @@ describe('an export of a stranger', () => {
       'entry "journal.jsonl" unpacks to more bytes than it declares\n',
     ],
   ];
-  it.each(damages)('that %s fails with what to do, and nothing of it stays', async (_, bytes, fault) => {
+  it.each(damages)('fails when it %s, with what to do, and nothing of it stays', async (_, bytes, fault) => {
     writeFileSync(join(workspace.folder, 'in.zip'), bytes);
     for (const command of commands) {
       const { code, stdout, stderr } = await run(command);

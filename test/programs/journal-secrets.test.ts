@@ -130,7 +130,7 @@ describe('a secret of a variable that a capsule is granted', () => {
 describe('a secret where svc cuts a text', () => {
   it('leaves no part in journal, bodies, trace, plans, exports and recorded tests, and the session replays', async () => {
     const places = [4, 10, 20, 28].map((kept) => ({ id: `at-${kept}`, text: 'x'.repeat(16_384 - kept) + canary }));
-    // The output of the step fits, and what the model is told of it does not.
+    // The output of the step fits, and what the model reads of it does not.
     const before = 'command: cat of-plan\nexit code: 0\nstdout:\n';
     const ofPlan = 'y'.repeat(16_384 - before.length - 10) + canary;
     const plan = { id: 'cuts', steps: [{ id: 'one', shell: 'sh', input: 'cat of-plan' }] };

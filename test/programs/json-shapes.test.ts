@@ -133,7 +133,7 @@ function examplesOf(path: string): readonly string[] {
     .filter((line) => line.startsWith('svc '));
 }
 
-/** Words of an example, of which some stand in quotes. */
+/** Words of an example; some stand in quotes. */
 function wordsOf(line: string): readonly string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
 }

@@ -140,7 +140,7 @@ function answerTurns(folder: string, answer: (turn: number) => Promise<string>):
   };
 }
 
-/** A driver that is told by the test what it calls in each turn. */
+/** A driver that the test controls: it calls in each turn what the test says. */
 const model = `import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';

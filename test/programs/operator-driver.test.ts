@@ -73,7 +73,7 @@ capabilities: { containment: ${containment}, shell: { allow: [node, cat] } }
     return workspace;
   }
 
-  /** What the model was told of its call. */
+  /** What the model read of its call. */
   async function told(workspace: Workspace, ceiling: string): Promise<string> {
     const { calls: made } = await playSession(workspace, { env: { SVC_CONTAINMENT_CEILING: ceiling } });
     return made.map(({ content }) => content).join('\n');

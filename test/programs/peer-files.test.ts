@@ -14,14 +14,14 @@ const capsules = useStreamedCapsules();
 const staysUp = 'lifecycle: { task_acceptance: queue, after_task: sleep }\n';
 const shares = 'exports: { peer_files: { root: out, max_ttl: 15m } }\n';
 
-/** A capsule that shares files of `out/` with whoever listens on this machine. */
+/** A capsule that shares files of `out/` with every listener of this machine. */
 async function minter(manifest = '', env?: SvcOptions['env']): Promise<StreamedCapsule> {
   const network = '{ network: { allow: [localhost] }, shell: { allow: [sh] } }';
   const workspace = obedientCapsule('minter', `${staysUp}${shares}capabilities: ${network}\n${manifest}`);
   return await capsules.from(workspace, env);
 }
 
-/** A capsule that may fetch from whoever listens on this machine. */
+/** A capsule that may fetch from every listener of this machine. */
 async function fetcher(name = 'fetcher', env?: SvcOptions['env']): Promise<StreamedCapsule> {
   const workspace = obedientCapsule(name, `${staysUp}capabilities: { peer_fetch: { allow: [localhost] } }\n`);
   return await capsules.from(workspace, env);

@@ -18,7 +18,7 @@ const folders = useCapsules();
 
 const commands = `capabilities: { shell: { allow: [sh] }, plan: { submit: true } }\n`;
 
-/** With a component that does as it is told. */
+/** With a component that does what its arguments say. */
 async function probing(script: string): Promise<StreamedCapsule> {
   const manifest = `artifacts: [{ name: probe, version: 1.0.0, source: ./probe }]\n${commands}${staysUp}`;
   const workspace = scriptCapsule({ manifest, script });

@@ -85,7 +85,7 @@ describe('svc prune', () => {
   );
 
   it.skipIf(process.getuid?.() !== 0)(
-    'and svc trace rm keep what is mounted in a session, and name the place (needs root, to mount something)',
+    'keeps what is mounted in a session, as svc trace rm does, and names the place (needs root, to mount something)',
     async () => {
       const workspace = capsule();
       for (const session of ['a1', 'a2']) ended(workspace, session);
@@ -316,7 +316,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
         for (let file = 0; file < files; file += 1) writeFileSync(join(folder, 'logs', `${file}`), 'x');
       }
       const pruning = new SvcProcess(workspace, ['prune', '--keep', '0', '--yes', '--json']);
-      // Killed in the middle of a removal that is told after it is done.
+      // Killed in the middle of a removal whose report comes after it.
       await pruning.printed(/"removed"/);
       pruning.child.kill('SIGKILL');
       await pruning.ended;

@@ -92,7 +92,7 @@ describe('a recorded session', () => {
     await capsule.send('blue');
     await first.untilClosed();
     writeFileSync(join(capsule.line.workdir, 'go'), '');
-    // The task that tells of the end of the command begins as the first one.
+    // The task that reports the end of the command begins as the first one.
     const second = await watch.until(({ text, data }) => text.includes('"input-required"') && data['id'] !== id);
     await capsule.rpc('tasks/cancel', { id: second.data['id'] });
     const last = await capsule.send('Wait.');

@@ -79,7 +79,7 @@ describe.skipIf(!hasTmux())('a terminal that is resized while text streams (skip
       await shows(window, /^\u2502 <\d/m);
       window.type('typed meanwhile');
       for (let round = 0; round < rounds; round += 1) {
-        // To and fro: tmux tells the program of some of them, and of those late.
+        // To and fro: tmux announces some of them to the program, and those late.
         const back: readonly [number, number] = next() < 0.5 ? [columns, 24] : [pick(40, 130), pick(12, 40)];
         window.resize([pick(40, 130), pick(12, 40)], [pick(40, 130), 24], back);
         await pause(pick(0, 300));

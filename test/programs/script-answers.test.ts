@@ -53,7 +53,7 @@ async function shell(workspace: Workspace, text: string): Promise<{ code: number
   return { code, output };
 }
 
-/** What the terminal was sent, but for where its rows may go on. */
+/** What svc wrote to the terminal, except for where its rows may go on. */
 function printed({ raw }: TerminalProcess): string {
   return ['\u001B[?7l', '\u001B[?7h', '\r'].reduce((text, part) => text.replaceAll(part, ''), raw);
 }

@@ -27,7 +27,7 @@ function editor(capabilities: string): string {
 
 const notes = editor(', capabilities: { state: { store: notes } }');
 
-/** What the tool answered, call by call, taken from what the model was told. */
+/** What the tool answered, call by call, taken from what the model read. */
 async function answers(workspace: Workspace): Promise<readonly unknown[]> {
   const { code, stderr } = await svc(workspace, ['run']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

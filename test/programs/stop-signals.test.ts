@@ -31,7 +31,7 @@ async function pidIn(file: string): Promise<number> {
   return Number(written());
 }
 
-/** A killed process is there until whoever inherited it has taken note. */
+/** A killed process is there until the process that inherited it has taken note. */
 async function gone(pid: number): Promise<void> {
   await expect.poll(() => isRunning(pid)).toBe(false);
 }

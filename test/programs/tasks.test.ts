@@ -83,7 +83,7 @@ describe('svc send', () => {
     expect(again).toMatchObject({ code: 1, stdout: '' });
     expect(again.stderr).toContain(`error[E-RUN-095]: no task was canceled: ${task} is canceled\n`);
     await end();
-    // The session has ended, and its trace still tells.
+    // The session has ended, and its trace still has the facts.
     const rows = (await run('tasks', session, '--json')).stdout.trimEnd().split('\n');
     expect(rows.map((row) => (JSON.parse(row) as Record<string, unknown>)['state'])).toEqual([
       'canceled',

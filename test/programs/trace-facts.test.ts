@@ -88,7 +88,7 @@ async function started(): Promise<{ readonly capsule: StreamedCapsule; readonly 
   return { host, capsule: await capsules.from(makeWorkspace({ 'svc.yaml': manifest(host) })) };
 }
 
-/** Runs the one task to its end; its command goes on once its first output was told. */
+/** Runs the one task to its end; its command goes on once its first output was reported. */
 async function worked(capsule: StreamedCapsule): Promise<LiveEvent[]> {
   const client = new CapsuleClient({ url: capsule.line.url });
   const seen: LiveEvent[] = [];

@@ -1,4 +1,4 @@
-/** Things in the order of their arrival; whoever asks for the next one waits for it. */
+/** Things in the order of their arrival; a reader of the next one waits for it. */
 export class Arrivals<T> {
   readonly all: T[] = [];
   #read = 0;

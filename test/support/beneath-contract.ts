@@ -48,7 +48,7 @@ const parts = [
   ['the beginning', 'work/a'],
 ] as const;
 
-/** What everything promises that goes to a directory through no link, whoever puts one there, and whenever. */
+/** What every way to a directory promises that follows no link, whatever process puts one there, and whenever. */
 export function directoryContract(name: string, { prepare = () => {}, reach, swaps = 300 }: DirectoryReach): void {
   function setUp() {
     const root = temporaryRoot();

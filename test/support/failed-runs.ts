@@ -1,4 +1,4 @@
-/** Runs of svc whose task fails, and the reason that they tell. */
+/** Runs of svc whose task fails, and the reason that they report. */
 
 import { expect } from 'vitest';
 

@@ -27,7 +27,7 @@ export class FakeProcess implements LaunchedProcess {
   async writes(text: string | Uint8Array, to: 'stdout' | 'stderr' = 'stdout'): Promise<void> {
     this[to].write(text);
     while (this[to].readableLength > 0) await new Promise(setImmediate);
-    // Whoever took them gets to keep them.
+    // Their reader keeps them.
     await new Promise(setImmediate);
   }
 

@@ -79,7 +79,7 @@ export class FirstMinute {
     await this.plays(...commands.map((command, turn) => calls('sh', { command }, `call_${turn}`)));
   }
 
-  /** Runs `svc` to its end, with nothing but `PATH` and its home. */
+  /** Runs `svc` to its end, with only `PATH` and its home in the environment. */
   async svc(args: readonly string[], { env = {}, cwd, input, installed }: TaskOptions = {}): Promise<TaskEnd> {
     if (this.#uid !== null) giveAway(this.base, this.#uid);
     const user = this.#uid === null ? {} : { uid: this.#uid, gid: this.#uid };
@@ -106,7 +106,7 @@ export class FirstMinute {
     return { PATH: process.env['PATH'], HOME: this.home, SVC_CONTAINMENT_CEILING: this.#ceiling, ...model, ...env };
   }
 
-  /** What the model was told of its calls, without the fences. */
+  /** What the model read of its calls, without the fences. */
   get results(): readonly string[] {
     const last = this.model?.requests.at(-1)?.json as { messages: { role: string; content: string }[] } | undefined;
     return (last?.messages ?? [])

@@ -1,4 +1,4 @@
-/** Tells whether anything was written into folders. */
+/** Checks whether anything was written into folders. */
 
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -20,7 +20,7 @@ export function chainedLines(records: readonly Fields[]): string {
     .join('');
 }
 
-/** The records of a journal but for its indexes, without their chain. */
+/** The records of a journal except for its indexes, without their chain. */
 export function recordsOf(journal: string): readonly Fields[] {
   return journal
     .split('\n')

@@ -139,7 +139,7 @@ export class Formation {
     return JSON.parse(readFileSync(join(this.childDirectory, 'completion.json'), 'utf8')) as Record<string, unknown>;
   }
 
-  /** The same, once somebody who polls it has waited as D2 says: until it is delivered, or is said not to be. The child writes that when the lead has long been told. */
+  /** The same, once a poller has waited as D2 says: until it is delivered, or is called not delivered. The child writes that long after the lead knows. */
   async settledCompletion(): Promise<Readonly<Record<string, unknown>>> {
     const read = (): Readonly<Record<string, unknown>> =>
       existsSync(join(this.childDirectory, 'completion.json')) ? this.completion : {};
@@ -164,7 +164,7 @@ export class Formation {
     return readTrace(join(onlyBelow(child, 'children', '.svc/sessions'), 'trace.jsonl'));
   }
 
-  /** The live session of the capsule of this name, as `svc ps` knows it. Throws when there is none. */
+  /** The live session of the capsule of this name, as `svc ps` knows it. Throws when it does not run. */
   running(name: string): RunningRecord {
     const record = readRunningRecords(this.workspace.home).find((each) => each.name === name);
     if (record === undefined) throw new Error(`no ${name} is running`);

@@ -58,7 +58,7 @@ export class FrameStream {
   }
 
   /**
-   * A line a frame: id or `-`, event and data byte for byte, but for what differs from run to run: task and context ids are
+   * A line a frame: id or `-`, event and data byte for byte, except for what differs from run to run: task and context ids are
    * numbered in the order in which they appear (`task-1`, `ctx-1`), and durations are `<ms>`.
    */
   get lines(): readonly string[] {

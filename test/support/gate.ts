@@ -5,8 +5,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * Two pipes in a workdir, through which a command and a test wait for each other: `command` tells that it runs and then
- * stays until it is let go on.
+ * Two pipes in a workdir, through which a command and a test wait for each other: `command` says that it runs and then
+ * stays until the test releases it.
  */
 export class Gate {
   static readonly command = 'echo here > arrived; cat leave';

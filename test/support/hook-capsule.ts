@@ -1,4 +1,4 @@
-/** Makes capsules with hooks that do as they are told. */
+/** Makes capsules with hooks that follow orders. */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,11 +8,11 @@ import { scriptCapsule, type ScriptCapsule } from './script-capsule.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface HookCapsule extends Omit<ScriptCapsule, 'manifest'> {
-  /** Names to the lines of their manifests, as YAML: binding, mode and policy. Each is a hook that does as it is told. */
+  /** Names to the lines of their manifests, as YAML: binding, mode and policy. Each is a hook that follows orders. */
   readonly hooks: Readonly<Record<string, string>>;
   /** Further entries of `artifacts`, each a flow mapping. */
   readonly artifacts?: readonly string[];
-  /** What is told to hooks in the variable HOOK_ORDERS. */
+  /** The orders for hooks in the variable HOOK_ORDERS. */
   readonly orders?: string;
   /** Of each hook. */
   readonly deadlineSecs?: number;

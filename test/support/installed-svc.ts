@@ -98,12 +98,12 @@ export class InstalledSvc {
     return (await run(this.program('svc'), args, options)).stdout;
   }
 
-  /** Starts a program; whoever starts it ends it. */
+  /** Starts a program; the caller ends it. */
   start(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ProgramProcess {
     return new ProgramProcess(this.program(name), args, { cwd: this.project, env: { ...this.env, ...env } });
   }
 
-  /** Takes from everybody the right to write to it, and gives home and project to a user whom that binds; null where there is none. */
+  /** Takes from everybody the right to write to it, and gives home and project to a user whom that binds. Returns null if there is no such user. */
   makeReadOnly(): { readonly uid: number } | null {
     const uid = process.getuid?.();
     if (uid === undefined) return null;

@@ -1,4 +1,4 @@
-/** Tells whether a process has ended. */
+/** Checks whether a process has ended. */
 
 import { readFileSync } from 'node:fs';
 

@@ -4,7 +4,7 @@ import { FrameStream } from './frame-stream.ts';
 import { message, startCapsule, type RunLine, type SvcEnd } from './svc-process.ts';
 import type { Workspace } from './workspace.ts';
 
-/** What the frame of a call says, but for how long it took. */
+/** What the frame of a call says, except for how long it took. */
 export interface ShownCall {
   readonly tool: string;
   readonly content: string;

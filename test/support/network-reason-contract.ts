@@ -38,7 +38,7 @@ export interface NetworkUser {
   readonly says?: Readonly<Partial<Record<Situation, RegExp | null>>>;
 }
 
-/** What everything promises that tells why nothing came of a connection: the same reason for the same fault, of real sockets. */
+/** What every report of a failed connection promises: the same reason for the same fault, with real sockets. */
 export function networkReasonContract(name: string, { ask, says = {} }: NetworkUser): void {
   for (const [key, words] of Object.entries(reasons)) {
     const situation = key as Situation;

@@ -90,7 +90,7 @@ const answers = {
 let asked = 0;
 const waiting = new Map();
 
-/** Requests of the server to its client; the result tells how each was answered. */
+/** Requests of the server to its client; the result shows how each was answered. */
 async function ask(methods) {
   const replies = [];
   for (const method of methods) {

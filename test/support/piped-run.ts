@@ -25,7 +25,7 @@ export interface PipedOptions {
   readonly meanwhile?: (pid: number) => Promise<void>;
 }
 
-/** Runs `svc` to its end as a script does: nothing of it is a terminal. A manifest that lies in the workspace is trusted, as whoever wrote it does. */
+/** Runs `svc` to its end as a script does: nothing of it is a terminal. A manifest that lies in the workspace is trusted, as its author does. */
 export async function pipedSvc(
   workspace: Workspace,
   args: readonly string[],

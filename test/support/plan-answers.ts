@@ -19,7 +19,7 @@ export function artifacts(frames: readonly StreamFrame[]): readonly Fields[] {
   return frames.flatMap(({ event, data }) => (event === 'artifact' ? [data['artifact'] as Fields] : []));
 }
 
-/** What the model was told of a plan that ran. */
+/** What the model read of a plan that ran. */
 export function answerOf(artifact: Fields | undefined): unknown {
   const content = String(artifact?.['content']);
   const [, text = ''] =

@@ -87,7 +87,7 @@ export const echo = planTool('echo', async (args) => ({
   truncated: false,
 }));
 
-/** What the model is told of a plan. */
+/** What the model reads of a plan. */
 export interface ShownPlan {
   readonly outcome: string;
   readonly steps: readonly Readonly<Record<string, unknown>>[];

@@ -26,7 +26,7 @@ import { canMount, makeReadOnly, mountSmall } from '../../packages/artifacts/tes
 export interface Replacement {
   /** Where the file is, below the directory that `write` gets. */
   readonly path: string;
-  /** Writes the file with a content that tells `one` from `other`; rejects or throws when it cannot be written. */
+  /** Writes the file with a content that distinguishes `one` from `other`; rejects or throws when it cannot be written. */
   readonly write: (directory: string, variant: 'one' | 'other') => Promise<unknown> | void;
   /** Of the file, under a umask of 022. */
   readonly mode: number;

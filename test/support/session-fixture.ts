@@ -144,7 +144,7 @@ export class SessionFixture {
     }
   }
 
-  /** Every frame so far, one line each: id, event, and what tells it apart. */
+  /** Every frame so far, one line each: id, event, and what distinguishes it. */
   get lines(): string[] {
     return this.frames.map(({ id, event, data }) => `${id} ${event} ${tellApart(event, data)}`);
   }

@@ -1,4 +1,4 @@
-/** Stands in for a terminal, and tells what it shows. */
+/** Stands in for a terminal, and says what it shows. */
 
 import { PassThrough } from 'node:stream';
 import headless from '@xterm/headless';

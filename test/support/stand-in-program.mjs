@@ -1,5 +1,5 @@
 // Stands in for `claude` or `codex`, whichever it is called: takes their words, speaks their lines, keeps conversations in its home, and
-// calls the tools it is offered with the official client. What it does is told by the last line of its prompt, a JSON list of steps.
+// calls the tools it is offered with the official client. The last line of its prompt, a JSON list of steps, says what it does.
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -164,7 +164,7 @@ async function main() {
     longLine: (bytes) => new Promise((resolve) => process.stdout.write('x'.repeat(bytes), resolve)),
     complain: (text) => new Promise((resolve) => process.stderr.write(text, resolve)),
     exit: (code) => process.exit(code),
-    /** Whoever asks it to end has to insist. */
+    /** A caller that asks it to end has to insist. */
     stay: () => {
       process.on('SIGTERM', () => {});
       setInterval(() => {}, 1000);

@@ -10,12 +10,12 @@ export interface Asked {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What a stand-in child tells of itself, under `what`. */
+/** What a stand-in child reports of itself, under `what`. */
 export type Note = Readonly<Record<string, unknown>>;
 
 export const approvalOfTest = 'msa1.approval-of-the-test';
 
-/** A referee on a real socket that grants every spawn, until it is told otherwise. Children note at it what they do. */
+/** A referee on a real socket that grants every spawn, until the test changes that. Children note at it what they do. */
 export class StandInReferee {
   readonly spawns: Asked[] = [];
   readonly deregistered = new Arrivals<Asked>();

@@ -15,7 +15,7 @@ export type StandInStep = Readonly<Record<string, unknown>>;
 
 let bundled: string | null = null;
 
-/** Puts a stand-in of this name into a folder: one file that needs nothing but Node. Its path. */
+/** Puts a stand-in of this name into a folder: one file that needs only Node. Returns its path. */
 export function placeStandIn(folder: string, name: StandInName): string {
   bundled ??= bundle();
   mkdirSync(folder, { recursive: true });

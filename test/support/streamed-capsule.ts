@@ -64,7 +64,7 @@ export class StreamedCapsule {
     return (await this.rpc('tasks/get', { id })) as TaskAnswer;
   }
 
-  /** The `result` of a call; the `error` when there is none. */
+  /** Returns the `result` of a call; the `error` when it failed. */
   async rpc(method: string, params: unknown): Promise<unknown> {
     const answer = await rpc(this.line.url, method, params);
     return answer['result'] ?? answer['error'];

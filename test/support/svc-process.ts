@@ -23,7 +23,7 @@ export interface SvcOptions {
 /** What a test is not about must not depend on what its host can contain. Tests of containment take it back. */
 const anyHost = { SVC_CONTAINMENT_CEILING: 'advisory' };
 
-/** So it is not told either that programs are contained no better. */
+/** So it does not warn either that programs are contained no better. */
 export const classWarning: RegExp = /^warning\[W-RUN-059\]: [^\n]*\n/m;
 
 /** A running `svc`. */

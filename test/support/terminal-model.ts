@@ -27,7 +27,7 @@ const drawing: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a terminal of any height makes of what it is sent: the rows that stand on it and are scrolled out of it. It wraps, as told, at its width,
+ * What a terminal of any height makes of its input: the rows that stand on it and are scrolled out of it. It wraps at its width,
  * knows the controls that `svc` moves with and erases by, and notes every other sequence that it would have acted on.
  */
 export class TerminalModel {

@@ -68,7 +68,7 @@ tell_modes()
 sys.exit(status % 256)
 `;
 
-/** Leaves out a sequence of which the end has not come. */
+/** Leaves out a sequence whose end has not come. */
 function withoutBegun(text: string): string {
   const at = text.lastIndexOf('\u001B');
   const isBegun = at !== -1 && /^(?:\[[0-?]*[ -/]*)?$/.test(text.slice(at + 1));
@@ -103,7 +103,7 @@ export class TerminalProcess {
   #searched = 0;
   /** Everything that it was sent has come: the process ends before. */
   #isClosed = false;
-  /** The modes of the terminal, each time that they were told. */
+  /** The modes of the terminal, each time that they were set. */
   readonly modes: string[] = [];
   readonly ended: Promise<number | null>;
 

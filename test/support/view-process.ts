@@ -75,7 +75,7 @@ export class ViewProcess {
     });
   }
 
-  /** The answer to a request of these very bytes but for its lines' ends, which has `connection: close`. */
+  /** The answer to a request of these very bytes except for its lines' ends, which has `connection: close`. */
   async raw(
     ...lines: readonly string[]
   ): Promise<{ readonly status: number; readonly head: string; readonly body: string }> {

@@ -10,7 +10,7 @@ import type { Limits } from './http-door.ts';
 import { pause } from './wait.ts';
 import { isPassing, pauseBeforeReconnect, type WatchEvent } from './watch-capsule.ts';
 
-/** What is heard of a task while it runs: its frames, and where some of them may be lost. */
+/** The events of a task while it runs: its frames, and where some of them may be lost. */
 export type TaskEvent = Extract<WatchEvent, { kind: 'frame' | 'gap' }>;
 
 /** A task that asks for input. */

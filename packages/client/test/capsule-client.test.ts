@@ -28,7 +28,7 @@ async function all(events: AsyncIterable<WatchEvent>): Promise<unknown[]> {
   return seen;
 }
 
-/** What a test tells events apart by. */
+/** What distinguishes events in a test. */
 function brief(event: WatchEvent): unknown {
   switch (event.kind) {
     case 'connected':

@@ -36,7 +36,7 @@ export interface FakeOptions {
   readonly other?: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
-/** A server with the door of a capsule, which lies when it is told to. */
+/** A server with the door of a capsule, which lies when a test wants that. */
 export class FakeCapsule {
   readonly calls: { method: string; params: Readonly<Record<string, unknown>>; headers: IncomingMessage['headers'] }[] =
     [];

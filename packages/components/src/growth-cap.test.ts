@@ -33,7 +33,7 @@ function tables(count: number): Uint8Array {
   return Uint8Array.from([...header, ...section(4, [...leb(count), ...types])]);
 }
 
-/** A module whose section says that it has so many of something, of which none is there. */
+/** A module whose section claims that number of entries and has none of them. */
 function counting(id: number, count: number): Uint8Array {
   return Uint8Array.from([...header, ...section(id, leb(count))]);
 }

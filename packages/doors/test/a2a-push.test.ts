@@ -179,7 +179,7 @@ describe('a client that asks to be notified', () => {
     for (let others = 1; others < 7; others += 1) await capsule.result('SendMessage', userMessage('Write.'));
     expect(board.find(first.task.id)).toBeUndefined();
     await receiver.left;
-    // What it was told last has been taken by now; the next end of a task lets it go.
+    // By now it has taken the last notification; the next end of a task lets it go.
     await capsule.result('SendMessage', userMessage('Write.'));
     await vi.waitFor(() => {
       collectGarbage();

@@ -22,7 +22,7 @@ function numbered(text: string, ids: string[]): string {
   });
 }
 
-/** What the capsule's own clients receive in one and the same conversation, byte for byte but for the dates. */
+/** What the capsule's own clients receive in one and the same conversation, byte for byte except for the dates. */
 async function conversation(options: A2aOptions, meanwhile: (capsule: A2aCapsule) => Promise<void>): Promise<string[]> {
   const turns = [calls(['ask', {}]), says('Blue.'), says('Second.')];
   const capsule = (await open({ turns, tools: [ask], ...options })).run();

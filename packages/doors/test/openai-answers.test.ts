@@ -207,7 +207,7 @@ describe('a chat', () => {
       assistant('two'),
       user('c'),
     ]);
-    // Never answered so: the capsule is told all of it.
+    // Never answered so: the capsule gets all of it.
     await client.chat([user('a'), assistant('other'), user('b')]);
     const sent = client.capsule.fixture.driver.requests.map(({ messages }) => messages.length);
     expect(sent).toEqual([1, 3, 5, 1]);

@@ -296,7 +296,7 @@ describe('the streams of a client', () => {
     await leaving.body?.getReader().read();
     const [task] = client.capsule.fixture.session.board.live();
     abort.abort();
-    // It is followed no more: what it would be told is not kept for it.
+    // Nobody follows it any more, so svc keeps nothing for it.
     await expect.poll(() => follow.mock.calls[0]?.[0].followers.size).toBe(0);
     await speaker.say('rain');
     await speaker.end();

@@ -9,7 +9,7 @@ const openCapsule = useA2aCapsules();
 const scopes = ['read', 'send', 'answer', 'stop'] as const;
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
-/** A capsule with two clients, of which the second knows everything that the first has seen but its token. */
+/** A capsule with two clients. The second knows everything that the first has seen except its token. */
 async function shared(options: A2aOptions): Promise<{ capsule: A2aCapsule; ann: string; bob: string }> {
   const home = new TokenHome();
   const [ann, bob] = [await home.add('ann', { scopes }), await home.add('bob', { scopes })];

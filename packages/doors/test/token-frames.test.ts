@@ -9,7 +9,7 @@ import { TokenHome } from './token-home.ts';
 
 const open = useA2aCapsules();
 
-/** Every kind of frame that tells of a task; a new one needs a row here, and a turn that makes it. */
+/** Every kind of frame that belongs to a task; a new one needs a row here, and a turn that makes it. */
 const kinds: Readonly<Record<NumberedFrame['event'], true>> = {
   status: true,
   thinking: true,

@@ -187,7 +187,7 @@ describe('the table of calls', () => {
     };
     const capsule = servedCapsule(sdk, { about, binding: 'HTTP', spans: () => null, core }, new FakeClock());
     const { server } = createClientServer(capsule, core);
-    // The library tells no one what it handles; `server/discover` it answers without a server.
+    // The library shows nobody what it handles; it answers `server/discover` without a server.
     const { _requestHandlers: requests, _notificationHandlers: notifications } = server as unknown as Handlers;
     expect(named('/mcp')).toEqual(new Set([...requests.keys(), ...notifications.keys(), 'server/discover', 'no/such']));
     const asking = (at: string): Set<string> =>

@@ -14,7 +14,7 @@ async function ask(capsule: A2aCapsule, token: string | null, body = watch, path
   return await capsule.post(body, token === null ? {} : { authorization: `Bearer ${token}` }, path);
 }
 
-/** Whole answers, heads included, but for what is of one connection. */
+/** Whole answers, heads included, except for what belongs to one connection. */
 async function answerOf(response: Response): Promise<unknown> {
   return [response.status, [...response.headers].filter(([name]) => name !== 'date'), await response.text()];
 }

@@ -155,7 +155,7 @@ describe('results of tasks that clients of MCP ask for and do not read', () => {
   }, 60_000);
 });
 
-/** What a task has said, of which ten times is less than 128 MiB, and eleven times is not. */
+/** The result of a task: ten times as much is less than 128 MiB, and eleven times is more. */
 async function spoken(): Promise<{ capsule: A2aCapsule; id: string }> {
   const speaker = new Speaker();
   const capsule = (await open({ turns: [speaker.turn] })).run();

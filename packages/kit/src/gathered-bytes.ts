@@ -10,7 +10,7 @@ const firstBlockBytes = 1024;
  */
 export class GatheredBytes {
   #pieces: Buffer[] = [];
-  /** The last piece while it has room: its block, of which `#used` bytes are taken. */
+  /** The last piece while it has room: its block, with `#used` bytes taken. */
   #block: Buffer | null = null;
   #used = 0;
   #length = 0;

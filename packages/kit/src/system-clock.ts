@@ -28,7 +28,7 @@ const mostOfPool = 64;
 
 /**
  * Random bytes of the kernel. The first come from its device: `node:crypto` asks the same source, and loading it would be a twentieth of a
- * start. Everything after those, and where there is no such device, is from `node:crypto`, of which small requests take it in turns. No byte is given out
+ * start. All later ones come from `node:crypto`, and the first too where there is no such device. Small requests share one block. No byte is given out
  * twice.
  */
 export function earlyRandom(device = '/dev/urandom'): (size: number) => Uint8Array {

@@ -4,7 +4,7 @@ import { isSessionId, type ContextId, type DelegationId, type SessionId } from '
 import { parseJsonObject } from './json-object.ts';
 import type { Trust } from './task-origin.ts';
 
-/** What a delegated child learns of its parent from `SVC_SPAWNER` (D2 "Spawner handle"). It authorises nothing but a report of the child's end. */
+/** What a delegated child learns of its parent from `SVC_SPAWNER` (D2 "Spawner handle"). It authorises only a report of the child's end. */
 export interface SpawnerHandle {
   /** The parent's endpoint, `http://host:port`. */
   readonly url: string;

@@ -16,7 +16,7 @@ export interface RowBlock {
   readonly task: readonly number[];
   readonly input: readonly number[];
   readonly output: readonly number[];
-  /** The place of each name among all names, of which `names` are those that are new. */
+  /** The place of each name among all names; `names` holds the new ones. */
   readonly name: readonly number[];
   readonly names: readonly string[];
   readonly details: readonly string[];

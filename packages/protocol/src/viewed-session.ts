@@ -75,9 +75,9 @@ export interface StepTexts {
 /** What an exported page holds beside rows and lines: what its server would answer at a path of the session, `changes` or `result/tsk_1`. */
 export type HeldAnswer = readonly [path: string, answer: ShownText | readonly FileChanges[]];
 
-/** Where two sessions part: of what `svc trace diff --json` writes that which a page shows. */
+/** Where two sessions differ: the part of the output of `svc trace diff --json` that a page shows. */
 export interface ViewedComparison {
-  /** Where it is and what it is, in words; null where they are the same but for ids and times, as far as the notes leave that certain. */
+  /** Where it is and what it is, in words; null if they differ in ids and times alone, as far as the notes leave that certain. */
   readonly said: readonly [where: string, what: string] | null;
   readonly parting: {
     readonly steps: { readonly a: number | null; readonly b: number | null };

@@ -35,7 +35,7 @@ async function answer(registry: CapsuleRegistry): Promise<string> {
   return resolution.kind === 'resolved' ? resolution.capsule.sha256 : resolution.reason;
 }
 
-/** Writes again until the file shows another time: a registry of old files may believe that it can tell. */
+/** Writes again until the file shows another time: a registry of old files may believe that it can see a change. */
 async function writeLater(path: string, data: Buffer | string): Promise<void> {
   const before = statSync(path, { bigint: true }).ctimeNs;
   for (let attempt = 0; attempt < 10_000; attempt += 1) {

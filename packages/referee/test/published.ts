@@ -15,7 +15,7 @@ export interface Publication {
   readonly record?: string;
 }
 
-/** The manifest of a capsule with nothing but `text` beside what has to be there. */
+/** The manifest of a capsule that has only `text` beside what has to be there. */
 export function capsuleText(text = '', name = 'child'): string {
   return `name: ${name}\nversion: 1.0.0\ninference: { transport: process, command: agent }\n${text}\n`;
 }

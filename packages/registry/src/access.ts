@@ -96,7 +96,7 @@ export class Access {
     if (presented === undefined) return null;
     const hash = digest(presented);
     const keys = this.#file?.current() ?? [];
-    // Every key is looked at, so that the time says nothing of which one it is.
+    // It compares every key, so that the time does not show which one it is.
     let found: RegistryKey | null = null;
     for (const key of keys) if (timingSafeEqual(hash, Buffer.from(key.sha256, 'hex'))) found = key;
     const isOwner = this.#owner !== null && timingSafeEqual(hash, this.#owner);

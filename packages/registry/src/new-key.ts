@@ -57,7 +57,7 @@ export async function keyCommand(args: readonly string[], keysFile: string | nul
   return { key, said: `added ${entry.id} to ${keysFile}\n` };
 }
 
-/** Whoever may publish or change states has to see what there is, too. */
+/** A key that may publish or change states has to see what there is, too. */
 function entryOf(args: readonly string[], sha256: string): Entry {
   const { id, read = ['*'], publish = [], state = [], expires } = parsed(args);
   if (id === undefined) throw misused('svc-registry key new needs --id');

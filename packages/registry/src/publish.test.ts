@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { pacedBody } from './publish.ts';
 
-/** Gives the chunks and then ends, or stays silent. Notes that it was told to stop. */
+/** Gives the chunks and then ends, or stays silent. Notes that its reader stopped it. */
 class Sender {
   stopped = false;
   readonly #chunks: readonly string[];

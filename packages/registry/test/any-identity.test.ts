@@ -7,7 +7,7 @@ import { RegistryKit, bareArchive } from './registry-kit.ts';
 const lower = 'abcdefghijklmnopqrstuvwxyz';
 const digits = '0123456789';
 
-/** The rules of names and versions once more, told by letters (docs/protocol.md "The registry"). */
+/** The rules of names and versions once more, by letters (docs/protocol.md "The registry"). */
 function isName(text: string): boolean {
   if (text === '' || text.length > 100 || text.startsWith('-') || text.endsWith('-')) return false;
   return Array.from(text).every((letter) => `${lower}${digits}-`.includes(letter));

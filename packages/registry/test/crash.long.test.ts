@@ -22,7 +22,7 @@ interface Attempt {
   readonly version: string;
   readonly platform: string;
   readonly sha256: string;
-  /** Null when the server died before it answered. */
+  /** Is null if the server died before it answered. */
   readonly status: number | null;
 }
 

@@ -15,7 +15,7 @@ import { archiveBytes, manifestText, temporaryDirectory, toolFiles } from '../..
 export const key = 'test-key-0123456789';
 export const authorized = `Authorization: Bearer ${key}`;
 
-/** A registry on a directory of its own and on a free port, and what it told. Closed after the test. */
+/** A registry on a directory of its own and on a free port, and what it printed. Closed after the test. */
 export class RegistryKit {
   readonly data: string;
   readonly faults: Diagnostic[] = [];

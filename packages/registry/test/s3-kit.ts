@@ -9,7 +9,7 @@ import { standInUser, type S3StandIn } from './s3-stand-in.ts';
 
 export const now = (): Date => new Date();
 
-/** Patience for a service on this machine that is told to fail. */
+/** Patience for a service on this machine that a test makes fail. */
 export const shortLimits: S3Limits = { answerMs: 2_000, uploadMs: 2_000, idleMs: 300, attempts: 3, firstPauseMs: 1 };
 
 export interface TestUser {
@@ -41,7 +41,7 @@ export async function makeBucket(settings: S3Settings, options: Partial<S3Client
   }
 }
 
-/** A store on a stand-in, and what it told. Closed after the test. */
+/** A store on a stand-in, and what it reported. Closed after the test. */
 export async function openOn(
   standIn: S3StandIn,
   options: Partial<S3StoreOptions> = {},

@@ -25,7 +25,7 @@ export type Misbehaviour = (request: SeenRequest, response: ServerResponse, stan
 export const standInUser = { accessKeyId: 'standin', secretAccessKey: 'secret-of-the-stand-in' };
 const pageLength = 1_000;
 
-/** A small S3 service in memory that behaves until it is told not to. It checks hashes, not signatures: the real service does. */
+/** A small S3 service in memory that behaves until a test changes that. It checks hashes, not signatures: the real service does. */
 export class S3StandIn {
   readonly objects = new Map<string, Kept>();
   readonly seen: string[] = [];

@@ -100,7 +100,7 @@ async function launchAcrossLink(
   return await launchInSession(host, place, { scope, args: ['read', join(planted, 'secret'), place.secret] });
 }
 
-/** What whoever made a workspace may have done to a file that its manifest names: a session would begin with the text. */
+/** What the author of a workspace may have done to a file that its manifest names: a session would begin with the text. */
 function readThroughManifest({ workdir, secretFile, secret }: Surroundings): Seen {
   symlinkSync(secretFile, join(workdir, 'prompt.md'));
   const reading = readTextBeneath(workdir, 'prompt.md');

@@ -11,7 +11,7 @@ import { findAttemptTools, ungrantedVariable } from '../src/attempt-tools.ts';
 import { formatSeen } from '../src/attempt.ts';
 import type { EscapeColumn } from './escape-columns.ts';
 
-/** Makes every attempt as whoever this process is, and prints what became of them: a program of its own, started by the tests. */
+/** Makes every attempt as the user of this process, and prints what became of them: a program of its own, started by the tests. */
 const [, , packageRoot = '', directory = '', setuidProgram = ''] = process.argv;
 const searchPath = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
 const uid = process.getuid?.() ?? -1;

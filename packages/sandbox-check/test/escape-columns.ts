@@ -27,7 +27,7 @@ const nothingMade = (['alone', ...containmentClasses] as const).map((name): Esca
 }));
 
 /**
- * Makes all attempts as a user, whoever runs the tests when absent. Whatever that user has to read is copied to where it can:
+ * Makes all attempts as a user, the one of the tests when absent. All that this user has to read is copied to where it can:
  * a checkout may lie in the home of somebody else.
  */
 export async function makeEscapes(user: number | undefined): Promise<readonly EscapeColumn[]> {

@@ -16,7 +16,7 @@ const bounded = {
 };
 const answersToRootHere = rootIsBounded() ? { ...answersToRoot, ...bounded } : answersToRoot;
 
-/** Whom to make the attempts as: whoever runs the tests, and an ordinary user where that is root. */
+/** The users to make the attempts as: the user of the tests, and an ordinary one where that is root. */
 const users = isRoot
   ? [
       { name: 'root', user: undefined, answers: answersToRootHere, impossible: impossibleAlone },

@@ -65,9 +65,9 @@ const settings = [
 ];
 
 /**
- * What that which a host can enforce depends on, as far as a file shows it: the kernel as it was booted, its settings, the user, the namespaces and
- * profile this process is in already, and the helper. A profile for the helper shows nowhere: after it was loaded, only a trial finds out. Null
- * behind a filter of somebody else, because nothing but a trial shows what it refuses.
+ * What decides what a host can enforce, as far as a file shows it: the kernel as it was booted, its settings, the user, the namespaces and
+ * profile this process is in already, and the helper. A profile for the helper shows nowhere: after it was loaded, only a trial finds out. Returns
+ * null behind a filter of another program, because only a trial shows what that refuses.
  */
 export function abilityKey(facts: {
   readonly helper: string;

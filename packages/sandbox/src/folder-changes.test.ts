@@ -33,7 +33,7 @@ function write(files: Readonly<Record<string, string>>): void {
   }
 }
 
-/** What is told of what `task` does. The kernel's clock goes on first: what was made before the task has to show an earlier time. */
+/** The report on what `task` does. The kernel's clock goes on first: what was made before the task has to show an earlier time. */
 function changesOf(task: () => void, clock = systemClock): FolderChanges {
   const probe = join(shop, 'probe');
   writeFileSync(probe, '');

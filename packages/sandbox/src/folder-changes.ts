@@ -22,7 +22,7 @@ export interface FolderChanges {
   readonly changed: Told;
   readonly made: Told;
   readonly removed: Told;
-  /** New or changed, each of which another program obeys: `svc.yaml`, `.svc`, `.git`, and what of `.git` git does not write as it works. */
+  /** New or changed files that other programs obey: `svc.yaml`, `.svc`, `.git`, and what of `.git` git does not write as it works. */
   readonly obeyed: Told;
   /** Files whose changes git has been set not to look for since the beginning. */
   readonly hidden: Told;

@@ -52,9 +52,9 @@ interface GitSurroundings {
 }
 
 /**
- * The repository of the folder at `path` as mounts keep it: `.git` stays where it is and can be written, but for what is read only in it, which is all but what git
- * writes as it works. Those in folders below are read only, and so is what the configuration names in the folder. What the task itself has made since the session
- * began is not kept, but for what git obeys in any repository. `E-CAP-024` where it cannot be kept: by a host without mounts, where links lead out of it, and where
+ * The repository of the folder at `path` as mounts keep it. `.git` stays where it is. A task can write what git writes as it works, and only read the
+ * rest. Repositories in folders below are read only, and so is what the configuration names in the folder. What the task itself has made since the session
+ * began can be written, except for what git obeys in any repository. `E-CAP-024` where it cannot be kept: by a host without mounts, where links lead out of it, and where
  * it is too much.
  */
 export function keptGit(path: string, hasMounts: boolean, around: GitSurroundings): readonly KeptPlace[] {
@@ -125,7 +125,7 @@ class GitKeeper {
     ];
   }
 
-  /** What belongs to the other working trees, each of which obeys what stands here. */
+  /** What belongs to the other working trees. Each obeys what stands here. */
   #worktrees(place: string): readonly KeptPlace[] {
     if (this.#stat(place)?.isDirectory() !== true || !this.#isFirst(place)) return [];
     const trees = readdirSync(join(this.#path, place))

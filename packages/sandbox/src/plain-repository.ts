@@ -16,7 +16,7 @@ const overNetwork = /^(?:https?|ssh|git):\/\/(?:[A-Za-z0-9][\w.%+~:-]*@)?[A-Za-z
 const overSsh = /^(?:\w[\w.]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?!:|-|\/\/)[^\s:"\\#;]+$/;
 const address = new RegExp(`${overNetwork.source}|${overSsh.source}`);
 
-/** The keys that say nothing but where and how files are kept, and what their values may be. */
+/** The keys that only say where and how files are kept, and what their values may be. */
 const plainKeys: readonly (readonly [key: RegExp, value: RegExp])[] = [
   [/^core\.repositoryformatversion$/, /^[01]$/],
   [/^core\.(?:filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)$/, yesOrNo],

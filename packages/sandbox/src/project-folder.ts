@@ -41,7 +41,7 @@ const whyClass = 'svc doctor says what the class depends on';
 
 const mostEntries = 1_000_000;
 const mostMasked = 256;
-/** A plan has room for 1,024 rules, most of which are for files of the system. */
+/** A plan has room for 1,024 rules; most are for files of the system. */
 const mostParts = 600;
 /** Two changes of a directory within one tick of the kernel's clock show the same time. */
 const tickMs = 50;

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 
 import { enterGroups } from '../src/limits/control-group.ts';
 
-/** Makes a group below its own and tells what it sees of it: a program of its own, started by the tests in a group of theirs. */
+/** Makes a group below its own and reports what it sees of it: a program of its own, started by the tests in a group of theirs. */
 const [, , controller = '', limit = '', value = ''] = process.argv;
 
 function membership(pid: number | string): string {
@@ -43,7 +43,7 @@ if (found.kind === 'none') {
     mode: (statSync(directory).mode & 0o777).toString(8),
   };
   await group.close();
-  // If that did not end it, what follows tells.
+  // If that did not end it, the next lines show it.
   sleep.kill('SIGTERM');
   found.place.leave();
   const after = {

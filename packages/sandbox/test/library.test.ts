@@ -435,7 +435,7 @@ async function listening(): Promise<{ readonly url: string; readonly server: Ser
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, server };
 }
 
-/** A program of Node that asks for an address, through the proxy where it was told of one, and prints the answer. */
+/** A program of Node that asks for an address, through the proxy where it has one, and prints the answer. */
 function fetching(url: string): string {
   return `
 await new Promise((resolve) => {

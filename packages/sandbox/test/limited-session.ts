@@ -22,7 +22,7 @@ export interface LimitedOptions {
   readonly base?: string;
 }
 
-/** A session of whoever runs the tests, on a ladder of which steps may be missing. */
+/** A session of the user of the tests, on a ladder whose steps may be missing. */
 export class LimitedSession {
   readonly workdir: string;
   readonly limits: readonly HeldLimit[];
@@ -78,7 +78,7 @@ export class LimitedSession {
     return opened;
   }
 
-  /** By what a limit is held, as it is told. */
+  /** What enforces a limit, as the session reports it. */
   heldBy(resource: HeldLimit['resource'], of: HeldLimit['of']): string | undefined {
     return this.limits.find((each) => each.resource === resource && each.of === of)?.held_by;
   }

@@ -13,7 +13,7 @@ export class MarkedProcesses {
     return `sleep 9000${name}.${this.#mark}`;
   }
 
-  /** The names of those that run, sorted, and of the programs that were told to start one: `bash of 3`. */
+  /** The names of those that run, sorted, and of the programs that have to start one: `bash of 3`. */
   running(): readonly string[] {
     return this.#found().map(({ name }) => name);
   }

@@ -8,7 +8,7 @@ import { assemble } from '../src/seccomp/assemble.ts';
 import { type FilterGrants, syscallPolicy } from '../src/seccomp/policy.ts';
 import type { Architecture, Call } from './seccomp-cases.ts';
 
-/** Null where filters are not made for this machine. */
+/** Is null if svc makes no filters for this machine. */
 export const hostArchitecture: Architecture | null =
   process.platform !== 'linux'
     ? null

@@ -105,7 +105,7 @@ describe('a session that is allowed more than one program', () => {
   });
 });
 
-/** Ended, and whoever inherited it has taken no note yet. */
+/** Ended, and the process that inherited it has not taken note yet. */
 function isZombie(pid: string): boolean {
   return readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ');
 }

@@ -1,4 +1,4 @@
-/** Keeps a record of each task from the activity of its session, for whoever shows tasks to their clients. */
+/** Keeps a record of each task from the activity of its session, for doors that show tasks to their clients. */
 
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';

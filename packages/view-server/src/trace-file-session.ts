@@ -15,7 +15,7 @@ import type { OpenReader, ViewedSession } from './viewed-session.ts';
 const namelessId = 'ses_00000000000000000000000000000000';
 const longestFirstLine = 4096;
 
-/** It runs nowhere, whatever it says of itself: nothing but its lines is believed, and nothing beside it is read. */
+/** It runs nowhere, whatever it claims of itself: the server believes only its lines, and reads nothing beside it. */
 export class TraceFileSession implements ViewedSession {
   readonly id: string;
   readonly #path: string;

@@ -106,7 +106,7 @@ export class SessionLooks {
   }
 }
 
-/** Others have their turn at each index, of which there is one a mebibyte. */
+/** Others have their turn at each index; there is one a mebibyte. */
 async function damageOf(reader: JournalReader): Promise<Damage | null> {
   const scan = reader.scan(['index']);
   for (const _ of scan.records()) await ownTurn();

@@ -238,7 +238,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await page.locator('.child-talk button').first().click();
     await page.locator('.nested .request').getByText('The parser drops the last header').waitFor();
     expect(await page.locator('.nested .turn-head b').first().textContent()).toBe('turn 1');
-    // What only screen readers are told is below the part in sight: it must not make the page itself scroll.
+    // The texts for screen readers alone are below the part in sight: they must not make the page itself scroll.
     await page.locator('.nested .turn').last().scrollIntoViewIfNeeded();
     expect(await page.evaluate(() => document.querySelector('.top')?.getBoundingClientRect().top)).toBe(0);
   });

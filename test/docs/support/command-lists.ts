@@ -21,7 +21,7 @@ export function withCommandLists(page: string, program: Command): string {
   return parts.join('');
 }
 
-/** Everything that the page has of commands, of which none may have the full stop behind which the page goes on. */
+/** All descriptions of commands on the page. None may have the full stop behind which the page goes on. */
 export function describedOptions(program: Command): readonly string[] {
   return commandsBelow(program).flatMap(({ command }) =>
     [command.description()].concat(optionsOf(command).map(aboutOf)),

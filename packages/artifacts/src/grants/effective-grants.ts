@@ -54,7 +54,7 @@ export interface Lowered {
 const componentMemoryBytes = 512 * 1024 * 1024;
 const componentDeadlineSecs = 600;
 
-/** Works out what a capsule and each of its artifacts may do. Reads nothing but the manifest: no host, no registry, no name server. */
+/** Works out what a capsule and each of its artifacts may do. Reads only the manifest: no host, no registry, no name server. */
 export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'locate'>): Lowered {
   const { capabilities, inference } = manifest;
   const lists = listsIn(capabilities);

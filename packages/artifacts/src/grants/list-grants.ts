@@ -39,7 +39,7 @@ type ListOf<R> = { [L in ListGrant]: Rows[L] extends R ? L : never }[ListGrant];
 
 export type PlaceList = ListOf<{ readonly entries: 'places' }>;
 export type NameList = ListOf<{ readonly entries: 'names' }>;
-/** Lists of which an artifact has a part. */
+/** Lists that an artifact has a part of. */
 export type NarrowedList = ListOf<{ readonly isNarrowed: true }>;
 type ReportedList = ListOf<{ readonly isReported: true }>;
 

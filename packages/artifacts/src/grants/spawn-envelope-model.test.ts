@@ -57,7 +57,7 @@ function envelope(name: string, declaration: Declaration): SpawnEnvelope {
   return envelopeOf(lower(loaded).grants, loaded.references);
 }
 
-// The model: what a declaration lets happen, out of a small world, told from its text and by nothing of the product's.
+// The model: what a declaration lets happen, out of a small world, read from its text and from nothing of the product's.
 
 const hosts = ['a.example', 'b.example'];
 /** The last is named by no entry: it stands for all the others. */
@@ -79,7 +79,7 @@ function requestsThrough(entry: string): Set<string> {
   return through;
 }
 
-/** Every place of a workdir that the scopes of the world tell apart. */
+/** Every place of a workdir that the scopes of the world keep apart. */
 const places = ['', 'x', 'x/y', 'x/y/z', 'xy', 'q'];
 
 function placesIn(scope: string | null): Set<string> {

@@ -22,7 +22,7 @@ export function parseArtifactManifest(text: string, file: string): ReadManifest 
   return { manifest: value, warnings };
 }
 
-/** The manifest of an archive of any kind: a capsule is the one with an `inference` block, of which nothing else has been looked at. */
+/** The manifest of an archive of any kind: a capsule is the one with an `inference` block, and its other keys are unchecked. */
 export type AnyManifest =
   | { readonly kind: 'capsule'; readonly source: YamlSource }
   | ({ readonly kind: 'artifact' } & ReadManifest);

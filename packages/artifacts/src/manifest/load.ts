@@ -98,8 +98,8 @@ function keyOf(
 const commentedCredential = /#.*(?:key|token|secret|password|passphrase|credential)s?["']?\s*[:=]\s*\S/i;
 
 /**
- * Whether the next start may take this manifest as it was read: the file alone decided on it but for the provider's key, nothing has to be said
- * of it again, and no credential stands in it.
+ * Whether the next start may take this manifest as it was read. The file and the provider's key alone decided on it, it has no warning to repeat,
+ * and no credential stands in it.
  */
 function mayBeKept(document: CheckedDocument<typeof capsuleManifest>, manifest: CapsuleManifest): boolean {
   const { references, source, warnings } = document;

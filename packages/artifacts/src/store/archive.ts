@@ -138,7 +138,7 @@ export class Archive implements ArtifactContent {
     throw new Diagnostic('E-ART-004', `${this.file.label} holds no file ${quoted(name)}`);
   }
 
-  /** The data of an entry, of which no more than a piece is held in memory. */
+  /** The data of an entry, in pieces: memory holds one at a time. */
   async *#wholePieces(entry: ArchiveEntry): AsyncGenerator<Buffer> {
     let size = 0;
     let sum = 0;

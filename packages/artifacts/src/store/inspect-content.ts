@@ -17,7 +17,7 @@ export const componentSource = 'component.ts';
 
 export type ArtifactKind = ArtifactManifest['runtime'] | 'capsule';
 
-/** What stands in an archive: a capsule, of which only name and version concern the store, or another artifact. */
+/** What stands in an archive: another artifact, or a capsule, whose name and version alone concern the store. */
 export type InspectedContent =
   | { readonly kind: 'capsule'; readonly ref: ArtifactRef }
   | { readonly kind: ArtifactManifest['runtime']; readonly ref: ArtifactRef; readonly manifest: ArtifactManifest };

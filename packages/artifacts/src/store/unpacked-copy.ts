@@ -18,8 +18,8 @@ import type { Archive } from './archive.ts';
 const besideIt: ReadonlySet<string> = new Set(['svc.lock', '.svc.lock.guard', '.svc']);
 
 /**
- * Throws `E-ART-017` unless a directory holds the files of the archive, byte for byte, and nothing else that a run could read: whoever brought the
- * directory may have written into it, and a power cut may have emptied it. No link is followed from its own name on. `E-IO-001` when the system refuses.
+ * Throws `E-ART-017` unless a directory holds the files of the archive, byte for byte, and no other file that a run could read. Whatever brought
+ * the directory may have written into it, and a power cut may have emptied it. Follows no link from its own name on. `E-IO-001` when the system refuses.
  */
 export async function checkUnpacked(archive: Archive, directory: string): Promise<void> {
   let difference: string | null;

@@ -221,7 +221,7 @@ describe('a registry that answers a publish with', () => {
       code: 'E-IO-003',
       message: expect.stringMatching(/\(413\): too_large$/) as string,
     });
-    // Whoever went on reading would have read all of it by now.
+    // A client that went on reading would have read all of it by now.
     for (let turn = 0; turn < 2000; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     expect(read).toBeLessThan(1000);
   });

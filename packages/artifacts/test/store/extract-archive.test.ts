@@ -19,7 +19,7 @@ for (let index = 0, state = 1; index < data.length; index += 1) {
 
 interface Unpacked {
   readonly folder: string;
-  /** Null where it was unpacked. */
+  /** Is null if it was unpacked. */
   readonly code: string | null;
   /** The most bytes that were read of the archive at once. */
   readonly mostAtOnce: number;

@@ -118,7 +118,7 @@ describe('names that would meet in one place are refused', () => {
     expect(await messageOf(zipBytes([manifest, entry(first), entry(second)]))).toContain(fault);
   });
 
-  it('but a directory may be named before and after the files in it', async () => {
+  it('except that of a directory before and after the files in it', async () => {
     const directory: RawEntry = { name: 'a/', mode: 0o040755 };
     expect(await unpack(zipBytes([directory, { name: 'a/x' }]))).toEqual(['a', 'a/x']);
     expect(await unpack(zipBytes([{ name: 'a/x' }, directory]))).toEqual(['a', 'a/x']);

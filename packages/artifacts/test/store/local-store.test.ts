@@ -40,7 +40,7 @@ async function componentIn(): Promise<string> {
   return component.subarray(8).toString();
 }
 
-/** Every file below the store, but for the store's own directories. */
+/** Every file below the store, except for the store's own directories. */
 function filesIn(place: string): string[] {
   return readdirSync(place, { recursive: true, withFileTypes: true })
     .filter((entry) => !entry.isDirectory())

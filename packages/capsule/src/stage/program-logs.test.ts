@@ -56,7 +56,7 @@ async function start(logs: ProgramLogs, owner: ProgramOwner, code: string): Prom
   return outcome.process;
 }
 
-/** Runs a program to its end; what is read of its standard error, as whoever started it reads it. */
+/** Runs a program to its end and returns what its starter reads of its standard error. */
 async function run(logs: ProgramLogs, owner: ProgramOwner, code: string): Promise<string> {
   const launched = await start(logs, owner, code);
   const [said] = await Promise.all([text(launched.stderr), launched.ended]);

@@ -63,8 +63,8 @@ export interface StagedSession {
 }
 
 /**
- * What the agent loop calls, from the artifacts, the shell grants and the driver of a capsule. Compiles nothing, and starts nothing but MCP
- * servers that have never been asked for their tools. What fails leaves nothing open.
+ * Makes what the agent loop calls, from the artifacts, the shell grants and the driver of a capsule. Compiles nothing, and starts only MCP
+ * servers that have never listed their tools. What fails leaves nothing open.
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
   const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, gate, onWarning } = request;

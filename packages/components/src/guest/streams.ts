@@ -174,7 +174,7 @@ export class OutputTail {
   #kept: Buffer = Buffer.alloc(0);
   #isCut = false;
 
-  /** `tell` receives everything as it is written, in bytes of its own. */
+  /** `tell` receives everything as it is written, in a copy. */
   constructor(tell: (bytes: Uint8Array) => void = () => {}) {
     this.#tell = tell;
   }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { HttpErrorCode, HeadAnswer, RemoteAnswers } from '../../src/outbound/remote-messages.ts';
 import type { OutboundHttp } from '../../src/outbound/outbound-http.ts';
 
-/** A server on a loopback address that counts connections and tells which host each request named. */
+/** A server on a loopback address that counts connections and reports which host each request named. */
 export class CountingServer {
   connections = 0;
   readonly hosts: (string | undefined)[] = [];
@@ -40,7 +40,7 @@ export class CountingServer {
   }
 }
 
-/** The status of a response that was read to its end, or why there was none. */
+/** The status of a response that was read to its end, or the reason why none came. */
 export async function get(http: OutboundHttp, url: string): Promise<number | HttpErrorCode> {
   const [scheme = '', authority = ''] = url.split('://');
   const opened = (await http.answer({

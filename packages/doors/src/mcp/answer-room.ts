@@ -59,7 +59,7 @@ export const readPatience: Patience = { withinMs: 10_000, mostBefore: 31 };
 /** For what is given once, and held anyway: longer than a client may take nothing (docs/protocol.md "Limits"). */
 export const callPatience: Patience = { withinMs: 70_000, mostBefore: Infinity };
 
-/** On standard streams there is one client, which holds nothing but its own. */
+/** On standard streams there is one client, and all that is held is for it. */
 export const ownRoom: Room = { isOver: false, reserve: async () => true };
 
 /** How many bytes it takes as JSON. */

@@ -21,7 +21,7 @@ export interface ChatConversation {
   answered(text: string, task: TaskId): void;
 }
 
-/** Which task said the last word of which conversation. */
+/** Maps each conversation to the task that wrote its last message. */
 export class ChatContexts {
   readonly #tasks = new BoundedMap<string, TaskId>(mostKept);
 

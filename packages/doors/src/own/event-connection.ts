@@ -45,8 +45,8 @@ export interface OpenConnections {
 /**
  * One open event stream: an unchunked response whose body ends with the connection (D1 "`message/stream` and `stream/watch`").
  * While its reader keeps up it holds nothing. A reader that stalls costs a queue of 128 live frames, which all readers share,
- * beside at most 1 MiB that is on its way to it, less where there are more than 64 readers, and the frames of its replay, long ones of which
- * are in a file: for as long as one waits for it, a reader that takes nothing for a minute is cut (docs/protocol.md "Readers that fall behind").
+ * beside at most 1 MiB that is on its way to it, less where there are more than 64 readers, and the frames of its replay. Long ones wait
+ * in a file. Where another one waits for room, a reader that takes nothing for a minute is cut (docs/protocol.md "Readers that fall behind").
  */
 export class EventConnection implements FrameSink {
   readonly #socket: Socket;

@@ -59,7 +59,7 @@ class Received {
   }
 }
 
-/** Receivers of several clients, of which each is asked once and answers when it is told to. */
+/** Receivers of several clients. Each gets one request and answers when the test lets it. */
 function clients(): {
   readonly asked: Record<string, number>;
   readonly add: (owner: typeof local, receivers: number) => void;

@@ -15,7 +15,7 @@ function chunksThen(last: Turn): Turn {
   };
 }
 
-/** Each frame of a body: its id line, and what tells it apart. */
+/** Each frame of a body: its id line, and what distinguishes it. */
 function labels(body: string): string[] {
   return body
     .split('\n\n')

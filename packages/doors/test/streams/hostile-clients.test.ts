@@ -225,7 +225,7 @@ describe('clients that connect and vanish', () => {
       await held.untilReaders(0);
       expect(held.served).toBeGreaterThanOrEqual(400);
       expect(held.timers).toBe(0);
-      // What leaked in each round would be there 200 times; a few may be of whoever runs the tests.
+      // A leak in each round would show 200 times; a few may belong to the process that runs the tests.
       await expect.poll(activeTimers).toBeLessThan(before.timers + 20);
       await expect.poll(openDescriptors).toBeLessThan(before.descriptors + 20);
       const next = await door.watch(['Last-Event-ID: 1']);

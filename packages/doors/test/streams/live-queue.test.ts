@@ -15,7 +15,7 @@ function idsFrom(first: number, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${first + index}`);
 }
 
-/** Leaves `stalled` behind by nothing but frame 1, which is on its way to it, while `others` have taken it. */
+/** Leaves `stalled` behind with frame 1 on its way to it, while `others` have taken that frame. */
 async function fallBehind(door: StreamDoor, stalled: StreamReader, others: readonly StreamReader[]): Promise<void> {
   stalled.socket.pause();
   door.text(1n, fill);

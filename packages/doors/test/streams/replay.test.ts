@@ -15,7 +15,7 @@ const eventIds = fc
   )
   .map(([start, offset]) => start + offset);
 
-/** The starts that tell most are those next to an id. */
+/** The starts that show most are those next to an id. */
 const starts = fc.oneof(eventIds, fc.bigInt({ min: 0n, max: 18446744073709551615n }));
 
 /** The rules of replay, said once more: the last 512 in the order written, compared with the start one by one. */

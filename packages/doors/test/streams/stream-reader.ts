@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 const headEnd = Buffer.from('\r\n\r\n');
 
 /**
- * A client of an event stream that sends exactly the given bytes and keeps exactly those it gets. It reads only while it is told to, so
+ * A client of an event stream that sends exactly the given bytes and keeps exactly those it gets. It reads only while the test lets it, so
  * it can be as slow as a test needs.
  */
 export class StreamReader {
@@ -88,7 +88,7 @@ export class StreamReader {
     return this;
   }
 
-  /** Leaves without a word: the other side is told that nobody is there. */
+  /** Leaves without a word: the other side sees that nobody is there. */
   reset(): void {
     this.socket.resetAndDestroy();
   }

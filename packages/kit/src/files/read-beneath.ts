@@ -1,4 +1,4 @@
-/** Reads files of a folder that somebody else may have filled: nothing outside it, and nothing but regular files. */
+/** Reads regular files of a folder whose contents may be hostile, and nothing outside it. */
 
 import { closeSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';

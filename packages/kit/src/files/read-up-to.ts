@@ -18,9 +18,9 @@ export async function readUpTo(stream: AsyncIterable<Buffer>, maxBytes: number):
 }
 
 /**
- * All bytes of the regular file at a path, or those that an open file still has; undefined when they exceed `maxBytes`, of which one byte more is read
+ * Returns all bytes of the regular file at a path, or those that an open file still has; undefined when they exceed `maxBytes`. It reads one byte more
  * at most. Throws what the system refuses, and `EFTYPE` for a pipe or a device, unless the path means a descriptor that this process was given, as
- * `<(…)` of a shell does: of a pipe that nothing comes from for ten seconds, that throws `EAGAIN`. A descriptor stays open.
+ * `<(…)` of a shell does. Throws `EAGAIN` for a pipe that stays silent for ten seconds. A descriptor stays open.
  */
 export function readFileUpTo(file: string | number, maxBytes: number): Buffer | undefined {
   if (typeof file === 'number') return readOpenFile(file, maxBytes);

@@ -96,7 +96,7 @@ export class RegularFile {
 
   async #fill(into: Buffer, position: number): Promise<number> {
     try {
-      // A thread costs more than a few bytes do, most of which have just been written or read ahead.
+      // A thread costs more than a read of a few bytes, which the kernel mostly has in memory already.
       if (into.length <= mostAtOnce) return fillSync(this.#handle.fd, into, position);
       return await fill(this.#handle.fd, into, position);
     } catch (error) {

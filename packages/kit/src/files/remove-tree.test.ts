@@ -41,7 +41,7 @@ function makeDeep(tree: string, levels: number, name: string): void {
   execFileSync(process.execPath, ['-e', deep, tree, String(levels), name]);
 }
 
-/** Root ignores modes. All in the folder is the user's, but for what `prepare` changes. */
+/** Root ignores modes. The user owns all in the folder, except for what `prepare` changes. */
 async function asOrdinaryUser<Value>(act: () => Promise<Value>, prepare = (): unknown => null): Promise<Value> {
   const nobody = 65_534;
   const isRoot = process.geteuid?.() === 0;

@@ -21,7 +21,7 @@ export interface RequestHead {
 export interface WaitingClient {
   /** It has left: nobody waits for the answer. */
   readonly isGone: () => boolean;
-  /** Resolves a second after it has ended its half of the connection: it may have left, which is heard of only once something is written. */
+  /** Resolves a second after it has ended its half of the connection: it may have left, and only a write shows that. */
   readonly ended: () => Promise<'ended'>;
 }
 

@@ -28,7 +28,7 @@ let released: Promise<void>;
 let release = (): void => {};
 const clients: Client[] = [];
 
-/** A client that sends what it is told, and reads when it is told. */
+/** A client that sends what the test gives it, and reads when the test lets it. */
 class Client {
   readonly socket: Socket;
 

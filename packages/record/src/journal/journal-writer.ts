@@ -36,7 +36,7 @@ export interface Journal {
    * with the next record.
    */
   body(text: string): Steps<string>;
-  /** The same for a text of which the secrets have been taken out already. */
+  /** The same for a text that has no secrets any more. */
   redactedBody(text: string): Steps<string>;
   /** Appends one line with the texts before it, all or nothing. Throws the Diagnostic `E-IO-006` when it cannot, and the file is as it was. */
   append(record: NewRecord): void;

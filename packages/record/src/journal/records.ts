@@ -41,7 +41,7 @@ const modelStart = z.object({
   port: z.literal('model'),
   /** Names the model. */
   name: z.string(),
-  /** The body of `{model, system, tools, maxTokens}`, of which `system` and `tools` are hashes of bodies themselves. */
+  /** The body of `{model, system, tools, maxTokens}`; `system` and `tools` are hashes of bodies themselves. */
   fixed: sha256,
   /** The request that this one extends; null for one that begins anew, as after a compaction. */
   base: place.nullable(),

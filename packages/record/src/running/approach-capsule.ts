@@ -50,7 +50,7 @@ export function tokenChoice(
 
 /**
  * Decides who gets the listener token, before anything else is sent. A session of this user is asked for its card, which needs no token,
- * at the address it bound; where another one answers, this is `E-IO-004`. Any other address gets the token only when the user says so: whoever
+ * at the address it bound; where another one answers, this is `E-IO-004`. Any other address gets the token only when the user says so: the program that
  * listens there could keep it. `E-RUN-057` when the card says that `method` is not served. `E-IO-003` when no card can be had, and for a
  * process that is suspended, which would answer nobody.
  */

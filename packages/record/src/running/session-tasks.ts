@@ -36,7 +36,7 @@ const told = new Set(['task_received', 'task_start', 'inference', 'task_end']);
 export interface TracedTasks {
   /** In the order in which they came. */
   readonly tasks: readonly ListedTask[];
-  /** Lines of more than 16 MiB, of which more might follow. */
+  /** Lines of more than 16 MiB; more of them might follow. */
   readonly unreadLines: number;
 }
 

@@ -7,7 +7,7 @@ import { readRunningRecords } from './running-record.ts';
 import { factsOf } from './session-facts.ts';
 import { linesLeftOut } from './trace-events.ts';
 
-/** The newest first. One that cannot be looked into is left out; `tell` hears why, and of lines that were passed over. */
+/** The newest first. It leaves out one that it cannot read; `tell` gets the reason, and a notice of lines that were passed over. */
 export function sessionList(
   folder: string,
   { home, tell }: { readonly home: string; readonly tell: (found: Diagnostic) => void },

@@ -38,7 +38,7 @@ export class BoundedLines {
     if (!this.#hasRoom() || !this.#wrote(describe())) this.count(key, 1);
   }
 
-  /** Some of which nothing else is known. */
+  /** Lines that only their number is known of. */
   count(key: string, count: number): void {
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + count);
     this.#takeBack ??= this.#options.clock.after(minuteMs, () => {

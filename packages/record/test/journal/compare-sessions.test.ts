@@ -46,7 +46,7 @@ function refuse({ why }: Damage): never {
   throw new Error(why);
 }
 
-/** No session here has hooks that are told something. */
+/** No session here has hooks that get events. */
 const neverAlike = (): boolean => false;
 
 function parting(a: JournalReader, b: JournalReader): Parting | null {
@@ -214,7 +214,7 @@ describe('firstDifference', () => {
 });
 
 describe('a journal whose records spell their keys in another order', () => {
-  /** The same records with their keys from last to first, but for the first two and the last. */
+  /** The same records with their keys from last to first, except for the first two and the last. */
   function reordered(reader: JournalReader): JournalReader {
     const folder = join(root, `reordered-${sessions}`);
     mkdirSync(folder);

@@ -28,7 +28,7 @@ afterEach(() => {
 interface Recorded {
   readonly results: readonly string[];
   readonly traced: string;
-  /** How many answers hooks were told of. */
+  /** How many answers hooks got. */
   readonly told: number;
   readonly crossings: readonly Crossing[];
 }

@@ -135,7 +135,7 @@ function landlockOf(
     handled: { ...handled, network },
     paths: [
       ...files.execute.map((path) => ({ rights: fileRights.execute, path })),
-      // A composed root holds nothing but what was granted.
+      // A composed root holds only what was granted.
       ...(sealed ? ['/'] : files.read.filter((path) => !files.execute.includes(path))).map((path) => ({
         rights: fileRights.read,
         path,

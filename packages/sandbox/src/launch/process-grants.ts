@@ -69,7 +69,7 @@ export interface ProcessGrants extends FlagGrants {
   readonly stores: readonly StoreDirectory[];
   /** Files and directories of the host that it may read beside what its programs need; none when absent. */
   readonly reads?: readonly string[];
-  /** Directories of the host whose programs it may run, and all of which it may read; none when absent. */
+  /** Directories of the host whose programs it may run, and which it may read whole; none when absent. */
   readonly trees?: readonly string[];
   /** Files and directories of the host, beside the workdir, that it may read and write where they are; none when absent. */
   readonly writes?: readonly string[];
@@ -85,7 +85,7 @@ export interface ProcessGrants extends FlagGrants {
   readonly limits: ResourceLimits;
 }
 
-/** What a process is granted that is granted nothing but its workdir. */
+/** The grants of a process that may use only its workdir. */
 export const leastGrants: ProcessGrants = {
   commands: [],
   scope: '.',

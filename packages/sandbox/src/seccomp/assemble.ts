@@ -54,7 +54,7 @@ const argumentOffset = (argument: number): number => 16 + 8 * argument;
 /**
  * The filter that enforces `policy`, as an array of `struct sock_filter` in the byte order of both architectures, ready for
  * `svc-launch`. A call under another architecture's numbers, x32's among them, ends the process; unknown numbers answer ENOSYS.
- * Up to the look at an argument it uses nothing but what lets the kernel work out beforehand which numbers it always allows.
+ * Up to the look at an argument it uses only what lets the kernel work out beforehand which numbers it always allows.
  */
 export function assemble(policy: SyscallPolicy): Buffer {
   const { audit, foreignFrom } = architectures[policy.architecture];

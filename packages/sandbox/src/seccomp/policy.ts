@@ -188,7 +188,7 @@ const options = {
   getTimerSlack: 30,
   setChildSubreaper: 36,
   getChildSubreaper: 37,
-  // The kernel takes nothing but 1.
+  // The kernel takes 1 only.
   setNoNewPrivileges: 38,
   getNoNewPrivileges: 39,
   setHugePagesDisabled: 41,

@@ -25,7 +25,7 @@ export interface ReadCount {
 
 /**
  * A tree of files in memory, by absolute path; the directories above a path are there by themselves. Files are
- * executable but for those that are `plain`.
+ * executable except for those that are `plain`.
  */
 export function plantHost(tree: Readonly<Record<string, Planted>>, count: ReadCount = { bytes: 0 }): FileHost {
   const entries = new Map<string, Planted>([['/', emptyDirectory]]);

@@ -39,7 +39,7 @@ export interface TaskFacts {
 /** What delegations need of the session that makes them, and of the machine. */
 export interface DelegationsDeps {
   readonly referee: SessionReferee;
-  /** This session's own; it reaches nothing but the referee. */
+  /** This session's own; it can reach the referee only. */
   readonly credential: Secret;
   readonly sessionId: SessionId;
   /** This capsule's own endpoint, `http://host:port`. */

@@ -187,7 +187,7 @@ interface ChildEnvironmentRequest {
 }
 
 /**
- * The whole environment of a child (D2 "Child environment"): cleared but for what the runtime sets and what both manifests name and the
+ * The whole environment of a child (D2 "Child environment"): cleared except for what the runtime sets and what both manifests name and the
  * parent holds.
  */
 export function childEnvironment(request: ChildEnvironmentRequest): Readonly<Record<string, string>> {

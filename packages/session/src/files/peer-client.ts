@@ -81,7 +81,7 @@ type PeerAddress =
   /** `reason` is a clause: `has no port`. */
   | { readonly kind: 'malformed'; readonly reason: string };
 
-/** Where a peer listens: `host:port`, which is asked over http, or an `http(s)` URL of nothing but a host and a port (D3 "Agent tools"). */
+/** Where a peer listens: `host:port`, which is asked over http, or an `http(s)` URL of just a host and a port (D3 "Agent tools"). */
 export function parsePeerAddress(text: string): PeerAddress {
   const reading = parseDestination(text.trim().replace(/\/$/, ''));
   if (reading.kind === 'malformed') return reading;

@@ -44,7 +44,7 @@ export class RefusedRequests {
     this.#lines.add(`${outcome} ${status}`, describe);
   }
 
-  /** Refusals of which nothing else is known. */
+  /** Refusals that only their number is known of. */
   count(outcome: string, status: number, count: number): void {
     this.#lines.count(`${outcome} ${status}`, count);
   }

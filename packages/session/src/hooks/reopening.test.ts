@@ -120,7 +120,7 @@ describe('a completed task that a hook reopens', () => {
 });
 
 describe('a task whose hooks think', () => {
-  /** What clients are told of its state meanwhile, attempt by attempt. */
+  /** What clients see of its state meanwhile, attempt by attempt. */
   async function told(options: Partial<FixtureOptions>, mayReopen: boolean): Promise<string[]> {
     const states: string[] = [];
     const fixture: SessionFixture = new SessionFixture({

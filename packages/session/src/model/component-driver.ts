@@ -208,11 +208,11 @@ type RequestEnd = Exclude<ExchangeSign, { kind: 'bytes' }>;
 interface SeenRequests {
   /** How the latest one ended, or that it began; null before the first. */
   last: RequestEnd | null;
-  /** Its answer is one of the model, of which nothing has come yet. */
+  /** Its answer comes from the model, and has not begun. */
   awaitsBytes: boolean;
 }
 
-/** What is heard of the requests of one call. */
+/** What the caller learns of the requests of one call. */
 interface HeardRequests {
   /** Whether the last one may be answered when it is made again; null where that is not known. */
   readonly retryable: () => boolean | null;

@@ -184,7 +184,7 @@ export function judgeResponse(response: InferenceResponse): Verdict {
   }
 }
 
-/** What is wrong with a response of which a part is longer than any that is meant; null for every other, whatever its stop reason. */
+/** Returns what is wrong with a response that has a part of absurd length; null for every other, whatever its stop reason. */
 export function judgeSize({ content, continuationId, stopReason }: InferenceResponse): Failed | null {
   if ((continuationId?.length ?? 0) > longestContinuationId) {
     return failed(`gave a continuation id of more than ${longestContinuationId} characters`);

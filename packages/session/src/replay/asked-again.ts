@@ -10,7 +10,7 @@ export interface Parting {
   readonly port: string;
   /** What is different, as a clause. */
   readonly problem: string;
-  /** Of the input, as a JSON pointer, where it is that which differs. */
+  /** Where the input differs, as a JSON pointer, if the input is what differs. */
   readonly path?: string;
   readonly recorded?: unknown;
   readonly now?: unknown;

@@ -145,7 +145,7 @@ export interface ToolOutcome {
   readonly reached?: boolean;
 }
 
-/** The outcome of a call of which nothing ran. `content` is the runtime's own words and reaches the model unfenced. */
+/** The outcome of a call that ran nothing. `content` is the runtime's own words and reaches the model unfenced. */
 export function neverReached(content: string): ToolOutcome {
   return { status: 'failed', content, exitCode: null, truncated: false, reached: false };
 }

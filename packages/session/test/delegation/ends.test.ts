@@ -142,7 +142,7 @@ describe('a child that has reported its end', () => {
     await fixture.delegations.stop();
     expect(fixture.lines.all.map(({ status }) => status)).toEqual(['started', 'ok']);
     expect(fixture.delivered.all).toEqual([]);
-    // It was gone before it could write that it was heard: whoever polls its record is not left waiting.
+    // It was gone before it could write that its parent knows: a poller of its record must not wait for ever.
     expect(fixture.written).toMatchObject([{ status: 'ok', reported_by: 'child', delivered: true }]);
     // It has freed its slot itself.
     expect(fixture.referee.deregistered.all).toEqual([]);

@@ -16,7 +16,7 @@ import { ask, type RawResponse } from '../../../kit/test/http/raw-client.ts';
 
 export const mebibyte = 1024 * 1024;
 
-/** Servers of a workdir of their own, with `out` exported unless told otherwise. */
+/** Servers of a workdir of their own, with `out` exported unless the test says otherwise. */
 export class ExportedWorkdir {
   readonly base: string = realpathSync(mkdtempSync(join(tmpdir(), 'svc-resources-')));
   readonly out: string = join(this.base, 'workdir', 'out');

@@ -8,7 +8,7 @@ import { createFetchPeerFileTool, type FetchPeerFileSettings } from '../../src/f
 import type { Tool } from '../../src/tools/tool.ts';
 import { allowed, type CalledTool, callTool, FakePeer } from './peer-tool.ts';
 
-/** A workdir that files are fetched into, and a peer that answers as a test says; it serves `report` until told otherwise. */
+/** A workdir that files are fetched into, and a peer that answers as a test says; it serves `report` at first. */
 export class Fetching {
   readonly base: string = realpathSync(mkdtempSync(join(tmpdir(), 'svc-fetch-')));
   readonly workdir: string = join(this.base, 'workdir');
@@ -37,7 +37,7 @@ export class Fetching {
     return callTool(this.tool(changed), { peer: this.peer.address, handle: handleOf(), ...args });
   }
 
-  /** What the model is told of a fetch that failed, which left nothing behind. */
+  /** What the model reads of a fetch that failed, which left nothing behind. */
   refusal(called: CalledTool): string {
     const isRefusal = called.status === 'failed' && called.reached === false;
     if (!isRefusal || /mh1\.\w/.test(called.content)) throw new Error(`no refusal: ${called.content}`);

@@ -277,7 +277,7 @@ describe('a handle', () => {
       expect([audience, parseResponse(found.get(token) ?? '').status]).toEqual([audience, 403]);
       texts.add(found.get(token) ?? '');
     }
-    // A changed payload, another session and a wrong audience cannot be told apart.
+    // A changed payload, another session and a wrong audience get the same answer.
     const { payload, mac } = partsOf(token);
     const tampered = `mh1.${payload}.${mac.toLowerCase()}`;
     texts.add((await answers([tampered])).get(tampered) ?? '');

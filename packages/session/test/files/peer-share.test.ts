@@ -58,7 +58,7 @@ function payloadOf({ handle }: Shared): Record<string, unknown> {
   return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>;
 }
 
-/** An outcome of which the model is told in the runtime's own words. */
+/** An outcome that the model reads in the runtime's own words. */
 function refusal(called: CalledTool): string {
   expect(called).toMatchObject({ status: 'failed', reached: false, events: [] });
   return called.content;

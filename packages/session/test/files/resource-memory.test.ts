@@ -63,7 +63,7 @@ describe('an answer of bytes', () => {
     await Promise.all(servers.splice(0).map((server) => server.close(0)));
   });
 
-  /** A server of so many bytes, which notes what it is told of their end. */
+  /** A server that sends so many bytes, and notes the end that it sees. */
   async function serving(length: number): Promise<{ port: number; told: boolean[] }> {
     const told: boolean[] = [];
     const server = new HttpServer({

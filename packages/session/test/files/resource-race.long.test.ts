@@ -115,7 +115,7 @@ describe('under scoped, while another process swaps it for a link to what else i
 
 /**
  * Reads what is swapped until each plane has met both sides of the swap again and again: the file, and `refusal` for the link. All outcomes
- * that were met, but for a path that was swapped at each of its look-ups, which is refused as the link that it may be.
+ * that were met, except for a path that was swapped at each of its look-ups, which is refused as the link that it may be.
  */
 async function race(achieved: ContainmentClass, swap: Swap, refusal: string): Promise<string[]> {
   const readers = new Readers(achieved);

@@ -111,7 +111,7 @@ export function refuseUnlisted(opened: OpenedProject, what: string): void {
   if (registry.kind !== 'registry') throw needsRegistry(registry, { lacks: 'lists no versions', what });
 }
 
-/** Whether no registry has a say in any of these, of which there are some. */
+/** Whether no registry has a say in any of these. There must be at least one. */
 export function needNoRegistry(entries: readonly ArtifactEntry[], opened: OpenedProject): boolean {
   return entries.length > 0 && entries.every((entry) => apartness(entry, opened) !== null);
 }

@@ -4,8 +4,8 @@ import type { LinePrompt } from '@svc/terminal/keyboard/line-prompt.ts';
 import type { Question } from '@svc/protocol/question.ts';
 
 /**
- * Two lines, of which one is typed into: that of the answer while a question waits, else that of the message. A message that was begun stays as it is behind
- * an answer. An answer that was begun stays in its line when its question waits no more, until it is cleared: it is sent nowhere else.
+ * Two lines; the user types into the one for the answer while a question waits, else into the one for the message. A message that was begun stays as it is behind
+ * an answer. An answer that was begun stays in its line when its question waits no more, until it is cleared: svc sends it nowhere else.
  */
 export class ChatPrompts {
   readonly #message: LinePrompt;
@@ -50,7 +50,7 @@ export class ChatPrompts {
     this.turnTo(null);
   }
 
-  /** A text of which nothing came: back into the line that it was typed into, unless something else stands there. */
+  /** Puts a text back that came to nothing: into the line that it was typed into, unless something else stands there. */
   giveBack(text: string, question: Question | null): void {
     if (question === null) {
       if (this.#message.isEmpty) this.#message.set(text);

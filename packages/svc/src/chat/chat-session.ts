@@ -23,7 +23,7 @@ export type ChatEnd = 'left' | 'stopped' | 'closed' | 'lost';
 /** The last results, which `/show` prints whole. */
 const mostResults = 100;
 const mostHeld = 16 * 1024 * 1024;
-/** Tasks of which it is known that their message has been shown. */
+/** Tasks whose message is known to have been shown. */
 const mostSaid = 1024;
 
 /** A message that was sent from here and may wait. */

@@ -69,7 +69,7 @@ function chosen<Choice extends string>(
 
 /**
  * The options of a plain line, as programs write it: whole names, each at most once, values in words of their own that do not begin with a dash.
- * Returns null for every other line, good or bad: the parser, of which a start reads nothing before it needs it, has it then (docs/adr/start-and-bundle.md "What a
+ * Returns null for every other line, good or bad, which then goes to the parser. A start loads the parser only then (docs/adr/start-and-bundle.md "What a
  * start does without").
  */
 export function plainRunOptions(words: readonly string[]): RunOptions | null {

@@ -7,7 +7,7 @@ export const longestMessage = 10 * 1024 * 1024;
 /** Why a longer one is refused. */
 export const tooLong = `a message must have at most ${longestMessage} bytes`;
 
-/** A line without its end; `too-long` once for each that was longer than it may be, of which nothing is kept. */
+/** A line without its end; `too-long` once for each that was longer than it may be, and whose text is dropped. */
 export type ReadLine = Buffer | 'too-long';
 
 /** Takes time in proportion to the bytes. */

@@ -11,7 +11,7 @@ const before = (bytes: number, file = 'logs/1-sh-stdout.log'): string =>
 const notice = (bytes: number, file?: string): string =>
   before(bytes, file).replace(']', ': what a command writes into a file can be read in parts]');
 
-/** What a model is told of `seq 1 5000; echo done`, with fewer lines before the cut. */
+/** What a model reads of `seq 1 5000; echo done`, with fewer lines before the cut. */
 const counted = `command: seq\nexit code: 0\nstdout:\n3494\n3495\n3496\n3497\n3498\n3\n${notice(7514)}\nstderr: (empty)`;
 
 function ended(content: string): SessionEvent {

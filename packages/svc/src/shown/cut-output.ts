@@ -5,7 +5,7 @@ import type { ShownResult } from './session-event.ts';
 /** Limit for calls that run at once; the output of further ones is not kept. */
 const mostCalls = 256;
 const mostLines = 5;
-/** Limit for a line, of which the end is kept. */
+/** Limit for a line; a longer one keeps its end. */
 const longestLine = 2000;
 const cutMark = '…';
 

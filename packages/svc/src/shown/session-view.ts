@@ -86,7 +86,7 @@ export class SessionView {
     this.draw();
   }
 
-  /** Whether a question waits, and of which task. */
+  /** Whether a question waits, and the task that asks it. */
   get question(): Question | null {
     return this.#status.question;
   }

@@ -9,7 +9,7 @@ import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 const source = fileURLToPath(new URL('../../../terminal/src/keyboard/history.ts', import.meta.url));
-/** Opens the history of a home, and once it is told to, adds texts that begin with its own letter. Prints what it was warned of, and the newest text. */
+/** Opens the history of a home, and on a word adds texts that begin with its own letter. Prints its warnings, and the newest text. */
 const adder = `
 import { History } from ${JSON.stringify(source)};
 const [home, letter, count] = process.argv.slice(2);

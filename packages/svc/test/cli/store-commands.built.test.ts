@@ -43,7 +43,7 @@ const listed = `  - { name: echo, version: 1.0.0, source: tools/echo }
   - { name: style, version: 1.0.0, runtime: skill }
 `;
 
-/** Bytes that a component may hold anywhere and that change nothing but its hash. */
+/** Bytes that a component may hold anywhere, and that change its hash only. */
 const customSection = Buffer.from([0, 8, 7, ...Buffer.from('changed')]);
 
 let project: string;

@@ -196,7 +196,7 @@ export class InertText {
 
 const longestString = 4096;
 const mostMarks = 4;
-/** Anything but ASCII, Latin, Han and Hangul, of which most text is made and in which there is nothing to leave out. */
+/** Anything but ASCII, Latin, Han and Hangul, which make up most text and have nothing to leave out. */
 const special = /[^\t\n\u0020-\u007E\u00AF-\u02FF\u4E00-\u9FFF\uAC00-\uD7A3]/g;
 const endsInHalf = /[\uD800-\uDBFF]$/;
 const mark = /^\p{M}$/u;

@@ -37,9 +37,9 @@ const askPosition = '\u001B[6n';
 const colours = new RegExp(colour, 'g');
 
 /**
- * A transcript of which every row is written once and never again, so the terminal's own scrollback has all of it; and below it live rows, such as a
- * status and a line of input. One write a frame, in which only rows that differ are sent. Rows of the transcript are handed in as they come, laid out for
- * `columns`; the live rows are asked for with each frame.
+ * A transcript whose rows are written once each, so that the terminal's own scrollback has all of it; and below it live rows, such as a
+ * status and a line of input. One write a frame, which sends only rows that differ. The caller hands in rows of the transcript as they come, laid out for
+ * `columns`; the screen asks for the live rows with each frame.
  *
  * Between frames the terminal's cursor waits at the start of the first live row, hidden, and the place where the person types is drawn. A terminal changes
  * its width long before a program hears of it, and re-wraps what it shows, but its cursor stays at the character where it was: so whatever the

@@ -101,7 +101,7 @@ export function widthOf(text: string): number {
 
 /** Drawn one cell wide by all but terminals of East Asian locales: letters with accents, dashes, quotes, arrows, lines, blocks, ticks. */
 const narrow = /^[ -~\u00A1-\u00AC\u00AE-\u02FF\u2010-\u2027\u2030-\u205E\u2190-\u2193\u2500-\u259F\u2713\u2717]*$/;
-/** And these, of which V8 makes the expression when it is first needed. */
+/** And these. V8 makes the expression when it first needs it. */
 let narrowLetter: RegExp | null = null;
 
 function mostCells(text: string, drawsWide: boolean): number {

@@ -53,7 +53,7 @@ export function objectIn(value: unknown): JsonObject {
   return asJsonObject(value) ?? {};
 }
 
-/** How many values are looked at for one row, of which many may be empty. */
+/** How many values are looked at for one row; many may be empty. */
 const mostLooked = 200;
 
 /** How a value reads in one row: `longest` characters and four levels at most, whatever it is. */
@@ -92,7 +92,7 @@ export function prettyJson(value: unknown): string | null {
   try {
     return JSON.stringify(value, null, spacesIn(value) > mostSpaces ? 0 : 2) ?? '';
   } catch (error) {
-    // The only values here came out of JSON, of which this alone cannot be written again.
+    // Every value here came out of JSON; this one alone cannot be written back as JSON.
     if (error instanceof RangeError) return null;
     throw error;
   }

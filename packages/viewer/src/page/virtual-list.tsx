@@ -1,4 +1,4 @@
-/** A list of any length of which only the rows in sight are in the document. */
+/** A list of any length; only the rows in sight are in the document. */
 
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';

@@ -71,7 +71,7 @@ export class Session {
   ): Promise<Questions[What]['answer']> {
     this.#asked += 1;
     const id = this.#asked;
-    // What a capsule writes as an id may be no whole text, of which no path can be made.
+    // What a capsule writes as an id may be no whole text, and make no path.
     const path = about === null ? what : `${what}/${encodeURIComponent(`${about}`.toWellFormed())}`;
     return await new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });

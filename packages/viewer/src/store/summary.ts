@@ -78,7 +78,7 @@ function innerTime(columns: Columns): (row: number) => number {
   };
 }
 
-/** Shares in whole percent, of which nothing is lost in the sum where there is something at all. */
+/** Shares of the sum in whole percent; all are 0 if the sum is 0. */
 export function percents(values: readonly number[]): readonly number[] {
   const sum = values.reduce((a, b) => a + b, 0);
   return values.map((value) => (sum === 0 ? 0 : Math.round((value / sum) * 100)));

@@ -39,7 +39,7 @@ export class View {
   /** Lanes that are switched off. */
   readonly hidden: Cell<ReadonlySet<number>> = new Cell(new Set());
   readonly query: Cell<string> = new Cell('');
-  /** Rows whose whole lines hold what is looked for, of which a row shows only the beginning; none of other words. */
+  /** Rows whose whole lines match the search, while the row shows only the beginning; none for other words. */
   readonly found: Cell<ReadonlySet<number>> = new Cell(noRows);
   /** Whether whole lines could not be searched, so that nothing is known of what rows do not show. */
   readonly hasSearchFailed: Cell<boolean> = new Cell(false);

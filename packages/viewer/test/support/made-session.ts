@@ -130,7 +130,7 @@ interface Wanted {
   readonly lines: number;
   readonly seed?: number;
   readonly id?: string;
-  /** Turns that are told otherwise from here on, as in another run. */
+  /** Turns that go differently from here on, as in another run. */
   readonly partsAt?: number;
 }
 

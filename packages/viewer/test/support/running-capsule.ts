@@ -36,7 +36,7 @@ class OpenStream {
 export interface RunningCapsule {
   readonly trace: (trace: Writer) => void;
   readonly now: (response: ServerResponse) => void;
-  /** The question was answered: what the capsule tells then. */
+  /** The question was answered: what the capsule sends then. */
   answered(): void;
   /** The trace has the turn whose call still runs. */
   told(): void;

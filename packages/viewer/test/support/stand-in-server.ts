@@ -38,9 +38,9 @@ export interface StandInSession {
 
 export class StandInServer {
   readonly token: string = randomBytes(32).toString('base64url');
-  /** Requests that came, but for those of the page itself. */
+  /** Requests that came, except for those of the page itself. */
   readonly asked: string[] = [];
-  /** Requests that are still told that there is too much to do. */
+  /** Requests that the server still refuses because there is too much to do. */
   refuses = 0;
   readonly #server: Server;
   readonly #sessions: readonly StandInSession[];
@@ -133,7 +133,7 @@ function rowOf({ id, row }: StandInSession): unknown {
   };
 }
 
-/** As the server tells it; of a session with a journal, with the lines of its manifest. */
+/** As the server sends it; of a session with a journal, with the lines of its manifest. */
 function grantedOf({ trace, journal }: StandInSession): ViewedFacts['granted'] {
   const [first = ''] = typeof trace === 'string' ? trace.split('\n', 1) : [];
   return first.startsWith('{"event_type":"session_start"')

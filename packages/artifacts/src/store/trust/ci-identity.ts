@@ -71,7 +71,7 @@ export interface Predicate {
   readonly content: unknown;
 }
 
-/** How this job made the archive, as SLSA provenance where it is one of GitHub Actions; elsewhere nothing but that it is signed. */
+/** How this job made the archive, as SLSA provenance where it is one of GitHub Actions; elsewhere only that it is signed. */
 export function predicateOf(env: Environment): Predicate {
   const { GITHUB_ACTIONS: isGithub, GITHUB_WORKFLOW_REF: workflow = '', GITHUB_REPOSITORY: repository = '' } = env;
   if (isGithub !== 'true' || workflow === '' || repository === '') {

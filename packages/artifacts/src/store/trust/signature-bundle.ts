@@ -113,7 +113,7 @@ export function encodeSignatures(bundles: readonly string[]): string {
     .join('');
 }
 
-/** The bundles as a file of them gives them back: each once, at most 16, of which the first win. */
+/** The bundles as a file of them gives them back: each once, and the first 16 at most. */
 export function boundedSignatures(bundles: readonly string[]): readonly string[] {
   return decodeSignatures(encodeSignatures(bundles));
 }

@@ -18,7 +18,7 @@ export interface Departure {
 
 type PlayedClass = new () => Played;
 
-/** A thing that a component has a handle of, and that is nothing but its number. */
+/** A thing that a component has a handle of; it is a number and has no state. */
 class Played extends HostObject {
   number = 0;
 }
@@ -54,7 +54,7 @@ export class ImportPlayer {
     if (this.#next < this.#log.length) this.#onDeparture({ at: this.#next, asked: null, args: '[]' });
   }
 
-  /** Imports of the same names, of which none does anything. */
+  /** Imports of the same names, which do nothing. */
   played(imports: Imports): Imports {
     return mapMembers(imports, (member, name) => {
       if (isClass(member)) return this.#class(name, member);

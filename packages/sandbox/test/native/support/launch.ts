@@ -120,7 +120,7 @@ function optionsOf({ env = {}, user }: NativeLaunch): {
   return user === undefined ? options : { ...options, uid: user, gid: user };
 }
 
-/** Whom to launch as: whoever runs the tests, and an ordinary user where that is root. */
+/** The users to launch as: the one of the tests, and an ordinary one where that is root. */
 export const users: readonly (readonly [string, number | undefined])[] =
   process.getuid?.() === 0
     ? [

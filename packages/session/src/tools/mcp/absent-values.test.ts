@@ -132,7 +132,7 @@ describe('a list in pages', () => {
 });
 
 describe('null in a JSON Schema', () => {
-  it('is data where a value stands, and absent where a keyword does', () => {
+  it('counts as data where a value stands, and as absent where a keyword does', () => {
     const schema = {
       type: 'object',
       title: null,

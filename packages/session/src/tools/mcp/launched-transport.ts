@@ -48,8 +48,8 @@ interface LaunchedTransportSettings {
 }
 
 /**
- * The stdio transport of the Model Context Protocol over a process that a `Launcher` started: one JSON-RPC message a line. Of what the
- * server sends unasked, requests reach the client, which refuses them or answers a ping; notifications do not, but for the one that the
+ * The stdio transport of the Model Context Protocol over a process that a `Launcher` started: one JSON-RPC message a line. The client gets
+ * requests of the server, which it refuses, or answers if they are a ping. Of notifications it gets only the one that says that the
  * list of tools has changed. A server that breaks the bounds is ended, and `fault` says of what.
  */
 export class LaunchedTransport implements Sdk.Transport {

@@ -22,7 +22,7 @@ afterAll(() => rmSync(sessionDirectory, { recursive: true }));
 
 type Method = keyof typeof wellMeant;
 
-/** What may be wrong with an answer: any value, or a well-meant one of which a part is any value. */
+/** What may be wrong with an answer: any value, or a well-meant one with any value as a part. */
 function answersTo(method: Method): fc.Arbitrary<unknown> {
   const keys = Object.keys(wellMeant[method]);
   const spoilt = fc

@@ -46,7 +46,7 @@ export interface StepOutcome {
   readonly retryable: boolean;
 }
 
-/** The outcome of a step of which nothing ran. */
+/** The outcome of a step that ran nothing. */
 export function nothingRan(reason: string): StepOutcome {
   return {
     status: 'failed',

@@ -37,7 +37,7 @@ export interface TaskFlags {
   readonly env?: readonly string[];
 }
 
-/** What everybody may run who may read: they write nothing but their output. */
+/** Programs for every task that may read: they write only their output. */
 const usualCommands = ['sh', 'ls', 'cat', 'head', 'tail', 'grep', 'find', 'sed', 'awk', 'sort', 'wc', 'diff'];
 
 /** A task that can be started. */

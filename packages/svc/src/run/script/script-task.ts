@@ -53,7 +53,7 @@ function textOf(text: string): InitialTask {
   return { text, warnings: [new Diagnostic('W-RUN-001', message, { hint: `to read a file: --task ${text}` })] };
 }
 
-/** All of standard input where it is a pipe, a socket or a file; null where it is anything else, or holds nothing but space. */
+/** Returns all of standard input where it is a pipe, a socket or a file; null where it is anything else, or holds only space. */
 async function pipedInput(context: CommandContext, stop: AbortSignal): Promise<string | null> {
   if (!isPiped()) return null;
   const notice = setTimeout(() => {

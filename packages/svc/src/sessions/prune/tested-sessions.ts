@@ -1,4 +1,4 @@
-/** Finds the sessions of which a workspace keeps recorded tests. */
+/** Finds the sessions that a workspace keeps recorded tests of. */
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

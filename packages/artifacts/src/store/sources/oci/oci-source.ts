@@ -259,7 +259,7 @@ async function signaturesIn(
   return bundles;
 }
 
-/** Those that are listed as signatures, then those of which a registry does not say what they are: it may know only their config. */
+/** Those that are listed as signatures, then those whose kind a registry does not say: it may know only their config. */
 function perhapsSignatures(listed: readonly Descriptor[]): readonly Descriptor[] {
   const unsaid = listed.filter(({ artifactType: type }) => type === undefined || type === emptyType);
   return [...listed.filter(({ artifactType: type = '' }) => isBundle(type)), ...unsaid];
