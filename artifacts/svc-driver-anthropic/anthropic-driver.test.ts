@@ -142,7 +142,7 @@ describe('the request to a Messages server', () => {
   });
 });
 
-describe('what the provider is asked to keep in its cache', () => {
+describe('the cache marks of a request', () => {
   const tools = ['look', 'list'].map((name) => ({ name, description: '', inputSchema: '{}' }));
   const result = (id: string): Message => ({
     tag: 'tool',
@@ -163,7 +163,7 @@ describe('what the provider is asked to keep in its cache', () => {
     return pathsOf(body).filter((path) => path.includes('cache_control'));
   };
 
-  it('are the tools, the system prompt and the latest two turns of the user', () => {
+  it('mark the tools, the system prompt and the latest two turns of the user', () => {
     expect(marked({})).toEqual([
       'messages.2.content.0.cache_control.type',
       'messages.4.content.1.cache_control.type',
@@ -172,7 +172,7 @@ describe('what the provider is asked to keep in its cache', () => {
     ]);
   });
 
-  it('moves on with a conversation that is kept', () => {
+  it('move on with a conversation that is kept', () => {
     const reply = { pieces: events(start, ended('end_turn'), end) };
     const ports = new ScriptedPorts(reply, reply);
     const { continuationId } = infer(driverRequest({ tools, messages: messages.slice(0, 3) }), ports);
@@ -180,11 +180,11 @@ describe('what the provider is asked to keep in its cache', () => {
     expect(ports.body(2)).toEqual(requested({ tools, messages }).body());
   });
 
-  it('is nothing where the manifest turns it off', () => {
+  it('disappear where the manifest turns them off', () => {
     expect(requested({ ...whole, config: uncached }).bodyText()).not.toContain('cache_control');
   });
 
-  it('leaves room for the marks that the manifest sets itself, for the provider refuses a fifth', () => {
+  it('leave room for the marks that the manifest sets itself, because the provider refuses a fifth', () => {
     expect(marked({ extra_body: mark })).toEqual([
       'cache_control.type',
       'system.0.cache_control.type',
@@ -199,7 +199,7 @@ describe('what the provider is asked to keep in its cache', () => {
     ]);
   });
 
-  it('is no system prompt of white space, which is refused as a block', () => {
+  it('skip a system prompt of white space, which the server refuses as a block', () => {
     expect(requested({ system: ' ' }).body()['system']).toBe(' ');
   });
 });

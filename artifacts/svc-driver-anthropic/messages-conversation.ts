@@ -86,7 +86,7 @@ function writtenBlock(block: ContentBlock, names: ToolNames): WrittenBlock | nul
     // As the model wrote them: a parser would round large numbers.
     return { json: `${call.slice(0, -1)},"input":${argumentsText(input)}}`, mayBeMarked: true };
   }
-  // A text of nothing but white space is refused.
+  // The server refuses a text that has only white space.
   if (block.val.trim() === '') return null;
   return { json: JSON.stringify({ type: 'text', text: block.val }), mayBeMarked: true };
 }

@@ -100,7 +100,7 @@ export function messagesRequest(request: DriverRequest, turn: MessagesTurn): Pos
 
 function systemOf(system: string, isMarked: boolean): string | readonly JsonObject[] | undefined {
   if (system === '') return undefined;
-  // A text of nothing but white space is refused as a block.
+  // The server refuses a text that has only white space as a block.
   return isMarked && system.trim() !== '' ? [{ type: 'text', text: system, ...cacheMark }] : system;
 }
 

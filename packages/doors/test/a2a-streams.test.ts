@@ -119,7 +119,7 @@ describe('a stream of a task', () => {
     expect(stream.lines.at(-1)).toBe('status COMPLETED');
   });
 
-  it('of an answer goes on to the next question', async () => {
+  it('goes on from an answer to the next question', async () => {
     const turns = [calls(['ask', {}]), calls(['ask', {}]), says('ok')];
     const capsule = (await open({ turns, tools: [ask] })).run();
     const first = await capsule.stream('SendStreamingMessage', userMessage('Choose.'));
