@@ -86,7 +86,9 @@ capabilities:
     SVC_CONTAINMENT_CEILING: 'sealed',
   };
   const heard = (): readonly string[] => {
-    const asked = provider.requests.at(-1)?.json as { readonly messages: readonly Record<string, string>[] } | undefined;
+    const asked = provider.requests.at(-1)?.json as
+      | { readonly messages: readonly Record<string, string>[] }
+      | undefined;
     return (asked?.messages ?? []).filter(({ role }) => role === 'tool').map(({ content = '' }) => content);
   };
   return { workspace, proxy, heard, run: (args, env = {}) => svc(workspace, args, { env: { ...named, ...env } }) };
@@ -139,7 +141,7 @@ describe.skipIf(!hasPrograms)('a capsule behind a proxy (skipped without openssl
     expect(left).toEqual(['', '']);
   });
 
-  it('is told what the proxy says, once, and what to do', async () => {
+  it('reports the words of the proxy, once, and what to do', async () => {
     const { proxy, run } = await company({ status: 407 });
     const { code, stderr } = await run(asTask, { SVC_CONTAINMENT_CEILING: 'advisory' });
     expect(code).toBe(1);
@@ -163,7 +165,7 @@ describe.skipIf(!hasPrograms)('a capsule behind a proxy (skipped without openssl
     expect(`${stdout}${doctor.stdout}`).not.toContain('sesame');
   });
 
-  it('is not started where the proxy cannot be used', async () => {
+  it('does not start where the proxy cannot be used', async () => {
     const { run } = await company();
     const socks = { HTTPS_PROXY: 'socks5://me:opensesame@127.0.0.1:1080' };
     const { code, stderr } = await run(asTask, socks);

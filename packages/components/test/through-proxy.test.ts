@@ -46,7 +46,7 @@ const both = (port: number): Readonly<Record<string, string>> => ({
 const credentials = `Basic ${Buffer.from('me:word').toString('base64')}`;
 
 describe('a request of a component behind a proxy', () => {
-  it('is given to the proxy whole where it is plain, and no name is looked up', async () => {
+  it('goes to the proxy whole where it is plain, and svc looks up no name', async () => {
     const http = open(both(proxy.port));
     expect([await get(http, 'http://plain.example'), await get(http, 'http://a.example:8080')]).toEqual([200, 200]);
     expect(proxy.asked).toEqual(['http://plain.example/', 'http://a.example:8080/']);
@@ -61,7 +61,7 @@ describe('a request of a component behind a proxy', () => {
     expect([proxy.asked, proxy.credentials, asked]).toEqual([['a.example:443'], [credentials], []]);
   });
 
-  it('is refused before the proxy hears of it where its host is not granted', async () => {
+  it('fails where its host is not granted, before the proxy sees it', async () => {
     expect(await get(open(both(proxy.port)), 'https://b.example')).toEqual({ tag: 'HTTP-request-denied' });
     expect(proxy.asked).toEqual([]);
   });

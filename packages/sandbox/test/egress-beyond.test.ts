@@ -38,7 +38,7 @@ const credentials = `Basic ${Buffer.from('me:word').toString('base64')}`;
 const allowed = (destination: string): unknown => ({ destination, verdict: 'allowed', reason: null });
 
 describe('a granted host beyond the proxy of this machine', () => {
-  it('is reached through a tunnel in a tunnel, by its name', async () => {
+  it('answers through a tunnel in a tunnel, by its name', async () => {
     const { proxy, fixture } = await beyond(await RawServer.open((socket) => socket.pipe(socket)));
     const sent = { port: fixture.port, bytes: [connectBytes('a.example:443'), 'to and fro'], halfClose: true };
     expect(await exchange(sent)).toBe(`${established}to and fro`);
@@ -54,7 +54,7 @@ describe('a granted host beyond the proxy of this machine', () => {
     client.destroy();
   });
 
-  it('is asked over plain HTTP with its whole address, without the credentials', async () => {
+  it('gets plain HTTP with its whole address, without the credentials', async () => {
     const server = await RawServer.answering(answer);
     const { proxy, fixture } = await beyond(server);
     const spoofed = ['Proxy-Authorization: Basic eDp5', 'X-Own: 1', 'Connection: close'];
@@ -66,14 +66,14 @@ describe('a granted host beyond the proxy of this machine', () => {
     expect(server.received[0]?.toLowerCase()).not.toContain('proxy-authorization');
   });
 
-  it('is refused before that proxy hears of it where it is not granted', async () => {
+  it('fails where it is not granted, before that proxy sees it', async () => {
     const { proxy, fixture } = await beyond(await RawServer.answering(answer));
     const got = await exchange({ port: fixture.port, bytes: [connectBytes('b.example:443')] });
     expect(got).toMatch(/^HTTP\/1\.1 403 /);
     expect(proxy.asked).toEqual([]);
   });
 
-  it('is looked up and checked where NO_PROXY names it', async () => {
+  it('needs a look-up and a check where NO_PROXY names it', async () => {
     const { proxy, fixture } = await beyond(await RawServer.answering(answer));
     const got = await exchange({ port: fixture.port, bytes: [connectBytes('direct.example:443')] });
     expect(got).toMatch(/^HTTP\/1\.1 502 /);

@@ -21,7 +21,7 @@ function network(allow: readonly string[], env: Environment): MachineNetwork {
 }
 
 describe('the proxies of a launch', () => {
-  it('are listed with the hosts that lie beyond them, without user and password', () => {
+  it('appear with the hosts that lie beyond them, without user and password', () => {
     const env = {
       HTTPS_PROXY: 'http://me:opensesame@proxy.example:3128',
       HTTP_PROXY: 'http://[fd00::1]:8080',
@@ -55,12 +55,12 @@ describe('the proxies of a launch', () => {
     ]);
   });
 
-  it('are one line where they are one', () => {
+  it('share one line where they are the same', () => {
     const { proxied } = network(['a.example'], { ALL_PROXY: 'proxy.example' });
     expect(proxied.proxied?.[1]).toEqual({ host: 'a.example', proxy: 'proxy.example:80' });
   });
 
-  it('are refused where one cannot be used for a granted host, and not where none is asked', () => {
+  it('make the launch fail where one cannot be used for a granted host, and not where none is asked', () => {
     const env = { ALL_PROXY: 'socks5://me:opensesame@proxy.example' };
     expect(network([], env).refusals).toMatchObject([
       { code: 'E-REG-006', message: 'ALL_PROXY is no proxy that svc can use' },
@@ -84,7 +84,7 @@ describe('the authorities that programs trust', () => {
   const [first = '', second = ''] = rootCertificates;
   const privateKey = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
-  it('are those of SSL_CERT_FILE and of NODE_EXTRA_CA_CERTS, and no key that lies beside them', () => {
+  it('come from SSL_CERT_FILE and NODE_EXTRA_CA_CERTS, without a key that lies beside them', () => {
     const env = {
       SSL_CERT_FILE: file('whole.pem', `# ours\r\n${privateKey}${first}\n`),
       NODE_EXTRA_CA_CERTS: file('more.pem', `${second}\n${first}\n${privateKey}`),
@@ -92,13 +92,13 @@ describe('the authorities that programs trust', () => {
     expect(network(['a.example'], env).authorities).toBe(`${first}\n${second}\n`);
   });
 
-  it('are those of the system too where only more are named', () => {
+  it('include those of the system where only more are named', () => {
     const { authorities } = network(['a.example'], { NODE_EXTRA_CA_CERTS: file('more.pem', first) });
     expect(authorities?.match(/BEGIN/g)?.length).toBeGreaterThan(20);
     expect(authorities).toContain(first);
   });
 
-  it('are not read for a capsule that is granted no host', () => {
+  it('stay unread for a capsule that has no granted host', () => {
     const env = { NODE_EXTRA_CA_CERTS: join(folder, 'absent.pem') };
     expect(network([], env)).toMatchObject({ authorities: null, warnings: [] });
   });
@@ -109,7 +109,7 @@ describe('the authorities that programs trust', () => {
     ['is a key', privateKey, 'it holds no certificate in PEM'],
     ['is huge', 'x'.repeat(1024 * 1024 + 1), 'it is larger than 1 MiB'],
     ['never ends', first.replace(/-----END[^]*/, ''), 'it holds no certificate in PEM'],
-  ])('are warned of where the file %s', (_, text, why) => {
+  ])('cause a warning where the file %s', (_, text, why) => {
     const named = text === null ? join(folder, 'absent.pem') : file('named.pem', text);
     const { authorities, warnings } = network(['a.example'], { NODE_EXTRA_CA_CERTS: named });
     expect(authorities).toBe(null);

@@ -141,7 +141,7 @@ const trustVariables = [
 /** Those that the file is made of: the host's own file cannot be read in a root of their own. */
 const sourceVariables = ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS'];
 
-/** What the grants allow stays, but for the variables that the file is made of. */
+/** What the grants allow stays, except for the variables that the file is made of. */
 function trusting(env: Readonly<Record<string, string>>, file: string): Readonly<Record<string, string>> {
   const each = (names: readonly string[]): Record<string, string> =>
     Object.fromEntries(names.map((name) => [name, file]));

@@ -30,7 +30,7 @@ describe('the proxy for an address', () => {
     [{ HTTPS_PROXY: 'http://proxy:3128' }, null],
     [{ HTTP_PROXY: 'http://proxy:3128', NO_PROXY: 'example.com:80' }, null],
     [{ HTTP_PROXY: 'http://proxy:3128', NO_PROXY: 'example.com:443' }, direct],
-  ])('of plain HTTP with %j comes out as %j', (env, proxy) => {
+  ])('for plain HTTP with %j comes out as %j', (env, proxy) => {
     expect(proxyFor(new URL('http://plain.example.com/x'), env)).toEqual(proxy);
   });
 

@@ -60,7 +60,7 @@ interface HostReport {
   readonly problems: readonly string[];
 }
 
-/** Asks the host. Starts nothing but what finds out how processes can be contained. */
+/** Asks the host. Starts only what finds out how processes can be contained. */
 async function reportHost(facts: HostFacts, home: string, env: Environment): Promise<HostReport> {
   const { problems, ...proxies } = proxiesIn(env);
   const { achieved, mechanism, usernsGrant, reason } = await hostContainment(facts);
@@ -84,7 +84,9 @@ function proxiesIn(env: Environment): Pick<HostReport, 'https_proxy' | 'http_pro
   const [https = null, http = null] = ['https', 'http'].map((scheme) => {
     // Asked for a host outside: NO_PROXY is shown as it is.
     let proxy: Proxy | null = null;
-    const refusal = diagnosticOf(() => (proxy = proxyFor(new URL(`${scheme}://any-host.invalid`), { ...env, NO_PROXY: '', no_proxy: '' })));
+    const refusal = diagnosticOf(
+      () => (proxy = proxyFor(new URL(`${scheme}://any-host.invalid`), { ...env, NO_PROXY: '', no_proxy: '' })),
+    );
     if (refusal !== null && !problems.includes(refusal.message)) problems.push(refusal.message);
     return proxy === null ? null : shownProxy(proxy);
   });

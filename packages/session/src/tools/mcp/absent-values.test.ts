@@ -80,7 +80,7 @@ describe('an answer that does not fit', () => {
       'capabilities: expected object, received array; serverInfo: expected object, received string',
     ],
     ['tools/list', { tools: [], nextCursor: 7 }, 'nextCursor: expected string, received number'],
-  ])('to %s is told in words: %j', async (method, result, words) => {
+  ])('to %s gets its words: %j', async (method, result, words) => {
     const server = serverThat(method, { result });
     expect(await server.offered()).toEqual({
       kind: 'failed',
