@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { atOnce } from '@svc/kit/own-turn.ts';
+import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Driver, InferenceResponse } from '@svc/session/model/driver.ts';
 import { SessionActivity } from '@svc/session/task/activity.ts';
@@ -103,7 +103,7 @@ export async function costPerTurn(tasks: number, hasJournal: boolean): Promise<T
     const gate =
       journalLines === null
         ? openGate(clock)
-        : new RecordingGate((crossing) => atOnce(journalLines.write(crossing, clock.now())), clock);
+        : new RecordingGate((crossing) => runSync(journalLines.write(crossing, clock.now())), clock);
     activity.subscribe(traceLines(trace, mintTraceEventId(clock)));
     activity.subscribe(taskFrames(stream));
     const acceptance = { taskAcceptance: 'queue', queueDepth: tasks, afterTask: 'exit' } as const;

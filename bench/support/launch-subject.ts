@@ -14,7 +14,7 @@ import type { SessionPlace } from '@svc/sandbox/session-containment.ts';
 import { hostContainment } from '@svc/sandbox/host-containment.ts';
 import { composeRoot } from '@svc/sandbox/launch/compose-plan.ts';
 import { mountAttribute, type RootStep } from '@svc/sandbox/launch/launch-plan.ts';
-import { leastGrants, type ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
+import { minimalGrants, type ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 
@@ -82,7 +82,7 @@ async function openContainment(
 }
 
 function grantsFor(commands: readonly string[]): ProcessGrants {
-  return { ...leastGrants, commands, limits };
+  return { ...minimalGrants, commands, limits };
 }
 
 function environmentOf({ workdir }: SessionPlace, achieved: ContainmentClass): Readonly<Record<string, string>> {

@@ -157,9 +157,9 @@ describe.skipIf(!hasPseudoTerminals()).each(['bash', 'zsh', 'fish'] as const)(
       const line = { event_type: 'task_received', task_id: task, text };
       writeFileSync(join(directory, 'trace.jsonl'), `${JSON.stringify(line)}\n`);
       const record = liveRecord({ session_id: session, session_directory: directory, name: trap });
-      const takeBack = writeRunningRecord(workspace.home, record);
+      const cancelTimer = writeRunningRecord(workspace.home, record);
       const { args, shown } = await typed(shell, workspace, 'svc cancel 4f1a \\t\\r');
-      takeBack();
+      cancelTimer();
       expect(args).toEqual([['cancel', '4f1a', '77c0']]);
       expect(shown).not.toContain('\u001B]0;title');
       expect(existsSync(join(workspace.folder, 'pwned'))).toBe(false);

@@ -13,8 +13,8 @@ const turns = Number(process.env['MANY_TURNS'] ?? '120');
 const timeoutMs = 60_000 + turns * 1000;
 
 /**
- * The most of the second half beside the most of the first. Pipes for commands are a stock of 15 to 79, made 64 at a time
- * (`packages/sandbox/src/pipe-stock.ts`): each half has a command in every second turn and so sees the stock full, also the half of the smaller round.
+ * The most of the second half beside the most of the first. Pipes for commands are a pool of 15 to 79, made 64 at a time
+ * (`packages/sandbox/src/pipe-pool.ts`): each half has a command in every second turn and so sees the pool full, also the half of the smaller round.
  */
 const spare = { pipes: 4, sockets: 2, others: 2, listeners: 12 };
 /** Of the conversation itself, which is held several times over, and of code that is compiled late. */

@@ -228,10 +228,10 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     const parent = ended(workspace, 'a1');
     const child = join(parent.folder, 'children', 'c1', '.svc', 'sessions', sessionId('c1'));
     mkdirSync(child, { recursive: true });
-    const takeBack = writeRunningRecord(workspace.home, liveRecord({ session_id: sessionId('c1') }));
+    const cancelTimer = writeRunningRecord(workspace.home, liveRecord({ session_id: sessionId('c1') }));
     mkdirSync(at(workspace, `.svc/sessions/${sessionId('a2')}`));
     expect(await pruned(workspace, '--keep', '0', '--dry-run')).toEqual([]);
-    takeBack();
+    cancelTimer();
     utimesSync(at(workspace, `.svc/sessions/${sessionId('a2')}`), longAgo, longAgo);
     expect((await pruned(workspace, '--keep', '0', '--dry-run')).map(({ name }) => name)).toEqual([
       sessionId('a1'),
@@ -251,7 +251,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     rmSync(join(workspace.home, '.svc/cache'), { recursive: true });
     mkdirSync(join(workspace.home, '.svc/cache/components'), { recursive: true });
     writeFileSync(join(workspace.home, '.svc/cache/components/c'), '12345');
-    const takeBack = writeRunningRecord(workspace.home, liveRecord({ name: 'used', version: '1.0.0' }));
+    const cancelTimer = writeRunningRecord(workspace.home, liveRecord({ name: 'used', version: '1.0.0' }));
     const { stdout, stderr } = await svc(workspace, ['prune', '--caches', '--yes', '--json']);
     expect(stderr).toMatch(/^warning\[W-RUN-127\]: ~\/\.svc\/cache stays: 1 sessions of this user run\n/);
     expect(
@@ -263,7 +263,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
       { kind: 'workdir', name: sessionId('b1'), bytes: 4, outcome: 'removed' },
       { kind: 'capsule', name: unused, bytes: 4, outcome: 'removed' },
     ]);
-    takeBack();
+    cancelTimer();
     expect(await pruned(workspace, '--caches', '--yes')).toMatchObject([
       { kind: 'capsule', name: used },
       { kind: 'cache', name: 'components', bytes: 5, paths: ['~/.svc/cache/components'] },

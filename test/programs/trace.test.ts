@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { packArchive } from '@svc/artifacts/store/archive-writer.ts';
-import { atOnce } from '@svc/kit/own-turn.ts';
+import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { writeRunningRecord } from '@svc/record/sessions/running-record.ts';
 import { RecordedSession, type RecordedOptions } from '../../packages/record/test/journal/recorded-session.ts';
 import { liveRecord } from '../support/running-record.ts';
@@ -252,7 +252,7 @@ describe('svc trace show', () => {
   it('shows texts that are nested too deep to be laid out as they are', async () => {
     const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
     const session = begun('4f1a').model('I run them.', ['sh']);
-    const input = atOnce(session.journal.body(deep));
+    const input = runSync(session.journal.body(deep));
     const e = `tsk_${'1'.padStart(32, '0')}/1/m1/t1`;
     session.journal.append({ k: 'start', e, port: 'tool', name: 'sh', in: input });
     session.journal.append({ k: 'end', e, ms: 1, value: input });

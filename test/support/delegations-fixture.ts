@@ -28,11 +28,11 @@ type Line = Extract<TraceEvent, { event_type: 'delegation' }>;
 class AttemptClock extends FakeClock {
   override after(ms: number, callback: () => void): () => void {
     if (ms > longestWait) return super.after(ms, callback);
-    const takeBack = super.after(ms, callback);
+    const cancelTimer = super.after(ms, callback);
     const turn = setImmediate(() => this.advance(ms));
     return () => {
       clearImmediate(turn);
-      takeBack();
+      cancelTimer();
     };
   }
 }

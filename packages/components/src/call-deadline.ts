@@ -13,7 +13,7 @@ type DeadlineClock = Pick<Clock, 'monotonicMs' | 'after'>;
 export class CallDeadline {
   #leftMs: number;
   #since = 0;
-  #takeBack = (): void => {};
+  #cancelTimer = (): void => {};
   #lastLook: NodeJS.Immediate | undefined;
   readonly #onPassed: () => void;
   readonly #clock: DeadlineClock;
@@ -29,7 +29,7 @@ export class CallDeadline {
     const look = (): void => {
       this.#lastLook = setImmediate(this.#onPassed);
     };
-    this.#takeBack = this.#clock.after(Math.min(longestTimerMs, Math.max(0, this.#leftMs)), look);
+    this.#cancelTimer = this.#clock.after(Math.min(longestTimerMs, Math.max(0, this.#leftMs)), look);
   }
 
   pause(): void {
@@ -38,7 +38,7 @@ export class CallDeadline {
   }
 
   stop(): void {
-    this.#takeBack();
+    this.#cancelTimer();
     clearImmediate(this.#lastLook);
   }
 }

@@ -1,6 +1,6 @@
 /** The HTTP routes of a running capsule. */
 
-import { inOwnTurns } from '@svc/kit/own-turn.ts';
+import { runYielding } from '@svc/kit/yield-to-loop.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isJsonMediaType, singleHeader } from '@svc/kit/http/hygiene.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
@@ -204,7 +204,7 @@ class Dispatch {
 
   /** Nothing waits for a body of megabytes to be read: it is done in turns of the event loop. */
   async #handleLong(request: HttpRequest): Promise<Reply> {
-    return await this.#answerLong(await inOwnTurns(readJsonRpcRequest(request.body)), request);
+    return await this.#answerLong(await runYielding(readJsonRpcRequest(request.body)), request);
   }
 
   async #answerLong(parsed: JsonRpcRequest | JsonRpcRefusedRequest, request: HttpRequest): Promise<Reply> {

@@ -58,10 +58,10 @@ describe.each(clocks)('$which', ({ clock, let: pass }) => {
 
   it('does not call back what was taken back, which may be done twice and too late', async () => {
     const called: string[] = [];
-    const takeBack = clock.after(1, () => called.push('taken back'));
+    const cancelTimer = clock.after(1, () => called.push('taken back'));
     const takeBackLate = clock.after(1, () => called.push('kept'));
-    takeBack();
-    takeBack();
+    cancelTimer();
+    cancelTimer();
     await pass(20);
     takeBackLate();
     await pass(20);

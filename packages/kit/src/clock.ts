@@ -24,28 +24,28 @@ export function elapsedMs(clock: Pick<Clock, 'monotonicMs'>, startedMs: number):
 export async function pause(clock: Pick<Clock, 'after'>, ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   let onAbort = (): void => {};
-  let takeBack = (): void => {};
+  let cancelTimer = (): void => {};
   try {
     await new Promise<void>((resolve, reject) => {
       onAbort = () => reject(signal.reason as Error);
       signal.addEventListener('abort', onAbort, { once: true });
-      takeBack = clock.after(ms, resolve);
+      cancelTimer = clock.after(ms, resolve);
     });
   } finally {
-    takeBack();
+    cancelTimer();
     signal.removeEventListener('abort', onAbort);
   }
 }
 
 /** Settles with the work, or after `ms` without it. */
 export async function atMost(clock: Pick<Clock, 'after'>, ms: number, work: Promise<unknown>): Promise<void> {
-  let takeBack = (): void => {};
+  let cancelTimer = (): void => {};
   const late = new Promise<void>((resolve) => {
-    takeBack = clock.after(ms, resolve);
+    cancelTimer = clock.after(ms, resolve);
   });
   try {
     await Promise.race([work, late]);
   } finally {
-    takeBack();
+    cancelTimer();
   }
 }

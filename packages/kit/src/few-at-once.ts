@@ -1,6 +1,6 @@
 /** Lets a few pieces of work go on at once, and the others wait for their turn. */
 
-import { ownTurn } from './own-turn.ts';
+import { yieldToLoop } from './yield-to-loop.ts';
 
 /** What waits here is little, and most clients have a place for 256 streams. */
 const mostWaiting = 1024;
@@ -25,7 +25,7 @@ export class FewAtOnce {
     if (this.#running < this.#most) this.#running += 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
-      await ownTurn();
+      await yieldToLoop();
       return await work();
     } finally {
       const next = this.#waiting.shift();

@@ -8,7 +8,7 @@ import { type ContainmentClass, containmentClasses, isAtLeast } from '@svc/proto
 import { containedEnvironment } from '@svc/sandbox/contained-environment.ts';
 import { type Containment, openPlace } from '@svc/sandbox/containment.ts';
 import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-containment.ts';
-import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
+import { minimalGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { LaunchedProcess, Launcher } from '@svc/sandbox/launcher.ts';
 import { type AttemptTools, findAttemptTools, ungrantedVariable } from './attempt-tools.ts';
 import {
@@ -51,7 +51,7 @@ export async function classesUnderTest(facts: HostFacts): Promise<readonly Class
     const containment = await hostContainment({ ...facts, ceiling: wanted });
     if (containment.achieved !== wanted || containment.mechanism === 'none') continue;
     const { limits } = await containment.hold({
-      resources: leastGrants.limits,
+      resources: minimalGrants.limits,
       directories: [facts.temporaryDirectory],
     });
     const attempts = allAttempts.flatMap((attempt) => {
@@ -147,7 +147,7 @@ export async function runAttempt(attempt: Attempt, host: AttemptHost): Promise<S
 
 async function tryProgram(attempt: ProgramAttempt, host: AttemptHost, place: Surroundings): Promise<Seen> {
   const operands = (await attempt.operands?.(place)) ?? [];
-  const grants = { ...leastGrants, ...(await attempt.grants?.(place)) };
+  const grants = { ...minimalGrants, ...(await attempt.grants?.(place)) };
   const session = await openPlace(host.containment, place, grants.limits);
   let answer: Seen | 'tried';
   try {

@@ -10,7 +10,7 @@ import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import { containedHome } from '@svc/sandbox/contained-environment.ts';
 import { openPlace } from '@svc/sandbox/containment.ts';
 import { barePlan, encodeLaunchPlan } from '@svc/sandbox/launch/launch-plan.ts';
-import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
+import { minimalGrants } from '@svc/sandbox/launch/process-grants.ts';
 import {
   type LaunchAttempt,
   stopped,
@@ -65,9 +65,9 @@ async function launchInSession(
   place: Surroundings,
   { scope, args }: { readonly scope: string; readonly args: readonly string[] },
 ): Promise<Seen> {
-  const session = await openPlace(containment, place, leastGrants.limits);
+  const session = await openPlace(containment, place, minimalGrants.limits);
   try {
-    const launcher = session.launcher({ ...leastGrants, scope });
+    const launcher = session.launcher({ ...minimalGrants, scope });
     const outcome = await launcher.launch({ command: place.program, args, env: {}, stdin: 'null' });
     if (outcome.kind === 'refused') return { kind: 'refused', detail: 'before-it-ran' };
     const [said] = await Promise.all([

@@ -1,13 +1,13 @@
 /** Attempts to have more than was granted, and to stay. */
 
-import { leastGrants, type ProcessGrants, type ResourceLimits } from '@svc/sandbox/launch/process-grants.ts';
+import { minimalGrants, type ProcessGrants, type ResourceLimits } from '@svc/sandbox/launch/process-grants.ts';
 import { open, type ProgramAttempt, programAttempt, type ProgramEntry, stopped, stoppedInSealed } from './attempt.ts';
 import { ungrantedVariable } from './attempt-tools.ts';
 
 const mebibyte = 1024 * 1024;
 
 const limitedTo = (limits: Partial<ResourceLimits>) => (): Partial<ProcessGrants> => ({
-  limits: { ...leastGrants.limits, ...limits },
+  limits: { ...minimalGrants.limits, ...limits },
 });
 
 const attempts: readonly ProgramEntry[] = [

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createContainedLauncher } from './contained-launcher.ts';
-import { LaunchSheets } from './launch/launch-sheets.ts';
-import { leastGrants } from './launch/process-grants.ts';
+import { LaunchTemplates } from './launch/launch-templates.ts';
+import { minimalGrants } from './launch/process-grants.ts';
 import type { LaunchOutcome } from './launcher.ts';
-import { PipeStock } from './pipe-stock.ts';
+import { PipePool } from './pipe-pool.ts';
 import { isRunning } from '../../../test/support/is-gone.ts';
 
 let folder: string;
@@ -22,9 +22,9 @@ afterEach(() => {
 async function launchBy(script: string, startMs: number, privateDirectory = folder): Promise<LaunchOutcome> {
   const helper = join(folder, 'helper');
   writeFileSync(helper, `#!/bin/sh\ncd ${folder}\n${script}\n`, { mode: 0o755 });
-  const sheets = new LaunchSheets({
+  const templates = new LaunchTemplates({
     enforcement: { class: 'advisory' },
-    grants: leastGrants,
+    grants: minimalGrants,
     cgroups: { joins: [], room: null },
     users: null,
     workdir: folder,
@@ -33,10 +33,10 @@ async function launchBy(script: string, startMs: number, privateDirectory = fold
     filesOf: (programs) => ({ read: [], execute: programs, links: [], problems: [] }),
     countProcesses: () => 0,
   });
-  const pipes = new PipeStock({ make: async () => [], areNamed: false });
+  const pipes = new PipePool({ make: async () => [], areNamed: false });
   const launcher = createContainedLauncher({
     helper,
-    sheets,
+    templates,
     pipes,
     commands: [],
     variables: {},
@@ -46,7 +46,7 @@ async function launchBy(script: string, startMs: number, privateDirectory = fold
   try {
     return await launcher.launch({ command: 'true', args: [], env: { PATH: '/usr/bin:/bin' }, stdin: 'null' });
   } finally {
-    sheets.close();
+    templates.close();
     await pipes.close();
   }
 }

@@ -8,18 +8,23 @@ import { getSystemErrorName } from 'node:util';
 
 import { findProgram, malformedRequest, type ProgramLookup, refusalOfError } from './find-program.ts';
 import { UnfitPlan } from './launch/launch-plan.ts';
-import { type LaunchSheet, type LaunchSheets, type Startable, UnwrittenSheet } from './launch/launch-sheets.ts';
+import {
+  type LaunchTemplate,
+  type LaunchTemplates,
+  type Startable,
+  UnwrittenTemplate,
+} from './launch/launch-templates.ts';
 import type { LaunchedProcess, Launcher, LaunchOutcome, LaunchRequest } from './launcher.ts';
 import type { LimitWatch } from './limits/session-limits.ts';
-import type { PipeStock } from './pipe-stock.ts';
+import type { PipePool } from './pipe-pool.ts';
 import { startProcess } from './start-process.ts';
 
 interface ContainedLauncherOptions {
   /** `svc-launch`. */
   readonly helper: string;
-  readonly sheets: LaunchSheets;
+  readonly templates: LaunchTemplates;
   /** For the standard streams; not closed here. */
-  readonly pipes: PipeStock;
+  readonly pipes: PipePool;
   /** Bare names of what a process may run beside its own program. */
   readonly commands: readonly string[];
   /** Added to the environment of every process, over what it was given. */
@@ -46,29 +51,34 @@ export interface ContainedLauncher extends Launcher {
 
 /** Starts processes behind what the plan of their grants takes away; a step of it that fails is a refusal, and nothing ran. */
 export function createContainedLauncher(options: ContainedLauncherOptions): ContainedLauncher {
-  const { sheets } = options;
+  const { templates } = options;
   return {
     async launch(request) {
       const problem = malformedRequest(request) ?? options.obstacle ?? null;
       if (problem !== null) return { kind: 'refused', reason: problem };
       const found = findStartable(request, options);
       if (found.kind === 'refused') return found;
-      const sheet = fittingSheet(sheets, found.startable);
-      return sheet instanceof Error ? { kind: 'refused', reason: sheet.message } : await start(sheet, request, options);
+      const template = fittingTemplate(templates, found.startable);
+      return template instanceof Error
+        ? { kind: 'refused', reason: template.message }
+        : await start(template, request, options);
     },
     prepare(request) {
       const found = findStartable(request, options);
-      if (found.kind === 'found') sheets.sheetFor(found.startable);
+      if (found.kind === 'found') templates.templateFor(found.startable);
       void options.pipes.fill();
     },
   };
 }
 
-function fittingSheet(sheets: LaunchSheets, startable: Startable): LaunchSheet | UnfitPlan | UnwrittenSheet {
+function fittingTemplate(
+  templates: LaunchTemplates,
+  startable: Startable,
+): LaunchTemplate | UnfitPlan | UnwrittenTemplate {
   try {
-    return sheets.sheetFor(startable);
+    return templates.templateFor(startable);
   } catch (error) {
-    if (error instanceof UnfitPlan || error instanceof UnwrittenSheet) return error;
+    if (error instanceof UnfitPlan || error instanceof UnwrittenTemplate) return error;
     throw error;
   }
 }
@@ -94,7 +104,7 @@ function findStartable(
 }
 
 async function start(
-  sheet: LaunchSheet,
+  template: LaunchTemplate,
   request: LaunchRequest,
   options: ContainedLauncherOptions,
 ): Promise<LaunchOutcome> {
@@ -102,10 +112,10 @@ async function start(
   const words = [planAt, statusAt, filterAt, egress === null ? '-' : egressAt].map(String);
   const started = await startProcess(request, {
     program: helper,
-    args: [...words, sheet.program, request.command, ...request.args],
+    args: [...words, template.program, request.command, ...request.args],
     cwd: '/',
-    env: { ...request.env, ...searchVariable(sheet, request), ...variables },
-    others: [sheet.plan, 'pipe', sheet.filter, ...(egress === null ? [] : (['ipc'] as const))],
+    env: { ...request.env, ...searchVariable(template, request), ...variables },
+    others: [template.plan, 'pipe', template.filter, ...(egress === null ? [] : (['ipc'] as const))],
     pipes,
     drainMs,
   });
@@ -113,10 +123,10 @@ async function start(
   const { child } = started;
   const launched = watch?.watch(started.process) ?? started.process;
   if (egress !== null) handOver(child, egress);
-  return await settle(child, launched, sheet, startMs);
+  return await settle(child, launched, template, startMs);
 }
 
-function searchVariable({ searchFirst }: LaunchSheet, { env }: LaunchRequest): Readonly<Record<string, string>> {
+function searchVariable({ searchFirst }: LaunchTemplate, { env }: LaunchRequest): Readonly<Record<string, string>> {
   if (searchFirst === null) return {};
   return { PATH: [searchFirst, ...(env.PATH === undefined ? [] : [env.PATH])].join(delimiter) };
 }
@@ -133,7 +143,7 @@ function handOver(child: ChildProcess, egress: (listening: Server) => void): voi
 async function settle(
   child: ChildProcess,
   launched: LaunchedProcess,
-  { problems }: LaunchSheet,
+  { problems }: LaunchTemplate,
   startMs: number,
 ): Promise<LaunchOutcome> {
   const status = child.stdio[statusAt];

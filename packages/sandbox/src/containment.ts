@@ -5,7 +5,7 @@ import type { ProcessGrants, ResourceLimits } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
 import { climb, type LadderRequest, type LimitHold, unheld } from './limits/held-limits.ts';
 import type { Enforcement } from './launch/enforcement.ts';
-import { type HostAbility, leastAbiForScoped } from './launch/host-ability.ts';
+import { type HostAbility, minAbiForScoped } from './launch/host-ability.ts';
 import type {
   SessionPlace,
   ContainmentPlace,
@@ -112,7 +112,7 @@ export function strongestEnforcement({
   if (!filter) return null;
   if (ceiling === 'advisory' || landlockAbi === null) return { class: 'advisory' };
   if (ceiling === 'sealed' && root !== null) return { class: 'sealed', landlockAbi, root };
-  return landlockAbi >= leastAbiForScoped ? { class: 'scoped', landlockAbi } : { class: 'advisory' };
+  return landlockAbi >= minAbiForScoped ? { class: 'scoped', landlockAbi } : { class: 'advisory' };
 }
 
 function reasonAgainstMore({ class: used }: Enforcement, { ability, ceiling }: KernelContainmentParts): string | null {

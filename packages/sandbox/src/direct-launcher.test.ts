@@ -24,16 +24,16 @@ import { directoryContract } from '../../../test/support/beneath-contract.ts';
 import { createDirectLauncher } from './direct-launcher.ts';
 import { endProcess, readOutput } from './launched-process.ts';
 import type { Launcher, LaunchedProcess, LaunchEnd, LaunchRequest } from './launcher.ts';
-import { PipeStock, namedPipes } from './pipe-stock.ts';
+import { PipePool, namedPipes } from './pipe-pool.ts';
 import { isRunning } from '../../../test/support/is-gone.ts';
 
 const PATH = '/usr/local/bin:/usr/bin:/bin';
 let folder: string;
-let pipes: PipeStock;
+let pipes: PipePool;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'svc-launch-'));
-  pipes = new PipeStock(namedPipes(folder));
+  pipes = new PipePool(namedPipes(folder));
 });
 
 afterEach(async () => {
@@ -45,12 +45,12 @@ function request(command: string, args: readonly string[] = [], over: Partial<La
   return { command, args, env: { PATH }, stdin: 'null', ...over };
 }
 
-function launcher(drainMs = 200, stock: PipeStock | null = pipes): Launcher {
-  return createDirectLauncher({ cwd: folder, drainMs, ...(stock === null ? {} : { pipes: stock }) });
+function launcher(drainMs = 200, pool: PipePool | null = pipes): Launcher {
+  return createDirectLauncher({ cwd: folder, drainMs, ...(pool === null ? {} : { pipes: pool }) });
 }
 
-async function started(asked: LaunchRequest, drainMs?: number, stock?: PipeStock | null): Promise<LaunchedProcess> {
-  const outcome = await launcher(drainMs, stock).launch(asked);
+async function started(asked: LaunchRequest, drainMs?: number, pool?: PipePool | null): Promise<LaunchedProcess> {
+  const outcome = await launcher(drainMs, pool).launch(asked);
   if (outcome.kind === 'refused') throw new Error(outcome.reason);
   return outcome.process;
 }
@@ -252,7 +252,7 @@ describe('the standard streams', () => {
   it('become sockets where there are no pipes', async () => {
     const plain = createDirectLauncher({
       cwd: folder,
-      pipes: new PipeStock({ make: async () => [], areNamed: false }),
+      pipes: new PipePool({ make: async () => [], areNamed: false }),
       drainMs: 200,
     });
     const outcome = await plain.launch(request('sh', ['-c', 'cat; stat -L -c %F /proc/self/fd/1'], { stdin: 'pipe' }));

@@ -10,7 +10,7 @@ import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
 import { unlessRefusedLater } from '@svc/kit/files/unless-refused.ts';
 import { findProgram, malformedRequest } from './find-program.ts';
 import type { LaunchOutcome, LaunchRequest, Launcher } from './launcher.ts';
-import { PipeStock, namedPipes } from './pipe-stock.ts';
+import { PipePool, namedPipes } from './pipe-pool.ts';
 import { startProcess } from './start-process.ts';
 import type { SessionContainment, SessionPlace } from './session-containment.ts';
 
@@ -19,7 +19,7 @@ interface DirectLauncherOptions {
   /** For a canonical `cwd`: a link that has come to be on the way there refuses the launch. Links are followed when absent. */
   readonly refusesLinks?: true;
   /** For the standard streams, which are sockets without it; not closed here. */
-  readonly pipes?: PipeStock;
+  readonly pipes?: PipePool;
   /** How long what a process leaves running may go on writing after its exit; 1,000 when absent. */
   readonly drainMs?: number;
 }
@@ -79,7 +79,7 @@ async function isDirectory(path: string): Promise<boolean> {
 
 interface Start {
   readonly cwd: string;
-  readonly pipes: PipeStock | undefined;
+  readonly pipes: PipePool | undefined;
   readonly drainMs: number;
   readonly program: string;
   readonly request: LaunchRequest;
@@ -116,7 +116,7 @@ function coverOf(inherited: readonly number[], nothing: number | null): readonly
 
 /** Starts the processes of one session where the kernel enforces nothing. */
 export function openDirectSession({ workdir, privateDirectory }: SessionPlace): SessionContainment {
-  const pipes = new PipeStock(namedPipes(privateDirectory));
+  const pipes = new PipePool(namedPipes(privateDirectory));
   return {
     launcher: ({ scope }) => createDirectLauncher({ cwd: join(workdir, scope), refusesLinks: true, pipes }),
     close: () => pipes.close(),

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { helperPipes, namedPipes } from './pipe-stock.ts';
+import { helperPipes, namedPipes } from './pipe-pool.ts';
 
 let directory: string;
 beforeEach(() => {

@@ -10,10 +10,10 @@ import { text } from 'node:stream/consumers';
 import { containedHome } from './contained-environment.ts';
 import type { PlanRequest } from './launch/compose-plan.ts';
 import type { Enforcement } from './launch/enforcement.ts';
-import { type ComposedRoot, type HostAbility, landlockAbis, leastAbiForScoped } from './launch/host-ability.ts';
-import { LaunchSheets, UnwrittenSheet } from './launch/launch-sheets.ts';
+import { type ComposedRoot, type HostAbility, landlockAbis, minAbiForScoped } from './launch/host-ability.ts';
+import { LaunchTemplates, UnwrittenTemplate } from './launch/launch-templates.ts';
 import { describeFailure, readLaunchStatus, type LaunchFailure } from './contained-launcher.ts';
-import { leastGrants } from './launch/process-grants.ts';
+import { minimalGrants } from './launch/process-grants.ts';
 import { keepUsers, unusedUser, type UserIdentity } from './limits/session-limits.ts';
 import { isMappable, ownGroupFacts } from './own-facts.ts';
 
@@ -92,7 +92,7 @@ class Probe {
       root: root.found,
       users: root.found?.userNamespace === true && (await this.#keepsUsers(landlock.abi, root.found)),
       obstacles: {
-        scoped: landlock.abi >= leastAbiForScoped ? null : tooOld(landlock.abi),
+        scoped: landlock.abi >= minAbiForScoped ? null : tooOld(landlock.abi),
         sealed: root.obstacle,
         filter: null,
       },
@@ -154,9 +154,9 @@ class Probe {
 
   async #start({ enforcement, users, args }: ProbeStart): Promise<ProbeEnd> {
     const { helper, filter } = this.#request;
-    const sheets = new LaunchSheets({
+    const templates = new LaunchTemplates({
       enforcement,
-      grants: { ...leastGrants, limits: { ...leastGrants.limits, processes: granted } },
+      grants: { ...minimalGrants, limits: { ...minimalGrants.limits, processes: granted } },
       cgroups: { joins: [], room: null },
       users,
       workdir: this.#directory,
@@ -167,11 +167,11 @@ class Probe {
       countProcesses: () => 100_000,
     });
     try {
-      const sheet = sheets.sheetFor({ program: helper, commands: [], searchPath: [] });
+      const template = templates.templateFor({ program: helper, commands: [], searchPath: [] });
       const child = spawn(helper, ['3', '4', '5', '-', helper, 'svc-launch', ...args], {
         cwd: '/',
         env: {},
-        stdio: ['ignore', 'pipe', 'pipe', sheet.plan, 'pipe', sheet.filter],
+        stdio: ['ignore', 'pipe', 'pipe', template.plan, 'pipe', template.filter],
       });
       const closed = once(child, 'close');
       // Without descriptors to make them of there are no streams, and `closed` throws why.
@@ -186,13 +186,13 @@ class Probe {
       return { failure, said, complaint, signal: signal as NodeJS.Signals | null };
     } catch (error) {
       // What the system refuses here says nothing of containment: there is no launch that could be refused for it.
-      throw error instanceof UnwrittenSheet ? error.cause : error;
+      throw error instanceof UnwrittenTemplate ? error.cause : error;
     } finally {
-      sheets.close();
+      templates.close();
     }
   }
 }
 
 function tooOld(abi: number): string {
-  return `Landlock version ${abi} of this kernel cannot keep signals in; ${leastAbiForScoped} is needed`;
+  return `Landlock version ${abi} of this kernel cannot keep signals in; ${minAbiForScoped} is needed`;
 }

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 
 import { composePlan } from './launch/compose-plan.ts';
 import type { Enforcement } from './launch/enforcement.ts';
-import { leastGrants, type ProcessGrants } from './launch/process-grants.ts';
+import { minimalGrants, type ProcessGrants } from './launch/process-grants.ts';
 import { filterFor } from './seccomp/assemble.ts';
 
 const sealed: Enforcement = { class: 'sealed', landlockAbi: 6, root: { userNamespace: true, proc: true } };
 const scoped: Enforcement = { class: 'scoped', landlockAbi: 6 };
-const served: ProcessGrants = { ...leastGrants, servicePort: 4711 };
+const served: ProcessGrants = { ...minimalGrants, servicePort: 4711 };
 const networkAllow = [{ scheme: null, host: 'a.example', port: 443 }] as const;
 
 function reach(grants: ProcessGrants, enforcement: Enforcement): unknown {
@@ -27,7 +27,7 @@ function reach(grants: ProcessGrants, enforcement: Enforcement): unknown {
 describe('a process that the runtime serves and that is granted no network', () => {
   it('has the listening socket of its own network, and nothing else to connect to', () => {
     expect(reach(served, sealed)).toEqual({ network: { kind: 'listen', port: 3128 }, ports: [3128] });
-    expect(reach(leastGrants, sealed)).toEqual({ network: { kind: 'loopback' }, ports: [] });
+    expect(reach(minimalGrants, sealed)).toEqual({ network: { kind: 'loopback' }, ports: [] });
   });
 
   it('may connect to that port alone where networks are shared', () => {
@@ -39,10 +39,10 @@ describe('a process that the runtime serves and that is granted no network', () 
     'has sockets of TCP and no others in $class',
     (enforcement) => {
       const filter = (grants: ProcessGrants): string => filterFor(grants, enforcement, 'x86_64').toString('hex');
-      expect(filter(served)).toBe(filter({ ...leastGrants, networkAllow }));
-      expect(filter(served)).not.toBe(filter(leastGrants));
+      expect(filter(served)).toBe(filter({ ...minimalGrants, networkAllow }));
+      expect(filter(served)).not.toBe(filter(minimalGrants));
       expect(filter({ ...served, unixSockets: true })).toBe(
-        filter({ ...leastGrants, networkAllow, unixSockets: true }),
+        filter({ ...minimalGrants, networkAllow, unixSockets: true }),
       );
     },
   );

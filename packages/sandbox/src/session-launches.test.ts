@@ -7,10 +7,10 @@ import { lateSession } from './containment.ts';
 import type { SessionContainment } from './session-containment.ts';
 import { type LaunchMachinery, openSession } from './session-launches.ts';
 import { unheld } from './limits/held-limits.ts';
-import { leastGrants, type ProcessGrants } from './launch/process-grants.ts';
+import { minimalGrants, type ProcessGrants } from './launch/process-grants.ts';
 
 const grants: ProcessGrants = {
-  ...leastGrants,
+  ...minimalGrants,
   limits: { processes: 1, open_files: 1, file_size: 1, cpu: 1, memory: 1 },
 };
 const shell = { command: '/bin/sh', env: { PATH: '/bin' } };

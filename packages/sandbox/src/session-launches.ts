@@ -9,11 +9,11 @@ import { systemResolver } from '@svc/kit/net/resolver.ts';
 import type { ContainmentPlace, SessionContainment, KernelContainmentParts } from './session-containment.ts';
 import { type ContainedLauncher, createContainedLauncher } from './contained-launcher.ts';
 import type { Enforcement } from './launch/enforcement.ts';
-import { LaunchSheets, type LaunchSheetsOptions } from './launch/launch-sheets.ts';
+import { LaunchTemplates, type LaunchTemplatesOptions } from './launch/launch-templates.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
 import { holdLimits, keepUsers, type LimitMachinery, type SessionLimits, unusedUser } from './limits/session-limits.ts';
 import { connects, networkVariables, egressPort } from './contained-environment.ts';
-import { PipeStock, helperPipes } from './pipe-stock.ts';
+import { PipePool, helperPipes } from './pipe-pool.ts';
 import { systemFiles } from './closure/file-collection.ts';
 import { neededFiles } from './closure/needed-files.ts';
 import { countThreads, ownGroupFacts, ownGroupId } from './own-facts.ts';
@@ -27,7 +27,7 @@ export interface LaunchMachinery extends LimitMachinery {
   /** `svc-launch`. */
   readonly helper: string;
   readonly filterFor: (grants: ProcessGrants, enforcement: Enforcement) => Buffer;
-  readonly filesOf: LaunchSheetsOptions['filesOf'];
+  readonly filesOf: LaunchTemplatesOptions['filesOf'];
   readonly countProcesses: () => number;
   readonly openEgress: (grants: ProcessGrants, place: ContainmentPlace) => EgressDoor;
 }
@@ -48,7 +48,7 @@ export async function openSession(
   machinery: LaunchMachinery,
 ): Promise<SessionContainment> {
   const limits = await holdLimits(place.hold, machinery);
-  const pipes = new PipeStock(helperPipes(machinery.helper, limits.users?.owner ?? null));
+  const pipes = new PipePool(helperPipes(machinery.helper, limits.users?.owner ?? null));
   let running: number | null = null;
   const shared = { limits, pipes, processesRunning: () => (running ??= machinery.countProcesses()) };
   const closings: (() => Promise<void>)[] = [];
@@ -79,7 +79,7 @@ type PrepareRequest = Parameters<ContainedLauncher['prepare']>[0];
 /** What all launches of a session have in common: what bounds them together, and their standard streams. */
 interface SharedParts {
   readonly limits: SessionLimits;
-  readonly pipes: PipeStock;
+  readonly pipes: PipePool;
   /** For this user, before the session started any: each of its launches is allowed as many in all. */
   readonly processesRunning: () => number;
 }
@@ -102,7 +102,7 @@ function openLauncher({ grants, place, enforcement, machinery, shared }: Launche
   const { cgroups, users, watch, obstacle } = limits;
   const { helper, filterFor, filesOf, openEgress } = machinery;
   const { workdir, privateDirectory } = place;
-  const sheets = new LaunchSheets({
+  const templates = new LaunchTemplates({
     workdir,
     privateDirectory,
     enforcement,
@@ -118,7 +118,7 @@ function openLauncher({ grants, place, enforcement, machinery, shared }: Launche
   return {
     launcher: createContainedLauncher({
       helper,
-      sheets,
+      templates,
       pipes,
       commands: grants.commands,
       variables: networkVariables(grants, enforcement.class),
@@ -127,7 +127,7 @@ function openLauncher({ grants, place, enforcement, machinery, shared }: Launche
       obstacle,
     }),
     close: async () => {
-      sheets.close();
+      templates.close();
       await door?.close();
     },
   };

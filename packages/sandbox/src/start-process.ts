@@ -10,7 +10,7 @@ import { refusalCode, isSystemError } from '@svc/kit/diagnostics/system-reason.t
 import { superviseGroup, type StandardStreams } from './child-group.ts';
 import { refusalOfError } from './find-program.ts';
 import type { LaunchedProcess, LaunchOutcome, LaunchRequest } from './launcher.ts';
-import { type PipeStock, ownDescriptors } from './pipe-stock.ts';
+import { type PipePool, ownDescriptors } from './pipe-pool.ts';
 
 /** What is started for a request, and with what. */
 interface ProcessStart {
@@ -23,7 +23,7 @@ interface ProcessStart {
   /** Descriptors behind the standard three. */
   readonly others: readonly (number | 'ignore' | 'pipe' | 'ipc')[];
   /** For the standard streams, which are sockets without it. */
-  readonly pipes: PipeStock | undefined;
+  readonly pipes: PipePool | undefined;
   /** How long what the process leaves running may go on writing after its exit. */
   readonly drainMs: number;
 }
@@ -70,7 +70,7 @@ interface ChildDescriptors {
 
 /** Pipes, which a program can also open by name, as it can in a shell; sockets where the system makes no pipes for us. */
 async function openDescriptors(
-  pipes: PipeStock | undefined,
+  pipes: PipePool | undefined,
   { stdin, output }: Pick<LaunchRequest, 'stdin' | 'output'>,
 ): Promise<ChildDescriptors> {
   const input = stdin === 'inherit' ? 0 : stdin === 'pipe' ? 'pipe' : 'ignore';

@@ -8,7 +8,7 @@ import { describe, expect, it, type TestContext } from 'vitest';
 import { containedEnvironment, containedTemporary } from '../src/contained-environment.ts';
 import { type Containment, openPlace } from '../src/containment.ts';
 import { hostContainment } from '../src/host-containment.ts';
-import { leastGrants } from '../src/launch/process-grants.ts';
+import { minimalGrants } from '../src/launch/process-grants.ts';
 import type { Launcher } from '../src/launcher.ts';
 
 const packageRoot = fileURLToPath(new URL('../../../', import.meta.url));
@@ -85,9 +85,9 @@ describe.each(['sealed', 'scoped'] as const)('launches in %s', (ceiling) => {
     const [workdir, privateDirectory] = [join(home, 'work'), join(home, 'private')];
     for (const directory of [containedTemporary(workdir), privateDirectory]) mkdirSync(directory, { recursive: true });
     const { pipes } = holdings(home);
-    const { limits } = leastGrants;
+    const { limits } = minimalGrants;
     const session = await openPlace(containment, { workdir, privateDirectory }, limits);
-    const launcher = session.launcher({ ...leastGrants, commands: ['bash'] });
+    const launcher = session.launcher({ ...minimalGrants, commands: ['bash'] });
     const env = containedEnvironment({
       accessibleWorkdir: workdir,
       achieved: ceiling,

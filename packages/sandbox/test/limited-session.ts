@@ -7,7 +7,7 @@ import type { TestContext } from 'vitest';
 import { kernelContainment } from '../src/containment.ts';
 import type { SessionContainment } from '../src/session-containment.ts';
 import { containedTemporary } from '../src/contained-environment.ts';
-import { leastGrants, type ProcessGrants, type ResourceLimits } from '../src/launch/process-grants.ts';
+import { minimalGrants, type ProcessGrants, type ResourceLimits } from '../src/launch/process-grants.ts';
 import type { LaunchedProcess } from '../src/launcher.ts';
 import { ownGroupFacts } from '../src/own-facts.ts';
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
@@ -70,7 +70,7 @@ export class LimitedSession {
       uid: process.getuid?.() ?? 0,
     });
     if (containment === null) throw new Error('a filter is enough for containment');
-    const grants = { ...leastGrants, limits: { ...leastGrants.limits, ...limits } };
+    const grants = { ...minimalGrants, limits: { ...minimalGrants.limits, ...limits } };
     const hold = await containment.hold({ resources: grants.limits, directories: [workdir] });
     const session = containment.open({ workdir, privateDirectory, hold });
     const opened = new LimitedSession({ home, workdir, limits: hold.limits, session, grants, program });

@@ -130,7 +130,7 @@ export class LiveEvents {
   }
 
   #liveTask(task: Task): LiveTask {
-    const { id: taskId, toldState: state, origin, inputWait } = task;
+    const { id: taskId, reportedState: state, origin, inputWait } = task;
     const start = this.#starts.get(task) ?? startOf(this.#shown(task.text, longestText).text);
     this.#starts.set(task, start);
     const question = inputWait === null ? null : this.#shownQuestion(inputWait.question);
@@ -321,7 +321,7 @@ class UnnumberedFrame implements SentFrame {
     return null;
   }
 
-  hold(): void {}
+  retain(): void {}
 
-  letGo(): void {}
+  release(): void {}
 }

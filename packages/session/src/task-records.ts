@@ -236,7 +236,7 @@ export class TaskRecords {
     this.#heldBytes += bytes;
     for (const oldest of this.#held) {
       if (this.#heldBytes <= mostTogether) return;
-      this.#letGo(oldest);
+      this.#release(oldest);
     }
   }
 
@@ -244,11 +244,11 @@ export class TaskRecords {
   #dropForgotten(): void {
     for (const oldest of this.#held) {
       if (this.#session.board.find(oldest.taskId) !== undefined) return;
-      this.#letGo(oldest);
+      this.#release(oldest);
     }
   }
 
-  #letGo(held: Held): void {
+  #release(held: Held): void {
     this.#held.delete(held);
     this.#heldBytes -= held.bytes;
     const record = this.find(held.taskId);

@@ -41,7 +41,7 @@ export async function postBatch(
     },
   });
   let isLate = false;
-  const takeBack = clock.after(timeoutMs, () => {
+  const cancelTimer = clock.after(timeoutMs, () => {
     isLate = true;
     asked.destroy();
   });
@@ -54,7 +54,7 @@ export async function postBatch(
     if (!isNetworkError(error)) throw error;
     return { kind: 'later', afterMs: null, why: networkReason(error) };
   } finally {
-    takeBack();
+    cancelTimer();
   }
 }
 

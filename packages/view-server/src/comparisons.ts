@@ -1,7 +1,7 @@
 /** Compares the journals of two sessions for a page, a part at a time: whatever else it shows goes on meanwhile. */
 
 import { busy, HttpRefusal } from '@svc/kit/http/refusal.ts';
-import { inOwnTurns } from '@svc/kit/own-turn.ts';
+import { runYielding } from '@svc/kit/yield-to-loop.ts';
 import type { ViewedComparison } from '@svc/protocol/viewed-session.ts';
 import { comparing, type Comparison } from '@svc/record/journal/comparison.ts';
 import { saidOf } from './said-parting.ts';
@@ -34,7 +34,7 @@ async function compared(a: ViewedSession, b: ViewedSession): Promise<ComparisonA
     const second = openedJournal(b);
     try {
       const steps = comparing({ session: a.id, reader: first.reader }, { session: b.id, reader: second.reader });
-      const { comparison, damage } = await inOwnTurns(steps);
+      const { comparison, damage } = await runYielding(steps);
       const { parting } = comparison;
       const answer = { ...comparison, said: parting === null ? null : saidOf(parting) };
       if (damage === null) return answer;

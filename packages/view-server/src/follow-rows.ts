@@ -1,6 +1,6 @@
 /** Puts the lines of a trace into an answer as rows, in blocks that a page can draw one by one. */
 
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import type { OpenBody } from '@svc/kit/http/open-body.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
@@ -26,7 +26,7 @@ export async function followRows({ file, from, isLive }: Followed, body: OpenBod
     seen = file.size;
     for (const line of eachLine(file, byte)) {
       if (line === null) {
-        await ownTurn();
+        await yieldToLoop();
         if (body.gone.aborted) return;
         continue;
       }

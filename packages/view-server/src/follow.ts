@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { OpenBody } from '@svc/kit/http/open-body.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { BareJournal } from './bare-journal.ts';
 import { WholeLines } from './whole-lines.ts';
@@ -35,7 +35,7 @@ export async function followTrace({ file, from, isLive }: Followed, body: OpenBo
         at += piece.length;
       }
       if (!lines.isBehind || body.gone.aborted) return;
-      await ownTurn();
+      await yieldToLoop();
     }
   });
 }
@@ -53,7 +53,7 @@ export async function followJournal({ file, from, isLive }: Followed, body: Open
       passed += lines.length;
       if (passed < passedBytes) continue;
       passed = 0;
-      await ownTurn();
+      await yieldToLoop();
     }
   });
 }

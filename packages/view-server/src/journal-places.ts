@@ -1,6 +1,6 @@
 /** Knows where in a journal the step of a place is, and what tasks were answered and came to, as far as its records can be read. */
 
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
@@ -88,7 +88,7 @@ export class JournalPlaces {
     }
     for (const read of readRecords(file, this.#byte)) {
       if (read === null) {
-        await ownTurn();
+        await yieldToLoop();
         continue;
       }
       if (read.record !== null) this.#take(read.record, read.byte);

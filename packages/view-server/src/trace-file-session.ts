@@ -4,7 +4,7 @@ import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { inOwnTurns } from '@svc/kit/own-turn.ts';
+import { runYielding } from '@svc/kit/yield-to-loop.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
 import { LineFile } from '@svc/record/journal/line-file.ts';
@@ -44,7 +44,7 @@ export class TraceFileSession implements ViewedSession {
   async row(): Promise<SessionFacts> {
     const file = this.openTrace();
     try {
-      return await inOwnTurns(readFactsOfTrace(this.id, file));
+      return await runYielding(readFactsOfTrace(this.id, file));
     } finally {
       file.close();
     }

@@ -1,6 +1,6 @@
 /** Finds a line of a trace by its number, and where in the journal its texts are, without keeping anything of most lines. */
 
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { parseLineObject, typeOfLine } from '@svc/record/sessions/trace-events.ts';
@@ -45,7 +45,7 @@ export class TraceIndex {
     let at = mark.row;
     for (const line of eachLine(file, mark.byte)) {
       if (line === null) {
-        await ownTurn();
+        await yieldToLoop();
         continue;
       }
       const event = placedEvent(line);
@@ -70,7 +70,7 @@ export class TraceIndex {
     if (this.#end.row > row) return;
     for (const line of eachLine(file, this.#end.byte)) {
       if (line === null) {
-        await ownTurn();
+        await yieldToLoop();
         continue;
       }
       const { row: at, byte } = this.#end;

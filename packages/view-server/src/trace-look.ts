@@ -1,7 +1,7 @@
 /** Looks through a trace once for what a page shows of it: what is wrong with it, and which files it says were changed. */
 
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { typeOfLine } from '@svc/record/sessions/trace-events.ts';
 import { notStoppedIn } from './recorded-scope.ts';
@@ -87,7 +87,7 @@ export class TraceLooks {
       lines += 1;
       if (this.#offset < turn && lines < turnLines) continue;
       [turn, lines] = [this.#offset + turnBytes, 0];
-      await ownTurn();
+      await yieldToLoop();
     }
     [this.#isTooLong, this.#isTooMany] = [cursor.isTooLong, cursor.isTooMany];
   }

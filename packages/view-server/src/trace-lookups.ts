@@ -1,6 +1,6 @@
 /** Looks through all lines of a trace: for an event, for words, and for what became of files. */
 
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import { holdsText } from '@svc/protocol/shown-text.ts';
 import type { FileChanges } from '@svc/protocol/viewed-rows.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
@@ -49,7 +49,7 @@ export async function changesIn(file: LineFile): Promise<readonly FileChanges[]>
     cells += Math.min((lines.length - added) * (lines.length - removed), mostCells);
     if (cells >= turnCells) {
       cells = 0;
-      await ownTurn();
+      await yieldToLoop();
     }
     const known = files.get(change.path) ?? { path: change.path, added: 0, removed: 0, rows: [] };
     if (files.size < mostFiles) files.set(change.path, known);
@@ -64,7 +64,7 @@ async function* rows(file: LineFile): AsyncGenerator<{ readonly row: number; rea
   let row = 0;
   for (const each of eachLine(file, 0)) {
     if (each === null) {
-      await ownTurn();
+      await yieldToLoop();
       continue;
     }
     yield { row, line: each.line };

@@ -8,7 +8,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { inOwnTurns, ownTurn } from '@svc/kit/own-turn.ts';
+import { runYielding, yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { shownMinute } from '@svc/kit/shown-values.ts';
@@ -109,7 +109,7 @@ export class SessionLooks {
 /** Others have their turn at each index; there is one a mebibyte. */
 async function damageOf(reader: JournalReader): Promise<Damage | null> {
   const scan = reader.scan(['index']);
-  for (const _ of scan.records()) await ownTurn();
+  for (const _ of scan.records()) await yieldToLoop();
   return scan.damage;
 }
 
@@ -237,7 +237,7 @@ export class FolderSession implements ViewedSession {
   async row(): Promise<SessionFacts> {
     const directory = held(this.#folder);
     try {
-      return await inOwnTurns(readFacts(this.id, directory, this.record() !== null));
+      return await runYielding(readFacts(this.id, directory, this.record() !== null));
     } finally {
       directory.close();
     }

@@ -8,7 +8,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { readRunningRecords } from '@svc/record/sessions/running-record.ts';
@@ -221,7 +221,7 @@ export class WorkspaceSessions implements ViewedSessions {
     for (const { id } of newest) {
       const row = await this.#rowOf(id);
       if (row !== null) rows.push(row);
-      await ownTurn();
+      await yieldToLoop();
     }
     return rows;
   }

@@ -8,7 +8,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { containedEnvironment } from '@svc/sandbox/contained-environment.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
-import type { CapsuleSource } from './launch-surroundings.ts';
+import type { CapsuleSource } from './launch-host.ts';
 
 /** Whose commands are looked for, and where. */
 export interface CommandQuestion {

@@ -5,7 +5,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import { refereeAddress } from './launch-surroundings.ts';
+import { refereeAddress } from './launch-host.ts';
 
 /** A session that the referee has a record of. The credential stays in this process (D2 "Authentication" 2). */
 export interface RefereeMembership {

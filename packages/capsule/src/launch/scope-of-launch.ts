@@ -30,7 +30,7 @@ import {
   hostFacts,
   delegationOfLaunch,
   type LaunchDelegation,
-} from './launch-surroundings.ts';
+} from './launch-host.ts';
 import type { MachineNetwork } from './machine-network.ts';
 import type { GivenProject, RunRequest } from './running-capsule.ts';
 import { faultsOfSecrets, listenerTokenOf, sessionRedactor } from './session-secrets.ts';

@@ -1,6 +1,6 @@
 /** Writes the records of a session into its journal: what it began with, what went through its gate, and its end. */
 
-import { atOnce, type Steps } from '@svc/kit/own-turn.ts';
+import { runSync, type Steps } from '@svc/kit/yield-to-loop.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
@@ -55,7 +55,7 @@ export class JournalKeeper {
   readonly #journal: Journal;
   readonly #lines: JournalLines;
   /** Releases the journal; later sessions may then delete it. */
-  readonly #letGo: () => void;
+  readonly #release: () => void;
 
   constructor(request: KeeperRequest) {
     const { launch, sessionId: session, capture, directory, onWarning } = request;
@@ -63,17 +63,17 @@ export class JournalKeeper {
     const redact = recordRedaction(launch.redactor);
     const onFull = (): void => onWarning(full(maxBytes));
     const limits = { maxBody, maxBytes, spare: launch.isCaptureAsked ? 0 : spareOfDisk };
-    this.#letGo = heldJournal(directory);
+    this.#release = heldJournal(directory);
     let journal: Journal | null = null;
     try {
       journal = openJournal({ directory, session, capture, redact, limits, clock: systemClock, onFull });
       this.#journal = journal;
       this.#lines = new JournalLines(journal, redact, Math.floor(maxBytes / 4));
-      atOnce(this.#open(request));
+      runSync(this.#open(request));
     } catch (error) {
       // Closing can fail as well; report the first error.
       diagnosticOf(() => journal?.close());
-      this.#letGo();
+      this.#release();
       throw error;
     }
   }
@@ -94,7 +94,7 @@ export class JournalKeeper {
       if (outcome !== null) this.#journal.append({ k: 'close', ...outcome });
     } finally {
       this.#journal.close();
-      this.#letGo();
+      this.#release();
     }
   }
 
@@ -167,11 +167,11 @@ export function retainLater({ launch, home, onRetained }: RetentionOfSession): (
     if (retained.removed + retained.left > 0) onRetained(retained);
   };
   let retaining: Promise<void> | null = null;
-  const takeBack = systemClock.after(retainAfterMs, () => {
+  const cancelTimer = systemClock.after(retainAfterMs, () => {
     retaining = retain();
   });
   return async () => {
-    takeBack();
+    cancelTimer();
     const abandon = systemClock.after(retainAtEndMs, () => stop.abort());
     try {
       await (retaining ?? retain());

@@ -25,7 +25,7 @@ import { TaskBoard } from '@svc/session/loop/task-board.ts';
 import { taskFrames } from '@svc/session/stream/task-frames.ts';
 import { WorkdirSize } from '@svc/session/workdir/workdir-size.ts';
 import { Inventory } from '@svc/session/tools/inventory.ts';
-import { LateEvidence } from '../stage/late-evidence.ts';
+import { LateGrantUsage } from '../stage/late-grant-usage.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 import { initialSender } from '../launch/initial-task.ts';
 import type { SessionPeerFiles } from '../stage/stage-peer-files.ts';
@@ -94,8 +94,8 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
     const journal = openSessionJournal(launch.capture, systemClock);
     const { gate } = journal;
     const delegating = await delegationsOf(open, directories);
-    const evidence = new LateEvidence(systemClock);
-    closing.push(() => evidence.close());
+    const grantUsage = new LateGrantUsage(systemClock);
+    closing.push(() => grantUsage.close());
     const staged = await stageSession({
       launch,
       sessionId,
@@ -110,7 +110,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
       gate,
       onWarning: open.onWarning,
       imports: importMode(launch),
-      evidence,
+      grantUsage,
     });
     closing.push(() => staged.close());
     const peerFiles = await peerFilesOf(open, directories);
@@ -131,7 +131,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
         journal,
         recorded,
         staged,
-        evidence,
+        grantUsage,
         delegating,
         peerFiles,
         inventory,
@@ -181,7 +181,7 @@ interface StagedParts {
   readonly journal: SessionJournal;
   readonly recorded: SessionRecord;
   readonly staged: StagedSession;
-  readonly evidence: LateEvidence;
+  readonly grantUsage: LateGrantUsage;
   /** It is null for a session that may not delegate. */
   readonly delegating: SessionDelegations | null;
   readonly peerFiles: SessionPeerFiles;
@@ -192,11 +192,11 @@ interface StagedParts {
 
 async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit<OpenSession, 'close'>> {
   const { launch } = open;
-  const { directories, journal, recorded, staged, evidence, delegating, inventory } = parts;
+  const { directories, journal, recorded, staged, grantUsage, delegating, inventory } = parts;
   const { gate } = journal;
   const { record } = recorded;
   journal.follow(recorded.activity);
-  evidence.follow(recorded.activity);
+  grantUsage.follow(recorded.activity);
   const { onActivity } = open.request;
   if (onActivity !== null) recorded.activity.subscribe(onActivity);
   /** Notes what comes to the session by itself and only has a line of the trace. */
@@ -220,7 +220,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const writeEnd = (how: SessionEnd): void => {
     refusals.settle();
     parts.logs.unobserve();
-    recorded.end((end = how), { tasks: session.board.accepted, evidence: evidence.settle() });
+    recorded.end((end = how), { tasks: session.board.accepted, grantUsage: grantUsage.settle() });
   };
   const { workdir } = directories;
   const around = { workdir, hides: launch.project?.hides };
@@ -257,7 +257,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     },
     telemetry: recorded.telemetry,
     doors,
-    readyToEnd: () => evidence.ready(),
+    readyToEnd: () => grantUsage.ready(),
     writeEnd,
   };
 }
@@ -269,7 +269,16 @@ interface SessionParts extends Omit<StagedParts, 'onClose'> {
 
 async function hooksOf(
   { launch, request, sessionId }: OpenSessionRequest,
-  { staged, directories, logs, journal, recorded, evidence, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
+  {
+    staged,
+    directories,
+    logs,
+    journal,
+    recorded,
+    grantUsage,
+    spend,
+    onClose,
+  }: Omit<SessionParts, 'hooks'> & StagedParts,
 ): Promise<CapsuleHooks> {
   const { openHooks } = await import('../stage/open-hooks.ts');
   const { hooks, close } = openHooks({
@@ -283,7 +292,7 @@ async function hooksOf(
     sessionDirectory: directories.session,
     logs,
     record: recorded.record,
-    onAsked: evidence.onHookAsked,
+    onAsked: grantUsage.onHookAsked,
   });
   onClose(close);
   return hooks;

@@ -3,7 +3,7 @@
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
-import { ownTurn, type Steps } from '@svc/kit/own-turn.ts';
+import { yieldToLoop, type Steps } from '@svc/kit/yield-to-loop.ts';
 import type { Capture } from '@svc/record/journal/journal-writer.ts';
 import { type Crossing, type Gate, openGate, RecordingGate } from '@svc/session/gate/gate.ts';
 import type { SessionStatus } from '@svc/session/session.ts';
@@ -117,7 +117,7 @@ class RecordedSession implements SessionJournal {
   /** Has written what takes no turn of its own when it returns. */
   async #writeInTurns(): Promise<void> {
     try {
-      for (const steps of this.#waitingSteps()) while (steps.next().done !== true) await ownTurn();
+      for (const steps of this.#waitingSteps()) while (steps.next().done !== true) await yieldToLoop();
     } catch (error) {
       if (!(error instanceof Diagnostic)) throw error;
       this.#lose(error);

@@ -12,7 +12,7 @@ import { SessionActivity } from '@svc/session/task/activity.ts';
 import type { SessionStatus } from '@svc/session/session.ts';
 import { traceLines } from '@svc/session/replay/trace-lines.ts';
 import type { DeliveredSignals } from '@svc/telemetry/exporter.ts';
-import type { Evidence } from '../stage/grant-evidence.ts';
+import type { RecordedUsage } from '../stage/grant-usage.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { SessionTelemetry } from './session-telemetry.ts';
 
@@ -33,7 +33,7 @@ interface RecordRequest {
 interface EndFacts {
   /** Tasks that were accepted. */
   readonly tasks: number;
-  readonly evidence: Evidence;
+  readonly grantUsage: RecordedUsage;
 }
 
 /** What a session is recorded in: its activity, which the trace follows. */
@@ -81,11 +81,11 @@ export function openRecord({ launch, sessionId, trace: path, tools, driver, tele
     activity,
     record,
     prepare: (text) => trace.prepare(text),
-    end: ({ status, reason, telemetry: delivered }, { tasks, evidence }) => {
+    end: ({ status, reason, telemetry: delivered }, { tasks, grantUsage }) => {
       const why = reason === null ? {} : { reason };
       const sent = delivered === null ? {} : { telemetry: delivered };
       const durationMs = elapsedMs(systemClock, startedMs);
-      const told = { ...why, tasks, grant_evidence: evidence, ...sent };
+      const told = { ...why, tasks, grant_evidence: grantUsage, ...sent };
       record({ event_type: 'session_end', status, ...told, duration_ms: durationMs });
     },
     telemetry,

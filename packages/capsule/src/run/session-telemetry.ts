@@ -10,7 +10,7 @@ import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 /** Longest wait for a collector at the end: a part of the time of a stop, less what the doors have used, but at least a smaller part. */
 const longestEndMs = 2000;
 const partOfStop = 1 / 4;
-const leastPartOfStop = 1 / 16;
+const minPartOfStop = 1 / 16;
 
 /** One thing for telemetry to hear of, in its turn. */
 type Heard = (live: LiveTelemetry) => void;
@@ -59,7 +59,7 @@ export class SessionTelemetry {
   async end(spentMs: number): Promise<DeliveredSignals | null> {
     await this.#loading;
     const { stopWithinMs } = this.#session.request;
-    const leftMs = Math.max(stopWithinMs * partOfStop - spentMs, stopWithinMs * leastPartOfStop);
+    const leftMs = Math.max(stopWithinMs * partOfStop - spentMs, stopWithinMs * minPartOfStop);
     const withinMs = Math.min(longestEndMs, leftMs);
     return (await this.#live?.end(withinMs)) ?? null;
   }

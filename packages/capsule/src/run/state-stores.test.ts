@@ -20,7 +20,7 @@ import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { openStateStore } from '@svc/record/sessions/session-directories.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { LateEvidence } from '../stage/late-evidence.ts';
+import { LateGrantUsage } from '../stage/late-grant-usage.ts';
 import { SessionComponents } from '../stage/session-components.ts';
 
 let root: string;
@@ -104,7 +104,7 @@ describe('a component', () => {
         project: null,
         proxyFor: null,
         imports: { kind: 'live' },
-        evidence: new LateEvidence(systemClock),
+        grantUsage: new LateGrantUsage(systemClock),
       });
       const scope = { scope: '.', writable: false } as const;
       components.open(artifact('a'), grants({ runtime, preopen: scope, stateStores: ['notes', 'tasks'] }));

@@ -8,7 +8,7 @@ type EgressLine = Extract<TraceEvent, { readonly event_type: 'egress' }>;
 
 /** Programs choose the hosts: further ones are summed as one. */
 const mostHosts = 1_000;
-/** Limit for the evidence of a session. */
+/** Limit for what a session reports of its grants. */
 const mostInEvidence = 200;
 
 interface Endpoint {

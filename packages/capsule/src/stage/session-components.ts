@@ -12,7 +12,7 @@ import { openScopeDirectory, openStateStore } from '@svc/record/sessions/session
 import { statePath } from '@svc/sandbox/launch/process-grants.ts';
 import type { GivenProject } from '../launch/running-capsule.ts';
 import { isTelemetryVariable } from '../launch/telemetry-variables.ts';
-import type { LateEvidence } from './late-evidence.ts';
+import type { LateGrantUsage } from './late-grant-usage.ts';
 
 interface SessionComponentsDeps {
   readonly host: ComponentHost;
@@ -29,7 +29,7 @@ interface SessionComponentsDeps {
   /** Where their imports get their answers. */
   readonly imports: ImportMode;
   /** Sees what they do with their grants. */
-  readonly evidence: LateEvidence;
+  readonly grantUsage: LateGrantUsage;
 }
 
 /**
@@ -78,7 +78,7 @@ export class SessionComponents {
       // A driver notes there that it waits (docs/drivers.md "Notes").
       tellsOutput: own.runtime === 'hook' || own.runtime === 'driver',
       imports: this.#deps.imports,
-      ...this.#deps.evidence.ofComponent(artifact.entry.name),
+      ...this.#deps.grantUsage.ofComponent(artifact.entry.name),
       ...ofDriver,
     });
     this.#components.set(component, preopens);

@@ -21,7 +21,7 @@ import type { Launcher } from '@svc/sandbox/launcher.ts';
 import type { MachineNetwork } from '../launch/machine-network.ts';
 import type { GivenProject } from '../launch/running-capsule.ts';
 import { isTelemetryVariable } from '../launch/telemetry-variables.ts';
-import type { LateEvidence } from './late-evidence.ts';
+import type { LateGrantUsage } from './late-grant-usage.ts';
 
 interface SessionProcessesDeps {
   readonly sessionId: SessionId;
@@ -40,7 +40,7 @@ interface SessionProcessesDeps {
   /** Its way to the hosts of their grants, and whom they trust beside those of the system. */
   readonly network: Pick<MachineNetwork, 'proxyFor' | 'authorities'>;
   /** Sees what they do with their grants. */
-  readonly evidence: Pick<LateEvidence, 'onDecision' | 'onConnection'>;
+  readonly grantUsage: Pick<LateGrantUsage, 'onDecision' | 'onConnection'>;
 }
 
 /** Where the processes of one session start: shell commands, native tools, servers of tools, process drivers. */
@@ -53,7 +53,7 @@ export class SessionProcesses {
     const { workdir, session: privateDirectory } = deps.directories;
     this.#deps = deps;
     makeHome(deps.directories);
-    const { onDecision, onConnection } = deps.evidence;
+    const { onDecision, onConnection } = deps.grantUsage;
     const { logs, hold, network } = deps;
     const proxied = network.proxyFor === null ? {} : { proxyFor: network.proxyFor };
     const place = { workdir, privateDirectory, logs, hold, onDecision, onConnection, ...proxied };

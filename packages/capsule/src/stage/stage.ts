@@ -21,7 +21,7 @@ import type { CutBefore } from '@svc/session/tools/captured-output.ts';
 import { createSkillTool } from '@svc/session/tools/skill-tool.ts';
 import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
-import type { LateEvidence } from './late-evidence.ts';
+import type { LateGrantUsage } from './late-grant-usage.ts';
 import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
 import { SessionComponents } from './session-components.ts';
 import { SessionProcesses } from './session-processes.ts';
@@ -50,7 +50,7 @@ interface StageRequest {
   /** Whether what components are answered is recorded. */
   readonly imports: ImportMode;
   /** Sees what tools and driver do with their grants. */
-  readonly evidence: LateEvidence;
+  readonly grantUsage: LateGrantUsage;
 }
 
 /** What a session runs with. */
@@ -68,7 +68,7 @@ export interface StagedSession {
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
   const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, gate, onWarning } = request;
-  const { imports, evidence, driver: own } = request;
+  const { imports, grantUsage, driver: own } = request;
   const { containment, hold, env, project, network } = launch;
   const components = new SessionComponents({
     host,
@@ -78,7 +78,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     imports,
     project,
     proxyFor: network.proxyFor,
-    evidence,
+    grantUsage,
   });
   const processes = new SessionProcesses({
     sessionId,
@@ -90,7 +90,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     env,
     project,
     network,
-    evidence,
+    grantUsage,
   });
   let opened: Promise<SessionServers> | null = null;
   const servers = async (): Promise<SessionServers> =>

@@ -5,7 +5,7 @@ import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { StreamReply } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
-import { isLong } from '@svc/kit/own-turn.ts';
+import { isLong } from '@svc/kit/yield-to-loop.ts';
 import { decodeMessageTags } from '@svc/protocol/message-tags.ts';
 import type { TaskRecord } from '@svc/session/task/task-record.ts';
 import type { TaskSource } from '@svc/session/task/task.ts';

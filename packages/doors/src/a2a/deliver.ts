@@ -1,7 +1,7 @@
 /** Hands messages of A2A to the session: each starts a task, or answers the one that it names. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isLong } from '@svc/kit/own-turn.ts';
+import { isLong } from '@svc/kit/yield-to-loop.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import type { MessageTags } from '@svc/protocol/message-tags.ts';

@@ -3,7 +3,7 @@
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
-import { inOwnTurns } from '@svc/kit/own-turn.ts';
+import { runYielding } from '@svc/kit/yield-to-loop.ts';
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { mostBodyValues, readJsonBody } from '@svc/protocol/json-rpc.ts';
 import type { A2aAnswer, A2aCalls } from './calls.ts';
@@ -52,7 +52,7 @@ async function bodyOf({ headers, body, release }: HttpRequest): Promise<JsonObje
   if (body.length === 0) return {};
   if (!isJsonType(headers['content-type'])) throw new NotJson();
   // Nothing waits for a body of megabytes to be read.
-  const read = await inOwnTurns(readJsonBody(body));
+  const read = await runYielding(readJsonBody(body));
   release();
   if (read.kind === 'too-many') throw invalid(`the body holds more than ${mostBodyValues} values`);
   if (read.kind !== 'json') throw new A2aFault('PARSE');

@@ -2,7 +2,7 @@
 
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
-import { inOwnTurns } from '@svc/kit/own-turn.ts';
+import { runYielding } from '@svc/kit/yield-to-loop.ts';
 import {
   briefBody,
   type JsonRpcId,
@@ -41,7 +41,7 @@ export class JsonRpcBinding {
 
   /** Nothing waits for a body of megabytes to be read: it is done in turns of the event loop. */
   async #handleLong(body: Buffer, request: CallRequest, release: () => void): Promise<Reply> {
-    const parsed = await inOwnTurns(readJsonRpcRequest(body));
+    const parsed = await runYielding(readJsonRpcRequest(body));
     // What waits for its task to end holds no body meanwhile.
     release();
     return await this.#answer(parsed, request);

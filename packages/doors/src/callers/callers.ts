@@ -15,10 +15,10 @@ export interface Callers {
   readonly principalOf: PrincipalOf;
   /** Whether the token that the principal showed is still good. */
   holds(principal: Principal): boolean | Promise<boolean>;
-  /** Cuts the stream within 5 seconds of the end of the token that the principal showed, until `letGo`. */
+  /** Cuts the stream within 5 seconds of the end of the token that the principal showed, until `release`. */
   hold(principal: Principal, stream: CutStream): void;
   /** Harmless for one that is not held. */
-  letGo(stream: CutStream): void;
+  release(stream: CutStream): void;
 }
 
 /** A stream that can be cut off from its reader. */
@@ -28,7 +28,7 @@ export interface CutStream {
 
 /** The callers of a listener that knows one client alone. */
 export function onlyCaller(name: string): Callers {
-  return { principalOf: onlyPrincipal(name), holds: () => true, hold: () => {}, letGo: () => {} };
+  return { principalOf: onlyPrincipal(name), holds: () => true, hold: () => {}, release: () => {} };
 }
 
 interface TokenCallersOptions {
@@ -103,7 +103,7 @@ export class TokenCallers implements Callers {
     this.#armSweep();
   }
 
-  letGo(stream: CutStream): void {
+  release(stream: CutStream): void {
     this.#streams.delete(stream);
     if (this.#streams.size > 0) return;
     this.#stopSweep?.();

@@ -25,7 +25,7 @@ interface KnownToken {
 }
 
 /** A file that changes all the time is read no more often; a request that shows a token waits. */
-const leastBetweenReadsMs = 50;
+const minBetweenReadsMs = 50;
 
 /** The tokens that one capsule takes. */
 export class KnownTokens {
@@ -53,7 +53,7 @@ export class KnownTokens {
     if (this.#waiting !== null) return this.#waiting;
     const state = tokenFileState(place);
     if (state === this.#state) return undefined;
-    const waitMs = this.#readAtMs + leastBetweenReadsMs - clock.monotonicMs();
+    const waitMs = this.#readAtMs + minBetweenReadsMs - clock.monotonicMs();
     if (waitMs <= 0) {
       this.#read(state);
       return undefined;

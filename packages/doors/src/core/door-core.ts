@@ -119,7 +119,7 @@ export class DoorCore {
   whileHeld(principal: Principal, cut: () => void): () => void {
     const stream = { cut };
     this.#callers.hold(principal, stream);
-    return () => this.#callers.letGo(stream);
+    return () => this.#callers.release(stream);
   }
 
   /** A place for a stream of this client; the function gives it back, once. Throws the refusal 429 where it has none left. */
@@ -149,10 +149,10 @@ export class DoorCore {
       kind: 'stream',
       outlivesHalf: true,
       start: (response) => {
-        const letGo = this.whileHeld(principal, () => response.destroy());
+        const release = this.whileHeld(principal, () => response.destroy());
         const onGone = (gone: DoorStream): void => {
           giveBack();
-          letGo();
+          release();
           this.#open.delete(gone);
           this.#heartbeats.leave(gone);
           opening.onGone(gone);

@@ -117,7 +117,7 @@ export class DoorStream implements FanOutSink {
   }
 
   /** A reader that has not taken what it was sent hears nothing: it would only pile up. One that takes nothing for a minute is cut. */
-  beat(): void {
+  heartbeat(): void {
     if (!this.#isOpen) return;
     const isWaiting = !this.#isIdle && this.#taken === this.#takenAtBeat;
     this.#takenAtBeat = this.#taken;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
-import { Heartbeats, type Beating } from './heartbeats.ts';
+import { Heartbeats, type HeartbeatMember } from './heartbeats.ts';
 
 /** Counts the timers that are set, and calls none back while the thread is busy. */
 class BusyClock extends FakeClock {
@@ -20,11 +20,11 @@ class BusyClock extends FakeClock {
       this.armed -= 1;
       callback();
     };
-    const takeBack = super.after(ms, due);
+    const cancelTimer = super.after(ms, due);
     return () => {
       this.armed -= 1;
       this.#late.delete(due);
-      takeBack();
+      cancelTimer();
     };
   }
 
@@ -41,7 +41,7 @@ class BusyClock extends FakeClock {
 }
 
 /** Notes the second, counted from the first it saw, of each of its beats. */
-class Member implements Beating {
+class Member implements HeartbeatMember {
   readonly beats: number[] = [];
   readonly #clock: FakeClock;
   readonly #openedMs: number;
@@ -51,7 +51,7 @@ class Member implements Beating {
     this.#openedMs = clock.monotonicMs();
   }
 
-  beat(): void {
+  heartbeat(): void {
     this.beats.push((this.#clock.monotonicMs() - this.#openedMs) / 1000);
   }
 }
@@ -123,7 +123,7 @@ describe('heartbeats', () => {
     const heartbeats = new Heartbeats(clock, 15_000);
     const stays = joined(heartbeats, clock);
     const leaves = joined(heartbeats, clock);
-    heartbeats.join({ beat: () => heartbeats.leave(leaves) });
+    heartbeats.join({ heartbeat: () => heartbeats.leave(leaves) });
     advanceSeconds(clock, 30);
     expect(stays.beats).toEqual([15, 30]);
     expect(leaves.beats).toEqual([15]);
@@ -150,7 +150,7 @@ describe('heartbeats', () => {
   it('hold no timer after the last member left in its own beat', () => {
     const clock = new BusyClock();
     const heartbeats = new Heartbeats(clock, 15_000);
-    const leaves: Beating = { beat: () => heartbeats.leave(leaves) };
+    const leaves: HeartbeatMember = { heartbeat: () => heartbeats.leave(leaves) };
     heartbeats.join(leaves);
     clock.advance(15_000);
     expect(clock.armed).toBe(0);

@@ -2,8 +2,8 @@
 
 import type { Clock } from '@svc/kit/clock.ts';
 
-export interface Beating {
-  beat(): void;
+export interface HeartbeatMember {
+  heartbeat(): void;
 }
 
 /**
@@ -15,7 +15,7 @@ export class Heartbeats {
   readonly #clock: Clock;
   readonly #intervalMs: number;
   /** When each is due next, the soonest first. */
-  readonly #due = new Map<Beating, number>();
+  readonly #due = new Map<HeartbeatMember, number>();
   #cancelTimer: (() => void) | null = null;
 
   constructor(clock: Clock, intervalMs: number) {
@@ -23,7 +23,7 @@ export class Heartbeats {
     this.#intervalMs = intervalMs;
   }
 
-  join(member: Beating): void {
+  join(member: HeartbeatMember): void {
     const now = this.#clock.monotonicMs();
     const [soonest] = this.#due.values();
     // Send overdue heartbeats first: the map is ordered by due time, and this entry would otherwise come before them.
@@ -32,7 +32,7 @@ export class Heartbeats {
     if (this.#cancelTimer === null) this.#arm();
   }
 
-  leave(member: Beating): void {
+  leave(member: HeartbeatMember): void {
     this.#due.delete(member);
     if (this.#due.size > 0) return;
     this.#cancelTimer?.();
@@ -60,7 +60,7 @@ export class Heartbeats {
       // Put at the end again, behind all that come due before it.
       this.#due.delete(member);
       this.#due.set(member, at + this.#intervalMs * (1 + skipped));
-      member.beat();
+      member.heartbeat();
     }
     if (!inOrder) this.#sort();
     this.#arm();

@@ -2,7 +2,7 @@
 
 import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server';
 
-import { isLong } from '@svc/kit/own-turn.ts';
+import { isLong } from '@svc/kit/yield-to-loop.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import type { TaskNews, TaskRecord } from '@svc/session/task/task-record.ts';
 import type { Submission } from '@svc/session/loop/task-board.ts';

@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import type { ReadResourceResult, Resource, ResourceLink } from '@modelcontextprotocol/server';
 
 import { busy } from '@svc/kit/http/refusal.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { FewAtOnce } from '@svc/kit/few-at-once.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
@@ -89,10 +89,10 @@ export async function readResource(uri: string, reading: Reading): Promise<ReadR
     const bytes = await readUpTo(reply, mostRead);
     if (bytes === null) return null;
     const contents = contentsOf(uri, bytes);
-    await ownTurn();
+    await yieldToLoop();
     const answerBytes = 'text' in contents ? jsonBytes(contents) : asBase64(bytes.length);
     // The library makes its message of it at once.
-    await ownTurn();
+    await yieldToLoop();
     return { contents, answerBytes };
   });
   if (read === null) return null;

@@ -8,7 +8,7 @@ import { isJsonMediaType } from '@svc/kit/http/hygiene.ts';
 import { emptyReply, jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest, RequestHead } from '@svc/kit/http/route.ts';
 import { webReply, webRequest } from '@svc/kit/http/web-messages.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import { FewAtOnce } from '@svc/kit/few-at-once.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { demand, mcpScopes } from '../callers/scopes.ts';
@@ -132,9 +132,9 @@ export class McpDoor {
       if (reply?.kind !== 'readable') giveBack();
       else {
         const { source } = reply;
-        const letGo = this.#core.whileHeld(principal, () => source.destroy());
+        const release = this.#core.whileHeld(principal, () => source.destroy());
         source.once('close', () => {
-          letGo();
+          release();
           closed();
         });
       }
@@ -143,7 +143,7 @@ export class McpDoor {
 
   /** Its tasks are over, so what is answered to calls has been said, and goes out first. */
   async #close(): Promise<void> {
-    await ownTurn();
+    await yieldToLoop();
     await Promise.all([this.#sessions.close(), this.#modern.close()]);
   }
 }

@@ -1,6 +1,6 @@
 /** Hands what clients of the OpenAI API say to the session: it starts a task, or answers a question. */
 
-import { isLong } from '@svc/kit/own-turn.ts';
+import { isLong } from '@svc/kit/yield-to-loop.ts';
 import type { MessageTags } from '@svc/protocol/message-tags.ts';
 import type { TaskRecord } from '@svc/session/task/task-record.ts';
 import type { TaskSource } from '@svc/session/task/task.ts';

@@ -69,7 +69,7 @@ it('a reader that takes nothing for a minute is cut while a file waits for it, a
   const { socket, connection, gone } = await stalled();
   const frame = storedFrame();
   connection.replay({ gap: null, frames: [frame] });
-  frame.letGo();
+  frame.release();
   expect([socket.timeout, socket.destroyed, frame.read(0, 2)?.toString()]).toEqual([60_000, false, 'id']);
   socket.emit('timeout');
   await vi.waitFor(() => expect(gone).toEqual([connection]), { timeout: 20_000 });

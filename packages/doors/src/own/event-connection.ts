@@ -15,7 +15,7 @@ const liveQueueCapacity = 128;
 
 /** At most so much is written to a connection at once; the rest waits until that has gone. */
 const mostAtOnce = 1024 * 1024;
-const leastAtOnce = 64 * 1024;
+const minAtOnce = 64 * 1024;
 /** How much may wait for all readers together; each has its least share even beyond that. */
 const atOnceTogether = 64 * 1024 * 1024;
 
@@ -122,7 +122,7 @@ export class EventConnection implements FrameSink {
   }
 
   /** A reader that has not taken what it was sent gets no heartbeat: they would pile up. */
-  beat(): void {
+  heartbeat(): void {
     if (this.#open && this.#missed === null) this.#watchFlow(this.#socket.write(heartbeatBytes));
   }
 
@@ -159,7 +159,7 @@ export class EventConnection implements FrameSink {
   }
 
   #send({ frames, thenCloses }: Pick<Backlog, 'frames' | 'thenCloses'>): void {
-    for (const frame of frames) frame.hold();
+    for (const frame of frames) frame.retain();
     this.#backlog = { frames, thenCloses, next: 0, position: 0 };
     this.#sendOn(this.#backlog);
   }
@@ -167,7 +167,7 @@ export class EventConnection implements FrameSink {
   /** Writes on until all is written, or as much as may be on its way at once. */
   #sendOn(backlog: Backlog): void {
     this.#socket.cork();
-    const most = Math.max(leastAtOnce, Math.min(mostAtOnce, Math.floor(atOnceTogether / this.#others.readers)));
+    const most = Math.max(minAtOnce, Math.min(mostAtOnce, Math.floor(atOnceTogether / this.#others.readers)));
     let flowing = true;
     for (let written = 0; backlog.next < backlog.frames.length && written < most;) {
       const piece = nextPiece(backlog, most - written);
@@ -229,7 +229,7 @@ export class EventConnection implements FrameSink {
     if (!this.#open) return;
     this.#open = false;
     this.#missed = null;
-    for (const frame of this.#backlog?.frames.slice(this.#backlog.next) ?? []) frame.letGo();
+    for (const frame of this.#backlog?.frames.slice(this.#backlog.next) ?? []) frame.release();
     this.#backlog = null;
     this.#tellGone();
   }
@@ -267,7 +267,7 @@ function nextPiece(backlog: Backlog, most: number): Buffer | null {
   if (!frame.isStored || backlog.position === frame.storedLength) {
     backlog.next += 1;
     backlog.position = 0;
-    frame.letGo();
+    frame.release();
   }
   return piece;
 }

@@ -60,7 +60,7 @@ export class EventStreams implements OpenConnections {
   }
 
   leave(connection: EventConnection): void {
-    this.#streamed.callers.letGo(connection);
+    this.#streamed.callers.release(connection);
     this.#readers -= 1;
     this.#session.events.unsubscribe(connection);
     this.#live?.part(connection);
@@ -138,7 +138,7 @@ export class EventStreams implements OpenConnections {
     const refused = (refusal: ConnectionFrame) => ({ refusal, isOver: true });
     try {
       const { kind, task } = hand();
-      if (kind === 'accepted') return { refusal: null, isOver: isTerminal(task.toldState) };
+      if (kind === 'accepted') return { refusal: null, isOver: isTerminal(task.reportedState) };
       return refused(kind === 'rejected' ? { event: 'rejected', taskId: task.id } : queueSendFailed);
     } catch (error) {
       if (error instanceof JsonRpcFault) return refused(invalidParams(error.message));

@@ -1,6 +1,6 @@
 /** The JSON-RPC methods of a capsule. */
 
-import { isLong } from '@svc/kit/own-turn.ts';
+import { isLong } from '@svc/kit/yield-to-loop.ts';
 import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import { EncodedJson, JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { parseMessage, type InboundMessage, type ParsedMessage } from '@svc/protocol/message.ts';
@@ -99,7 +99,7 @@ export function getTask(params: unknown, { session }: Pick<MethodDeps, 'session'
   const id = taskId(params);
   const found = id === undefined ? session.board.current() : session.board.find(id);
   const task = known(found, id);
-  return isTerminal(task.toldState) ? endedTask(task) : taskObject(task);
+  return isTerminal(task.reportedState) ? endedTask(task) : taskObject(task);
 }
 
 const endedTasks = new WeakMap<Task, { readonly result: string | null; readonly encoded: EncodedJson }>();
@@ -168,7 +168,7 @@ function taskId(params: unknown): string | undefined {
 
 /** The task as it stands: the prompt while it waits for input, the result text once completed (docs/protocol.md "Task objects"). */
 function taskObject(task: Task): TaskObject {
-  const { id, contextId, toldState: state } = task;
+  const { id, contextId, reportedState: state } = task;
   return encodeTask({
     id,
     contextId,
@@ -180,7 +180,7 @@ function taskObject(task: Task): TaskObject {
 }
 
 /** The task without what was said in it. */
-function stateObject({ id, contextId, toldState: state }: Task): TaskObject {
+function stateObject({ id, contextId, reportedState: state }: Task): TaskObject {
   return encodeTask({ id, contextId, state, message: null, prompt: null, response: null });
 }
 

@@ -40,7 +40,7 @@ export interface Notification {
  */
 export async function postNotification(notification: Notification, settings: PostSettings): Promise<Posted> {
   const late = new AbortController();
-  const takeBack = settings.clock.after(withinMs, () => late.abort());
+  const cancelTimer = settings.clock.after(withinMs, () => late.abort());
   const signal = AbortSignal.any([late.signal, notification.signal]);
   try {
     return await post({ ...notification, signal }, settings);
@@ -49,7 +49,7 @@ export async function postNotification(notification: Notification, settings: Pos
     if (!isNetworkError(error)) throw error;
     return { kind: 'failed', why: networkReason(error) };
   } finally {
-    takeBack();
+    cancelTimer();
   }
 }
 

@@ -145,9 +145,9 @@ export class PushQueue {
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const takeBack = this.#options.clock.after(ms, resolve);
+      const cancelTimer = this.#options.clock.after(ms, resolve);
       this.#endPause = () => {
-        takeBack();
+        cancelTimer();
         resolve();
       };
     });

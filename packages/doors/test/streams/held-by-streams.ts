@@ -27,13 +27,13 @@ export class HeldByStreams {
     clock.after = (ms, callback) => {
       const timer = {};
       this.#timers.add(timer);
-      const takeBack = after(ms, () => {
+      const cancelTimer = after(ms, () => {
         this.#timers.delete(timer);
         callback();
       });
       return () => {
         this.#timers.delete(timer);
-        takeBack();
+        cancelTimer();
       };
     };
   }

@@ -15,7 +15,7 @@ type TakeBody = (body: Buffer | HttpRefusal) => void;
 
 interface WholeBody {
   readonly maxBytes: number;
-  /** For all bodies that are held at once, from their first bytes until `letGo`. */
+  /** For all bodies that are held at once, from their first bytes until `release`. */
   readonly budget: ByteBudget;
   /** Whose share of the budget it takes; null for those who have none of their own. Asked once something is counted. */
   readonly holder: () => string | null;
@@ -37,7 +37,7 @@ export interface KitRequest extends IncomingMessage {
    */
   readWhole(whole: WholeBody): void;
   /** The body is held by nobody any more. Harmless when repeated. */
-  letGo(): void;
+  release(): void;
 }
 
 export type KitRequestClass = typeof IncomingMessage & (new (socket: Socket) => KitRequest);
@@ -62,7 +62,7 @@ export function kitRequestClass(): KitRequestClass {
       if (this.complete && this.#whole !== null) this.#finish(whole);
     }
 
-    letGo(): void {
+    release(): void {
       this.#taken?.budget.giveBack(this.#bytes - freeBytes, this.#taken.holder);
       this.#taken = null;
     }

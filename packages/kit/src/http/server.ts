@@ -299,10 +299,10 @@ export class HttpServer {
         if (body instanceof HttpRefusal) this.#refuse(request, response, body);
         else this.#answer(exchange, route.handle, { method, path, query, headers, body, release });
       };
-      const release = (): void => request.letGo();
+      const release = (): void => request.release();
       const onCounted = (): void =>
         void response.once('close', () => {
-          if (!isHandedOver) request.letGo();
+          if (!isHandedOver) request.release();
         });
       request.readWhole({
         maxBytes: route.maxBytes,
@@ -334,7 +334,7 @@ export class HttpServer {
   }
 
   #failed(request: KitRequest, response: ServerResponse, error: unknown): void {
-    request.letGo();
+    request.release();
     if (error instanceof BodyAborted) return;
     if (error instanceof HttpRefusal) {
       this.#refuse(request, response, error);
@@ -350,7 +350,7 @@ export class HttpServer {
   }
 
   #send(request: KitRequest, response: ServerResponse, given: Reply, isRead = request.complete): void {
-    request.letGo();
+    request.release();
     const reply = this.#mayHold(response, given) ? given : this.#renderRefusal(busy());
     const { socket } = request;
     if (isRead || !announcesBody(request)) {

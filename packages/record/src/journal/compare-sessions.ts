@@ -1,6 +1,6 @@
 /** Finds the first point where two sessions part. */
 
-import { atOnce, type Steps } from '@svc/kit/own-turn.ts';
+import { runSync, type Steps } from '@svc/kit/yield-to-loop.ts';
 import { type Asked, ComparedSession, type ComparedStep, isSamePlace, keyOf, type Skim } from './compared-session.ts';
 import { commonLength, commonMessages, messageAt, MessageLists } from './request-chain.ts';
 
@@ -47,7 +47,7 @@ export type ToldAlike = (a: number, b: number) => boolean;
  * point itself; a hook receives ids, so `toldAlike` is asked of each step of one.
  */
 export function partingOf(a: Skim, b: Skim, toldAlike: ToldAlike): Parting | null {
-  return atOnce(partingSteps(a, b, toldAlike));
+  return runSync(partingSteps(a, b, toldAlike));
 }
 
 /** Steps of the sessions between two turns of its caller. */

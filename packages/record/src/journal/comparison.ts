@@ -1,6 +1,6 @@
 /** Compares two recorded sessions. */
 
-import type { Steps } from '@svc/kit/own-turn.ts';
+import type { Steps } from '@svc/kit/yield-to-loop.ts';
 import { isToldAlike, partingFacts } from './parting-facts.ts';
 import { partingSteps } from './compare-sessions.ts';
 import type { JournalReader } from './journal-reader.ts';

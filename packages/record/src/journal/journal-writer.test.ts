@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { atOnce } from '@svc/kit/own-turn.ts';
+import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { knows, mebibyte, RecordedSession, roomy, sessionId } from '../../test/journal/recorded-session.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
@@ -50,7 +50,7 @@ describe('a journal', () => {
   it('belongs to the owner alone, numbers its records from 0 and ties each to the one before', () => {
     const journal = open();
     journal.append(stop);
-    const sha256 = atOnce(journal.body('a text'));
+    const sha256 = runSync(journal.body('a text'));
     journal.append({ k: 'in', what: 'answer', at: 7, task: 'tsk_1', text: sha256 });
     journal.close();
     expect(statSync(join(folder, 'journal.jsonl')).mode & 0o777).toBe(0o600);
@@ -71,7 +71,7 @@ describe('a journal', () => {
     journal.close();
     journal.close();
     expect(() => journal.append(stop)).toThrow('is closed: the session ses_00000000000000000000000000000001 has ended');
-    expect(() => atOnce(journal.body('x'))).toThrow('is closed');
+    expect(() => runSync(journal.body('x'))).toThrow('is closed');
     expect(text()).toBe('');
   });
 });
@@ -80,7 +80,7 @@ describe('a text of a journal', () => {
   it('goes into its line once up to 64 KiB of UTF-8, and beyond into a file of its own', () => {
     const journal = open();
     const longest = 'é'.repeat(32 * 1024);
-    for (const each of [longest, longest, `${longest}x`, `${longest}x`]) atOnce(journal.body(each));
+    for (const each of [longest, longest, `${longest}x`, `${longest}x`]) runSync(journal.body(each));
     journal.close();
     const longer = sha256Hex(`${longest}x`);
     expect(lines()).toMatchObject([
@@ -96,7 +96,7 @@ describe('a text of a journal', () => {
 
   it('goes in again where it is named after 65,536 others, so that a session of weeks does not grow', () => {
     const journal = open();
-    const kept = (each: string): string => atOnce(journal.body(each));
+    const kept = (each: string): string => runSync(journal.body(each));
     const [first, second] = [kept('first'), kept('second')];
     for (let others = 0; others < 65_535; others += 1) kept(`${others}`);
     // It was named among them, and is not the one that was longest not named.
@@ -112,8 +112,8 @@ describe('a text of a journal', () => {
 
   it('keeps whole characters only, so that its hash is that of its bytes', () => {
     const journal = open();
-    expect(atOnce(journal.body('half \uD83D'))).toBe(sha256Hex('half \uFFFD'));
-    expect(atOnce(journal.body('half \uFFFD'))).toBe(sha256Hex('half \uFFFD'));
+    expect(runSync(journal.body('half \uD83D'))).toBe(sha256Hex('half \uFFFD'));
+    expect(runSync(journal.body('half \uFFFD'))).toBe(sha256Hex('half \uFFFD'));
     journal.close();
     expect(lines()).toMatchObject([{ bytes: 8, data: 'half \uFFFD' }]);
   });
@@ -121,7 +121,7 @@ describe('a text of a journal', () => {
   it('leaves hash, size and both ends where it is longer than is kept', () => {
     const journal = open({ limits: { maxBody: 20_000, maxBytes: mebibyte } });
     const long = `${'é'.repeat(2047)}-世${'x'.repeat(20_000)}世-${'é'.repeat(2047)}`;
-    atOnce(journal.body(long));
+    runSync(journal.body(long));
     journal.close();
     expect(lines()).toMatchObject([
       {
@@ -135,7 +135,7 @@ describe('a text of a journal', () => {
 
   it('leaves hash and size alone in a journal of meta', () => {
     const journal = open({ capture: 'meta' });
-    atOnce(journal.body('x'.repeat(100_000)));
+    runSync(journal.body('x'.repeat(100_000)));
     expect(journal.capture).toBe('meta');
     journal.close();
     expect(Object.keys(lines()[0] ?? {})).toEqual(['n', 'k', 'sha256', 'bytes', 'c']);
@@ -151,9 +151,9 @@ describe('a text of a journal', () => {
         journal.append({ k: 'in', what: 'stop' });
       },
     });
-    for (const letter of 'abcd') atOnce(journal.body(letter.repeat(70_000)));
+    for (const letter of 'abcd') runSync(journal.body(letter.repeat(70_000)));
     expect(journal.capture).toBe('meta');
-    atOnce(journal.body('e'));
+    runSync(journal.body('e'));
     journal.close();
     expect(told).toBe(1);
     expect(lines().map(({ k, file, data }) => [k, file ?? data ?? null])).toEqual([
@@ -189,7 +189,7 @@ describe('secrets', () => {
       in: session.json(canary),
     });
     journal.append({ k: 'in', what: 'timer', name: `session/${canary}` });
-    journal.append({ k: 'in', what: 'answer', text: atOnce(journal.body(canary)) });
+    journal.append({ k: 'in', what: 'answer', text: runSync(journal.body(canary)) });
     session.taskEnd(canary);
     journal.append({ k: 'close', status: 'failed', reason: canary });
     journal.close();
@@ -212,7 +212,7 @@ describe('secrets', () => {
 
   it('give the same hashes as a run without secrets', () => {
     const journal = open({ redact: (each) => each.replaceAll('hidden', '[secret]') });
-    expect(atOnce(journal.body('a hidden word'))).toBe(sha256Hex('a [secret] word'));
+    expect(runSync(journal.body('a hidden word'))).toBe(sha256Hex('a [secret] word'));
     journal.close();
   });
 });
@@ -227,18 +227,18 @@ describe('a journal on a disk that refuses', () => {
     try {
       const journal = open({ directory: small });
       journal.append(stop);
-      atOnce(journal.body('x'.repeat(40_000)));
+      runSync(journal.body('x'.repeat(40_000)));
       journal.append(stop);
       const before = readFileSync(join(small, 'journal.jsonl'));
       writeFileSync(join(small, 'filler'), Buffer.alloc(72 * 1024));
-      atOnce(journal.body('y'.repeat(40_000)));
+      runSync(journal.body('y'.repeat(40_000)));
       expect(() => journal.append(stop)).toThrow('cannot be written: no space left on the device');
       expect(readFileSync(join(small, 'journal.jsonl'))).toEqual(before);
-      expect(() => atOnce(journal.body('z'.repeat(70_000)))).toThrow('cannot be written: no space left on the device');
+      expect(() => runSync(journal.body('z'.repeat(70_000)))).toThrow('cannot be written: no space left on the device');
       expect(readdirSync(join(small, 'bodies'))).toEqual([]);
       rmSync(join(small, 'filler'));
       // Nothing is missing where it goes on: neither number nor chain nor text.
-      atOnce(journal.body('y'.repeat(40_000)));
+      runSync(journal.body('y'.repeat(40_000)));
       journal.append(stop);
       journal.close();
       const numbers = readFileSync(join(small, 'journal.jsonl'), 'utf8').match(/(?<=^\{"n":)\d+/gm);

@@ -7,7 +7,7 @@ import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
-import { isLong, type Steps } from '@svc/kit/own-turn.ts';
+import { isLong, type Steps } from '@svc/kit/yield-to-loop.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { appendWhole } from '@svc/kit/files/transfer-sync.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';

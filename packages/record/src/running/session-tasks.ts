@@ -6,7 +6,7 @@ import { basename, dirname } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { atOnce } from '@svc/kit/own-turn.ts';
+import { runSync } from '@svc/kit/yield-to-loop.ts';
 import type { RunningRecord } from '../sessions/running-record.ts';
 import { LineFile, openOwn } from '../journal/line-file.ts';
 import { holdSession, traceFile } from '../sessions/recorded-sessions.ts';
@@ -57,7 +57,7 @@ function eachEventIn(
   if (fd === null) return 0;
   const file = new LineFile(fd);
   try {
-    return atOnce(eachEvent(file, types, (type, read) => take(type, read())));
+    return runSync(eachEvent(file, types, (type, read) => take(type, read())));
   } finally {
     file.close();
   }

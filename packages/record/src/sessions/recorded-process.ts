@@ -63,14 +63,14 @@ export function mayRun(recorded: RecordedProcess, silentMs: number, { longestSil
 
 /** Touches the file of this process from time to time, until the returned function is called. */
 export function keepTouched(path: string, clock: Pick<Clock, 'now' | 'after'>, { eachMs }: Touches): () => void {
-  let takeBack = (): void => {};
+  let cancelTimer = (): void => {};
   const touchLater = (): void => {
-    takeBack = clock.after(eachMs, () => {
+    cancelTimer = clock.after(eachMs, () => {
       const now = clock.now() / 1000;
       unlessRefused(() => utimesSync(path, now, now), undefined);
       touchLater();
     });
   };
   touchLater();
-  return () => takeBack();
+  return () => cancelTimer();
 }

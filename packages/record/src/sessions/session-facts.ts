@@ -2,7 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { atOnce, type Steps } from '@svc/kit/own-turn.ts';
+import { runSync, type Steps } from '@svc/kit/yield-to-loop.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { isJournalHeld } from './journal-holder.ts';
 import { JournalReader } from '../journal/journal-reader.ts';
@@ -36,7 +36,7 @@ function nothingCounted(): Counted {
 
 /** Reads its trace; of its journal only the beginning and the end, unless it has no trace. */
 export function factsOf(id: string, directory: HeldDirectory, isRunning: boolean): SessionFacts {
-  return atOnce(readFacts(id, directory, isRunning));
+  return runSync(readFacts(id, directory, isRunning));
 }
 
 /** The same in steps: anybody may have made the trace long. */

@@ -1,7 +1,7 @@
 /** Reads the events of a trace, and goes on behind lines that are too long to be read whole. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { Steps } from '@svc/kit/own-turn.ts';
+import type { Steps } from '@svc/kit/yield-to-loop.ts';
 import { asJsonObject, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { LineFile } from '../journal/line-file.ts';

@@ -27,7 +27,7 @@ export class BoundedLines {
   #recent: { readonly atMs: number; readonly bytes: number }[] = [];
   #heldBytes = 0;
   readonly #counts = new Map<string, number>();
-  #takeBack: (() => void) | null = null;
+  #cancelTimer: (() => void) | null = null;
 
   constructor(options: BoundedLinesOptions) {
     this.#options = options;
@@ -41,23 +41,23 @@ export class BoundedLines {
   /** Lines that only their number is known of. */
   count(key: string, count: number): void {
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + count);
-    this.#takeBack ??= this.#options.clock.after(minuteMs, () => {
-      this.#takeBack = null;
+    this.#cancelTimer ??= this.#options.clock.after(minuteMs, () => {
+      this.#cancelTimer = null;
       this.#writeCounts();
     });
   }
 
   /** Writes what has been counted. Later ones are counted on; call it again after the last. */
   settle(): void {
-    this.#takeBack?.();
-    this.#takeBack = null;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
     this.#writeCounts();
   }
 
   /** Ends the wait for the next minute; what is counted is lost. */
   close(): void {
-    this.#takeBack?.();
-    this.#takeBack = null;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
     this.#counts.clear();
   }
 

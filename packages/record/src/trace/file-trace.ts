@@ -2,7 +2,7 @@
 
 import { closeSync, constants, openSync } from 'node:fs';
 
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { appendWhole } from '@svc/kit/files/transfer-sync.ts';
@@ -47,13 +47,13 @@ export function openFileTrace(options: FileTraceOptions): Trace {
   }
 
   async function prepare(text: string): Promise<PreparedText> {
-    await ownTurn();
+    await yieldToLoop();
     const redacted = options.redact(text);
-    await ownTurn();
+    await yieldToLoop();
     const json = JSON.stringify(redacted);
-    await ownTurn();
+    await yieldToLoop();
     const bytes = Buffer.from(json);
-    await ownTurn();
+    await yieldToLoop();
     return { text, json: bytes };
   }
 

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { atOnce } from '@svc/kit/own-turn.ts';
+import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { filesOf } from '@svc/svc/look-back/trace/export.ts';
 import { partingOf } from '../../src/journal/compare-sessions.ts';
@@ -190,7 +190,7 @@ it('a hostile journal is read with each of its texts in memory once, however man
 
 it('a hostile journal is refused where its texts hold more values than a replay has memory for, before they are made', () => {
   const session = new RecordedSession(root, { limits: { ...roomy, maxBody: 16 * mebibyte } }).task('Go.');
-  const many = atOnce(session.journal.body(`[${'[],'.repeat(4.2 * mebibyte)}[]]`));
+  const many = runSync(session.journal.body(`[${'[],'.repeat(4.2 * mebibyte)}[]]`));
   session.journal.append({ k: 'start', e: `${taskId('1')}/1/m1/t1`, port: 'tool', name: 'sh', in: many });
   session.close();
   expect(() => readRecording(readerOf(session.folder))).toThrow('its texts hold more values than there is memory for');
@@ -207,7 +207,7 @@ it.each(['tools', 'grants', 'hooks', 'settings'])(
   'a hostile journal is refused where what it began with holds more values than there is memory for: its %s',
   (key) => {
     const session = new RecordedSession(root, { limits: { ...roomy, maxBody: 16 * mebibyte } });
-    const many = atOnce(session.journal.body(`[${'[],'.repeat(4.2 * mebibyte)}[]]`));
+    const many = runSync(session.journal.body(`[${'[],'.repeat(4.2 * mebibyte)}[]]`));
     const few = session.json([]);
     const setup = { manifest: few, lock: null, system: few, tools: few, grants: few, hooks: few, settings: few };
     session.journal.append({ k: 'setup', ...setup, [key]: many });

@@ -17,7 +17,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { atOnce } from '@svc/kit/own-turn.ts';
+import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { anyCharacter } from '../../../../test/support/any-character.ts';
 import { JournalReader } from '../../src/journal/journal-reader.ts';
@@ -120,7 +120,7 @@ describe('a journal that is read', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter, maxLength: 300 }), fc.constantFrom(1, 1, 500), (unit, times) => {
         const text = unit.repeat(times);
-        kept.set(atOnce(journal.body(text)), text.toWellFormed());
+        kept.set(runSync(journal.body(text)), text.toWellFormed());
       }),
       { numRuns: 400 },
     );
@@ -277,7 +277,7 @@ describe('a journal that is damaged', () => {
 describe('a text of a journal that is read', () => {
   function recorded(): { readonly folder: string; readonly long: string; readonly short: string } {
     const { folder, journal } = new RecordedSession(root);
-    const [long, short] = [atOnce(journal.body('x'.repeat(70_000))), atOnce(journal.body('short'))];
+    const [long, short] = [runSync(journal.body('x'.repeat(70_000))), runSync(journal.body('short'))];
     journal.close();
     return { folder, long, short };
   }
@@ -314,14 +314,14 @@ describe('a text of a journal that is read', () => {
   it('says where it was cut or not kept', () => {
     const limits = { maxBody: 20_000, maxBytes: mebibyte };
     const cut = new RecordedSession(root, { limits });
-    const sha256 = atOnce(cut.journal.body('x'.repeat(30_000)));
+    const sha256 = runSync(cut.journal.body('x'.repeat(30_000)));
     cut.journal.close();
     const reader = read(cut.folder);
     const end = 'x'.repeat(4096);
     expect(reader.body(sha256)).toEqual({ kind: 'cut', bytes: 30_000, head: end, tail: end });
     reader.close();
     const meta = new RecordedSession(root, { session: '2', capture: 'meta' });
-    const hash = atOnce(meta.journal.body('a word'));
+    const hash = runSync(meta.journal.body('a word'));
     meta.journal.close();
     const other = read(meta.folder);
     expect(other.body(hash)).toEqual({ kind: 'not kept', bytes: 6 });
@@ -332,7 +332,7 @@ describe('a text of a journal that is read', () => {
 describe('a foreign file in the folder of a session', () => {
   it('stays unread behind a link, wherever that leads', () => {
     const { folder, journal } = new RecordedSession(root);
-    const long = atOnce(journal.body('x'.repeat(70_000)));
+    const long = runSync(journal.body('x'.repeat(70_000)));
     journal.close();
     renameSync(join(folder, 'bodies'), join(root, 'elsewhere'));
     symlinkSync(join(root, 'elsewhere'), join(folder, 'bodies'));

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
-import { atOnce } from '@svc/kit/own-turn.ts';
+import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import type { Message } from '@svc/session/model/driver.ts';
 import { openJournal } from '../../src/journal/journal-writer.ts';
@@ -40,7 +40,7 @@ function sizesOf(resultBytes: number): Sizes {
   const options = { directory: folder, session: sessionId(), capture: 'content', redact, limits: roomy } as const;
   const journal = openJournal({ ...options, clock, onFull: () => {} });
   const lines = new JournalLines(journal, redact);
-  const write = (crossing: Crossing): void => atOnce(lines.write(crossing, clock.now()));
+  const write = (crossing: Crossing): void => runSync(lines.write(crossing, clock.now()));
   const texts = new Map<string, number>();
   const given = <Value>(value: Value): Value => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);

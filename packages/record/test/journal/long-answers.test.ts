@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { atOnce } from '@svc/kit/own-turn.ts';
+import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { calls, says } from '../../../../test/support/fake-driver.ts';
 import { SessionFixture } from '../../../../test/support/session-fixture.ts';
 import type { InferenceResponse } from '@svc/session/model/driver.ts';
@@ -54,7 +54,7 @@ async function recorded(answer: InferenceResponse): Promise<Recorded> {
   const fixture = new SessionFixture({
     turns: [answer],
     hooks: { inferred: async () => void (told += 1) },
-    gate: (time) => new RecordingGate((crossing) => atOnce(lines.write(crossing, 1)), time),
+    gate: (time) => new RecordingGate((crossing) => runSync(lines.write(crossing, 1)), time),
   });
   fixture.session.board.submit({ text: 'Go.', origin: 'user', trust: 'trusted' });
   await fixture.session.run();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { atOnce } from '@svc/kit/own-turn.ts';
+import { runSync } from '@svc/kit/yield-to-loop.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import type { Message } from '@svc/session/model/driver.ts';
@@ -76,11 +76,11 @@ export class RecordedSession {
     const about = { version: 1, session, epoch: 1, svc: '0.4.0', node: '20.20.2', capture, trusted, capsule } as const;
     this.journal.append({ k: 'open', ...about });
     this.#model = options.model ?? 'scripted';
-    this.#system = atOnce(this.journal.body(options.system ?? 'You are helpful.'));
+    this.#system = runSync(this.journal.body(options.system ?? 'You are helpful.'));
     this.#tools = this.json(options.tools ?? [{ name: 'sh', description: 'Runs a command.', inputSchema: {} }]);
     this.journal.append({
       k: 'setup',
-      manifest: atOnce(this.journal.body('name: demo\n')),
+      manifest: runSync(this.journal.body('name: demo\n')),
       lock: null,
       system: this.#system,
       tools: this.#tools,
@@ -91,7 +91,7 @@ export class RecordedSession {
   }
 
   json(value: unknown): string {
-    return atOnce(this.journal.body(JSON.stringify(value)));
+    return runSync(this.journal.body(JSON.stringify(value)));
   }
 
   /** Begins a task, in a conversation of its own unless it `threads` on. */
@@ -102,7 +102,7 @@ export class RecordedSession {
     if (!threads) this.compacted([]);
     const from = { ctx: 'ctx_00000000000000000000000000000001', origin: 'user', trust: 'trusted' } as const;
     const how = { lane: 'foreground', key: null, by: 'start' } as const;
-    this.journal.append({ k: 'task', id: this.#task, ...from, ...how, text: atOnce(this.journal.body(text)) });
+    this.journal.append({ k: 'task', id: this.#task, ...from, ...how, text: runSync(this.journal.body(text)) });
     return this.says({ role: 'user', content: [{ type: 'text', text }] });
   }
 
@@ -124,7 +124,7 @@ export class RecordedSession {
     this.#turn += 1;
     this.#call = 0;
     const e = `${this.#task}/1/m${this.#turn}`;
-    const system = options.system === undefined ? this.#system : atOnce(this.journal.body(options.system));
+    const system = options.system === undefined ? this.#system : runSync(this.journal.body(options.system));
     const fixed = this.json({ model: this.#model, system, tools: this.#tools, maxTokens: 1000 });
     this.journal.append({ k: 'start', e, port: 'model', name: this.#model, fixed, base: this.#base, add: this.#add });
     this.clock.advance(1200);
@@ -162,7 +162,7 @@ export class RecordedSession {
       state: 'completed',
       attempts: 1,
       turns: this.#turn,
-      result: atOnce(this.journal.body(message)),
+      result: runSync(this.journal.body(message)),
     } as const;
     this.journal.append({ k: 'task-end', id: this.#task, ...ended, message });
     return this;

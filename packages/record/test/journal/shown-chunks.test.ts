@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
-import { atOnce } from '@svc/kit/own-turn.ts';
+import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { openJournal } from '../../src/journal/journal-writer.ts';
 import { type Crossing, RecordingGate } from '@svc/session/gate/gate.ts';
@@ -86,7 +86,7 @@ describe('the record of what an effect shows', () => {
     const options = { directory: folder, session: sessionId(), capture: 'content', redact, limits } as const;
     const journal = openJournal({ ...options, clock, onFull: () => {} });
     const end = { kind: 'end', place: 'p', value: 'done', lost: false, chunks, durationMs: 1 } as const;
-    atOnce(new JournalLines(journal, redact).write(end, 1));
+    runSync(new JournalLines(journal, redact).write(end, 1));
     journal.close();
     const lines = readFileSync(join(folder, 'journal.jsonl'), 'utf8').trim().split('\n');
     const sha256 = (JSON.parse(lines.at(-1) ?? '') as { chunks: string }).chunks;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { withoutAgentsPrograms } from './launch-sheets.ts';
+import { withoutAgentsPrograms } from './launch-templates.ts';
 import type { CollectedFiles } from '../closure/file-collection.ts';
 
 const files: CollectedFiles = {

@@ -28,7 +28,7 @@ export interface ComposedRoot {
 }
 
 /** The first version that keeps a process from signaling others and from reaching abstract sockets of the host. */
-export const leastAbiForScoped = 6;
+export const minAbiForScoped = 6;
 
 /**
  * The versions at which the kernel learned new rights, newest first; between them nothing changes here. Before the last of them a file

@@ -86,7 +86,7 @@ export interface ProcessGrants extends FlagGrants {
 }
 
 /** The grants of a process that may use only its workdir. */
-export const leastGrants: ProcessGrants = {
+export const minimalGrants: ProcessGrants = {
   commands: [],
   scope: '.',
   writable: true,

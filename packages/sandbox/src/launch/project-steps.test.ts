@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import { composeRoot } from './compose-plan.ts';
-import { leastGrants, type ProcessGrants, type ProjectFolder } from './process-grants.ts';
+import { minimalGrants, type ProcessGrants, type ProjectFolder } from './process-grants.ts';
 
 const project: ProjectFolder = {
   path: '/tmp/work',
@@ -25,7 +25,7 @@ const project: ProjectFolder = {
 /** The steps about the workdir: what is mounted, its attributes, and where below it. */
 function steps(over: Partial<ProcessGrants>): readonly string[] {
   const files = { read: [], execute: [], links: [], problems: [] };
-  const grants = { ...leastGrants, project, ...over };
+  const grants = { ...minimalGrants, project, ...over };
   return composeRoot({ files, grants, workdir: '/tmp/work', proc: false, mapped: false }).flatMap((step) => {
     if (!step.target.startsWith('/tmp/work') || !('attributes' in step)) return [];
     const source = step.kind !== 'bind' ? step.kind : step.source === step.target ? 'itself' : step.source;

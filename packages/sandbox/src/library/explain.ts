@@ -9,7 +9,7 @@ import { findProgram } from '../find-program.ts';
 import { composePlan, fileRights, sharedMemory } from '../launch/compose-plan.ts';
 import type { Enforcement } from '../launch/enforcement.ts';
 import { type LaunchPlan, mountAttribute, planFault } from '../launch/launch-plan.ts';
-import { grantedFiles } from '../launch/launch-sheets.ts';
+import { grantedFiles } from '../launch/launch-templates.ts';
 import type { LimitHold } from '../limits/held-limits.ts';
 import { environmentIn, grantsIn, type LoweredRequest, lowerRequest } from './lower-request.ts';
 import { containmentOf, ownSurroundings } from './own-host.ts';

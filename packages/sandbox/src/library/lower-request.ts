@@ -16,7 +16,7 @@ import { findProgram } from '../find-program.ts';
 import { checkRequest, unusable } from './check-request.ts';
 import { obstacleToKeeping, type OwnPlace, ownPlacesIn, writeInside } from '../own-places.ts';
 import { temporary } from '../launch/compose-plan.ts';
-import { leastGrants, type ProcessGrants, type ResourceLimits } from '../launch/process-grants.ts';
+import { minimalGrants, type ProcessGrants, type ResourceLimits } from '../launch/process-grants.ts';
 import type { Surroundings } from './own-host.ts';
 import type { Grants, Limits, SandboxClass, SandboxRequest } from './requests.ts';
 import { StartRefusal } from './start-refusal.ts';
@@ -88,7 +88,7 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
     timeMs,
     outputBytes,
     grants: {
-      ...leastGrants,
+      ...minimalGrants,
       commands: (grants.run ?? []).map((other) => namedProgram(other, env['PATH'] ?? searchPath)),
       workdirExec: grants.runWritten ?? false,
       reads: [...reads.filter((path) => !kept.includes(path)), ...(grants.run === undefined ? systemLinks : [])],

@@ -11,7 +11,7 @@ import { type Containment, kernelContainment, strongestEnforcement } from '../co
 import { architectureOf, findHelper } from '../host-containment.ts';
 import { sharedMemory } from '../launch/compose-plan.ts';
 import type { Enforcement } from '../launch/enforcement.ts';
-import { type HostAbility, leastAbiForScoped } from '../launch/host-ability.ts';
+import { type HostAbility, minAbiForScoped } from '../launch/host-ability.ts';
 import { type OwnGroupFacts, ownGroupFacts, ownGroupId } from '../own-facts.ts';
 import type { OwnPlace } from '../own-places.ts';
 import { ownPlaces, mappedProcess } from '../own-process.ts';
@@ -163,7 +163,7 @@ function packageRoot(): string {
 function obstacleTo(wanted: SandboxClass, { filter, landlockAbi, root, obstacles }: HostAbility): string | null {
   const isThere = {
     advisory: filter,
-    scoped: (landlockAbi ?? 0) >= leastAbiForScoped,
+    scoped: (landlockAbi ?? 0) >= minAbiForScoped,
     sealed: root !== null,
   };
   if (isThere[wanted]) return null;

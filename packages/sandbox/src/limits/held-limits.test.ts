@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { leastGrants } from '../launch/process-grants.ts';
+import { minimalGrants } from '../launch/process-grants.ts';
 import { climb } from './held-limits.ts';
 
 it.each([
@@ -9,7 +9,7 @@ it.each([
 ])(
   "an ordinary user's session is held in sealed only where a namespace can be kept (%s), for alone each launch is counted without the others",
   (users, held) => {
-    const resources = { ...leastGrants.limits, processes: 64, session_processes: 64 };
+    const resources = { ...minimalGrants.limits, processes: 64, session_processes: 64 };
     const { limits } = climb(
       { resources, directories: [] },
       {

@@ -7,7 +7,7 @@ import { randomBelow } from '@svc/kit/clock.ts';
 import type { JoinedGroups } from '../launch/launch-plan.ts';
 import type { ResourceLimits } from '../launch/process-grants.ts';
 import { type SessionNamespaces, supervisors } from '../launch/compose-plan.ts';
-import { openHeldByHelper } from '../pipe-stock.ts';
+import { openHeldByHelper } from '../pipe-pool.ts';
 import type { LaunchedProcess } from '../launcher.ts';
 import {
   type ControlGroup,
@@ -149,11 +149,11 @@ export interface OpenUsers {
 }
 
 /** Numbers that no user and no container is given by anybody: above those that systemd hands out, below the sign bit. */
-const [leastUnused, mostUnused] = [0x7000_0000, 0x7fff_fffe];
+const [minUnused, maxUnused] = [0x7000_0000, 0x7fff_fffe];
 
 /** Another one for each session, so that two of root cannot signal each other; the one behind it is the session's too. */
 export function unusedUser(): number {
-  return leastUnused + 2 * randomBelow(systemClock, (mostUnused - leastUnused) / 2);
+  return minUnused + 2 * randomBelow(systemClock, (maxUnused - minUnused) / 2);
 }
 
 /**

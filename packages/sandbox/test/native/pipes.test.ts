@@ -5,7 +5,7 @@ import { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 
-import { PipeStock, helperPipes } from '../../src/pipe-stock.ts';
+import { PipePool, helperPipes } from '../../src/pipe-pool.ts';
 import { startProcess } from '../../src/start-process.ts';
 import { helperPath } from './support/helper.ts';
 import { needs } from './support/needs.ts';
@@ -81,16 +81,16 @@ describe('pipes from the helper', () => {
     async (stdin, context) => {
       needs(context);
       const before = openPipes();
-      const stock = new PipeStock(helperPipes(helperPath()));
+      const pool = new PipePool(helperPipes(helperPath()));
       for (const program of ['/bin/cat', '/nowhere/cat']) {
-        const start = { program, args: [], cwd: '/', env: {}, others: [], pipes: stock, drainMs: 1000 };
+        const start = { program, args: [], cwd: '/', env: {}, others: [], pipes: pool, drainMs: 1000 };
         const started = await startProcess({ stdin }, start);
         if (started.kind === 'refused') continue;
         started.process.stdin?.end('in');
         expect(await text(started.process.stdout)).toBe(stdin === 'pipe' ? 'in' : '');
         await started.process.ended;
       }
-      await stock.close();
+      await pool.close();
       await expect.poll(() => openPipes().filter((pipe) => !before.includes(pipe))).toEqual([]);
     },
   );

@@ -57,9 +57,9 @@ export class ChildProcess {
   async end(graceMs: number): Promise<LaunchEnd> {
     if (this.#isOver) return await this.ended;
     this.#launched.kill('SIGTERM');
-    const takeBack = this.#clock.after(graceMs, () => this.#launched.kill('SIGKILL'));
+    const cancelTimer = this.#clock.after(graceMs, () => this.#launched.kill('SIGKILL'));
     const end = await this.ended;
-    takeBack();
+    cancelTimer();
     return end;
   }
 

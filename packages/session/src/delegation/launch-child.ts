@@ -118,7 +118,7 @@ async function whenUp(
     settle = resolve;
   });
   const onAbort = (): void => settle({ kind: 'canceled' });
-  const takeBack = clock.after(launchBoundMs, () => {
+  const cancelTimer = clock.after(launchBoundMs, () => {
     settle({ kind: 'unusable', reason: `it was not up within ${launchBoundMs / 1000} s` });
   });
   signal.addEventListener('abort', onAbort, { once: true });
@@ -127,7 +127,7 @@ async function whenUp(
   try {
     return await up;
   } finally {
-    takeBack();
+    cancelTimer();
     signal.removeEventListener('abort', onAbort);
   }
 }

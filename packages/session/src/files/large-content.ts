@@ -5,7 +5,7 @@ import type { EventEmitter } from 'node:events';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 
 import { ByteBudget } from '@svc/kit/http/byte-budget.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { fill, release, writeAll } from '@svc/kit/files/read-up-to.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
@@ -112,7 +112,7 @@ async function hashBytes(bytes: Buffer): Promise<string> {
   const digest = createHash('sha256');
   for (let from = 0; from < bytes.length; from += sliceBytes) {
     digest.update(bytes.subarray(from, from + sliceBytes));
-    await ownTurn();
+    await yieldToLoop();
   }
   return digest.digest('hex');
 }

@@ -4,7 +4,7 @@ import { realpathSync, type Dirent } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 
 import { FewAtOnce } from '@svc/kit/few-at-once.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { release } from '@svc/kit/files/read-up-to.ts';
 import { pathBeneath } from '@svc/kit/files/resolve-beneath.ts';
@@ -48,7 +48,7 @@ export async function* listFiles({ root, isHidden, isAwaited }: ListingScope): A
     yield { path, size_bytes: length, mtime_ms: file.mtimeMs, sha256 };
     if (spent < turnBytes) continue;
     spent = 0;
-    await ownTurn();
+    await yieldToLoop();
   }
 }
 
@@ -123,7 +123,7 @@ export async function sortNames(names: readonly string[]): Promise<string[]> {
   let runs: string[][] = [];
   for (let from = 0; from < names.length; from += sliceLength) {
     runs.push(names.slice(from, from + sliceLength).sort());
-    if (names.length > sliceLength) await ownTurn();
+    if (names.length > sliceLength) await yieldToLoop();
   }
   while (runs.length > 1) {
     const merged: string[][] = [];
@@ -149,7 +149,7 @@ async function merge(left: readonly string[], right: readonly string[]): Promise
       merged.push(other);
       fromRight += 1;
     }
-    if (merged.length % sliceLength === 0) await ownTurn();
+    if (merged.length % sliceLength === 0) await yieldToLoop();
   }
   return merged;
 }

@@ -51,7 +51,7 @@ export class AsyncHooks {
   async end({ event, argument, taskId }: AskedEvent, drainMs: number): Promise<void> {
     const { budget } = this.#deps;
     const cut = (): void => this.#cut.abort();
-    const takeBack = this.#deps.timer('hooks/drain', drainMs, cut);
+    const cancelTimer = this.#deps.timer('hooks/drain', drainMs, cut);
     budget.signal.addEventListener('abort', cut);
     this.#cut.signal.addEventListener('abort', () => this.#abandon());
     if (budget.signal.aborted) cut();
@@ -61,7 +61,7 @@ export class AsyncHooks {
         await Promise.all(this.#listeners.map(({ queue }) => queue.drained()));
       });
     } finally {
-      takeBack();
+      cancelTimer();
       budget.signal.removeEventListener('abort', cut);
     }
   }

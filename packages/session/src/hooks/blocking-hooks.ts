@@ -78,15 +78,15 @@ const lateAfterCancel: HookAnswer = {
 /** Runs from the moment at which `canceled` is aborted, and aborts `signal` when it is over. Nothing is left of it after `end`. */
 export function graceAfter(canceled: AbortSignal, timer: HookTimer): { readonly signal: AbortSignal; end(): void } {
   const over = new AbortController();
-  let takeBack = (): void => {};
+  let cancelTimer = (): void => {};
   const begin = (): void => {
-    takeBack = timer('hooks/cancel', cancelGraceMs, () => over.abort());
+    cancelTimer = timer('hooks/cancel', cancelGraceMs, () => over.abort());
   };
   if (canceled.aborted) begin();
   else canceled.addEventListener('abort', begin, { once: true });
   const end = (): void => {
     canceled.removeEventListener('abort', begin);
-    takeBack();
+    cancelTimer();
   };
   return { signal: over.signal, end };
 }

@@ -100,7 +100,7 @@ async function infer(
 ): Promise<DriverOutcome> {
   const late = new AbortController();
   const place = `${taskId ?? 'session'}/completion/${hookName}`;
-  const takeBack = timer(place, limitMs, () => late.abort());
+  const cancelTimer = timer(place, limitMs, () => late.abort());
   const task = driver.openTask();
   try {
     const outcome = await underSignals([canceled, late.signal], (signal) =>
@@ -115,7 +115,7 @@ async function infer(
     if (!late.signal.aborted) return outcome;
     return { kind: 'failed', error: `the model did not answer within ${limitMs / 1000} s` };
   } finally {
-    takeBack();
+    cancelTimer();
     await task.close();
   }
 }

@@ -129,7 +129,7 @@ describe('a task whose hooks think', () => {
       hooks: {
         mayReopen,
         taskEnded: async ({ id, attempt }) => {
-          states.push((fixture.session.board.find(id) ?? never()).toldState);
+          states.push((fixture.session.board.find(id) ?? never()).reportedState);
           return attempt === 1 && mayReopen ? { kind: 'reopen', feedback: 'again' } : { kind: 'accepted' };
         },
         refused: () => {},
@@ -137,7 +137,7 @@ describe('a task whose hooks think', () => {
     });
     const { task } = fixture.session.board.submit(userTask);
     await fixture.session.run();
-    return [...states, task.toldState];
+    return [...states, task.reportedState];
   }
 
   it('works for its clients while it may be reopened', async () => {

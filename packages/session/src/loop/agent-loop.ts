@@ -194,15 +194,15 @@ class AgentLoop {
         place: `${attempt.place}/m${turn}`,
         signal: this.#signal,
         onText: (text) => {
-          way.came();
+          way.onFirstByte();
           attempt.text(text);
         },
         onThinking: (text) => {
-          way.came();
+          way.onFirstByte();
           attempt.thinking(text);
         },
         onRequest: (host) => way.asked(host),
-        onFirstBytes: () => way.came(),
+        onFirstBytes: () => way.onFirstByte(),
         callTool: async (block) => {
           const answer = await this.#dispatch(turn, block);
           this.#deps.workdirSize.begin();
@@ -342,9 +342,9 @@ class AgentLoop {
     const { clock, workdirSize } = this.#deps;
     const again = (): void => {
       workdirSize.begin();
-      takeBack = clock.after(measureEveryMs, again);
+      cancelTimer = clock.after(measureEveryMs, again);
     };
-    let takeBack = clock.after(measureEveryMs, again);
-    return () => takeBack();
+    let cancelTimer = clock.after(measureEveryMs, again);
+    return () => cancelTimer();
   }
 }

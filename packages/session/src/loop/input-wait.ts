@@ -37,7 +37,7 @@ function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<
   const settled = new Promise<InputAnswer>((...settles) => {
     [resolve, reject] = settles;
   });
-  const takeBack =
+  const cancelTimer =
     timeoutMs === null
       ? () => {}
       : gate.timer(`${task.id}/${question.waitId}`, timeoutMs, () => settle({ kind: 'timed-out' }));
@@ -74,7 +74,7 @@ function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<
   }
 
   function forget(): void {
-    takeBack();
+    cancelTimer();
     task.signal.removeEventListener('abort', onAbort);
     task.inputWait = null;
   }

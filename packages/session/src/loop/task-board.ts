@@ -328,12 +328,12 @@ export class TaskBoard {
   }
 
   async #patiently(ended: Promise<void>): Promise<void> {
-    let takeBack = (): void => {};
+    let cancelTimer = (): void => {};
     const patience = new Promise<void>((resolve) => {
-      takeBack = this.#deps.clock.after(cancelPatienceMs, resolve);
+      cancelTimer = this.#deps.clock.after(cancelPatienceMs, resolve);
     });
     await Promise.race([ended, patience]);
-    takeBack();
+    cancelTimer();
   }
 }
 

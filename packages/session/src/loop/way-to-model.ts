@@ -19,7 +19,7 @@ export class WayToModel {
   }
 
   /** A piece of the answer has come. */
-  came(): void {
+  onFirstByte(): void {
     this.firstMs ??= this.#elapsedMs();
   }
 }

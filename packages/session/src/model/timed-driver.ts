@@ -87,7 +87,7 @@ class CallLimits {
   #signMs = 0;
   #pausedMs = 0;
   #pauses = 0;
-  #takeBack: () => void = () => {};
+  #cancelTimer: () => void = () => {};
   /** Which limit was passed, for a person; null while none is. */
   passed: string | null = null;
 
@@ -110,7 +110,7 @@ class CallLimits {
   pause(): void {
     this.#pauses += 1;
     if (this.#pauses > 1) return;
-    this.#takeBack();
+    this.#cancelTimer();
     this.#pausedMs = this.#clock.monotonicMs();
   }
 
@@ -123,7 +123,7 @@ class CallLimits {
   }
 
   stop(): void {
-    this.#takeBack();
+    this.#cancelTimer();
     this.#onPassed = () => {};
     this.#pauses = Number.POSITIVE_INFINITY;
   }
@@ -139,7 +139,7 @@ class CallLimits {
     if (idleLeftMs <= 0) {
       return this.#pass(`the model was silent for ${idleMs / 1000} s: inference.timeout_secs.idle`);
     }
-    this.#takeBack = this.#clock.after(Math.ceil(Math.min(idleLeftMs, totalLeftMs)), () => this.#wait());
+    this.#cancelTimer = this.#clock.after(Math.ceil(Math.min(idleLeftMs, totalLeftMs)), () => this.#wait());
   }
 
   #pass(limit: string): void {

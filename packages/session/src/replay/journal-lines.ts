@@ -1,7 +1,7 @@
 /** Writes the journal of a session from what goes through its gate. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isLong, type Steps } from '@svc/kit/own-turn.ts';
+import { isLong, type Steps } from '@svc/kit/yield-to-loop.ts';
 import type { Journal } from '@svc/record/journal/journal-writer.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { InferenceRequest, Message } from '../model/driver.ts';

@@ -20,10 +20,10 @@ export interface SentFrame {
   readonly storedLength: number;
   /** Bytes of a stored one from `position`, which is within it; null once they are gone. Throws the Diagnostic of a file that cannot be read. */
   read(position: number, most: number): Buffer | null;
-  /** Somebody is to read it. */
-  hold(): void;
-  /** Once for each `hold`. */
-  letGo(): void;
+  /** Keeps the bytes for a reader, after the replay buffer has evicted the frame too. */
+  retain(): void;
+  /** Once for each `retain`. */
+  release(): void;
 }
 
 /** Frames published in one turn of the event loop. */

@@ -69,7 +69,7 @@ class OutputTail {
   readonly #lines: Readonly<Record<RunningCommand['output'], RedactedLines>>;
   #text: Buffer = Buffer.alloc(0);
   #leftOutBytes = 0;
-  #takeBack: (() => void) | null = null;
+  #cancelTimer: (() => void) | null = null;
 
   constructor(call: CallPlace, commandName: string, options: OutputTailsOptions) {
     this.#call = call;
@@ -84,7 +84,7 @@ class OutputTail {
 
   add(output: RunningCommand['output'], bytes: Buffer): void {
     this.#append(this.#lines[output].take(bytes));
-    if (this.#text.length > 0) this.#takeBack ??= this.#options.clock.after(everyMs, () => this.#tell());
+    if (this.#text.length > 0) this.#cancelTimer ??= this.#options.clock.after(everyMs, () => this.#tell());
   }
 
   end(): void {
@@ -94,8 +94,8 @@ class OutputTail {
   }
 
   drop(): void {
-    this.#takeBack?.();
-    this.#takeBack = null;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
   }
 
   #append(bytes: Buffer): void {

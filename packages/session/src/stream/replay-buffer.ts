@@ -19,7 +19,7 @@ export class ReplayBuffer {
 
   /** Adds a frame and releases the one it evicts. */
   push(frame: WrittenFrame): void {
-    this.#kept.push(frame)?.letGo();
+    this.#kept.push(frame)?.release();
   }
 
   /** Frames after `lastEventId` in buffer order; ids are labels, so this compares them and never counts (D1 "Replay" 4). */
@@ -124,12 +124,12 @@ export class WrittenFrame {
   }
 
   /** Keeps the bytes for a reader after the buffer evicts the frame. */
-  hold(): void {
+  retain(): void {
     this.#holders += 1;
   }
 
-  /** Once for each `hold`, and once for the replay buffer: after the last the file may be used for others. */
-  letGo(): void {
+  /** Once for each `retain`, and once for the replay buffer: after the last the file may be used for others. */
+  release(): void {
     this.#holders -= 1;
     if (this.#holders === 0) this.#stored?.release();
   }

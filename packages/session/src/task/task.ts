@@ -120,7 +120,7 @@ export class Task {
   }
 
   /** The state as clients see it: a task that completed still works while a hook may reopen it (docs/protocol.md "Task states"). */
-  get toldState(): TaskState {
+  get reportedState(): TaskState {
     return this.#state === 'completed' && this.mayReopen && !this.signal.aborted ? 'working' : this.#state;
   }
 

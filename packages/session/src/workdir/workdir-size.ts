@@ -140,12 +140,12 @@ export class WorkdirSize {
   }
 
   async #patiently(measuring: Promise<void>): Promise<void> {
-    let takeBack = (): void => {};
+    let cancelTimer = (): void => {};
     const patience = new Promise<void>((resolve) => {
-      takeBack = this.#limit.clock.after(patienceMs, resolve);
+      cancelTimer = this.#limit.clock.after(patienceMs, resolve);
     });
     await this.#waitFor(Promise.race([measuring, patience]));
-    takeBack();
+    cancelTimer();
   }
 
   /** What is waited for is measured without rests. */

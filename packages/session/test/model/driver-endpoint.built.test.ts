@@ -2,7 +2,7 @@ import { openGate } from '../../src/gate/gate.ts';
 import { afterEach, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { LateEvidence } from '@svc/capsule/stage/late-evidence.ts';
+import { LateGrantUsage } from '@svc/capsule/stage/late-grant-usage.ts';
 import { prepareLaunch, scopeLaunch } from '@svc/capsule/launch/prepare.ts';
 import { makeSessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import { stageSession } from '@svc/capsule/stage/stage.ts';
@@ -85,7 +85,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     stop: new AbortController().signal,
     onWarning: () => {},
     imports: { kind: 'live' },
-    evidence: new LateEvidence(systemClock),
+    grantUsage: new LateGrantUsage(systemClock),
   });
   closing.push(() => staged.close());
   return granted;

@@ -1,6 +1,6 @@
 /** Sessions in which much happens at once and whose outcomes are left to real chance, recorded and run again. */
 
-import { atOnce } from '@svc/kit/own-turn.ts';
+import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,7 +65,7 @@ export async function journalRandomSession(): Promise<Recorded> {
     } as const;
     journal.append({ k: 'open', version: 1, session, epoch: 1, capture: 'content', ...about });
     const lines = new JournalLines(journal, redact);
-    const outcome = await runRandomSession(throughOneGate, (crossing) => atOnce(lines.write(crossing, 1)));
+    const outcome = await runRandomSession(throughOneGate, (crossing) => runSync(lines.write(crossing, 1)));
     journal.close();
     return { ...outcome, crossings: readBack(directory) };
   } finally {

@@ -3,7 +3,7 @@
 import { accessSync, constants } from 'node:fs';
 import { Command } from 'commander';
 
-import { hostFacts } from '@svc/capsule/launch/launch-surroundings.ts';
+import { hostFacts } from '@svc/capsule/launch/launch-host.ts';
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';

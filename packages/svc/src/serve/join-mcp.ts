@@ -153,7 +153,7 @@ class Bridge {
 
   #fromProgram(message: JSONRPCMessage): void {
     if (isJSONRPCRequest(message)) this.#ask(message);
-    else if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled') this.#takeBack(message);
+    else if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled') this.#cancelTimer(message);
     else this.#inTurn(async () => await this.#http.send(message));
   }
 
@@ -185,7 +185,7 @@ class Bridge {
   }
 
   /** The program waits for no answer any more. */
-  #takeBack(message: JSONRPCNotification): void {
+  #cancelTimer(message: JSONRPCNotification): void {
     const id = message.params?.['requestId'] as RequestId;
     const request = this.#open.get(id);
     this.#open.delete(id);
@@ -239,7 +239,7 @@ class Bridge {
     const isLate = new Promise<void>((resolve) => late.signal.addEventListener('abort', () => resolve()));
     for (const [requestId, { isModern, leave }] of this.#open) {
       if (isModern) leave.abort();
-      else this.#takeBack({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
+      else this.#cancelTimer({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
     }
     this.#afterAll(async () => await this.#http.terminateSession());
     await Promise.race([this.#sent, isLate]);

@@ -4,7 +4,7 @@ import type * as Stdio from '@modelcontextprotocol/server/stdio';
 
 import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import { answerBudget } from '@svc/kit/http/byte-budget.ts';
-import { ownTurn } from '@svc/kit/own-turn.ts';
+import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { onlyCaller } from '@svc/doors/callers/callers.ts';
 import type { CapsuleDoor } from '@svc/doors/capsule-listener.ts';
@@ -32,7 +32,7 @@ export async function serveMcp(options: ServedOptions, context: CommandContext):
   const connection = new Connection(context);
   connection.serve(about, { binding: 'stdio', spans, core: () => core }).catch(raise);
   // What the client has sent already is read in this turn; a launch would leave no other for it.
-  await ownTurn();
+  await yieldToLoop();
   try {
     return await runServed(options, context, {
       settle: (manifest) => {

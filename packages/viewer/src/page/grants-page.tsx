@@ -128,7 +128,7 @@ function GrantTable({ rows, view }: { readonly rows: readonly GrantRow[]; readon
           <th scope="col" class="num">
             Refused
           </th>
-          <th scope="col">Evidence</th>
+          <th scope="col">Recorded</th>
         </tr>
       </thead>
       <tbody>

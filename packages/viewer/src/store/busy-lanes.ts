@@ -33,7 +33,7 @@ interface Window {
 
 const mostBars = 2000;
 /** A step that took no time is seen all the same. */
-const leastShare = 0.05;
+const minShare = 0.05;
 
 /** Takes time in proportion to the rows, whatever they hold. */
 export function busyLanes(columns: Columns, count: number, window: Window): BusyLanes {
@@ -65,7 +65,7 @@ export function busyLanes(columns: Columns, count: number, window: Window): Busy
     }
     const [first, last] = [Math.min(pixels - 1, Math.floor(left)), Math.min(pixels - 1, Math.floor(right))];
     const base = lane * width;
-    if (first === last) partial[base + first] = (partial[base + first] ?? 0) + Math.max(right - left, leastShare);
+    if (first === last) partial[base + first] = (partial[base + first] ?? 0) + Math.max(right - left, minShare);
     else {
       partial[base + first] = (partial[base + first] ?? 0) + first + 1 - left;
       partial[base + last] = (partial[base + last] ?? 0) + right - last;

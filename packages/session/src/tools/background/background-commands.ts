@@ -118,14 +118,14 @@ export class BackgroundCommands {
   #firstOf({ finished }: StartedCommand, onGrace: () => Watched): Promise<Watched> {
     const { clock, graceMs } = this.settings;
     return new Promise((resolve, reject) => {
-      const takeBack = clock.after(graceMs, () => resolve(onGrace()));
+      const cancelTimer = clock.after(graceMs, () => resolve(onGrace()));
       finished.then(
         () => {
-          takeBack();
+          cancelTimer();
           resolve({ kind: 'ended' });
         },
         (error: unknown) => {
-          takeBack();
+          cancelTimer();
           reject(error);
         },
       );

@@ -2,7 +2,7 @@
 
 import { Command } from 'commander';
 
-import { atOnce } from '@svc/kit/own-turn.ts';
+import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { shownDuration } from '@svc/kit/shown-values.ts';
 import { type CacheMiss, type CacheStep, cacheSteps } from '@svc/record/journal/cache-misses.ts';
 import { comparing } from '@svc/record/journal/comparison.ts';
@@ -42,7 +42,7 @@ function writeParting(
   b: OpenJournal,
   { options, context }: { readonly options: DiffOptions; readonly context: CommandContext },
 ): void {
-  const { comparison, damage } = atOnce(comparing(a, b));
+  const { comparison, damage } = runSync(comparing(a, b));
   const { parting: facts } = comparison;
   if (options.json === true) context.stdout.write(jsonLine(comparison));
   else if (facts === null) context.stdout.write(say`the same but for ids and times\n`);

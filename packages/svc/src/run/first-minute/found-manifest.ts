@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path';
 import { lower } from '@svc/artifacts/grants/effective-grants.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { type CapsuleReach, reachOf } from '@svc/capsule/launch/capsule-reach.ts';
-import { hostFacts } from '@svc/capsule/launch/launch-surroundings.ts';
+import { hostFacts } from '@svc/capsule/launch/launch-host.ts';
 import { loadManifest, type ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 
 import { GivenFolder } from '@svc/capsule/stage/given-project.ts';
-import { hostFacts } from '@svc/capsule/launch/launch-surroundings.ts';
+import { hostFacts } from '@svc/capsule/launch/launch-host.ts';
 import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { isTelemetryVariable } from '@svc/capsule/launch/telemetry-variables.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

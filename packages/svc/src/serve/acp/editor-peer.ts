@@ -62,22 +62,22 @@ export class EditorPeer {
     this.#ids += 1;
     const id = `svc-${this.#ids}`;
     return await new Promise((resolve, reject) => {
-      const takeBack = (): void => {
+      const cancelTimer = (): void => {
         if (!this.#asked.delete(id)) return;
         this.notify('$/cancel_request', { requestId: id });
         reject(new AcpFault(-32_800, 'Cancelled'));
       };
       const settle = (then: () => void): void => {
-        signal.removeEventListener('abort', takeBack);
+        signal.removeEventListener('abort', cancelTimer);
         then();
       };
       this.#asked.set(id, {
         resolve: (result) => settle(() => resolve(result)),
         reject: (error) => settle(() => reject(error)),
       });
-      signal.addEventListener('abort', takeBack, { once: true });
+      signal.addEventListener('abort', cancelTimer, { once: true });
       this.#write({ jsonrpc: '2.0', id, method, params });
-      if (signal.aborted) takeBack();
+      if (signal.aborted) cancelTimer();
     });
   }
 

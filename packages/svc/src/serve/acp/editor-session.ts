@@ -49,7 +49,7 @@ export class EditorSession {
   /** A question that was written, as the editor has no form: the next prompt is its answer. */
   #asked: QuestionName | null = null;
   /** The form that is shown. */
-  #form: { readonly waitId: string; readonly takeBack: AbortController } | null = null;
+  #form: { readonly waitId: string; readonly cancelTimer: AbortController } | null = null;
   /** The last words of an ended process. */
   #lastWords: string | null = null;
 
@@ -93,7 +93,7 @@ export class EditorSession {
     if (this.#turn !== null) this.#turn.isCanceled = true;
     else if (this.#asked === null) return;
     this.#asked = null;
-    this.#form?.takeBack.abort();
+    this.#form?.cancelTimer.abort();
     this.#child?.send({ kind: 'cancel' });
   }
 
@@ -116,7 +116,7 @@ export class EditorSession {
         return this.#question(news);
       case 'question-over':
         if (this.#asked?.waitId === news.waitId) this.#asked = null;
-        if (this.#form?.waitId === news.waitId) this.#form.takeBack.abort();
+        if (this.#form?.waitId === news.waitId) this.#form.cancelTimer.abort();
         return;
       case 'end':
       case 'failed':
@@ -137,8 +137,8 @@ export class EditorSession {
   }
 
   async #showForm(asked: QuestionName, message: string): Promise<void> {
-    const takeBack = new AbortController();
-    const form = { waitId: asked.waitId, takeBack };
+    const cancelTimer = new AbortController();
+    const form = { waitId: asked.waitId, cancelTimer };
     this.#form = form;
     const params = {
       sessionId: this.#parts.id,
@@ -151,7 +151,7 @@ export class EditorSession {
       },
     };
     try {
-      const said = asJsonObject(await this.#parts.peer.ask('elicitation/create', params, takeBack.signal));
+      const said = asJsonObject(await this.#parts.peer.ask('elicitation/create', params, cancelTimer.signal));
       const answer = asJsonObject(said?.['content'])?.['answer'];
       if (said?.['action'] === 'accept' && typeof answer === 'string') {
         this.#child?.send({ kind: 'answer', ...asked, text: answer, blocks: [], turn: null });
@@ -159,7 +159,7 @@ export class EditorSession {
     } catch (error) {
       if (!(error instanceof AcpFault)) throw error;
       // Nobody was asked: the task cannot go on. Taken back by whom the question is settled with.
-      if (!takeBack.signal.aborted) this.#child?.send({ kind: 'cancel' });
+      if (!cancelTimer.signal.aborted) this.#child?.send({ kind: 'cancel' });
     } finally {
       if (this.#form === form) this.#form = null;
     }
@@ -185,7 +185,7 @@ export class EditorSession {
     this.#lastWords = lastWords;
     if (this.#child === null) return;
     this.#child = null;
-    this.#form?.takeBack.abort();
+    this.#form?.cancelTimer.abort();
     const reason = endedWith(lastWords);
     this.#settle((turn) => endTurn(turn, { kind: 'failed', why: reason }));
     this.#parts.onEnd();

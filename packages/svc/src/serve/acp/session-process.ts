@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { Diagnostic, diagnosticOf, raise } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isLong } from '@svc/kit/own-turn.ts';
+import { isLong } from '@svc/kit/yield-to-loop.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import type { CapsuleDoor } from '@svc/doors/capsule-listener.ts';
 import type { Activity } from '@svc/session/task/activity.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { delegationOfLaunch } from './launch-surroundings.ts';
+import { delegationOfLaunch } from './launch-host.ts';
 
 const handle = {
   url: 'http://localhost:4100',

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { PipeStock } from './pipe-stock.ts';
+import { PipePool } from './pipe-pool.ts';
 
 const opened: number[] = [];
 
@@ -12,8 +12,8 @@ function descriptors(count: number): readonly number[] {
   return made;
 }
 
-function stockOf(make: () => Promise<readonly number[]>): PipeStock {
-  return new PipeStock({ make, areNamed: false });
+function poolOf(make: () => Promise<readonly number[]>): PipePool {
+  return new PipePool({ make, areNamed: false });
 }
 
 afterEach(() => {
@@ -30,62 +30,62 @@ function isOpen(descriptor: number): boolean {
   }
 }
 
-describe('a stock of pipes', () => {
+describe('a pool of pipes', () => {
   it('gives each of them once, and makes more when it runs low', async () => {
     let times = 0;
-    const stock = stockOf(async () => {
+    const pool = poolOf(async () => {
       times += 1;
       return descriptors(20);
     });
-    const taken = [await stock.take(3), await stock.take(2), await stock.take(20)].flat();
+    const taken = [await pool.take(3), await pool.take(2), await pool.take(20)].flat();
     expect(taken).not.toContain(null);
     expect(new Set(taken).size).toBe(25);
-    await stock.close();
+    await pool.close();
     expect(times).toBe(3);
   });
 
   it('has them made once for those who ask at the same time', async () => {
     let times = 0;
-    const stock = stockOf(async () => {
+    const pool = poolOf(async () => {
       times += 1;
       return descriptors(40);
     });
-    const taken = await Promise.all([stock.take(2), stock.take(2), stock.take(3), stock.fill()]);
+    const taken = await Promise.all([pool.take(2), pool.take(2), pool.take(3), pool.fill()]);
     expect(times).toBe(1);
     expect(new Set(taken.flat()).size).toBe(8);
-    await stock.close();
+    await pool.close();
   });
 
   it('makes no more while it has enough, however often it is asked', async () => {
     let times = 0;
-    const stock = stockOf(async () => {
+    const pool = poolOf(async () => {
       times += 1;
       return descriptors(20);
     });
-    for (let asked = 0; asked < 5; asked += 1) await stock.fill();
+    for (let asked = 0; asked < 5; asked += 1) await pool.fill();
     expect(times).toBe(1);
-    await stock.take(5);
-    await stock.fill();
+    await pool.take(5);
+    await pool.fill();
     expect(times).toBe(2);
-    await stock.close();
+    await pool.close();
   });
 
   it('has none where none can be made, and asks again the next time', async () => {
     const answers = [[], descriptors(20)];
-    const stock = stockOf(async () => answers.shift() ?? []);
-    expect(await stock.take(2)).toBe(null);
-    expect(await stock.take(2)).toHaveLength(2);
-    await stock.close();
+    const pool = poolOf(async () => answers.shift() ?? []);
+    expect(await pool.take(2)).toBe(null);
+    expect(await pool.take(2)).toHaveLength(2);
+    await pool.close();
   });
 
   it('closes what nobody took, also what comes while it is closed', async () => {
     const [first, late] = [descriptors(20), descriptors(20)];
     const answers = [first, late];
-    const stock = stockOf(async () => answers.shift() ?? []);
-    const taken = await stock.take(5);
-    await stock.close();
+    const pool = poolOf(async () => answers.shift() ?? []);
+    const taken = await pool.take(5);
+    await pool.close();
     expect([...first, ...late].filter(isOpen)).toEqual(taken);
-    expect(await stock.take(1)).toBe(null);
+    expect(await pool.take(1)).toBe(null);
     expect(answers).toEqual([]);
   });
 });

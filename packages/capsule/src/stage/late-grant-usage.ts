@@ -6,15 +6,15 @@ import type { Clock } from '@svc/kit/clock.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
 import type { SessionActivity } from '@svc/session/task/activity.ts';
-import type { ComponentTraffic, Evidence, GrantEvidence } from './grant-evidence.ts';
+import type { ComponentTraffic, RecordedUsage, GrantUsage } from './grant-usage.ts';
 
-/** The evidence of one session. What it hears before it is loaded waits for that, in order. */
-export class LateEvidence {
+/** Counts what one session used of its grants. What it hears before it is loaded waits for that, in order. */
+export class LateGrantUsage {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'after'>;
-  readonly #waiting: ((evidence: GrantEvidence) => void)[] = [];
+  readonly #waiting: ((grantUsage: GrantUsage) => void)[] = [];
   #activity: SessionActivity | null = null;
   #loading: Promise<void> | null = null;
-  #evidence: GrantEvidence | null = null;
+  #grantUsage: GrantUsage | null = null;
 
   constructor(clock: Pick<Clock, 'monotonicMs' | 'after'>) {
     this.#clock = clock;
@@ -29,24 +29,24 @@ export class LateEvidence {
         kind === 'call-judged' ||
         kind === 'file-refused' ||
         (kind === 'noted' && /^(?:hook_error|delegation)$/.test(told.event.event_type));
-      if (isSome) this.#tell((evidence) => evidence.hear(told));
+      if (isSome) this.#tell((grantUsage) => grantUsage.hear(told));
     });
   }
 
   readonly onDecision = (decision: EgressDecision): void => this.#tell(({ onDecision }) => onDecision(decision));
 
   readonly onConnection = (to: NetworkDestination, socket: Socket): void =>
-    this.#tell((evidence) => evidence.onConnection(to, socket));
+    this.#tell((grantUsage) => grantUsage.onConnection(to, socket));
 
   /** For the component of an artifact. */
   ofComponent(by: string): ComponentTraffic {
     return {
-      onTraffic: (exchange) => this.#tell((evidence) => evidence.ofComponent(by).onTraffic(exchange)),
-      onRefused: (url) => this.#tell((evidence) => evidence.ofComponent(by).onRefused(url)),
+      onTraffic: (exchange) => this.#tell((grantUsage) => grantUsage.ofComponent(by).onTraffic(exchange)),
+      onRefused: (url) => this.#tell((grantUsage) => grantUsage.ofComponent(by).onRefused(url)),
     };
   }
 
-  readonly onHookAsked = (name: string): void => this.#tell((evidence) => evidence.onHookAsked(name));
+  readonly onHookAsked = (name: string): void => this.#tell((grantUsage) => grantUsage.onHookAsked(name));
 
   /** Resolves once all that it heard is counted. */
   async ready(): Promise<void> {
@@ -54,27 +54,27 @@ export class LateEvidence {
   }
 
   /** Writes what is left to write before the last line, and gives what that holds. */
-  settle(): Evidence {
+  settle(): RecordedUsage {
     return (
-      this.#evidence?.settle() ?? { commands: {}, tools: {}, hosts: {}, capsules: {}, hooks: {}, unknown_calls: 0 }
+      this.#grantUsage?.settle() ?? { commands: {}, tools: {}, hosts: {}, capsules: {}, hooks: {}, unknown_calls: 0 }
     );
   }
 
   close(): void {
     this.#activity = null;
-    this.#evidence?.close();
+    this.#grantUsage?.close();
   }
 
-  #tell(use: (evidence: GrantEvidence) => void): void {
-    if (this.#evidence !== null) return use(this.#evidence);
+  #tell(use: (grantUsage: GrantUsage) => void): void {
+    if (this.#grantUsage !== null) return use(this.#grantUsage);
     this.#waiting.push(use);
     this.#loading ??= this.#load();
   }
 
   async #load(): Promise<void> {
-    const { GrantEvidence } = await import('./grant-evidence.ts');
-    const evidence = new GrantEvidence(this.#clock, () => this.#activity);
-    this.#evidence = evidence;
-    for (const use of this.#waiting.splice(0)) use(evidence);
+    const { GrantUsage } = await import('./grant-usage.ts');
+    const grantUsage = new GrantUsage(this.#clock, () => this.#activity);
+    this.#grantUsage = grantUsage;
+    for (const use of this.#waiting.splice(0)) use(grantUsage);
   }
 }

@@ -8,7 +8,7 @@ const waiting: (() => void)[] = [];
  * them: however many clients do so at once, everything else has its turn after each step. (All that wait for node's `setImmediate` go on in
  * one and the same turn.)
  */
-export function ownTurn(): Promise<void> {
+export function yieldToLoop(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
     if (waiting.length === 1) setImmediate(resolveNext);
@@ -24,7 +24,7 @@ function resolveNext(): void {
 export type Steps<Value> = Generator<undefined, Value, undefined>;
 
 /** Does it all at once. */
-export function atOnce<Value>(steps: Steps<Value>): Value {
+export function runSync<Value>(steps: Steps<Value>): Value {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
@@ -32,11 +32,11 @@ export function atOnce<Value>(steps: Steps<Value>): Value {
 }
 
 /** Does each part but the first in a turn of its own. */
-export async function inOwnTurns<Value>(steps: Generator<unknown, Value, undefined>): Promise<Value> {
+export async function runYielding<Value>(steps: Generator<unknown, Value, undefined>): Promise<Value> {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
-    await ownTurn();
+    await yieldToLoop();
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { ownTurn } from './own-turn.ts';
+import { yieldToLoop } from './yield-to-loop.ts';
 
 describe('turns of their own', () => {
   it('come one in each turn of the event loop, in the order they were asked for', async () => {
@@ -15,7 +15,7 @@ describe('turns of their own', () => {
     const step = async (name: string): Promise<number[]> => {
       const turns: number[] = [];
       for (let index = 0; index < 3; index += 1) {
-        await ownTurn();
+        await yieldToLoop();
         order.push(name);
         turns.push(turn);
       }

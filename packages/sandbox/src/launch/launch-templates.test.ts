@@ -7,14 +7,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { Enforcement } from './enforcement.ts';
-import { type LaunchSheet, LaunchSheets, UnwrittenSheet } from './launch-sheets.ts';
-import { leastGrants } from './process-grants.ts';
+import { type LaunchTemplate, LaunchTemplates, UnwrittenTemplate } from './launch-templates.ts';
+import { minimalGrants } from './process-grants.ts';
 
 let directory: string;
 let asked: string[];
 let counted: number;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'svc-sheets-'));
+  directory = mkdtempSync(join(tmpdir(), 'svc-templates-'));
   asked = [];
   counted = 0;
 });
@@ -22,11 +22,11 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-function sheetsOf(enforcement: Enforcement): LaunchSheets {
-  return new LaunchSheets({
+function templatesOf(enforcement: Enforcement): LaunchTemplates {
+  return new LaunchTemplates({
     enforcement,
     grants: {
-      ...leastGrants,
+      ...minimalGrants,
       commands: ['one', 'two'],
       limits: { processes: 1, open_files: 1, file_size: 1, cpu: 1, memory: 1 },
     },
@@ -54,55 +54,56 @@ function canLimit(): boolean {
 
 const commands = ['/bin/one', '/bin/two'];
 
-describe('the sheets of a session', () => {
+describe('the templates of a session', () => {
   it('have one plan for all who may run the same programs, and look for the files of these once', () => {
-    const sheets = sheetsOf({ class: 'scoped', landlockAbi: 6 });
-    const one = sheets.sheetFor({ program: '/bin/one', commands, searchPath: ['/bin'] });
-    const two = sheets.sheetFor({ program: '/bin/two', commands, searchPath: ['/bin'] });
+    const templates = templatesOf({ class: 'scoped', landlockAbi: 6 });
+    const one = templates.templateFor({ program: '/bin/one', commands, searchPath: ['/bin'] });
+    const two = templates.templateFor({ program: '/bin/two', commands, searchPath: ['/bin'] });
     expect(two.plan).toBe(one.plan);
     expect(asked).toEqual(['/bin/one /bin/two']);
     expect([one.program, two.program]).toEqual(['/bin/one', '/bin/two']);
-    sheets.close();
+    templates.close();
   });
 
   it('have another plan for a program that the others may not run, and for another search path', () => {
-    const sheets = sheetsOf({ class: 'scoped', landlockAbi: 6 });
+    const templates = templatesOf({ class: 'scoped', landlockAbi: 6 });
     const plans = [
-      sheets.sheetFor({ program: '/bin/one', commands, searchPath: ['/bin'] }),
-      sheets.sheetFor({ program: '/tools/own', commands, searchPath: ['/bin'] }),
-      sheets.sheetFor({ program: '/bin/one', commands, searchPath: ['/usr/bin'] }),
+      templates.templateFor({ program: '/bin/one', commands, searchPath: ['/bin'] }),
+      templates.templateFor({ program: '/tools/own', commands, searchPath: ['/bin'] }),
+      templates.templateFor({ program: '/bin/one', commands, searchPath: ['/usr/bin'] }),
     ];
     expect(new Set(plans.map(({ plan }) => plan)).size).toBe(3);
     expect(asked).toEqual(['/bin/one /bin/two', '/bin/one /bin/two /tools/own', '/bin/one /bin/two']);
-    sheets.close();
+    templates.close();
   });
 
   it('leave nothing when they cannot be written, say why, and can be written later', (context) => {
     context.skip(!canLimit(), 'needs prlimit');
-    const sheets = sheetsOf({ class: 'scoped', landlockAbi: 6 });
-    const sheetOf = (): LaunchSheet => sheets.sheetFor({ program: '/bin/one', commands, searchPath: ['/bin'] });
+    const templates = templatesOf({ class: 'scoped', landlockAbi: 6 });
+    const templateOf = (): LaunchTemplate =>
+      templates.templateFor({ program: '/bin/one', commands, searchPath: ['/bin'] });
     // Half of the filter can be written.
     limitFiles('3');
     try {
-      expect(sheetOf).toThrow(UnwrittenSheet);
-      expect(sheetOf).toThrow(
+      expect(templateOf).toThrow(UnwrittenTemplate);
+      expect(templateOf).toThrow(
         `it could not be contained: what contains it could not be written to ${directory}: EFBIG`,
       );
     } finally {
       limitFiles('unlimited');
     }
     expect(readdirSync(directory)).toEqual([]);
-    expect(sheetOf().program).toBe('/bin/one');
-    sheets.close();
+    expect(templateOf().program).toBe('/bin/one');
+    templates.close();
   });
 
   it('report a program that the agent could write', () => {
-    const sheets = sheetsOf({ class: 'scoped', landlockAbi: 6 });
-    const { problems } = sheets.sheetFor({ program: '/work/bin/own', commands, searchPath: ['/bin'] });
+    const templates = templatesOf({ class: 'scoped', landlockAbi: 6 });
+    const { problems } = templates.templateFor({ program: '/work/bin/own', commands, searchPath: ['/bin'] });
     expect(problems).toEqual([
       '/work/bin/own lies where the command may write, and runs only where that is granted too (workdir_exec)',
     ]);
-    sheets.close();
+    templates.close();
   });
 
   it('count the processes of the user only where they count against a limit', () => {
@@ -116,10 +117,10 @@ describe('the sheets of a session', () => {
       [sealed(false), 1],
       [{ class: 'scoped', landlockAbi: 6 } as const, 2],
     ] as const) {
-      const sheets = sheetsOf(enforcement);
-      sheets.sheetFor({ program: '/bin/one', commands, searchPath: [] });
+      const templates = templatesOf(enforcement);
+      templates.templateFor({ program: '/bin/one', commands, searchPath: [] });
       expect(counted).toBe(times);
-      sheets.close();
+      templates.close();
     }
   });
 });

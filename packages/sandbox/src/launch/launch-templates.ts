@@ -22,7 +22,7 @@ import { encodeLaunchPlan } from './launch-plan.ts';
 import type { ProcessGrants } from './process-grants.ts';
 
 /** What the helper reads for a launch, as descriptors that any number of launches share. */
-export interface LaunchSheet {
+export interface LaunchTemplate {
   readonly plan: number;
   readonly filter: number;
   /** What is to be started: another path where the program's own is a shim that may not run. */
@@ -43,7 +43,7 @@ interface ComposedPlan {
   readonly searchFirst: string | null;
 }
 
-export interface LaunchSheetsOptions {
+export interface LaunchTemplatesOptions {
   readonly enforcement: Enforcement;
   readonly grants: ProcessGrants;
   readonly cgroups: PlanRequest['cgroups'];
@@ -77,8 +77,8 @@ export interface Startable {
  * Plans and filters as files without a name, each written once. A plan holds nothing of a single call, so that every
  * launch that may run the same programs has the same one.
  */
-export class LaunchSheets {
-  readonly #options: LaunchSheetsOptions;
+export class LaunchTemplates {
+  readonly #options: LaunchTemplatesOptions;
   readonly #plans = new Map<string, ComposedPlan>();
   /** From a project folder that changed since. A launch that began before may still read one. */
   readonly #retired: number[] = [];
@@ -86,12 +86,12 @@ export class LaunchSheets {
   #shown = '';
   #filter: number | null = null;
 
-  constructor(options: LaunchSheetsOptions) {
+  constructor(options: LaunchTemplatesOptions) {
     this.#options = options;
   }
 
-  /** Throws `UnfitPlan` where the helper would not take the plan, and `UnwrittenSheet`. */
-  sheetFor({ program, commands, searchPath }: Startable): LaunchSheet {
+  /** Throws `UnfitPlan` where the helper would not take the plan, and `UnwrittenTemplate`. */
+  templateFor({ program, commands, searchPath }: Startable): LaunchTemplate {
     this.#filter ??= this.#write(this.#options.filter);
     this.#retireOutdated();
     const programs = [...new Set([program, ...commands])].sort();
@@ -134,7 +134,7 @@ export class LaunchSheets {
   #write(bytes: Buffer): number {
     const { privateDirectory } = this.#options;
     return madeIn(privateDirectory, () => {
-      const path = join(privateDirectory, 'launch-sheet');
+      const path = join(privateDirectory, 'launch-template');
       const written = openSync(path, 'wx', 0o600);
       try {
         writeFileSync(written, bytes);
@@ -148,7 +148,7 @@ export class LaunchSheets {
 }
 
 /** What contains a launch could not be written down; the message is a clause for a person. */
-export class UnwrittenSheet extends Error {}
+export class UnwrittenTemplate extends Error {}
 
 function madeIn<T>(directory: string, make: () => T): T {
   try {
@@ -156,7 +156,7 @@ function madeIn<T>(directory: string, make: () => T): T {
   } catch (error) {
     if (!isSystemError(error)) throw error;
     const reason = `what contains it could not be written to ${directory}: ${systemReason(error)}`;
-    throw new UnwrittenSheet(`it could not be contained: ${reason}`, { cause: error });
+    throw new UnwrittenTemplate(`it could not be contained: ${reason}`, { cause: error });
   }
 }
 

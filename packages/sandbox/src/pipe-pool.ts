@@ -23,7 +23,7 @@ const lowWater = 16;
  * Pipes that nobody has used, for the launches to come. Node makes none itself: it gives a child sockets, which a program cannot open
  * by name, as `/dev/stdout`. They are made many at a time, because it takes a process to make them.
  */
-export class PipeStock {
+export class PipePool {
   readonly #source: PipeSource;
   readonly #held: number[] = [];
   #making: Promise<void> | null = null;

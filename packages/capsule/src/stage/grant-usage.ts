@@ -18,7 +18,7 @@ type Line<Type extends TraceEvent['event_type']> = Extract<TraceEvent, { readonl
 type RefusedKind = Line<'refusal'>['what'];
 type Refusal = Omit<Line<'refusal'>, 'event_type' | 'task_id'>;
 /** What the last line says of the grants. */
-export type Evidence = NonNullable<Line<'session_end'>['grant_evidence']>;
+export type RecordedUsage = NonNullable<Line<'session_end'>['grant_evidence']>;
 
 /** Commands share one proxy: which of them asked is not known. */
 const programs = 'programs';
@@ -47,8 +47,8 @@ class Sums {
   }
 }
 
-/** The evidence of one session, from its activity and from those who watch its network. A line that cannot be written ends nothing here. */
-export class GrantEvidence {
+/** Counts what one session used of its grants, from its activity and from those who watch its network. A line that cannot be written ends nothing here. */
+export class GrantUsage {
   readonly #lines: BoundedLines;
   readonly #commands = new Sums();
   readonly #tools = new Sums();
@@ -104,7 +104,7 @@ export class GrantEvidence {
   readonly onHookAsked = (name: string): void => this.#hooks.add(name, 'used');
 
   /** Writes what is left to write before the last line, and gives what that holds. */
-  settle(): Evidence {
+  settle(): RecordedUsage {
     this.#lines.settle();
     for (const line of this.#egress.lines()) this.#write(line);
     return {
