@@ -71,7 +71,7 @@ describe('a response', () => {
     const response = await client.respond({ input: 'x' });
     expect(response).toMatchObject({
       status: 'failed',
-      error: { code: 'server_error', message: 'the model is on holiday' },
+      error: { type: 'server_error', code: 'server_error', message: 'the model is on holiday' },
       output: [],
     });
     expect((await client.retrieve(response['id']))['error']).toEqual(response['error']);
@@ -85,6 +85,42 @@ describe('a response', () => {
     expect((await client.retrieve(second['id']))['previous_response_id']).toBe(first['id']);
     await client.respond({ input: 'c' });
     expect(client.capsule.fixture.driver.requests.map(({ messages }) => messages.length)).toEqual([1, 3, 1]);
+  });
+
+  it('goes on the conversation that its input lists, as a chat does', async () => {
+    const turns = [calls(['look', {}]), says('one'), says('two'), says('three'), says('four')];
+    const client = (await open({ turns, tools: [fakeTool('look')], threaded: true })).run();
+    const messages = (): number[] => client.capsule.fixture.driver.requests.map((request) => request.messages.length);
+    const first = await client.respond({ input: 'a' });
+    const history = [user('a'), ...first['output']];
+    await client.respond({ input: [...history, user('b')] });
+    expect(messages()).toEqual([1, 3, 5]);
+    const said = [user('a'), { role: 'assistant', content: 'I look.' }, { role: 'assistant', content: 'one' }];
+    const stream = await client.post('/v1/responses', {
+      input: [...said, user('b'), { role: 'assistant', content: 'two' }, user('c')],
+      stream: true,
+    });
+    await stream.text();
+    expect(messages()).toEqual([1, 3, 5, 7]);
+    await client.respond({ input: [user('other'), { role: 'assistant', content: 'one' }, user('d')] });
+    expect(messages().at(-1)).toBe(1);
+  });
+
+  it('goes on the answer that its input names as an item', async () => {
+    const client = (await open({ turns: [says('one'), says('two'), says('three')], threaded: true })).run();
+    const first = await client.respond({ input: 'a' });
+    const { id } = first['output'][0];
+    const named = { type: 'item_reference', id };
+    await client.respond({ input: [user('a'), named, user('b')] });
+    expect(client.capsule.fixture.driver.requests.map(({ messages }) => messages.length)).toEqual([1, 3]);
+    // It is not the last of its conversation any more: the capsule gets all of it as one text.
+    await client.respond({ input: [user('a'), named, user('c')] });
+    const asked = JSON.stringify(client.capsule.fixture.driver.requests.at(-1)?.messages);
+    expect(asked).toContain(JSON.stringify('user: a\n\nassistant: one\n\nuser: c').slice(1, -1));
+    for (const unknown of [`msg_tsk_${'0'.repeat(32)}`, 'msg_', '__proto__']) {
+      const input = [user('a'), { type: 'item_reference', id: unknown }, user('b')];
+      expect(await client.refusal('/v1/responses', { input })).toEqual([404, 'item_not_found', 'input']);
+    }
   });
 
   it('cannot follow one that is unknown, still running, or not kept', async () => {

@@ -1,4 +1,4 @@
-/** Finds which conversation a chat request continues. Clients send the whole history and no id, so its hash is the key. */
+/** Finds which conversation a request continues that has the whole history and no id: the hash of the history is the key. */
 
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import { createHash, type Hash } from 'node:crypto';
@@ -27,7 +27,11 @@ export class ChatContexts {
 
   conversation(client: Client, { before, text }: Said): ChatConversation {
     const said = createHash('sha256').update(client.name);
-    for (const turn of before) add(said, turn);
+    for (const [at, turn] of before.entries()) {
+      // A client of responses may keep each turn of the model; the last of them is the answer.
+      const isAnswer = turn.role !== 'assistant' || before[at + 1]?.role !== 'assistant';
+      if (isAnswer) add(said, turn);
+    }
     const last = before.at(-1)?.role === 'assistant' ? this.#use(said.copy().digest('base64')) : null;
     add(said, { role: 'user', text });
     return { before: last, answered: (answer, task) => void this.#tasks.set(withAnswer(said, answer), task) };

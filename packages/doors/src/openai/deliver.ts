@@ -9,7 +9,8 @@ import type { DoorCore } from '../core/door-core.ts';
 import { maySee, type Principal } from '../callers/principal.ts';
 import { OpenAiFault, wrongField } from './errors.ts';
 import type { ChatConversation } from './chat-contexts.ts';
-import type { Asked, AskedResponse, Turn } from './params.ts';
+import { answerOf } from './objects.ts';
+import type { Asked, Turn } from './params.ts';
 
 /** Who speaks, and what came with it. */
 export interface Caller {
@@ -32,22 +33,33 @@ export interface Delivery {
   readonly text: string;
 }
 
-/** What a chat says now, where it goes on what this door has answered and the capsule knows yet; else all that was said. */
-export function chatDelivery(asked: Said, { before }: ChatConversation, core: DoorCore): Delivery {
+const itemShape = /^msg_(tsk_[0-9a-f]{32})(?:_q?\d+)*$/;
+
+/** What was said, with the texts of the items that it names, and the task of the last of them where the next turn follows it. Throws the fault of an item that nobody knows. */
+export function resolved(asked: Said, principal: Principal, core: DoorCore): { asked: Said; last: TaskRecord | null } {
+  let last: TaskRecord | null = null;
+  const before = asked.before.map((turn) => {
+    last = null;
+    if (turn.item === undefined) return turn;
+    last = core.records.find(itemShape.exec(turn.item)?.[1] ?? '');
+    if (last === null || !maySee(principal, last.task))
+      throw new OpenAiFault(404, 'There is no such item.', { param: 'input', code: 'item_not_found' });
+    return { ...turn, text: answerOf(last) ?? '' };
+  });
+  return { asked: { before, text: asked.text }, last };
+}
+
+/** What is said now, where it goes on what this door has answered and the capsule knows yet; else all that was said. */
+export function nextDelivery(asked: Said, { before }: Pick<ChatConversation, 'before'>, core: DoorCore): Delivery {
   const record = before === null ? null : core.records.find(before);
   const place = record === null ? null : placeAfter(record, core);
   return place === null ? { place: { kind: 'new' }, text: transcript(asked) } : { place, text: asked.text };
 }
 
-/** Throws the fault of a response before this one that cannot be gone on from. */
-export function responseDelivery(
-  asked: Said & Pick<AskedResponse, 'previous'>,
-  { principal }: Caller,
-  core: DoorCore,
-): Delivery {
+/** What is said after the response of this id. Throws the fault of one that nothing can follow. */
+export function deliveryAfter(previous: string, asked: Said, { principal }: Caller, core: DoorCore): Delivery {
   const text = transcript(asked);
-  if (asked.previous === null) return { place: { kind: 'new' }, text };
-  const record = visibleResponse(asked.previous, principal, core, 'previous_response_id');
+  const record = visibleResponse(previous, principal, core, 'previous_response_id');
   const place = placeAfter(record, core);
   if (place !== null) return { place, text };
   throw wrongField('previous_response_id', `names a response that ${whyNot(record, core)}`);

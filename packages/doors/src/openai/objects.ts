@@ -62,7 +62,7 @@ export function responseObject(record: TaskRecord, facts: ResponseFacts, answerI
     created_at: createdAt(record),
     status: statuses[state],
     background: facts.background,
-    error: isFailed ? { code: 'server_error', message: reasonOf(record) } : null,
+    error: isFailed ? { type: 'server_error', code: 'server_error', message: reasonOf(record) } : null,
     incomplete_details: null,
     instructions: null,
     max_output_tokens: null,

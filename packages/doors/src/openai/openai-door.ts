@@ -19,12 +19,13 @@ import { type ChatConversation, ChatContexts } from './chat-contexts.ts';
 import { ChatStream, failedTask } from './chat-stream.ts';
 import {
   type Caller,
-  chatDelivery,
   deliver,
   type Delivery,
+  deliveryAfter,
+  nextDelivery,
   noRetry,
   prepared,
-  responseDelivery,
+  resolved,
   visibleResponse,
 } from './deliver.ts';
 import { OpenAiFault, ofRefusal, unserved } from './errors.ts';
@@ -120,8 +121,14 @@ export class OpenAiDoor {
 
   #respond(body: unknown, request: HttpRequest, about: TracedRequest): Answer {
     const caller = this.#caller(request, about);
-    const { stream, background, previous, ...asked } = parseResponse(body, this.#model);
-    const delivery = responseDelivery({ ...asked, previous }, caller, this.#core);
+    const { stream, background, previous, ...said } = parseResponse(body, this.#model);
+    const { asked, last } = resolved(said, caller.principal, this.#core);
+    // What follows a response by its id has a history that its input does not list.
+    const conversation = previous === null ? this.#contexts.conversation(caller.principal, asked) : named;
+    const delivery =
+      previous === null
+        ? nextDelivery(asked, last === null ? conversation : { before: last.id }, this.#core)
+        : deliveryAfter(previous, asked, caller, this.#core);
     const hand = (ahead: Prepared): TaskRecord => {
       const record = deliver(delivery, caller, this.#core, ahead);
       about.taskId = record.id;
@@ -129,8 +136,9 @@ export class OpenAiDoor {
       return record;
     };
     return whenPrepared(prepared(delivery, this.#core), (ahead) => {
-      if (stream) return this.#stream(caller, delivery, () => hand(ahead), this.#responseWriter());
+      if (stream) return this.#stream(caller, delivery, () => hand(ahead), this.#responseWriter(conversation));
       const record = hand(ahead);
+      void this.#noteAnswer(record, conversation);
       return background ? this.#responseReply(record) : this.#awaitResponse(record, caller.principal);
     });
   }
@@ -139,7 +147,7 @@ export class OpenAiDoor {
     const caller = this.#caller(request, about);
     const asked = parseChat(body, this.#model);
     const conversation = this.#contexts.conversation(caller.principal, asked);
-    const delivery = chatDelivery(asked, conversation, this.#core);
+    const delivery = nextDelivery(asked, conversation, this.#core);
     return whenPrepared(prepared(delivery, this.#core), (ahead) => {
       const hand = (): TaskRecord => {
         const record = deliver(delivery, caller, this.#core, ahead);
@@ -149,6 +157,13 @@ export class OpenAiDoor {
       if (!asked.stream) return this.#awaitChat(hand(), caller.principal, conversation);
       return this.#stream(caller, delivery, hand, this.#chatWriter(conversation, asked.includeUsage));
     });
+  }
+
+  /** The history of the next request may end with it. */
+  async #noteAnswer(record: TaskRecord, conversation: ChatConversation): Promise<void> {
+    await untilAtRest(record, this.#core.records);
+    const text = answerOf(record);
+    if (text !== null) conversation.answered(text, record.id);
   }
 
   /** A client that leaves stops waiting; the task goes on. A waiting client holds nothing of its request. */
@@ -185,8 +200,11 @@ export class OpenAiDoor {
     };
   }
 
-  #responseWriter(): Writer {
-    return (stream, followed) => new ResponseStream(stream, followed, this.#factsOf(followed.record));
+  #responseWriter(conversation: ChatConversation): Writer {
+    return (stream, followed) => {
+      const onAnswered = (text: string): void => conversation.answered(text, followed.record.id);
+      return new ResponseStream(stream, followed, { ...this.#factsOf(followed.record), onAnswered });
+    };
   }
 
   #chatWriter(conversation: ChatConversation, includeUsage: boolean): Writer {
@@ -237,6 +255,8 @@ function refuseResuming(query: string): void {
   if (!asked.has('starting_after')) return;
   throw unserved('starting_after', 'is not taken: events are not kept; ask for the response without it');
 }
+
+const named: ChatConversation = { before: null, answered: () => {} };
 
 type Prepared = Awaited<ReturnType<typeof prepared>>;
 

@@ -8,6 +8,8 @@ import { OpenAiFault, unserved, wrongField } from './errors.ts';
 export interface Turn {
   readonly role: 'user' | 'assistant' | 'tool';
   readonly text: string;
+  /** The id of an item of an earlier response that says it, in place of the text. */
+  readonly item?: string;
 }
 
 /** What is said now, and what was said before it as far as the request has it. */
@@ -119,6 +121,8 @@ function turnsOf(list: readonly unknown[], field: string): readonly Turn[] {
     const type: unknown = given['type'];
     // What a model thought is for that model; clients send it back with the rest.
     if (type === 'reasoning') return [];
+    // The SDK of Vercel names the answers of a response in this way.
+    if (type === 'item_reference') return [{ role: 'assistant', text: '', item: wholeText(given['id'], `${name}.id`) }];
     if (type !== undefined && type !== 'message') throw unserved(`${name}.type`, 'must be message');
     if (instructing.has(given['role'])) return [];
     const role = Object.entries(roles).find(([key]) => key === given['role'])?.[1];

@@ -2,7 +2,12 @@
 
 import type { DoorStream } from '../core/door-stream.ts';
 import type { Followed, SpeechListener } from './follow-speech.ts';
-import { itemId, messageItem, type ResponseFacts, responseObject, textPart } from './objects.ts';
+import { answerOf, itemId, messageItem, type ResponseFacts, responseObject, textPart } from './objects.ts';
+
+interface StreamedResponse extends ResponseFacts {
+  /** Called once with the answer that the client has received. */
+  readonly onAnswered: (text: string) => void;
+}
 
 /** A message of the response that is being written. */
 interface Item {
@@ -18,12 +23,12 @@ interface Item {
 export class ResponseStream implements SpeechListener {
   readonly #stream: DoorStream;
   readonly #followed: Followed;
-  readonly #facts: ResponseFacts;
+  readonly #facts: StreamedResponse;
   #sequence = 0;
   #items = 0;
   #item: Item | null = null;
 
-  constructor(stream: DoorStream, followed: Followed, facts: ResponseFacts) {
+  constructor(stream: DoorStream, followed: Followed, facts: StreamedResponse) {
     this.#stream = stream;
     this.#followed = followed;
     this.#facts = facts;
@@ -45,8 +50,9 @@ export class ResponseStream implements SpeechListener {
   }
 
   rests(): void {
-    const { state } = this.#followed.record;
-    const isAnswered = state === 'completed' || state === 'input-required';
+    const answer = answerOf(this.#followed.record);
+    const isAnswered = answer !== null;
+    if (isAnswered) this.#facts.onAnswered(answer);
     const begun = isAnswered && this.#item === null ? this.#beginItem() : [];
     const answerId = this.#item?.id;
     const ended = this.#endItem(isAnswered ? 'completed' : 'incomplete');

@@ -1,0 +1,60 @@
+/** Holds the OpenAI door to what the clients of three agent kits for JavaScript make of its answers. */
+
+import { execFile } from 'node:child_process';
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { startObligingModel } from '../support/obliging-model.mjs';
+import { useStreamedCapsules } from '../support/streamed-capsule.ts';
+import { makeWorkspace } from '../support/workspace.ts';
+
+const capsules = useStreamedCapsules();
+const run = promisify(execFile);
+
+const kits = {
+  '@ai-sdk/openai': '3.0.141',
+  '@langchain/core': '1.4.0',
+  '@langchain/openai': '1.5.8',
+  '@openai/agents': '0.20.0',
+  ai: '6.0.326',
+};
+
+const manifest = (endpoint: string): string => `name: demo
+version: 1.2.3
+inference: { model: m, endpoint: "${endpoint}", driver: { artifact: svc-driver-openai } }
+lifecycle: { task_acceptance: queue, after_task: sleep, conversation: threaded }
+`;
+
+describe('an agent kit', () => {
+  it('reads answers, streams and failures of a capsule, and goes on a conversation', async () => {
+    const { folder, remove } = makeWorkspace({});
+    onTestFinished(remove);
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies: kits }));
+    const options = ['--ignore-scripts', '--engine-strict=false', '--no-audit', '--no-fund'];
+    await run('npm', ['install', ...options], { cwd: folder });
+    copyFileSync(fileURLToPath(new URL('../fixtures/agent-kits.mjs', import.meta.url)), join(folder, 'agent-kits.mjs'));
+    const model = await startObligingModel();
+    onTestFinished(() => model.close());
+    const capsule = await capsules.from(makeWorkspace({ 'svc.yaml': manifest(model.endpoint) }));
+    const asked = await run(process.execPath, ['agent-kits.mjs', `http://${capsule.line.url}/v1`], { cwd: folder });
+    const given = JSON.parse(asked.stdout) as Record<string, unknown>;
+    for (const api of ['responses', 'chat']) {
+      // The model repeats what was said first where it knows the conversation.
+      expect(given[`agents ${api}`]).toEqual(['echo: hello', 'echo: hello']);
+      expect(given[`agents ${api} streamed`]).toEqual(['echo: hello', 'echo: hello']);
+      expect(given[`ai ${api}`]).toEqual(['echo: hello', 'stop', 'echo: hello']);
+      expect(given[`ai ${api} streamed`]).toEqual(['echo: hello', 'stop']);
+      expect(given[`langchain ${api}`]).toEqual(['echo: hello', 'echo: hello']);
+      expect(given[`langchain ${api} streamed`]).toEqual(['echo: hello']);
+      for (const kit of ['ai', 'langchain'])
+        expect(given[`${kit} ${api} failed`]).toMatch(/^refused: .*the model is on holiday/);
+    }
+    // This client keeps the reason of a failed response to itself.
+    expect(given['agents responses failed']).toMatch(/^refused: .*"response\.failed"/);
+    expect(given['agents chat failed']).toMatch(/^refused: .*the model is on holiday/);
+  }, 300_000);
+});
