@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { driverRequest, events, ScriptedPorts } from '../../test/artifacts/scripted-ports.ts';
-import type { Message } from '@svc/guest/driver.ts';
+import type { ContentBlock, Message } from '@svc/guest/driver.ts';
 import { infer } from './anthropic-driver.ts';
 
 const start = { type: 'message_start', message: { usage: { input_tokens: 9, output_tokens: 1 } } };
@@ -21,6 +21,10 @@ const end = { type: 'message_stop' };
 
 const mark = { cache_control: { type: 'ephemeral' } };
 const uncached = '{"prompt_caching":false}';
+
+/** A signature of the model m-1 at the server of these tests. */
+const signed = (signature: string, model = 'm-1'): string =>
+  `companions:${JSON.stringify({ giver: `messages http://127.0.0.1:9 ${model}`, signature })}`;
 
 const text = (val: string) => ({ tag: 'text', val }) as const;
 const user = (val: string): Message => ({ tag: 'user', val: [text(val)] });
@@ -127,6 +131,65 @@ describe('the request to a Messages server', () => {
       tools: [{ name: 'python3_11', description: 'Runs.', input_schema: { type: 'object', properties: {} }, ...mark }],
     });
     expect(ports.header('anthropic-beta')).toBe('x');
+  });
+
+  it('gives thinking and odd ids back to the model that gave them alone', () => {
+    const thought = (text: string, signature: string): ContentBlock => ({ tag: 'thinking', val: { text, signature } });
+    const call = (id: string): ContentBlock => ({ tag: 'tool-call', val: { id, name: 'look', input: '{}' } });
+    const result = (toolCallId: string): Message => ({ tag: 'tool', val: { toolCallId, isError: false, content: [] } });
+    const messages: readonly Message[] = [
+      user('look'),
+      {
+        tag: 'assistant',
+        val: [thought('hm', signed('c2ln')), thought('', signed('redacted_thinking:b3Bh')), call('a b')],
+      },
+      result('a b'),
+      { tag: 'assistant', val: [thought('hm', signed('c2ln', 'm-2')), call('c d'), call('c d')] },
+      result('c d'),
+      result('c d'),
+    ];
+    const sent = requested({ messages, config: uncached }).body()['messages'] as readonly { content: unknown }[];
+    expect(sent.map(({ content }) => content).slice(1)).toEqual([
+      [
+        { type: 'thinking', thinking: 'hm', signature: 'c2ln' },
+        { type: 'redacted_thinking', data: 'b3Bh' },
+        { type: 'tool_use', id: 'a b', name: 'look', input: {} },
+      ],
+      [{ type: 'tool_result', tool_use_id: 'a b', content: '' }],
+      [
+        { type: 'tool_use', id: 'call_2', name: 'look', input: {} },
+        { type: 'tool_use', id: 'call_3', name: 'look', input: {} },
+      ],
+      [
+        { type: 'tool_result', tool_use_id: 'call_2', content: '' },
+        { type: 'tool_result', tool_use_id: 'call_3', content: '' },
+      ],
+    ]);
+  });
+
+  it('gives unsigned thinking back with the calls that it came with, and odd ids without any thinking', () => {
+    const called = (...blocks: readonly object[]): readonly unknown[] => [
+      start,
+      ...blocks.map((block, index) => opened(index, block)),
+      ended('tool_use'),
+      end,
+    ];
+    const backOf = (...blocks: readonly object[]): unknown => {
+      const { response } = played(...called(...blocks));
+      const ports = requested({
+        messages: [user('look'), { tag: 'assistant', val: response.content }],
+        config: uncached,
+      });
+      return (ports.body()['messages'] as readonly { content: unknown }[])[1]?.content;
+    };
+    const call = { type: 'tool_use', id: 'toolu:1', name: 'look', input: {} };
+    expect(backOf({ type: 'thinking', thinking: 'hm' }, call)).toEqual([
+      { type: 'thinking', thinking: 'hm', signature: '' },
+      call,
+    ]);
+    expect(backOf(call)).toEqual([call]);
+    const cut = played(start, opened(0, { type: 'thinking', thinking: 'hm' }), ended('max_tokens'), end).response;
+    expect(cut.content).toEqual([{ tag: 'thinking', val: { text: 'hm', signature: null } }]);
   });
 
   it('gives the arguments of a call back digit by digit', () => {
@@ -237,8 +300,8 @@ describe('a streamed reply', () => {
     expect(ports.emitted).toEqual(['~Let me ', '~see', 'Hel', 'lo']);
     expect(response).toEqual({
       content: [
-        { tag: 'thinking', val: { text: 'Let me see', signature: 'c2ln' } },
-        { tag: 'thinking', val: { text: '', signature: 'redacted_thinking:b3BhcXVl' } },
+        { tag: 'thinking', val: { text: 'Let me see', signature: signed('c2ln') } },
+        { tag: 'thinking', val: { text: '', signature: signed('redacted_thinking:b3BhcXVl') } },
         { tag: 'text', val: 'Hello' },
       ],
       stopReason: { tag: 'end-turn' },

@@ -2,12 +2,14 @@
 
 import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
 import type { DriverPorts } from '@svc/guest/provider/driver-ports.ts';
+import { giverOf } from '@svc/guest/provider/companions.ts';
 import { ConversationKeeper } from '@svc/guest/provider/kept-conversation.ts';
 import { runProviderTurn } from '@svc/guest/provider/provider-turn.ts';
 import { aliasToolNames } from '@svc/guest/provider/tool-names.ts';
 import { MessagesReply } from './messages-reply.ts';
 import { mergedTurns } from './messages-conversation.ts';
 import { cacheMarks, messagesRequest, readMessagesConfig } from './messages-request.ts';
+import { signedBy } from './thinking-signature.ts';
 
 const defaultRetries = 3;
 const keeper = new ConversationKeeper();
@@ -16,10 +18,11 @@ const keeper = new ConversationKeeper();
 export function infer(request: DriverRequest, ports: DriverPorts): DriverResponse {
   const config = readMessagesConfig(request.config);
   const names = aliasToolNames(request.tools);
+  const giver = giverOf(request, 'messages');
   const marks = cacheMarks(config);
   const conversation = keeper.take(request, {
-    shape: JSON.stringify(request.tools.map(({ name }) => name)),
-    make: () => mergedTurns(names, marks.turns),
+    shape: JSON.stringify([giver, ...request.tools.map(({ name }) => name)]),
+    make: () => mergedTurns({ names, giver, marked: marks.turns }),
     now: ports.now(),
   });
   const response = runProviderTurn(
@@ -31,5 +34,5 @@ export function infer(request: DriverRequest, ports: DriverPorts): DriverRespons
     },
     ports,
   );
-  return { ...response, continuationId: conversation.continuationId };
+  return { ...signedBy(giver, response), continuationId: conversation.continuationId };
 }

@@ -2,6 +2,7 @@
 
 import { argumentsText, textOf, ToolCallPairs } from '@svc/guest/provider/conversation.ts';
 import type { ContentBlock, Message } from '@svc/guest/driver.ts';
+import { isOf } from '@svc/guest/provider/companions.ts';
 import type { MessageEncoder } from '@svc/guest/provider/kept-conversation.ts';
 import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
 import { thinkingForProvider } from './thinking-signature.ts';
@@ -16,6 +17,15 @@ interface WrittenBlock {
   readonly mayBeMarked: boolean;
 }
 
+type BlockShape = Pick<MessagesShape, 'names' | 'giver'>;
+
+export interface MessagesShape {
+  readonly names: ToolNames;
+  readonly giver: string;
+  /** How many of the latest turns of the user end in a mark of the cache, 2 at most. */
+  readonly marked: number;
+}
+
 interface Turn {
   readonly role: 'user' | 'assistant';
   readonly blocks: WrittenBlock[];
@@ -26,16 +36,16 @@ const mostOpen = 3;
 
 /**
  * Messages as the Messages API has them. Neighbours of one role share one: the results of one turn's calls have to come back together.
- * The latest `marked` turns of the user end in a mark of the cache, 2 at most.
+ * What `giver` gave with a message goes back with it.
  */
-export function mergedTurns(names: ToolNames, marked: number): MessageEncoder {
-  const pairs = new ToolCallPairs();
+export function mergedTurns({ names, giver, marked }: MessagesShape): MessageEncoder {
+  const pairs = new ToolCallPairs((content) => isOf(giver, content));
   const open: Turn[] = [];
   return {
     push: (messages) => {
       for (const message of pairs.pair(messages)) {
         const role = message.tag === 'assistant' ? 'assistant' : 'user';
-        const blocks = blocksOf(message, names);
+        const blocks = blocksOf(message, { names, giver });
         const last = open.at(-1);
         if (last?.role === role) last.blocks.push(...blocks);
         else if (blocks.length > 0) open.push({ role, blocks: [...blocks] });
@@ -61,9 +71,9 @@ function withMark(block: string): string {
   return `${block.slice(0, -1)},${JSON.stringify(cacheMark).slice(1)}`;
 }
 
-function blocksOf(message: Message, names: ToolNames): readonly WrittenBlock[] {
+function blocksOf(message: Message, shape: BlockShape): readonly WrittenBlock[] {
   if (message.tag !== 'tool') {
-    return message.val.map((block) => writtenBlock(block, names)).filter((block) => block !== null);
+    return message.val.map((block) => writtenBlock(block, shape)).filter((block) => block !== null);
   }
   const { toolCallId, isError, content } = message.val;
   const result = {
@@ -75,9 +85,9 @@ function blocksOf(message: Message, names: ToolNames): readonly WrittenBlock[] {
   return [{ json: JSON.stringify(result), mayBeMarked: true }];
 }
 
-function writtenBlock(block: ContentBlock, names: ToolNames): WrittenBlock | null {
+function writtenBlock(block: ContentBlock, { names, giver }: BlockShape): WrittenBlock | null {
   if (block.tag === 'thinking') {
-    const thinking = thinkingForProvider(block.val);
+    const thinking = thinkingForProvider(block.val, giver);
     return thinking === null ? null : { json: JSON.stringify(thinking), mayBeMarked: false };
   }
   if (block.tag === 'tool-call') {

@@ -8,22 +8,30 @@ import { oneLine, RequestFailure } from '@svc/guest/request-failure.ts';
 import { messageIn, type ReplyReader } from '@svc/guest/provider/provider-turn.ts';
 import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
 import { countIn, isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/json.ts';
+import { ReplyCompanions } from './reply-companions.ts';
 import { ToolCallPieces } from './tool-call-pieces.ts';
+
+/** Who reads, and of whom. */
+export interface ChatReader {
+  readonly names: ToolNames;
+  readonly giver: string;
+}
 
 /** The chunks of a Chat Completions stream, put together. */
 export class ChatReply implements ReplyReader {
   readonly #sink: ReplySink;
-  readonly #names: ToolNames;
+  readonly #reader: ChatReader;
   readonly #calls = new ToolCallPieces();
+  readonly #companions = new ReplyCompanions();
   #thinking = '';
   #text = '';
   #finishReason = '';
   #usage: Usage | null = null;
   #cached: CachedTokens | null = null;
 
-  constructor(sink: ReplySink, names: ToolNames) {
+  constructor(sink: ReplySink, reader: ChatReader) {
     this.#sink = sink;
-    this.#names = names;
+    this.#reader = reader;
   }
 
   get finished(): boolean {
@@ -53,13 +61,14 @@ export class ChatReply implements ReplyReader {
     const calls = this.#calls.finish();
     const stopReason = stopReasonOf(this.#finishReason, calls.length > 0);
     const content: ContentBlock[] = [];
-    if (this.#thinking !== '') content.push({ tag: 'thinking', val: { text: this.#thinking, signature: null } });
+    const called = stopReason.tag === 'tool-call' ? calls : [];
+    const given = called.map(({ id, given }) => ({ id, ...given }));
+    const thinking = this.#companions.blockOf(this.#reader.giver, this.#thinking, given);
+    if (thinking !== null) content.push({ tag: 'thinking', val: thinking });
     if (this.#text !== '') content.push({ tag: 'text', val: this.#text });
     // A call that will not be dispatched may be cut off, and would stay in the conversation without a result.
-    if (stopReason.tag === 'tool-call') {
-      for (const call of calls) {
-        content.push({ tag: 'tool-call', val: { ...call, name: this.#names.fromProvider(call.name) } });
-      }
+    for (const { id, name, input } of called) {
+      content.push({ tag: 'tool-call', val: { id, name: this.#reader.names.fromProvider(name), input } });
     }
     return { content, stopReason, usage: this.#usage, continuationId: null };
   }
@@ -70,6 +79,7 @@ export class ChatReply implements ReplyReader {
 
   #acceptChoice(choice: JsonObject): void {
     const delta = objectIn(choice, 'delta') ?? {};
+    this.#companions.add(delta);
     // Servers that send both spellings send the same text twice.
     const thinking = textIn(delta, 'reasoning_content') || textIn(delta, 'reasoning');
     this.#thinking += thinking;

@@ -15,10 +15,12 @@ import {
 import type { ConfigOf } from '@svc/guest/provider/driver-config.ts';
 import type { ContentBlock, DriverRequest, Message, ToolDefinition } from '@svc/guest/driver.ts';
 import type { PostRequest } from '@svc/guest/http.ts';
+import { isOf } from '@svc/guest/provider/companions.ts';
 import { bodyWith, type EncodedConversation, type MessageEncoder } from '@svc/guest/provider/kept-conversation.ts';
 import { chatCompletions, providerUrl } from '@svc/guest/provider/provider-url.ts';
 import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
 import type { JsonObject } from '@svc/guest/json.ts';
+import { companionsOf } from './reply-companions.ts';
 
 const configKeys = {
   temperature: numberBetween(0, 2),
@@ -38,11 +40,18 @@ export function readChatConfig(text: string): ChatConfig {
   return readDriverConfig(text, configKeys);
 }
 
-/** Messages as Chat Completions has them, one for one. */
-export function chatMessages(names: ToolNames): MessageEncoder {
-  const pairs = new ToolCallPairs();
+/** Messages as Chat Completions has them, one for one. What `giver` gave with a message goes back with it. */
+export function chatMessages(names: ToolNames, giver: string): MessageEncoder {
+  const pairs = new ToolCallPairs((content) => isOf(giver, content));
+  let hasCalled = false;
   return {
-    push: (messages) => pairs.pair(messages).map((message) => JSON.stringify(chatMessage(message, names))),
+    push: (messages) =>
+      messages.map((message) => {
+        if (message.tag === 'user') hasCalled = false;
+        hasCalled ||= message.tag === 'assistant' && toolCallsIn(message.val).length > 0;
+        const [paired = message] = pairs.pair([message]);
+        return JSON.stringify(chatMessage(message, paired, { names, giver, hasCalled }));
+      }),
     open: () => null,
   };
 }
@@ -90,21 +99,37 @@ function systemMessage(system: string): readonly JsonObject[] {
   return system === '' ? [] : [{ role: 'system', content: system }];
 }
 
-function chatMessage(message: Message, names: ToolNames): JsonObject {
-  if (message.tag === 'user') return { role: 'user', content: textOf(message.val) };
-  if (message.tag === 'assistant') return assistantMessage(message.val, names);
-  return { role: 'tool', tool_call_id: message.val.toolCallId, content: textOf(message.val.content) };
+interface MessagePlace {
+  readonly names: ToolNames;
+  readonly giver: string;
+  /** Since the user spoke last. */
+  readonly hasCalled: boolean;
 }
 
-function assistantMessage(blocks: readonly ContentBlock[], names: ToolNames): JsonObject {
+/** `paired` is the message with the ids that it is sent with. */
+function chatMessage(original: Message, paired: Message, place: MessagePlace): JsonObject {
+  if (paired.tag === 'user') return { role: 'user', content: textOf(paired.val) };
+  if (paired.tag === 'tool') {
+    return { role: 'tool', tool_call_id: paired.val.toolCallId, content: textOf(paired.val.content) };
+  }
+  return assistantMessage(original.tag === 'assistant' ? original.val : [], paired.val, place);
+}
+
+function assistantMessage(
+  original: readonly ContentBlock[],
+  blocks: readonly ContentBlock[],
+  { names, giver, hasCalled }: MessagePlace,
+): JsonObject {
   const content = textOf(blocks);
-  const calls = toolCallsIn(blocks).map((call) => ({
-    id: call.id,
-    type: 'function',
-    function: { name: names.toProvider(call.name), arguments: argumentsText(call.input) },
-  }));
-  if (calls.length === 0) return { role: 'assistant', content };
-  return { role: 'assistant', content: content === '' ? null : content, tool_calls: calls };
+  const given = companionsOf(original, giver);
+  const ids = toolCallsIn(original).map(({ id }) => id);
+  const calls = toolCallsIn(blocks).map((call, index) => {
+    const companions = given.call(ids[index] ?? '');
+    const called = { name: names.toProvider(call.name), arguments: argumentsText(call.input), ...companions.function };
+    return Object.assign({ id: call.id, type: 'function', function: called }, companions.call);
+  });
+  const message = { role: 'assistant', content, ...given.message(hasCalled) };
+  return calls.length === 0 ? message : { ...message, content: content === '' ? null : content, tool_calls: calls };
 }
 
 function chatTool(tool: ToolDefinition, names: ToolNames): JsonObject {

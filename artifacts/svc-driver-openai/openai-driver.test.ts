@@ -163,7 +163,7 @@ describe('a streamed reply', () => {
     );
     expect(ports.emitted).toEqual(['~Let me ', '~see', 'Yes']);
     expect(response.content).toEqual([
-      { tag: 'thinking', val: { text: 'Let me see', signature: null } },
+      { tag: 'thinking', val: { text: 'Let me see', signature: expect.stringContaining(`"as":"${key}"`) as string } },
       { tag: 'text', val: 'Yes' },
     ]);
   });

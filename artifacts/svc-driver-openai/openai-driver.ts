@@ -2,6 +2,7 @@
 
 import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
 import type { DriverPorts } from '@svc/guest/provider/driver-ports.ts';
+import { giverOf } from '@svc/guest/provider/companions.ts';
 import { ConversationKeeper } from '@svc/guest/provider/kept-conversation.ts';
 import { runProviderTurn } from '@svc/guest/provider/provider-turn.ts';
 import { aliasToolNames } from '@svc/guest/provider/tool-names.ts';
@@ -15,9 +16,10 @@ const keeper = new ConversationKeeper();
 export function infer(request: DriverRequest, ports: DriverPorts): DriverResponse {
   const config = readChatConfig(request.config);
   const names = aliasToolNames(request.tools);
+  const giver = giverOf(request, 'chat');
   const conversation = keeper.take(request, {
-    shape: JSON.stringify(request.tools.map(({ name }) => name)),
-    make: () => chatMessages(names),
+    shape: JSON.stringify([giver, ...request.tools.map(({ name }) => name)]),
+    make: () => chatMessages(names, giver),
     now: ports.now(),
   });
   const response = runProviderTurn(
@@ -25,7 +27,7 @@ export function infer(request: DriverRequest, ports: DriverPorts): DriverRespons
       request: chatRequest(request, { conversation, config, names }),
       apiKey: request.apiKey,
       maxRetries: config.max_retries ?? defaultRetries,
-      openReader: (sink) => new ChatReply(sink, names),
+      openReader: (sink) => new ChatReply(sink, { names, giver }),
     },
     ports,
   );

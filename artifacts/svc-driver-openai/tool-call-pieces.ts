@@ -2,12 +2,19 @@
 
 import type { ToolCallBlock } from '@svc/guest/driver.ts';
 import { countIn, isObject, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/json.ts';
+import { type CallCompanions, noCompanions, withPiece } from './reply-companions.ts';
+
+/** A call with what came beside it. */
+export interface GivenCall extends ToolCallBlock {
+  readonly given: CallCompanions;
+}
 
 interface PartialCall {
   readonly index: number | null;
   id: string;
   name: string;
   input: string;
+  given: CallCompanions;
 }
 
 interface Piece {
@@ -29,9 +36,10 @@ export class ToolCallPieces {
     const piece = readPiece(entry);
     const call = this.#callOf(piece);
     if (call === null) {
-      this.#calls.push({ ...piece });
+      this.#calls.push({ ...piece, given: withPiece(noCompanions, entry) });
       return;
     }
+    call.given = withPiece(call.given, entry);
     call.id ||= piece.id;
     // Some servers repeat the whole name in every piece.
     if (call.name !== piece.name) call.name += piece.name;
@@ -39,8 +47,13 @@ export class ToolCallPieces {
   }
 
   /** The calls in the order in which they began. No arguments at all read as `{}`. */
-  finish(): readonly ToolCallBlock[] {
-    return this.#calls.map(({ id, name, input }) => ({ id, name, input: input.trim() === '' ? '{}' : input }));
+  finish(): readonly GivenCall[] {
+    return this.#calls.map(({ id, name, input, given }) => ({
+      id,
+      name,
+      input: input.trim() === '' ? '{}' : input,
+      given,
+    }));
   }
 
   #callOf(piece: Piece): PartialCall | null {

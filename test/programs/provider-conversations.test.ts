@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { startFakeAnthropic } from '@svc/testing/fake-anthropic.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
+import { says } from '@svc/testing/fake-reply.ts';
 import type { FakeProvider } from '@svc/testing/fake-provider.ts';
 import { scriptLineSchemas, type RunResult } from '@svc/svc/run/script/run-result.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
@@ -43,6 +44,38 @@ async function resultOf(workspace: Workspace): Promise<RunResult> {
   const { stdout } = await pipedSvc(workspace, ['-p', 'Go', '--output', 'json']);
   return scriptLineSchemas.result.parse(JSON.parse(stdout)) as RunResult;
 }
+
+/** Calls `echo`, and the pieces of a message before it. */
+function calling(deltas: readonly object[], call: object): ReturnType<typeof chat> {
+  const whole = { index: 0, type: 'function', function: { name: 'echo', arguments: '{"command":"hi"}' }, ...call };
+  const pieces = [...deltas, { tool_calls: [whole] }].map((delta) => ({ choices: [{ index: 0, delta }] }));
+  return chat(...pieces, { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] });
+}
+
+const echo = 'capabilities: { shell: { allow: [echo] } }\n';
+
+it('a call goes back to the provider with its id and with what it brought', async () => {
+  const id = `call_1__thought__${'QUJD'.repeat(16_000)}`;
+  const provider = await startFakeOpenAi([
+    calling([{ reasoning_details: [{ type: 'reasoning.encrypted', data: 'AAAA', index: 0 }] }], {
+      id,
+      extra_content: { google: { thought_signature: 'U0lH' } },
+    }),
+    says('Done.'),
+  ]);
+  providers.push(provider);
+  expect(await resultOf(asking(provider.endpoint, 'svc-driver-openai', echo))).toMatchObject({ answer: 'Done.' });
+  expect(provider.requests[1]?.json).toMatchObject({
+    messages: [
+      { role: 'user' },
+      {
+        reasoning_details: [{ type: 'reasoning.encrypted', data: 'AAAA', index: 0 }],
+        tool_calls: [{ id, extra_content: { google: { thought_signature: 'U0lH' } } }],
+      },
+      { role: 'tool', tool_call_id: id },
+    ],
+  });
+});
 
 describe('the result of a run', () => {
   it('says what the provider had in its cache', async () => {

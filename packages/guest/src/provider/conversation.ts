@@ -3,7 +3,7 @@
 import type { ContentBlock, Message, ToolCallBlock, ToolDefinition } from '../driver.ts';
 import { isObject, parseJson, type JsonObject } from '../json.ts';
 
-const acceptedId = /^[A-Za-z0-9_-]{1,64}$/;
+const plainId = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** The text blocks joined by newlines; other blocks count for nothing. */
 export function textOf(content: readonly ContentBlock[]): string {
@@ -31,13 +31,25 @@ export function parametersOf(tool: ToolDefinition): JsonObject {
   return { type: 'object', properties: {}, ...(isObject(schema) ? schema : {}) };
 }
 
+/** Whether every provider takes the id of a call. */
+export function isPlainId(id: string): boolean {
+  return plainId.test(id);
+}
+
 /**
- * Puts an id on every tool call and the same id on its result. Some servers give no ids, or ones that another provider refuses; such
- * calls are numbered through the conversation, and results are matched to them in order.
+ * Puts an id on every tool call and the same id on its result, and no id on two calls. What a provider gave goes back to it as it came; calls without
+ * an id, with one that another has, and with one of another provider that this one may refuse, are numbered. Results are matched in order.
  */
 export class ToolCallPairs {
+  readonly #isOwn: (content: readonly ContentBlock[]) => boolean;
   #given = 0;
+  readonly #taken = new Set<string>();
   readonly #open: { readonly original: string; readonly id: string }[] = [];
+
+  /** `isOwn` says whether the provider itself made a message. */
+  constructor(isOwn: (content: readonly ContentBlock[]) => boolean) {
+    this.#isOwn = isOwn;
+  }
 
   /** The next messages of the conversation. */
   pair(messages: readonly Message[]): readonly Message[] {
@@ -45,20 +57,30 @@ export class ToolCallPairs {
       if (message.tag === 'tool') {
         return { tag: 'tool', val: { ...message.val, toolCallId: this.#idOfResult(message.val.toolCallId) } };
       }
+      const isOwn = this.#isOwn(message.val);
       return {
         tag: message.tag,
         val: message.val.map((block) =>
-          block.tag === 'tool-call' ? { tag: block.tag, val: this.#nameCall(block.val) } : block,
+          block.tag === 'tool-call' ? { tag: block.tag, val: this.#nameCall(block.val, isOwn) } : block,
         ),
       };
     });
   }
 
-  #nameCall(call: ToolCallBlock): ToolCallBlock {
+  #nameCall(call: ToolCallBlock, isOwn: boolean): ToolCallBlock {
     this.#given += 1;
-    const id = acceptedId.test(call.id) ? call.id : `call_${this.#given}`;
+    const fits = (isOwn && call.id !== '') || isPlainId(call.id);
+    const id = fits && !this.#taken.has(call.id) ? call.id : this.#unused();
+    this.#taken.add(id);
     this.#open.push({ original: call.id, id });
     return { ...call, id };
+  }
+
+  #unused(): string {
+    const name = `call_${this.#given}`;
+    let id = name;
+    for (let number = 2; this.#taken.has(id); number += 1) id = `${name}_${number}`;
+    return id;
   }
 
   #idOfResult(original: string): string {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Message } from '../model/driver.ts';
-import { contextProblem } from './compacted-context.ts';
+import type { ContentBlock, Message } from '../model/driver.ts';
+import { contextProblem, withCompanions } from './compacted-context.ts';
 
 const user: Message = { role: 'user', content: [{ type: 'text', text: 'Go on.' }] };
 const reply: Message = { role: 'assistant', content: [{ type: 'text', text: 'Yes.' }] };
@@ -46,5 +46,30 @@ describe('a conversation that stands in for a longer one', () => {
     ],
   ])('fails when it %s', (_, messages, problem) => {
     expect(contextProblem(messages)).toBe(problem);
+  });
+});
+
+describe('the calls of a conversation that a hook has shortened', () => {
+  const thought: ContentBlock = { type: 'thinking', text: 'hm', signature: 'c2ln' };
+  const call = calling('a').content[0] as ContentBlock;
+  const other = calling('b').content[0] as ContentBlock;
+  const before: readonly Message[] = [
+    user,
+    { role: 'assistant', content: [thought, call, other] },
+    result('a'),
+    result('b'),
+  ];
+
+  it('keep what the provider gave with them, where the hook has left it out', () => {
+    const bare: readonly Message[] = [user, { role: 'assistant', content: [call, other] }, result('a'), result('b')];
+    expect(withCompanions(bare, before)).toEqual(before);
+    const one: readonly Message[] = [user, { role: 'assistant', content: [other] }, result('b')];
+    expect(withCompanions(one, before)[1]).toEqual({ role: 'assistant', content: [thought, other] });
+  });
+
+  it('get nothing that was given with others', () => {
+    expect(withCompanions(before, before)).toEqual(before);
+    const others = [user, calling('c'), result('c'), reply];
+    expect(withCompanions(others, before)).toEqual(others);
   });
 });

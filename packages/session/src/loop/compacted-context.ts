@@ -31,7 +31,7 @@ export async function compact(
   const startedMs = clock.monotonicMs();
   const verdict = await hooks.compact(hooked, { messages, ...overflow });
   if (verdict.kind === 'nobody' || hooked.signal.aborted) return { kind: 'none' };
-  const compaction = judged(verdict);
+  const compaction = judged(verdict, messages);
   if (verdict.kind === 'replaced' && compaction.kind === 'failed') hooks.refused('on-compaction', compaction.error);
   record({
     event_type: 'compaction',
@@ -49,11 +49,40 @@ export async function compact(
   return { kind: 'failed', error: `the conversation could not be compacted: ${compaction.error}` };
 }
 
-function judged(verdict: Exclude<CompactionVerdict, { kind: 'nobody' }>): Compaction {
+function judged(verdict: Exclude<CompactionVerdict, { kind: 'nobody' }>, before: readonly Message[]): Compaction {
   if (verdict.kind === 'failed') return { kind: 'failed', error: verdict.error };
   if (verdict.kind === 'unchanged') return { kind: 'none' };
   const problem = contextProblem(verdict.messages);
-  return problem === null ? { kind: 'replaced', messages: verdict.messages } : { kind: 'failed', error: problem };
+  if (problem !== null) return { kind: 'failed', error: problem };
+  return { kind: 'replaced', messages: withCompanions(verdict.messages, before) };
+}
+
+/**
+ * The conversation with what the provider gave with the calls that are left in it: its thinking, signed. A hook that leaves it out would part the two,
+ * and many providers refuse the one without the other.
+ */
+export function withCompanions(messages: readonly Message[], before: readonly Message[]): readonly Message[] {
+  const given = new Map(before.flatMap((message) => companionsOf(message)));
+  return messages.map((message) => {
+    if (message.content.some(isSigned)) return message;
+    const companions = callsIn(message).flatMap((call) => given.get(call) ?? []);
+    return companions.length === 0 ? message : { ...message, content: [...new Set(companions), ...message.content] };
+  });
+}
+
+function companionsOf(message: Message): readonly (readonly [string, readonly ContentBlock[]])[] {
+  const companions = message.content.filter(isSigned);
+  return companions.length === 0 ? [] : callsIn(message).map((call) => [call, companions]);
+}
+
+/** The calls of a message as texts. Calls that share an id differ in their arguments. */
+function callsIn({ role, content }: Message): readonly string[] {
+  const calls = role === 'assistant' ? content.filter(({ type }) => type === 'tool_call') : [];
+  return calls.map((call) => JSON.stringify(call));
+}
+
+function isSigned(block: ContentBlock): boolean {
+  return block.type === 'thinking' && block.signature !== undefined;
 }
 
 /**

@@ -159,10 +159,10 @@ type Failed = Extract<DriverFailure, { kind: 'failed' }>;
 
 /** How many calls one response may make. No model makes so many, and each is a frame and a line of the trace. */
 const mostCalls = 1_024;
-/** How many characters the id and the name of a call may have, and a stop reason: frame, trace and conversation repeat them. */
+/** How many characters the name of a call may have, and a stop reason: frame, trace and conversation repeat them. */
 const longestName = 4_096;
-/** In characters: it comes with each request that follows. */
-const longestContinuationId = 64 * 1024;
+/** How many the id of a call may have, in which some servers keep what they want back, and a continuation id: both come with each request that follows. */
+const longestId = 64 * 1024;
 
 /**
  * What a response means for its task; the stop reason alone decides (docs/drivers.md "Requests and responses"), unless a part of it is longer than any
@@ -186,14 +186,17 @@ export function judgeResponse(response: InferenceResponse): Verdict {
 
 /** Returns what is wrong with a response that has a part of absurd length; null for every other, whatever its stop reason. */
 export function judgeSize({ content, continuationId, stopReason }: InferenceResponse): Failed | null {
-  if ((continuationId?.length ?? 0) > longestContinuationId) {
-    return failed(`gave a continuation id of more than ${longestContinuationId} characters`);
+  if ((continuationId?.length ?? 0) > longestId) {
+    return failed(`gave a continuation id of more than ${longestId} characters`);
   }
   if (stopReason.length > longestName) return unknownStop(stopReason);
   const calls = content.filter((block) => block.type === 'tool_call');
   if (calls.length > mostCalls) return failed(`gave more than ${mostCalls} tool calls at once`);
-  if (calls.some(({ id, name }) => id.length > longestName || name.length > longestName)) {
-    return failed(`gave a tool call with an id or a name of more than ${longestName} characters`);
+  if (calls.some(({ id }) => id.length > longestId)) {
+    return failed(`gave a tool call with an id of more than ${longestId} characters`);
+  }
+  if (calls.some(({ name }) => name.length > longestName)) {
+    return failed(`gave a tool call with a name of more than ${longestName} characters`);
   }
   return null;
 }

@@ -43,16 +43,8 @@ describe('judging a response', () => {
 
   it.each([
     ['1,025 calls', 'more than 1024 tool calls at once', Array.from({ length: 1_025 }, () => call)],
-    [
-      'a name of megabytes',
-      'a tool call with an id or a name of more than 4096 characters',
-      [named('n'.repeat(4_097))],
-    ],
-    [
-      'an id of megabytes',
-      'a tool call with an id or a name of more than 4096 characters',
-      [withId('i'.repeat(4_097))],
-    ],
+    ['a name of megabytes', 'a tool call with a name of more than 4096 characters', [named('n'.repeat(4_097))]],
+    ['an id of megabytes', 'a tool call with an id of more than 65536 characters', [withId('i'.repeat(65_537))]],
   ])('fails %s, which frames and trace would repeat', (_, what, content) => {
     expect(judgeResponse(response('tool_call', content))).toEqual({ kind: 'failed', error: `the driver gave ${what}` });
   });
@@ -64,7 +56,7 @@ describe('judging a response', () => {
       error: 'the driver gave a continuation id of more than 65536 characters',
     });
     expect(judgeResponse(continued('c'.repeat(65_536))).kind).toBe('complete');
-    const longest = [named('n'.repeat(4_096)), withId('i'.repeat(4_096))];
+    const longest = [named('n'.repeat(4_096)), withId('i'.repeat(65_536))];
     expect(judgeResponse(response('tool_call', longest))).toEqual({ kind: 'calls', calls: longest });
   });
 
