@@ -2,14 +2,25 @@
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 
-/** `Bearer realm="…",service="…"`: the texts in quotes, by their names in small letters. */
-export function challengeFields(challenge: string): ReadonlyMap<string, string> {
-  return new Map(
-    [...challenge.slice(0, 8192).matchAll(/([A-Za-z_]{1,40})="([^"]*)"/g)].map(([, key = '', value = '']) => [
-      key.toLowerCase(),
-      value,
-    ]),
-  );
+interface Challenge {
+  /** In small letters, as the names of its fields. */
+  readonly scheme: string;
+  readonly fields: ReadonlyMap<string, string>;
+}
+
+const longest = 8192;
+/** A scheme, or a field with its value, which may stand without quotes. */
+const part = /[\s,]*([^\s,="]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]*)))?/gy;
+
+/** All challenges of a header, or of several that were joined: `Basic realm="…", Bearer realm="…",service="…"`. */
+export function challengesIn(header: string): readonly Challenge[] {
+  const found: { readonly scheme: string; readonly fields: Map<string, string> }[] = [];
+  for (const [, name = '', quoted, bare] of header.slice(0, longest).matchAll(part)) {
+    const value = quoted?.replaceAll(/\\(.)/g, '$1') ?? bare;
+    if (value === undefined) found.push({ scheme: name.toLowerCase(), fields: new Map() });
+    else found.at(-1)?.fields.set(name.toLowerCase(), value);
+  }
+  return found;
 }
 
 /** The address of a token service with a question in it; what is empty is not asked. */

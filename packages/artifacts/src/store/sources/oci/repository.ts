@@ -23,8 +23,10 @@ import {
 import type { OciLogin } from './logins.ts';
 import { type OciRepositoryName, ociPrefix, originOf } from '../../../manifest/oci-reference.ts';
 import type { Mirror } from './mirror.ts';
-import { challengeFields, identityForm, withQuery } from './challenges.ts';
-import { BodyPieces, mostAttempts, resumed } from './transfers.ts';
+import { challengesIn, identityForm, withQuery } from './challenges.ts';
+import { wordsIn } from './refusal-words.ts';
+import { resumed } from './transfers.ts';
+import { isYes, pushBlob } from './upload.ts';
 
 const mostDocumentBytes = 4 * 1024 * 1024;
 const mostAnswerBytes = 64 * 1024;
@@ -142,81 +144,13 @@ export class OciRepository {
     throw await this.#refusal(answer, `does not give ${digest}`);
   }
 
-  /** Sends bytes that the registry does not have yet, in pieces; after a lost piece it is asked where it is. */
-  async pushBlob({ digest, size }: Descriptor, body: OutgoingBody): Promise<void> {
-    const actions = 'pull,push';
-    const there = await this.#ask(`/blobs/${digest}`, { method: 'HEAD', actions });
-    there.discard();
-    if (there.status === 200) return;
-    if (there.status !== 404) throw await this.#refusal(there, `does not say whether it has ${digest}`);
-    const begun = await this.#ask('/blobs/uploads/', { method: 'POST', actions, body: nothing });
-    if (begun.status !== 202) throw await this.#refusal(begun, 'takes nothing');
-    let place = this.#uploadPlace(begun);
-    begun.discard();
-    const pieces = new BodyPieces(body);
-    let failures = 0;
-    for (let at = 0; at < size;) {
-      const piece = await pieces.at(at);
-      if (piece.length === 0) throw new Error(`${digest} has fewer bytes than were counted`);
-      const sent = await this.#sendPiece(place, at, piece);
-      if (sent !== null) {
-        place = sent;
-        at += piece.length;
-        continue;
-      }
-      failures += 1;
-      if (failures >= mostAttempts) throw new Diagnostic('E-IO-003', `${this.label} loses what it is sent`);
-      const status = await this.#ask(place.url, { actions, ledBy: place.ledBy });
-      if (status.status !== 204) throw await this.#refusal(status, 'does not say how far it got');
-      at = this.#reached(status, at + piece.length);
-      place = status.headers.location === undefined ? place : this.#uploadPlace(status);
-      status.discard();
-    }
-    const url = new URL(place.url);
-    url.searchParams.set('digest', digest);
-    const done = await this.#ask(url, { method: 'PUT', actions, body: nothing, ledBy: place.ledBy });
-    if (done.status !== 201) throw await this.#refusal(done, `does not take ${digest}`);
-    done.discard();
-  }
-
-  /** Where the next piece goes; null where this one was lost on its way. */
-  async #sendPiece(place: UploadPlace, at: number, piece: Buffer): Promise<UploadPlace | null> {
-    let answer: HttpAnswer;
-    try {
-      answer = await this.#ask(place.url, {
-        method: 'PATCH',
-        actions: 'pull,push',
-        headers: { 'content-type': 'application/octet-stream', 'content-range': `${at}-${at + piece.length - 1}` },
-        body: bodyOf(piece),
-        isPatient: true,
-        ledBy: place.ledBy,
-      });
-    } catch (error) {
-      if (error instanceof Diagnostic && error.code === 'E-IO-003') return null;
-      throw error;
-    }
-    if (answer.status >= 500 || answer.status === 416) {
-      answer.discard();
-      return null;
-    }
-    if (answer.status !== 202) throw await this.#refusal(answer, 'does not take what it is sent');
-    const next = this.#uploadPlace(answer);
-    answer.discard();
-    return next;
-  }
-
-  /** How many bytes a registry has of an upload; it may not have more than were sent. */
-  #reached({ headers: { range } }: HttpAnswer, most: number): number {
-    const [, last] = /^(?:bytes=)?0-(\d{1,15})$/.exec(typeof range === 'string' ? range : '') ?? [];
-    const reached = last === undefined || last === '0' ? 0 : Number(last) + 1;
-    if (reached <= most) return reached;
-    throw new Diagnostic('E-IO-003', `${this.label} says that it has more than it was sent`);
-  }
-
-  #uploadPlace(answer: HttpAnswer): UploadPlace {
-    const { location } = answer.headers;
-    if (location === undefined) throw new Diagnostic('E-IO-003', `${this.label} does not say where to send it`);
-    return { url: redirectTarget(location, answer.from), ledBy: answer.from };
+  /** Sends bytes that the registry does not have yet. */
+  async pushBlob(descriptor: Descriptor, body: OutgoingBody): Promise<void> {
+    await pushBlob(descriptor, body, {
+      label: this.label,
+      ask: async (where, asked) => await this.#ask(where, { ...asked, actions: 'pull,push' }),
+      refusal: async (answer, what) => await this.#refusal(answer, what),
+    });
   }
 
   /** The documents that refer to another: as the registry lists them, or under the tag that stands for a list where it keeps none. */
@@ -251,7 +185,7 @@ export class OciRepository {
       headers: { 'content-type': descriptor.mediaType },
       body: bodyOf(bytes),
     });
-    if (answer.status !== 201) throw await this.#refusal(answer, `does not take ${at}`);
+    if (!isYes(answer)) throw await this.#refusal(answer, `does not take ${at}`);
     answer.discard();
     return answer.headers['oci-subject'] !== undefined;
   }
@@ -282,11 +216,14 @@ export class OciRepository {
 
   /** What answers a challenge; null when it cannot be answered. */
   async #answerTo(answer: HttpAnswer, actions: Actions): Promise<Shown | null> {
-    const challenge = answer.headers['www-authenticate'] ?? '';
+    const challenges = challengesIn(answer.headers['www-authenticate'] ?? '');
     const login = await this.#access.login();
-    if (/^basic\b/i.test(challenge)) return login?.kind === 'password' ? { scheme: 'Basic', key: login.pair } : null;
-    if (!/^bearer\b/i.test(challenge)) return null;
-    const fields = challengeFields(challenge);
+    const bearer = challenges.find(({ scheme }) => scheme === 'bearer');
+    if (bearer === undefined) {
+      const isBasic = challenges.some(({ scheme }) => scheme === 'basic');
+      return isBasic && login?.kind === 'password' ? { scheme: 'Basic', key: login.pair } : null;
+    }
+    const { fields } = bearer;
     const realm = redirectTarget(fields.get('realm') ?? '', answer.from);
     const token = await this.#token(realm, { service: fields.get('service') ?? '', actions, login, from: answer.from });
     return { scheme: 'Bearer', key: token };
@@ -347,9 +284,7 @@ export class OciRepository {
       if (!(error instanceof Diagnostic)) throw error;
       return '';
     }
-    const errors = asJsonObject(parseJson(text ?? ''))?.['errors'];
-    const first = Array.isArray(errors) ? asJsonObject(errors[0]) : null;
-    const said = [first?.['code'], first?.['message']].filter((part) => typeof part === 'string').join(': ');
+    const said = wordsIn(text ?? '', mediaTypeOf(answer));
     const safe = [...this.#shown.values()].reduce((so, { key }) => so.replaceAll(key.reveal(), '[secret]'), said);
     return safe === '' ? '' : `: ${printable(safe.slice(0, longestShown))}`;
   }
@@ -383,10 +318,3 @@ function listedIn(bytes: Buffer | undefined): readonly Descriptor[] {
 function mediaTypeOf({ headers }: HttpAnswer): string {
   return headers['content-type']?.split(';')[0]?.trim() ?? '';
 }
-
-interface UploadPlace {
-  readonly url: URL;
-  readonly ledBy: RedirectSource;
-}
-
-const nothing: OutgoingBody = bodyOf(Buffer.alloc(0));

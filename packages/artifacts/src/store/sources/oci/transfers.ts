@@ -11,7 +11,6 @@ import type { Descriptor } from './documents.ts';
 export const mostAttempts = 4;
 /** For one download. A connection that brought fewer bytes counts as failed. */
 const [mostConnections, fewestBytes, betweenAttemptsMs] = [200, 64 * 1024, 250];
-const pieceBytes = 8 * 1024 * 1024;
 
 /** The bytes of a blob. `ask` opens a connection from a byte on; what comes is counted, hashed and handed on. */
 export async function* resumed(
@@ -61,11 +60,13 @@ export class BodyPieces {
     this.#body = body;
   }
 
-  async at(at: number): Promise<Buffer> {
-    if (this.#last !== null && at >= this.#last.at && at < this.#last.at + this.#last.piece.length)
-      return this.#last.piece.subarray(at - this.#last.at);
+  /** Up to `maxBytes` from a byte on. */
+  async at(at: number, maxBytes: number): Promise<Buffer> {
+    const last = this.#last;
+    if (last !== null && at >= last.at && at < last.at + last.piece.length)
+      return last.piece.subarray(at - last.at, at - last.at + maxBytes);
     if (this.#chunks === null || at < this.#readTo - this.#held.length) this.#begin();
-    const piece = await this.#fill(at);
+    const piece = await this.#fill(at, maxBytes);
     this.#last = { at, piece };
     return piece;
   }
@@ -76,9 +77,9 @@ export class BodyPieces {
     this.#held = Buffer.alloc(0);
   }
 
-  async #fill(at: number): Promise<Buffer> {
+  async #fill(at: number, maxBytes: number): Promise<Buffer> {
     const taken: Buffer[] = [];
-    let wanted = pieceBytes;
+    let wanted = maxBytes;
     while (wanted > 0) {
       const from = this.#readTo - this.#held.length;
       const useful = this.#held.subarray(Math.min(this.#held.length, Math.max(0, at - from)));

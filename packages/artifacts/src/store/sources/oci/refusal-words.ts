@@ -1,0 +1,25 @@
+/** Reads what a registry says of a refusal. */
+
+import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
+
+const mostErrors = 3;
+
+/** The words of a refusal: of `errors` as the specification has them, of other JSON, or a text; empty for a page and where it says nothing. */
+export function wordsIn(body: string, mediaType: string): string {
+  const told = asJsonObject(parseJson(body));
+  if (told === null) return mediaType === 'text/plain' ? (body.trim().split(/[\r\n]/)[0] ?? '') : '';
+  const { errors } = told;
+  const listed = Array.isArray(errors) ? errors.slice(0, mostErrors).map(wordsOf) : [];
+  const said = [...new Set(listed.filter((words) => words !== ''))];
+  if (said.length > 0) return said.join('; ');
+  return firstText([told['message'], told['error_description'], told['error'], told['details'], told['detail']]);
+}
+
+function wordsOf(error: unknown): string {
+  const { code, message, detail } = asJsonObject(error) ?? {};
+  return [code, firstText([message, detail])].filter((part) => typeof part === 'string' && part !== '').join(': ');
+}
+
+function firstText(candidates: readonly unknown[]): string {
+  return candidates.find((each): each is string => typeof each === 'string' && each !== '') ?? '';
+}
