@@ -346,7 +346,8 @@ describe('a streamed reply', () => {
     ['max_tokens', { tag: 'max-tokens' }],
     ['tool_use', { tag: 'tool-call' }],
     ['refusal', { tag: 'error', val: 'the model refused to answer' }],
-    ['pause_turn', { tag: 'other', val: 'pause_turn' }],
+    ['pause_turn', { tag: 'end-turn' }],
+    ['abacus', { tag: 'other', val: 'abacus' }],
   ])('with the end %s stops for %j', (reason, stopReason) => {
     expect(played(start, ended(reason), end).response.stopReason).toEqual(stopReason);
   });

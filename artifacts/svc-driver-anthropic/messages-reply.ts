@@ -1,16 +1,20 @@
 /** Puts the events of a Messages stream together into one response. */
 
-import type { ContentBlock, DriverResponse, StopReason, Usage } from '@svc/guest/driver.ts';
+import type { ContentBlock, DriverResponse, ToolCallBlock, Usage } from '@svc/guest/driver.ts';
 import type { CachedTokens } from '@svc/guest/provider/driver-notes.ts';
 import type { ReplySink } from '@svc/guest/provider/driver-ports.ts';
 import type { ServerSentEvent } from '@svc/guest/provider/event-source.ts';
-import { oneLine, RequestFailure } from '@svc/guest/request-failure.ts';
+import { RequestFailure } from '@svc/guest/request-failure.ts';
+import { argumentsText, isWhole, withoutRepeats } from '@svc/guest/provider/call-arguments.ts';
+import { isError, isSpoken, notAnObject, reportedFailure } from '@svc/guest/provider/reported-error.ts';
+import { stopReasonOf } from '@svc/guest/provider/stop-reason.ts';
 import type { ReplyReader } from '@svc/guest/provider/provider-turn.ts';
 import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
-import { countIn, isObject, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/json.ts';
+import { countIn, isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/json.ts';
 import { redactedThinking } from './thinking-signature.ts';
 
 interface PartialBlock {
+  readonly index: number;
   readonly type: string;
   readonly start: JsonObject;
   text: string;
@@ -21,44 +25,49 @@ interface PartialBlock {
 export class MessagesReply implements ReplyReader {
   readonly #sink: ReplySink;
   readonly #names: ToolNames;
-  readonly #blocks = new Map<number, PartialBlock>();
+  /** In the order in which they began: some servers give each the same index. */
+  readonly #blocks: PartialBlock[] = [];
   readonly #usage = new TokenCounts();
   #stopReason = '';
+  #isDone = false;
 
   constructor(sink: ReplySink, names: ToolNames) {
     this.#sink = sink;
     this.#names = names;
   }
 
+  /** Some servers say that the reply is over, and not why: then it has to be whole. */
   get finished(): boolean {
-    return this.#stopReason !== '';
+    return this.#stopReason !== '' || (this.#isDone && this.#isWhole());
   }
 
   accept({ type, data }: ServerSentEvent): boolean {
+    // Servers that translate from another API end as that one does.
+    if (data.trim() === '[DONE]') return this.#end();
     const event = parseJson(data);
+    if (type === 'error' || isError(event)) throw reportedError(event ?? data);
     if (!isObject(event)) {
-      throw new RequestFailure(`the provider sent an event that is not a JSON object: ${oneLine(data)}`, {
-        transient: true,
-      });
+      if (isSpoken(type)) throw notAnObject('an event', data);
+      return false;
     }
     switch (textIn(event, 'type') || type) {
       case 'message_start':
         this.#usage.add(objectIn(objectIn(event, 'message') ?? {}, 'usage'));
         return false;
       case 'content_block_start':
-        this.#startBlock(event);
+        this.#startBlock(objectIn(event, 'content_block') ?? {}, countIn(event, 'index'));
         return false;
       case 'content_block_delta':
         this.#continueBlock(event);
         return false;
       case 'message_delta':
         this.#usage.add(objectIn(event, 'usage'));
-        this.#stopReason = textIn(objectIn(event, 'delta') ?? {}, 'stop_reason') || this.#stopReason;
+        this.#stopReason = textIn(objectIn(event, 'delta') ?? {}, 'stop_reason').trim() || this.#stopReason;
         return false;
+      case 'message':
+        return this.#acceptWhole(event);
       case 'message_stop':
-        return true;
-      case 'error':
-        throw reportedError(event);
+        return this.#end();
       default:
         // The protocol lets new kinds of events appear at any time; `ping` is one of the known ones.
         return false;
@@ -66,33 +75,54 @@ export class MessagesReply implements ReplyReader {
   }
 
   response(): DriverResponse {
-    const blocks = [...this.#blocks.entries()].toSorted(([left], [right]) => left - right).map(([, block]) => block);
-    const stopReason = stopReasonOf(
-      this.#stopReason,
-      blocks.some((block) => block.type === 'tool_use'),
-    );
-    const content = blocks
-      .map((block) => this.#finishBlock(block))
-      .filter((block) => block !== null)
-      // A call that will not be dispatched may be cut off, and would stay in the conversation without a result.
-      .filter((block) => block.tag !== 'tool-call' || stopReason.tag === 'tool-call');
-    return { content, stopReason, usage: this.#usage.total(), continuationId: null };
+    const content = this.#blocks.map((block) => this.#finishBlock(block)).filter((block) => block !== null);
+    const calls = withoutRepeats(content.flatMap((block) => (block.tag === 'tool-call' ? [block.val] : [])));
+    const stopReason = stopReasonOf(this.#stopReason || 'end_turn', calls.length > 0);
+    // A call that will not be dispatched may be cut off, and would stay in the conversation without a result.
+    const kept = new Set<ToolCallBlock>(stopReason.tag === 'tool-call' ? calls : []);
+    return {
+      content: content.filter((block) => block.tag !== 'tool-call' || kept.has(block.val)),
+      stopReason,
+      usage: this.#usage.total(),
+      continuationId: null,
+    };
   }
 
   cached(): CachedTokens | null {
     return this.#usage.cached();
   }
 
-  #startBlock(event: JsonObject): void {
-    const start = objectIn(event, 'content_block') ?? {};
-    const block: PartialBlock = { type: textIn(start, 'type'), start, text: '', signature: textIn(start, 'signature') };
-    this.#blocks.set(countIn(event, 'index') ?? this.#blocks.size, block);
-    if (block.type === 'text') this.#append(block, textIn(start, 'text'));
-    if (block.type === 'thinking') this.#append(block, textIn(start, 'thinking'));
+  #end(): true {
+    this.#isDone = true;
+    return true;
+  }
+
+  /** Something was said, and no call was cut off. */
+  #isWhole(): boolean {
+    const isCut = ({ type, text }: PartialBlock): boolean => type === 'tool_use' && !isWhole(argumentsText(text));
+    const isSaid = ({ type, text }: PartialBlock): boolean => type === 'tool_use' || (type === 'text' && text !== '');
+    return this.#blocks.some(isSaid) && !this.#blocks.some(isCut);
+  }
+
+  /** The answer of a server that does not stream. */
+  #acceptWhole(message: JsonObject): boolean {
+    for (const block of listIn(message, 'content').filter(isObject)) this.#startBlock(block, null);
+    this.#usage.add(objectIn(message, 'usage'));
+    this.#stopReason = textIn(message, 'stop_reason');
+    return this.#end();
+  }
+
+  #startBlock(start: JsonObject, index: number | null): void {
+    const type = textIn(start, 'type');
+    const block = { index: index ?? this.#blocks.length, type, start, text: '', signature: textIn(start, 'signature') };
+    this.#blocks.push(block);
+    if (type === 'text') this.#append(block, textIn(start, 'text'));
+    if (type === 'thinking') this.#append(block, textIn(start, 'thinking'));
   }
 
   #continueBlock(event: JsonObject): void {
-    const block = this.#blocks.get(countIn(event, 'index') ?? this.#blocks.size - 1);
+    const index = countIn(event, 'index');
+    const block = index === null ? this.#blocks.at(-1) : this.#blocks.findLast((each) => each.index === index);
     const delta = objectIn(event, 'delta') ?? {};
     if (block === undefined) {
       throw new RequestFailure('the provider continued a content block that it had not started', { transient: true });
@@ -124,7 +154,7 @@ export class MessagesReply implements ReplyReader {
           val: {
             id: textIn(start, 'id'),
             name: this.#names.fromProvider(textIn(start, 'name')),
-            input: text.trim() === '' ? JSON.stringify(objectIn(start, 'input') ?? {}) : text,
+            input: text.trim() === '' ? JSON.stringify(objectIn(start, 'input') ?? {}) : argumentsText(text),
           },
         };
       default:
@@ -162,34 +192,8 @@ class TokenCounts {
   }
 }
 
-const transientErrors: ReadonlySet<string> = new Set([
-  'api_error',
-  'overloaded_error',
-  'rate_limit_error',
-  'timeout_error',
-]);
-
-function reportedError(event: JsonObject): RequestFailure {
-  const error = objectIn(event, 'error') ?? {};
-  const type = textIn(error, 'type') || 'an error';
-  const message = textIn(error, 'message');
-  return new RequestFailure(`provider reported ${type}${message === '' ? '' : `: ${message}`}`, {
-    transient: transientErrors.has(type),
-  });
-}
-
-function stopReasonOf(stopReason: string, called: boolean): StopReason {
-  switch (stopReason) {
-    case 'end_turn':
-    case 'stop_sequence':
-      return called ? { tag: 'tool-call' } : { tag: 'end-turn' };
-    case 'max_tokens':
-      return { tag: 'max-tokens' };
-    case 'tool_use':
-      return { tag: 'tool-call' };
-    case 'refusal':
-      return { tag: 'error', val: 'the model refused to answer' };
-    default:
-      return { tag: 'other', val: oneLine(stopReason) };
-  }
+/** Named by its kind where it has one. */
+function reportedError(said: unknown): RequestFailure {
+  const error = isObject(said) ? (objectIn(said, 'error') ?? {}) : {};
+  return reportedFailure(textIn(error, 'type') || 'an error', said);
 }

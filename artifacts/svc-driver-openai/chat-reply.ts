@@ -1,11 +1,12 @@
 /** Puts the chunks of a Chat Completions stream together into one response. */
 
-import type { ContentBlock, DriverResponse, StopReason, Usage } from '@svc/guest/driver.ts';
+import type { ContentBlock, DriverResponse, Usage } from '@svc/guest/driver.ts';
 import type { CachedTokens } from '@svc/guest/provider/driver-notes.ts';
 import type { ReplySink } from '@svc/guest/provider/driver-ports.ts';
 import type { ServerSentEvent } from '@svc/guest/provider/event-source.ts';
-import { oneLine, RequestFailure } from '@svc/guest/request-failure.ts';
-import { messageIn, type ReplyReader } from '@svc/guest/provider/provider-turn.ts';
+import { isError, isSpoken, notAnObject, reportedFailure } from '@svc/guest/provider/reported-error.ts';
+import type { ReplyReader } from '@svc/guest/provider/provider-turn.ts';
+import { stopReasonOf } from '@svc/guest/provider/stop-reason.ts';
 import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
 import { countIn, isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/json.ts';
 import { ReplyCompanions } from './reply-companions.ts';
@@ -26,6 +27,9 @@ export class ChatReply implements ReplyReader {
   #thinking = '';
   #text = '';
   #finishReason = '';
+  #isDone = false;
+  /** What has come in pieces: some servers send it once more as a whole message. */
+  readonly #streamed = new Set<Part>();
   #usage: Usage | null = null;
   #cached: CachedTokens | null = null;
 
@@ -34,20 +38,21 @@ export class ChatReply implements ReplyReader {
     this.#reader = reader;
   }
 
+  /** Some servers say that the reply is over, and not why: then it has to be whole. */
   get finished(): boolean {
-    return this.#finishReason !== '';
+    return this.#finishReason !== '' || (this.#isDone && (this.#text !== '' || this.#calls.areWhole));
   }
 
-  accept({ data }: ServerSentEvent): boolean {
-    if (data.trim() === '[DONE]') return true;
-    const chunk = parseJson(data);
-    if (!isObject(chunk)) {
-      throw new RequestFailure(`the provider sent a chunk that is not a JSON object: ${oneLine(data)}`, {
-        transient: true,
-      });
+  accept({ type, data }: ServerSentEvent): boolean {
+    if (data.trim() === '[DONE]') {
+      this.#isDone = true;
+      return true;
     }
-    if (chunk['error'] !== undefined && chunk['error'] !== null) {
-      throw new RequestFailure(`provider reported an error: ${messageIn(chunk)}`, { transient: isTransient(chunk) });
+    const chunk = parseJson(data);
+    if (type === 'error' || isError(chunk)) throw reportedFailure('an error', chunk ?? data);
+    if (!isObject(chunk)) {
+      if (isSpoken(type)) throw notAnObject('a chunk', data);
+      return false;
     }
     this.#usage = usageIn(chunk) ?? this.#usage;
     this.#cached = cachedIn(chunk) ?? this.#cached;
@@ -59,7 +64,7 @@ export class ChatReply implements ReplyReader {
 
   response(): DriverResponse {
     const calls = this.#calls.finish();
-    const stopReason = stopReasonOf(this.#finishReason, calls.length > 0);
+    const stopReason = stopReasonOf(this.#finishReason || 'stop', calls.length > 0);
     const content: ContentBlock[] = [];
     const called = stopReason.tag === 'tool-call' ? calls : [];
     const given = called.map(({ id, given }) => ({ id, ...given }));
@@ -78,45 +83,70 @@ export class ChatReply implements ReplyReader {
   }
 
   #acceptChoice(choice: JsonObject): void {
-    const delta = objectIn(choice, 'delta') ?? {};
-    this.#companions.add(delta);
-    // Servers that send both spellings send the same text twice.
-    const thinking = textIn(delta, 'reasoning_content') || textIn(delta, 'reasoning');
-    this.#thinking += thinking;
-    this.#sink.emitThinking(thinking);
-    const text = textIn(delta, 'content') + textIn(delta, 'refusal');
+    if (isError(choice)) throw reportedFailure('an error', choice);
+    const delta = objectIn(choice, 'delta');
+    if (delta !== null) for (const part of this.#acceptParts(delta, new Set())) this.#streamed.add(part);
+    const whole = objectIn(choice, 'message');
+    if (whole !== null) this.#acceptParts(whole, this.#streamed);
+    this.#finishReason = textIn(choice, 'finish_reason').trim() || this.#finishReason;
+  }
+
+  /** Takes what a piece brings except for the parts that came before; returns which parts it had. */
+  #acceptParts(piece: JsonObject, before: ReadonlySet<Part>): readonly Part[] {
+    if (before.size === 0) this.#companions.add(piece);
+    const parts = partsOf(piece);
+    const calls = [...listIn(piece, 'tool_calls'), objectIn(piece, 'function_call')].filter(isObject);
+    if (!before.has('thinking')) this.#think(parts.thinking);
+    if (!before.has('text')) this.#say(parts.text);
+    if (!before.has('calls')) for (const call of calls) this.#calls.add(call);
+    const found: Readonly<Record<Part, boolean>> = {
+      thinking: parts.thinking !== '',
+      text: parts.text !== '',
+      calls: calls.length > 0,
+    };
+    return (Object.keys(found) as Part[]).filter((part) => found[part]);
+  }
+
+  #think(text: string): void {
+    this.#thinking += text;
+    this.#sink.emitThinking(text);
+  }
+
+  #say(text: string): void {
     this.#text += text;
     this.#sink.emitText(text);
-    for (const entry of listIn(delta, 'tool_calls')) {
-      if (isObject(entry)) this.#calls.add(entry);
-    }
-    const legacyCall = objectIn(delta, 'function_call');
-    if (legacyCall !== null) this.#calls.add(legacyCall);
-    this.#finishReason = textIn(choice, 'finish_reason') || this.#finishReason;
   }
 }
 
-function stopReasonOf(finishReason: string, called: boolean): StopReason {
-  switch (finishReason) {
-    case 'stop':
-      // Some servers say `stop` although they called tools.
-      return called ? { tag: 'tool-call' } : { tag: 'end-turn' };
-    case 'length':
-      return { tag: 'max-tokens' };
-    case 'tool_calls':
-    case 'function_call':
-      return { tag: 'tool-call' };
-    case 'content_filter':
-      return { tag: 'error', val: "the provider's content filter stopped the reply" };
-    default:
-      return { tag: 'other', val: oneLine(finishReason) };
-  }
+type Part = 'thinking' | 'text' | 'calls';
+
+/** Thinking and text of a piece; some makers send both as one list of typed parts. */
+function partsOf(piece: JsonObject): { readonly thinking: string; readonly text: string } {
+  const listed = listIn(piece, 'content').filter(isObject);
+  const isThought = (part: JsonObject): boolean => /^(?:thinking|reasoning)/.test(textIn(part, 'type'));
+  // Servers that send both spellings send the same text twice.
+  const thinking = textIn(piece, 'reasoning_content') || textIn(piece, 'reasoning');
+  const text = textIn(piece, 'content') + textIn(piece, 'refusal');
+  return {
+    thinking: thinking || listed.filter(isThought).map(textOfPart).join(''),
+    text:
+      text +
+      listed
+        .filter((part) => !isThought(part))
+        .map(textOfPart)
+        .join(''),
+  };
 }
 
-/** Servers put the HTTP status that came too late for a response head into the error itself. */
-function isTransient(chunk: JsonObject): boolean {
-  const code = countIn(objectIn(chunk, 'error') ?? chunk, 'code') ?? 500;
-  return code === 429 || code >= 500;
+/** The text of a part, which a part of thinking holds as a list of parts again. */
+function textOfPart(part: JsonObject): string {
+  const inner = listIn(part, 'thinking').filter(isObject);
+  return (
+    textIn(part, 'text') ||
+    textIn(part, 'refusal') ||
+    textIn(part, 'thinking') ||
+    inner.map((each) => textIn(each, 'text')).join('')
+  );
 }
 
 function usageIn(chunk: JsonObject): Usage | null {

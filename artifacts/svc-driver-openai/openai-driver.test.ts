@@ -318,7 +318,7 @@ describe('a reply that goes wrong', () => {
     expect(failure(...events(delta({ content: 'Hel' })))).toThrow(
       'the provider ended its reply without a finish reason',
     );
-    expect(failure(...events(delta({ content: 'Hel' }), '[DONE]'))).toThrow('without a finish reason');
+    expect(failure(...events(delta({ reasoning: 'hm' }), '[DONE]'))).toThrow('without a finish reason');
     expect(failure()).toThrow('without a finish reason');
   });
 

@@ -1,7 +1,8 @@
 /** Puts tool calls together that a stream brings in pieces. */
 
 import type { ToolCallBlock } from '@svc/guest/driver.ts';
-import { countIn, isObject, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/json.ts';
+import { countIn, isObject, objectIn, textIn, type JsonObject } from '@svc/guest/json.ts';
+import { argumentsText, isWhole, sameArguments, withoutRepeats } from '@svc/guest/provider/call-arguments.ts';
 import { type CallCompanions, noCompanions, withPiece } from './reply-companions.ts';
 
 /** A call with what came beside it. */
@@ -25,8 +26,8 @@ interface Piece {
 }
 
 /**
- * Tool calls put together from their pieces. By the protocol a piece belongs to the call of its index; servers that leave the
- * index out or give every call the same one are recognised by a piece that names a tool anew after a call is whole.
+ * Tool calls put together from their pieces. By the protocol a piece belongs to the call of its index. Servers that leave the index out or
+ * give every call the same one are recognised by the id of a call that has begun, and by a piece that names a tool anew after a call is whole.
  */
 export class ToolCallPieces {
   readonly #calls: PartialCall[] = [];
@@ -41,26 +42,35 @@ export class ToolCallPieces {
     }
     call.given = withPiece(call.given, entry);
     call.id ||= piece.id;
-    // Some servers repeat the whole name in every piece.
+    // Some servers repeat the whole name in every piece, or the whole call at its end.
     if (call.name !== piece.name) call.name += piece.name;
-    call.input += piece.input;
+    if (!repeats(call.input, piece.input)) call.input += piece.input;
+  }
+
+  /** Whether there is a call, and the arguments of each are whole: nothing of them was cut off. */
+  get areWhole(): boolean {
+    return this.#calls.length > 0 && this.#calls.every(({ input }) => isWhole(argumentsText(input)));
   }
 
   /** The calls in the order in which they began. No arguments at all read as `{}`. */
   finish(): readonly GivenCall[] {
-    return this.#calls.map(({ id, name, input, given }) => ({
-      id,
-      name,
-      input: input.trim() === '' ? '{}' : input,
-      given,
-    }));
+    return withoutRepeats(
+      this.#calls.map(({ id, name, input, given }) => ({ id, name, input: argumentsText(input), given })),
+    );
   }
 
   #callOf(piece: Piece): PartialCall | null {
-    const sameIndex = this.#calls.findLast((call) => call.index === piece.index);
-    const call = piece.index === null ? this.#calls.at(-1) : sameIndex;
+    const { index } = piece;
+    const place = (call: PartialCall): boolean => index === null || call.index === null || call.index === index;
+    const known = piece.id === '' ? undefined : this.#calls.findLast((call) => call.id === piece.id && place(call));
+    const call = known ?? (index === null ? this.#calls.at(-1) : this.#calls.findLast((each) => each.index === index));
     return call === undefined || beginsAnother(call, piece) ? null : call;
   }
+}
+
+/** Looked at where the piece is about as long as all before it: a stream of small ones costs no more than its length. */
+function repeats(before: string, piece: string): boolean {
+  return piece.length * 4 >= before.length && isWhole(before) && sameArguments(before, piece);
 }
 
 function readPiece(entry: JsonObject): Piece {
@@ -77,6 +87,10 @@ function readPiece(entry: JsonObject): Piece {
 function beginsAnother(call: PartialCall, piece: Piece): boolean {
   if (piece.name === '' || call.name === '') return false;
   const otherId = piece.id !== '' && call.id !== '' && piece.id !== call.id;
-  if (call.input === '') return otherId;
-  return isObject(parseJson(call.input)) && (otherId || piece.input !== '');
+  // Without an index only the id distinguishes calls. Some servers that give an index make a new id for every piece.
+  if (otherId && (piece.index === null || call.input === '' || isWhole(call.input))) return true;
+  if (piece.input === '' || !isWhole(call.input)) return false;
+  if (piece.name !== call.name) return true;
+  const goesOn = argumentsText(call.input) === '{}' || sameArguments(call.input, piece.input);
+  return piece.index === null && piece.id === '' ? true : !goesOn;
 }

@@ -27,6 +27,7 @@ const providers = [
     header: 'authorization',
     sent: `Bearer ${key}`,
     eventsToFirstText: 2,
+    toReason: 3,
   },
   {
     name: 'svc-driver-anthropic',
@@ -35,6 +36,7 @@ const providers = [
     header: 'x-api-key',
     sent: key,
     eventsToFirstText: 4,
+    toReason: 6,
   },
 ] as const;
 
@@ -126,7 +128,7 @@ async function turn(
   return { outcome, seen };
 }
 
-describe.each(providers)('$name as it ships', ({ name, start, path, header, sent, eventsToFirstText }) => {
+describe.each(providers)('$name as it ships', ({ name, start, path, header, sent, eventsToFirstText, toReason }) => {
   it('streams a reply, and the key reaches only the header of the request', async () => {
     await using provider = await start([{ kind: 'stream', thinking: ['hm'], text: ['Grü', 'ße 🎈'] }], { key });
     const { outcome, seen } = await turn(name, provider);
@@ -246,6 +248,36 @@ describe.each(providers)('$name as it ships', ({ name, start, path, header, sent
     await using provider = await start([{ ...says('Hel'), finish: null }], { key });
     const { outcome } = await turn(name, provider);
     expect(outcome).toEqual({ kind: 'failed', error: 'the provider ended its reply without a finish reason' });
+  });
+
+  it('has its reply where the stream is held open behind the reason to stop', async () => {
+    const never = new Promise<void>(() => {});
+    const held: FakeReply = { ...says('whole'), pace: async (event) => (event < toReason ? undefined : await never) };
+    await using provider = await start([held], { key });
+    const { outcome } = await turn(name, provider);
+    expect(outcome).toMatchObject({
+      kind: 'response',
+      response: { content: [{ type: 'text', text: 'whole' }], stopReason: 'end_turn' },
+    });
+    await expect((await provider.request(1)).closed).resolves.toBe('abandoned');
+  });
+
+  it('fails once on an answer that is compressed, and says so', async () => {
+    const compressed: FakeReply = { kind: 'refuse', status: 200, body: 'x', headers: { 'content-encoding': 'gzip' } };
+    await using provider = await start([compressed], { key });
+    const { outcome } = await turn(name, provider);
+    expect(outcome).toEqual({ kind: 'failed', error: 'the answer is compressed (gzip), which was not asked for' });
+    expect(provider.requests).toHaveLength(1);
+  });
+
+  it('fails once on a quota that is used up', async () => {
+    await using provider = await start([refuses(429, 'You exceeded your current quota.')], { key });
+    const { outcome } = await turn(name, provider);
+    expect(outcome).toEqual({
+      kind: 'failed',
+      error: 'provider answered 429: You exceeded your current quota.',
+    });
+    expect(provider.requests).toHaveLength(1);
   });
 
   it('fails on garbage', async () => {

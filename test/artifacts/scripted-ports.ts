@@ -13,6 +13,8 @@ export interface ScriptedResponse {
   readonly headers?: Readonly<Record<string, string>>;
   /** The body as it arrives; a failure breaks the connection there. */
   readonly pieces: readonly (string | RequestFailure)[];
+  /** Sent again and again behind the body, one a second, so that the stream never ends. */
+  readonly heldBy?: string;
 }
 
 /** Ports of a driver that play responses in order and write down everything the driver does. */
@@ -24,6 +26,7 @@ export class ScriptedPorts implements DriverPorts {
   readonly emitted: string[] = [];
   /** Connections that were opened and not closed. */
   open = 0;
+  #waitedMs = 0;
   readonly #script: ScriptedPost[];
 
   constructor(...script: readonly ScriptedPost[]) {
@@ -40,12 +43,26 @@ export class ScriptedPorts implements DriverPorts {
     return {
       status: next.status ?? 200,
       header: (name) => ({ 'content-type': 'text/event-stream', ...next.headers })[name] ?? null,
-      pieces: () => arriving(next.pieces),
+      pieces: (patienceMs = () => null) => this.#arriving(next, patienceMs),
       close: () => {
         if (!closed) this.open -= 1;
         closed = true;
       },
     };
+  }
+
+  *#arriving({ pieces, heldBy }: ScriptedResponse, patienceMs: () => number | null): Generator<string, void, void> {
+    for (const piece of pieces) {
+      if (patienceMs() === 0) return;
+      if (piece instanceof RequestFailure) throw piece;
+      yield piece;
+    }
+    if (heldBy === undefined) return;
+    for (let left = patienceMs(); left !== 0; left = patienceMs()) {
+      if (left === null) throw new Error('the driver waits for ever');
+      this.#waitedMs += Math.min(left, 1000);
+      if (left >= 1000) yield heldBy;
+    }
   }
 
   note(note: DriverNote): void {
@@ -57,7 +74,7 @@ export class ScriptedPorts implements DriverPorts {
   }
 
   now(): number {
-    return Date.UTC(2026, 0, 1);
+    return Date.UTC(2026, 0, 1) + this.#waitedMs;
   }
 
   emitText(text: string): void {
@@ -81,13 +98,6 @@ export class ScriptedPorts implements DriverPorts {
 
   header(name: string): string | undefined {
     return this.requests[0]?.headers.find(([given]) => given === name)?.[1];
-  }
-}
-
-function* arriving(pieces: readonly (string | RequestFailure)[]): Generator<string, void, void> {
-  for (const piece of pieces) {
-    if (piece instanceof RequestFailure) throw piece;
-    yield piece;
   }
 }
 

@@ -1,5 +1,6 @@
 /** Sends HTTP requests to the hosts that the capsule grants, and waits for what they answer. */
 
+import { subscribeDuration } from 'wasi:clocks/monotonic-clock@0.2.12';
 import { handle } from 'wasi:http/outgoing-handler@0.2.12';
 import {
   Fields,
@@ -10,6 +11,7 @@ import {
   type IncomingBody,
   type IncomingResponse,
 } from 'wasi:http/types@0.2.12';
+import { poll } from 'wasi:io/poll@0.2.12';
 import type { InputStream } from 'wasi:io/streams@0.2.12';
 
 import { isObject } from './json.ts';
@@ -32,8 +34,11 @@ export interface HttpResponse {
   readonly status: number;
   /** The first value of a header; `name` is lower case. Null when the response has none of that name. */
   header(name: string): string | null;
-  /** The body as UTF-8 as it arrives, to be iterated at most once. Throws `RequestFailure` when the connection breaks. */
-  pieces(): Iterable<string>;
+  /**
+   * The body as UTF-8 as it arrives, to be iterated at most once. Throws `RequestFailure` when the connection breaks. `patienceMs` is asked before
+   * each wait how long that may take, with null for ever; the iteration ends when nothing has come in that time.
+   */
+  pieces(patienceMs?: () => number | null): Iterable<string>;
   /** Closes the connection. Whoever got the response calls it, once or more often. */
   close(): void;
 }
@@ -167,12 +172,13 @@ class WasiResponse implements HttpResponse {
     return value === undefined ? null : new TextDecoder().decode(value);
   }
 
-  *pieces(): Generator<string, void, void> {
+  *pieces(patienceMs: () => number | null = () => null): Generator<string, void, void> {
     const body = this.#response.consume();
     const stream = body.stream();
     this.#body = { body, stream };
     const decoder = new TextDecoder();
-    for (let bytes = readSome(stream); bytes !== null; bytes = readSome(stream)) {
+    const next = (): Uint8Array | null => readSome(stream, patienceMs());
+    for (let bytes = next(); bytes !== null; bytes = next()) {
       const piece = decoder.decode(bytes, { stream: true });
       if (piece !== '') yield piece;
     }
@@ -189,8 +195,9 @@ class WasiResponse implements HttpResponse {
   }
 }
 
-/** The next bytes, null at the end. */
-function readSome(stream: InputStream): Uint8Array | null {
+/** The next bytes, null at the end and when none have come in time. */
+function readSome(stream: InputStream, patienceMs: number | null): Uint8Array | null {
+  if (patienceMs !== null && (patienceMs <= 0 || !isReadyWithin(stream, patienceMs))) return null;
   try {
     return stream.blockingRead(readSize);
   } catch (error) {
@@ -200,6 +207,12 @@ function readSome(stream: InputStream): Uint8Array | null {
     const reason = isDebuggable(payload.val) ? payload.val.toDebugString() : payload.tag;
     throw brokenResponse(reason);
   }
+}
+
+function isReadyWithin(stream: InputStream, milliseconds: number): boolean {
+  using arrived = stream.subscribe();
+  using elapsed = subscribeDuration(Math.ceil(milliseconds) * 1_000_000);
+  return poll([arrived, elapsed]).includes(0);
 }
 
 function isDebuggable(value: unknown): value is { toDebugString(): string } {

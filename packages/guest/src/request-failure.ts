@@ -57,7 +57,8 @@ const cutOff: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** What would fail in the same way again. */
-const lasting = /^(HTTP-request-|TLS-certificate-error|configuration-error|loop-detected|destination-IP-prohibited)/;
+const lasting =
+  /^(HTTP-request-|HTTP-response-content-coding|TLS-certificate-error|configuration-error|loop-detected|destination-IP-prohibited)/;
 
 /** What a proxy answers each time. */
 const refusedByProxy = /^the proxy \S+ does not connect to \S+ \((?!408|425|429)4\d\d\)$/;
@@ -69,9 +70,15 @@ export function brokenResponse(said: string): RequestFailure {
   return new RequestFailure(`the connection broke before the response was whole: ${reason}`, { transient: true });
 }
 
+/** Why an answer in this coding is not read: it is asked for as it is, so that it can be looked through for the key. */
+export function compressedAnswer(coding: string): RequestFailure {
+  return new RequestFailure(`the answer is compressed (${coding}), which was not asked for`, { transient: false });
+}
+
 /** Why no response came from `origin`. */
 export function connectionFailure(origin: string, code: HttpErrorCode): RequestFailure {
   const detail = typeof code.val === 'string' && code.val !== '' ? code.val : null;
+  if (code.tag === 'HTTP-response-content-coding') return compressedAnswer(detail ?? 'in an unknown coding');
   const reason = sentences.get(code.tag) ?? detail ?? code.tag.replaceAll('-', ' ');
   const isLasting = lasting.test(code.tag) || refusedByProxy.test(reason);
   return new RequestFailure(`cannot reach ${origin}: ${reason}`, { transient: !isLasting });

@@ -49,6 +49,8 @@ declare module 'wasi:io/poll@0.2.12' {
     block(): void;
     [Symbol.dispose](): void;
   }
+  /** The indexes of those that are ready, at least one. */
+  export function poll(pollables: readonly Pollable[]): Uint32Array;
 }
 
 declare module 'wasi:io/streams@0.2.12' {
@@ -60,6 +62,7 @@ declare module 'wasi:io/streams@0.2.12' {
   export class InputStream implements Disposable {
     private constructor();
     blockingRead(length: number): Uint8Array;
+    subscribe(): Pollable;
     [Symbol.dispose](): void;
   }
 

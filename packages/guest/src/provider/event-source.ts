@@ -5,6 +5,7 @@ import { createParser, type ParseError } from 'eventsource-parser';
 import { RequestFailure } from '../request-failure.ts';
 
 const longestEvent = 16 * 1024 * 1024;
+const mostStray = 16 * 1024;
 
 export interface ServerSentEvent {
   /** `''` when the event names no type. */
@@ -14,16 +15,25 @@ export interface ServerSentEvent {
 
 /**
  * The events of a stream that arrives in arbitrary pieces. An event cut off by the end of the stream counts as if its blank
- * line had come: some servers leave the last one out. Throws `RequestFailure` when one event passes 16 Mi characters.
+ * line had come: some servers leave the last one out. One without data is no event, and neither is a comment that a server sends as data.
+ * `onStray` is called with the first lines that are of no event. Throws `RequestFailure` when one event passes 16 Mi characters.
  */
-export function* serverSentEvents(pieces: Iterable<string>): Generator<ServerSentEvent, void, void> {
+export function* serverSentEvents(
+  pieces: Iterable<string>,
+  onStray: (line: string) => void = () => {},
+): Generator<ServerSentEvent, void, void> {
   const ready: ServerSentEvent[] = [];
   let overflow = false;
+  let strayRoom = mostStray;
   const parser = createParser({
     maxBufferSize: longestEvent,
-    onEvent: ({ event, data }) => ready.push({ type: event ?? '', data }),
-    onError: (error: ParseError) => {
-      overflow ||= error.type === 'max-buffer-size-exceeded';
+    onEvent: ({ event, data }) => {
+      if (!/^\s*(?::|$)/.test(data)) ready.push({ type: event ?? '', data });
+    },
+    onError: ({ type, line = '' }: ParseError) => {
+      overflow ||= type === 'max-buffer-size-exceeded';
+      strayRoom -= line.length + 1;
+      if (type === 'unknown-field' && strayRoom >= 0) onStray(line);
     },
   });
   for (const piece of pieces) {

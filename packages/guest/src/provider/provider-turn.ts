@@ -5,12 +5,16 @@ import type { HttpResponse, PostRequest } from '../http.ts';
 import type { CachedTokens } from './driver-notes.ts';
 import type { DriverPorts, ReplySink } from './driver-ports.ts';
 import { serverSentEvents, type ServerSentEvent } from './event-source.ts';
-import { RequestFailure } from '../request-failure.ts';
+import { openBody } from './reply-body.ts';
+import { isError, refusedRequest, reportedFailure, wordsOf } from './reported-error.ts';
+import { compressedAnswer, RequestFailure } from '../request-failure.ts';
 import { retryAfter, withRetries } from './retry.ts';
-import { isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '../json.ts';
+import { isObject, parseJson } from '../json.ts';
 import { PairKeeper } from '../text.ts';
 
 const longestErrorBody = 64 * 1024;
+/** For the token counts, which come behind the reason to stop, and the end of the stream. */
+const longestEndMs = 2_000;
 
 /** Makes a response of a provider's events. One reader reads one stream. */
 export interface ReplyReader {
@@ -84,13 +88,39 @@ class CountingSink implements ReplySink {
   }
 }
 
-function attempt(turn: ProviderTurn, sink: ReplySink, ports: DriverPorts): DriverResponse {
+/** How long the rest of a reply is waited for once the provider has said why it stopped: some hold the stream open, and send signs of life. */
+class Patience {
+  readonly #reader: ReplyReader;
+  readonly #sink: CountingSink;
+  readonly #ports: DriverPorts;
+  #since: number | null = null;
+  #emitted = 0;
+
+  constructor(reader: ReplyReader, sink: CountingSink, ports: DriverPorts) {
+    this.#reader = reader;
+    this.#sink = sink;
+    this.#ports = ports;
+  }
+
+  /** Milliseconds, 0 when it is over; null where the reply goes on as long as it takes. */
+  leftMs(): number | null {
+    if (!this.#reader.finished) return null;
+    const now = this.#ports.now();
+    // A server that gives a reason with every piece has not stopped yet.
+    if (this.#since === null || this.#sink.emitted !== this.#emitted) this.#since = now;
+    this.#emitted = this.#sink.emitted;
+    return Math.max(0, this.#since + longestEndMs - now);
+  }
+}
+
+function attempt(turn: ProviderTurn, sink: CountingSink, ports: DriverPorts): DriverResponse {
   const response = ports.post(turn.request);
   try {
     if (response.status !== 200) throw refusal(response, ports.now());
-    if (/json|html/i.test(response.header('content-type') ?? '')) throw notAStream(response);
+    const coding = response.header('content-encoding')?.trim() ?? '';
+    if (!/^(?:identity)?$/i.test(coding)) throw compressedAnswer(coding);
     const reader = turn.openReader(sink);
-    const reply = readReply(response, reader);
+    const reply = readReply(response, { reader, patience: new Patience(reader, sink, ports) });
     const cache = reader.cached();
     if (cache !== null) ports.note({ cache });
     return reply;
@@ -99,32 +129,64 @@ function attempt(turn: ProviderTurn, sink: ReplySink, ports: DriverPorts): Drive
   }
 }
 
-function readReply(response: HttpResponse, reader: ReplyReader): DriverResponse {
+interface Reading {
+  readonly reader: ReplyReader;
+  readonly patience: Patience;
+}
+
+function readReply(response: HttpResponse, { reader, patience }: Reading): DriverResponse {
+  const body = openBody(response.pieces(() => patience.leftMs()));
+  if (body.kind === 'page') throw notAStream(body.text);
+  const stray: string[] = [];
+  if (body.kind === 'whole') acceptWhole(reader, body.text);
+  else
+    acceptStream(
+      reader,
+      serverSentEvents(body.pieces, (line) => stray.push(line)),
+    );
+  if (!reader.finished) throw unfinished(stray);
+  return reader.response();
+}
+
+function acceptStream(reader: ReplyReader, events: Iterable<ServerSentEvent>): void {
   try {
-    for (const event of serverSentEvents(response.pieces())) {
-      if (reader.accept(event)) break;
-    }
+    for (const event of events) if (reader.accept(event)) return;
   } catch (error) {
     // Behind the stop reason only the token counts are left to lose.
     if (!(error instanceof RequestFailure && reader.finished)) throw error;
   }
-  if (!reader.finished) {
-    throw new RequestFailure('the provider ended its reply without a finish reason', { transient: true });
-  }
-  return reader.response();
+}
+
+/** The answer of a server that does not stream, or the error that it gives instead of one. */
+function acceptWhole(reader: ReplyReader, text: string): void {
+  const value = parseJson(text);
+  if (isError(value)) throw reportedFailure('an error', value);
+  if (!isObject(value)) throw notAStream(text);
+  if (!reader.accept({ type: '', data: text })) reader.accept(endMark);
+  if (!reader.finished) throw notAStream(text);
+}
+
+const endMark: ServerSentEvent = { type: '', data: '[DONE]' };
+
+/** `stray` is what stood between the events: some servers write their error there. */
+function unfinished(stray: readonly string[]): RequestFailure {
+  const text = stray.join('\n').trim();
+  if (isError(parseJson(text))) return reportedFailure('an error', text);
+  const said = text === '' ? '' : `: ${wordsOf(text)}`;
+  return new RequestFailure(`the provider ended its reply without a finish reason${said}`, { transient: true });
 }
 
 function refusal(response: HttpResponse, now: number): RequestFailure {
-  const { status } = response;
-  const said = providerMessage(bodyStart(response));
-  return new RequestFailure(`provider answered ${status}${said === '' ? '' : `: ${said}`}`, {
-    transient: status === 408 || status === 429 || status >= 500,
-    retryAfterMs: retryAfter((name) => response.header(name), now),
-  });
+  const asked = retryAfter((name) => response.header(name), now);
+  const failure = refusedRequest(response.status, bodyStart(response), asked);
+  // Two makers say themselves whether there is any use.
+  return response.header('x-should-retry')?.trim() === 'false'
+    ? new RequestFailure(failure.message, { transient: false })
+    : failure;
 }
 
-function notAStream(response: HttpResponse): RequestFailure {
-  const said = providerMessage(bodyStart(response));
+function notAStream(text: string): RequestFailure {
+  const said = wordsOf(text.slice(0, longestErrorBody));
   return new RequestFailure(`provider answered without an event stream${said === '' ? '' : `: ${said}`}`, {
     transient: false,
   });
@@ -142,23 +204,4 @@ function bodyStart(response: HttpResponse): string {
     if (!(error instanceof RequestFailure)) throw error;
   }
   return body.slice(0, longestErrorBody);
-}
-
-/** What a provider's error body says, in the spellings the common servers use; the body itself when it is none of them. */
-export function providerMessage(body: string): string {
-  const value = parseJson(body);
-  return (isObject(value) ? messageIn(value) : '') || body;
-}
-
-/** The words of an error object, `''` when it has none. */
-export function messageIn(value: JsonObject): string {
-  const error = objectIn(value, 'error');
-  if (error !== null) return textIn(error, 'message') || textIn(error, 'type') || JSON.stringify(error);
-  const [detail] = listIn(value, 'detail');
-  return (
-    textIn(value, 'error') ||
-    textIn(value, 'message') ||
-    textIn(value, 'detail') ||
-    (isObject(detail) ? textIn(detail, 'msg') : '')
-  );
 }

@@ -23,7 +23,7 @@ const versionAtEnd = /\/v\d+(?:(?:alpha|beta)\d*)?(?:\/[^/]+)?$/i;
 
 /**
  * Where to ask: a whole address stays as it is, an origin gets `/v1` and the path of the API, and a path with a version of its own gets the
- * path alone. So does any other path, but for Messages, where makers mean theirs to be followed by `/v1/messages` (docs/manifest.md "The address of the provider").
+ * path alone. So does any other path, except for Messages, where makers mean theirs to be followed by `/v1/messages` (docs/manifest.md "The address of the provider").
  * Throws an `Error` for no address, and for a whole one of another API.
  */
 export function providerUrl(endpoint: string, api: ProviderApi): string {

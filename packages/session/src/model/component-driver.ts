@@ -88,7 +88,7 @@ async function infer(
       ...(call.imports === undefined ? {} : { imports: call.imports }),
     });
     await notes.read();
-    return withCached(outcomeOf(answer, heard.retryable()), cached);
+    return withCached(await outcomeOf(answer, heard), cached);
   } catch (error) {
     if (error instanceof ComponentFault) return faultOutcome(error, deadlineMs);
     throw error;
@@ -97,14 +97,14 @@ async function infer(
   }
 }
 
-function outcomeOf(answer: unknown, retryable: boolean | null): DriverOutcome {
+async function outcomeOf(answer: unknown, heard: HeardRequests): Promise<DriverOutcome> {
   if (isError(answer)) {
     const { val } = answer;
-    return {
-      kind: 'failed',
-      error: typeof val === 'string' && val !== '' ? val : 'the driver failed without a reason',
-      ...(retryable === null ? {} : { retryable }),
-    };
+    const error = typeof val === 'string' && val !== '' ? val : 'the driver failed without a reason';
+    // A quota or a conversation that is too long has a status that may pass, or none.
+    const { lastingReason } = await import('@svc/guest/provider/failure-reason.ts');
+    const retryable = heard.retryable(lastingReason(error) !== null);
+    return { kind: 'failed', error, ...(retryable === null ? {} : { retryable }) };
   }
   const response = decodeWitResponse(answer);
   if (response === null) return { kind: 'failed', error: 'the driver answered something that is not a response' };
@@ -214,8 +214,8 @@ interface SeenRequests {
 
 /** What the caller learns of the requests of one call. */
 interface HeardRequests {
-  /** Whether the last one may be answered when it is made again; null where that is not known. */
-  readonly retryable: () => boolean | null;
+  /** Whether the last one may be answered when it is made again, which what `isLasting` is not; null where that is not known. */
+  readonly retryable: (isLasting?: boolean) => boolean | null;
   /** The call is over. */
   readonly end: () => void;
 }
@@ -232,7 +232,7 @@ export class DriverRequests {
     const seen: SeenRequests = { last: null, awaitsBytes: false };
     this.#calls.set(call, seen);
     return {
-      retryable: () => (seen.last === null ? null : mayPass(seen.last)),
+      retryable: (isLasting = false) => (seen.last === null ? null : !isLasting && mayPass(seen.last)),
       end: () => void this.#calls.delete(call),
     };
   }
@@ -279,7 +279,7 @@ function reasonOf(sign: RequestEnd): RetryReason {
 const busy: ReadonlySet<number> = new Set([408, 425, 429]);
 /** Error codes of `wasi:http` that the same request would meet again: the same ones as for a driver that is made with the guest's library. */
 const lasting =
-  /^(?:HTTP-request-|TLS-certificate-error$|configuration-error$|loop-detected$|destination-IP-prohibited$)/;
+  /^(?:HTTP-request-|HTTP-response-content-coding$|TLS-certificate-error$|configuration-error$|loop-detected$|destination-IP-prohibited$)/;
 const refusedByProxy = /^the proxy \S+ does not connect to \S+ \((?!408|425|429)4\d\d\)$/;
 
 function mayPass(sign: RequestEnd): boolean | null {

@@ -79,6 +79,7 @@ describe('requests of a driver', () => {
     'HTTP-request-URI-invalid',
     'HTTP-response-incomplete',
     'HTTP-response-timeout',
+    'HTTP-response-content-coding',
     'HTTP-upgrade-failed',
     'HTTP-protocol-error',
     'loop-detected',
@@ -89,6 +90,14 @@ describe('requests of a driver', () => {
     requests.tell({ kind: 'started', host: 'a.example.test' });
     requests.tell({ kind: 'failed', error: tag });
     expect(retryable()).toBe(connectionFailure('http://h', { tag }).transient);
+  });
+
+  it('may not succeed later where the provider names a reason that lasts, whatever its status', () => {
+    const { requests, retryable } = heard();
+    expect(retryable(true)).toBe(null);
+    requests.tell({ kind: 'started', host: 'a.example.test' });
+    requests.tell({ kind: 'answered', status: 429 });
+    expect(retryable(true)).toBe(false);
   });
 
   it('show where they go, when the first bytes of the model come, and why a driver waits', () => {

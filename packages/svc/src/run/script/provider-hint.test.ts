@@ -98,6 +98,57 @@ describe('the hint for what a provider failed of', () => {
       task,
       'name the file of your own certificate authority in NODE_EXTRA_CA_CERTS',
     ],
+    [
+      'provider reported an error: the quota is used up',
+      file,
+      'the account at the provider has no quota or credit left: look at its limits and its billing there',
+    ],
+    [
+      'provider answered 429: You exceeded your current quota, please check your plan and billing details.',
+      file,
+      'the account at the provider has no quota or credit left: look at its limits and its billing there',
+    ],
+    [
+      "provider answered 400: This model's maximum context length is 4096 tokens",
+      file,
+      'the conversation is longer than the model takes: give a smaller task, name the hook svc-hook-compact in the manifest, or take a model with more room at inference.model of ./svc.yaml',
+    ],
+    [
+      'provider answered 422: body.stream_options: Extra inputs are not permitted',
+      file,
+      'the provider does not take the request with stream_options: inference.driver.config of ./svc.yaml: { extra_body: { stream_options: null } } leaves it out',
+    ],
+    [
+      "provider answered 400: Unsupported parameter: 'max_tokens' is not supported with this model.",
+      file,
+      'the provider does not take the request with max_tokens: inference.driver.config of ./svc.yaml: { max_tokens_field: max_completion_tokens } names it otherwise',
+    ],
+    [
+      'provider answered 422: body.stream_options: Extra inputs are not permitted',
+      task,
+      'the provider does not take the request: look at --model',
+    ],
+    [
+      'provider reported an error: invalid api key',
+      task,
+      'it does not take the key in OPENAI_API_KEY: export OPENAI_API_KEY=<another key>',
+    ],
+    ['provider reported an error: model m-1 not found', task, 'the provider has no such model: look at --model'],
+    [
+      'provider reported overloaded_error: Overloaded',
+      file,
+      'the provider has a failure of its own: give the task again later',
+    ],
+    [
+      'provider gave up its reply: network_error (after 4 attempts)',
+      file,
+      'the provider has a failure of its own: give the task again later',
+    ],
+    [
+      'the answer is compressed (gzip), which was not asked for',
+      file,
+      'a proxy, or what answers there, compresses what was asked for as it is: look at the network, and at inference.endpoint of ./svc.yaml',
+    ],
     ['the model is on holiday', file, null],
     ['the tool said: provider answered 401', file, null],
   ])('%s', (words, place, hint) => {

@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 
+import { lastingReason } from '@svc/guest/provider/failure-reason.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 
 /** Where it is decided which model is asked, and with which key. */
@@ -37,7 +38,14 @@ function keyVariableIn(manifest: string): string | null {
 /** The hint for a failure in the words of the trace; null for one that is not of the provider. */
 export function providerHint(words: string, place: ModelPlace): string | null {
   const [, status] = /^provider answered (\d{3})\b/.exec(words) ?? [];
-  if (status !== undefined) return statusHint(Number(status), place);
+  if (status !== undefined)
+    return (
+      plainStatusHint(Number(status), place) ?? reasonHint(words, place) ?? statusHint(Number(status), words, place)
+    );
+  if (words.startsWith('provider reported ')) return reasonHint(words, place) ?? itsOwnFailure;
+  if (words.startsWith('provider gave up its reply')) return itsOwnFailure;
+  if (words.startsWith('the answer is compressed'))
+    return `a proxy, or what answers there, compresses what was asked for as it is: look at the network, and at ${addressIn(place)}`;
   if (words.startsWith('provider answered without an event stream'))
     return `what answers is no provider of models, but a web page or a proxy: look at ${addressIn(place)}`;
   const [, refusal] = /^cannot reach \S+: the proxy \S+( does not connect to \S+ \(407\))?/.exec(words) ?? [null, ''];
@@ -57,7 +65,10 @@ export function providerHint(words: string, place: ModelPlace): string | null {
   return null;
 }
 
-function statusHint(status: number, place: ModelPlace): string | null {
+const itsOwnFailure = 'the provider has a failure of its own: give the task again later';
+
+/** For a status that means one thing, whatever the words are. */
+function plainStatusHint(status: number, place: ModelPlace): string | null {
   switch (status) {
     case 401:
       return keyHint(place);
@@ -67,12 +78,47 @@ function statusHint(status: number, place: ModelPlace): string | null {
       return `the provider knows the key, and does not allow it this: look at its permissions there, and at ${modelIn(place)}`;
     case 404:
       return `the provider has no such model, or nothing is at that address: look at ${bothIn(place)}`;
-    case 429:
-      return 'too many requests, or the quota of the account is used up: wait, or look at its limits at the provider';
     default:
-      if (status >= 500) return 'the provider has a failure of its own: give the task again later';
-      return status >= 400 ? `the provider does not take the request: look at ${modelIn(place)}` : null;
+      return null;
   }
+}
+
+/** For a reason that the words name; null where they name none. */
+function reasonHint(words: string, place: ModelPlace): string | null {
+  switch (lastingReason(words)) {
+    case 'quota':
+      return 'the account at the provider has no quota or credit left: look at its limits and its billing there';
+    case 'context':
+      return `the conversation is longer than the model takes: give a smaller task, name the hook svc-hook-compact in the manifest, or take a model with more room at ${modelIn(place)}`;
+    case 'key':
+      return keyHint(place);
+    case 'model':
+      return `the provider has no such model: look at ${modelIn(place)}`;
+    case 'request':
+      return refusedHint(words, place);
+    case null:
+      return null;
+  }
+}
+
+function statusHint(status: number, words: string, place: ModelPlace): string | null {
+  if (status === 429)
+    return 'too many requests, or the quota of the account is used up: wait, or look at its limits at the provider';
+  if (status >= 500) return itsOwnFailure;
+  return status >= 400 ? refusedHint(words, place) : null;
+}
+
+/** Keys of a request that the manifest can leave out or name otherwise. */
+const ownKeys = /\b(stream_options|temperature|top_p|top_k|max_tokens|max_completion_tokens)\b/;
+
+function refusedHint(words: string, place: ModelPlace): string {
+  const [, key] = ownKeys.exec(words) ?? [];
+  const refused = 'the provider does not take the request';
+  if (key === undefined || place.file === null) return `${refused}: look at ${modelIn(place)}`;
+  const config = key.startsWith('max_')
+    ? `{ max_tokens_field: ${key === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'} } names it otherwise`
+    : `{ extra_body: { ${key}: null } } leaves it out`;
+  return `${refused} with ${key}: inference.driver.config of ${place.file}: ${config}`;
 }
 
 function keyHint({ file, keyVariable }: ModelPlace): string {

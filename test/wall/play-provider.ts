@@ -1,0 +1,116 @@
+/** Plays what a provider sent to the driver of its API. */
+
+import * as z from 'zod';
+
+import type { DriverResponse } from '@svc/guest/driver.ts';
+import { RequestFailure } from '@svc/guest/request-failure.ts';
+import { infer as askChatCompletions } from '../../artifacts/svc-driver-openai/openai-driver.ts';
+import { infer as askMessages } from '../../artifacts/svc-driver-anthropic/anthropic-driver.ts';
+import { driverRequest, events, ScriptedPorts, type ScriptedResponse } from '../artifacts/scripted-ports.ts';
+
+const text = z.string();
+
+const answer = z.strictObject({
+  /** Stands for `$each` in the rest, one after another. */
+  each: z.array(text).min(1).optional(),
+  status: z.int().optional(),
+  headers: z.record(text, text).optional(),
+  /** Each is the data of an event. */
+  events: z.array(z.union([text, z.record(text, z.unknown())])).optional(),
+  body: text.optional(),
+  /** Comes again and again behind the rest; `''` is silence. */
+  held_by: text.optional(),
+  seen: z
+    .strictObject({
+      thinking: text.optional(),
+      text: text.optional(),
+      /** `<id> <name> <arguments>` each. */
+      calls: z.array(text).optional(),
+      stop: text.optional(),
+    })
+    .optional(),
+  /** What the driver fails with; a pattern between slashes. */
+  failure: text.optional(),
+  /** Whether it asks once more. */
+  again: z.boolean().optional(),
+  waits_ms: z.int().optional(),
+});
+
+/** A file of this folder. */
+export const providerFile = z.strictObject({
+  /** Who sends this, and what kind of report said so. */
+  source: text.min(10),
+  date: text.regex(/^\d{4}-\d\d-\d\d$/),
+  api: z.enum(['chat-completions', 'messages']),
+  answers: z.record(text, answer),
+});
+
+type ProviderFile = z.infer<typeof providerFile>;
+export type ProviderAnswer = z.infer<typeof answer>;
+
+const ask = { 'chat-completions': askChatCompletions, messages: askMessages };
+
+/** What a driver made of an answer, in the keys of its file. */
+export interface Played extends Pick<ProviderAnswer, 'seen' | 'failure'> {
+  readonly requests: number;
+  readonly sleptMs: readonly number[];
+}
+
+/** Plays an answer, twice where it is asked for again; `cut` says in which pieces it arrives. */
+export function play(
+  api: ProviderFile['api'],
+  given: ProviderAnswer,
+  cut: (body: string) => readonly string[],
+): Played {
+  const response: ScriptedResponse = {
+    status: given.status ?? 200,
+    headers: given.headers ?? {},
+    pieces: cut(given.body ?? events(...(given.events ?? [])).join('')),
+    ...(given.held_by === undefined ? {} : { heldBy: given.held_by }),
+  };
+  const ports = new ScriptedPorts(response, response);
+  const outcome = outcomeOf(() => ask[api](driverRequest({ config: '{"max_retries":1}' }), ports));
+  return { ...outcome, requests: ports.requests.length, sleptMs: ports.slept };
+}
+
+function outcomeOf(run: () => DriverResponse): Pick<Played, 'seen' | 'failure'> {
+  try {
+    return { seen: seenIn(run()) };
+  } catch (error) {
+    if (!(error instanceof RequestFailure)) throw error;
+    return { failure: error.message.replace(/ \(after 2 attempts\)$/, '') };
+  }
+}
+
+function seenIn({ content, stopReason }: DriverResponse): NonNullable<ProviderAnswer['seen']> {
+  const joined = (parts: readonly string[], key: string): object =>
+    parts.length === 0 ? {} : { [key]: parts.join('') };
+  const calls = content.flatMap((block) =>
+    block.tag === 'tool-call' ? [`${block.val.id} ${block.val.name} ${block.val.input}`] : [],
+  );
+  return {
+    ...joined(
+      content.flatMap((block) => (block.tag === 'thinking' ? [block.val.text] : [])),
+      'thinking',
+    ),
+    ...joined(
+      content.flatMap((block) => (block.tag === 'text' ? [block.val] : [])),
+      'text',
+    ),
+    ...(calls.length === 0 ? {} : { calls }),
+    stop: 'val' in stopReason ? `${stopReason.tag}: ${stopReason.val}` : stopReason.tag,
+  };
+}
+
+/** The answer for each of its `each`, with the title that says which. */
+export function eachOf(
+  title: string,
+  given: ProviderAnswer,
+): readonly (readonly [title: string, given: ProviderAnswer])[] {
+  const { each, ...rest } = given;
+  if (each === undefined) return [[title, given]];
+  return each.map((word) => [
+    `${title} (${word})`,
+    answer.parse(JSON.parse(JSON.stringify(rest).replaceAll('$each', () => word))),
+  ]);
+}
