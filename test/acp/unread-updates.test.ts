@@ -102,7 +102,7 @@ it('the session of one that does not read ends where it has more than 64 MiB for
   });
   expect(mostBytes(editor.pid)).toBeLessThan(250 * 1024 * 1024);
   editor.lines.resume();
-  const why = 'the editor has left more than 67108864 bytes of what it was told unread, so its session ends';
+  const why = 'the editor has left more than 67108864 bytes of its messages unread, so its session ends';
   expect(await answer).toMatchObject({ error: { code: -32_603, message: expect.stringContaining(why) } });
   expect(editor.told()).toBeLessThan(600 * 122_880);
 });

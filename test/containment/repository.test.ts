@@ -183,7 +183,7 @@ describe.each(sealed)('the repository of a folder that a task may write in $name
         'removed: b.x',
         'warning[W-RUN-176]: the task made or changed what other programs obey: .git/odd, sub/svc.yaml',
         'hint: look at each before you go on there: svc runs what svc.yaml says, with your key, and git what .git says',
-        'warning[W-RUN-177]: git was told not to look for changes of a.txt',
+        'warning[W-RUN-177]: git is set not to look for changes of a.txt',
         'hint: git update-index --no-assume-unchanged --no-skip-worktree <file> shows them again',
         '',
       ].join('\n'),

@@ -42,7 +42,7 @@ describe('two runs of a capsule with a hook, which gets ids', () => {
   }
 
   it('match when they differ in ids alone', async () => {
-    expect(await done(['trace', 'diff', './one.zip', './two.zip'])).toBe('the same but for ids and times\n');
+    expect(await done(['trace', 'diff', './one.zip', './two.zip'])).toBe('the same except for ids and times\n');
   });
 
   it('differ where the hook gets something else than an id', async () => {

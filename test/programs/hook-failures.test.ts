@@ -185,7 +185,7 @@ describe('a hook that hangs at the end of a task', { timeout: compileTimeoutMs }
     expect(hookErrors(capsule.trace)).toEqual(['slow on-task-end: it did not answer within 10 s of the cancel']);
     await capsule.terminate();
     const replayed = await new SvcProcess(workspace, ['run', '--replay']).ended;
-    expect(replayed).toMatchObject({ code: 0, stdout: expect.stringContaining('the same but for ids and times') });
+    expect(replayed).toMatchObject({ code: 0, stdout: expect.stringContaining('the same except for ids and times') });
   });
 });
 

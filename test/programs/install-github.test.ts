@@ -96,7 +96,7 @@ describe('svc install github:<owner>/<repo>@<tag>', () => {
     [
       { GITHUB_TOKEN: 'wrong' },
       'E-IO-003',
-      'github:acme/tools does not tell of its releases (401): Bad credentials',
+      'github:acme/tools does not list its releases (401): Bad credentials',
       /^check that GITHUB_TOKEN is a token for http:\S+ that may read the repository$/,
     ],
   ])('fails for a private repository with %j with advice', async (env, code, message, hint) => {
@@ -170,7 +170,7 @@ describe('svc install github:<owner>/<repo>@<tag>', () => {
       signal: null,
       stdout: '',
       stderr:
-        `error[E-IO-003]: github:acme/tools does not tell of its releases: the rate limit is used up, ${when}\n` +
+        `error[E-IO-003]: github:acme/tools does not list its releases: the rate limit is used up, ${when}\n` +
         'hint: wait, or set GITHUB_TOKEN: with a token the limit is higher\n',
     });
   });

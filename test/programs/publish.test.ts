@@ -132,7 +132,7 @@ describe('svc publish', () => {
     const refused = await publish('worker.zip');
     expect(refused).toMatchObject({ code: 1, stdout: '' });
     expect(refused.stderr).toMatch(
-      /^error\[E-REG-007\]: cannot tell for which platform bin\/worker of worker@1\.0\.0 is\nhint: /,
+      /^error\[E-REG-007\]: cannot find out for which platform bin\/worker of worker@1\.0\.0 is\nhint: /,
     );
     const told = await publish('worker.zip', '--platform', 'win32-x86_64', '--platform', 'linux-x86_64');
     expect(told).toMatchObject({ code: 0, stderr: '' });

@@ -678,7 +678,7 @@ describe('svc test of bad input', () => {
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(
-        /^error\[E-RUN-063\]: the tests Fine and fine in tests have the same name but for case\n/,
+        /^error\[E-RUN-063\]: the tests Fine and fine in tests have names that differ only in case\n/,
       ),
     });
   });

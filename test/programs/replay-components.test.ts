@@ -154,7 +154,7 @@ capabilities: { env: { allow: [SEEN] } }
       );
       expect({ status, stdout }).toEqual({
         status: 0,
-        stdout: `replayed 9 steps of ${sessionFolder(workspace).split('/').at(-1)}: the same but for ids and times; 9 calls of components were run again\n`,
+        stdout: `replayed 9 steps of ${sessionFolder(workspace).split('/').at(-1)}: the same except for ids and times; 9 calls of components were run again\n`,
       });
       expect(withoutEngineCode(snapshot(workspace))).toEqual(before);
     },

@@ -118,7 +118,7 @@ describe('a recorded session', () => {
       });
       expect({ status, stdout }).toEqual({
         status: 0,
-        stdout: `replayed 3 steps of ${sessionFolder(workspace).split('/').at(-1)}: the same but for ids and times\n`,
+        stdout: `replayed 3 steps of ${sessionFolder(workspace).split('/').at(-1)}: the same except for ids and times\n`,
       });
       expect(snapshot(workspace)).toEqual(before);
     },

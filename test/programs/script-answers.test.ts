@@ -275,7 +275,7 @@ describe('a session with limits of a script', () => {
     const workspace = saying('Done.');
     await pipedSvc(workspace, ['-p', 'Go', '--max-tokens', '11']);
     const { code, stdout } = await svc(workspace, ['run', '--replay']);
-    expect(stdout).toMatch(/: the same but for ids and times\n$/);
+    expect(stdout).toMatch(/: the same except for ids and times\n$/);
     expect(code).toBe(0);
   });
 });

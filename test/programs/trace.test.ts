@@ -33,7 +33,7 @@ beforeEach(() => {
 afterEach(() => workspace.remove());
 
 const id = (digits: string): string => `ses_${digits.padStart(32, '0')}`;
-const withoutTrace = 'trace: not there; connections and refusals are told by a trace alone\n';
+const withoutTrace = 'trace: not there; only a trace has connections and refusals\n';
 const folderOf = (digits: string): string => join(workspace.folder, '.svc', 'sessions', id(digits));
 
 async function trace(...args: readonly string[]): Promise<SvcEnd> {
@@ -368,7 +368,7 @@ describe('svc trace diff', () => {
         '',
       ].join('\n'),
     );
-    expect((await trace('diff', '4f1a', '4f1a')).stdout).toBe('the same but for ids and times\n');
+    expect((await trace('diff', '4f1a', '4f1a')).stdout).toBe('the same except for ids and times\n');
     expect(JSON.parse((await trace('diff', '4f1a', '77c0', '--json')).stdout)).toMatchObject({
       a: id('4f1a'),
       b: id('77c0'),
@@ -498,7 +498,7 @@ describe('an exported session', () => {
     }
     expect((await trace('steps', './4f1a.zip', '--json')).stdout).toBe((await trace('steps', '4f1a', '--json')).stdout);
     expect((await trace('show', './4f1a.zip', '2')).stdout).toContain('result (exit 1, failed): (70.0 KB, not kept)\n');
-    expect((await trace('diff', '4f1a', './4f1a.zip')).stdout).toBe('the same but for ids and times\n');
+    expect((await trace('diff', '4f1a', './4f1a.zip')).stdout).toBe('the same except for ids and times\n');
   });
 
   it('holds what stands before the damage, and says where that is', async () => {

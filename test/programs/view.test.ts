@@ -397,7 +397,7 @@ describe('the page of a file', () => {
       has: { trace: true, journal: true, files: false },
       notes: [
         'Commands of the session could have written its journal: it ran with less than scoped containment.',
-        'There is no trace of the session: what is shown is made from its journal, which tells of no connection and no refusal.',
+        'There is no trace of the session: what is shown is made from its journal, which has no connections and no refusals.',
       ],
       notStopped: expect.arrayContaining(['A bug of the kernel can undo all of this.']) as unknown,
     });

@@ -320,7 +320,7 @@ describe('a list of resources', () => {
       return before;
     };
     for (const cursor of ['!!!!', 'b3V0L2E=', '_w', 'a']) {
-      const error = { code: -32_602, message: 'cursor is none that a list has given' };
+      const error = { code: -32_602, message: 'cursor is not one that a list has given' };
       expect(await list(cursor)).toMatchObject({ error });
     }
     expect((await list('b3V0L2E'))['result']).toMatchObject({ resources: [] });

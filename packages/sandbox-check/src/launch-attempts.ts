@@ -120,7 +120,7 @@ const plan = (name: string, title: string, breaking: Breaking): LaunchAttempt =>
 export const launchAttempts: readonly LaunchAttempt[] = [
   { ...plan('plan-whole', 'run behind a sound plan', (bytes) => bytes), promises: works },
   plan('plan-truncated', 'run behind a plan that was cut short', (bytes) => bytes.subarray(0, -4)),
-  plan('plan-broken', 'run behind a plan with a step that is none', (bytes) =>
+  plan('plan-broken', 'run behind a plan with an invalid step', (bytes) =>
     Buffer.from(bytes.toString('latin1').replace('cwd', 'cwx'), 'latin1'),
   ),
   plan('plan-continued', 'run behind a plan with something after its end', (bytes) =>

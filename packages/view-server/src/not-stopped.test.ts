@@ -202,7 +202,7 @@ describe('the list of what is not stopped', () => {
     'begins under %s with the interpreters by name, and says that other commands can run code too',
     (enforcement) => {
       const other =
-        'An allowed command may run code too without being listed as an interpreter: make, git and find can be told to.';
+        'An allowed command may run code too without being listed as an interpreter: make, git and find can do that.';
       const one = under(enforcement, { shell_allow: ['sh', 'git'], interpreter_runtime: ['sh'] });
       expect(one[0]).toBe(
         'sh runs any code it is given: whatever is granted above or listed here can be done with it.',

@@ -186,7 +186,7 @@ const everywhere: readonly Gap[] = [
     when: ({ project_folder: folder }) => folder !== undefined,
   },
   {
-    text: 'An allowed command may run code too without being listed as an interpreter: make, git and find can be told to.',
+    text: 'An allowed command may run code too without being listed as an interpreter: make, git and find can do that.',
     when: ({ shell_allow: allow }) => allow.length > 0,
   },
   {

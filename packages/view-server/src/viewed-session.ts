@@ -168,7 +168,7 @@ function noteOf({ message }: Diagnostic): string {
 
 /** An export has none, so that what was imported has none either. */
 const madeNote =
-  'There is no trace of the session: what is shown is made from its journal, which tells of no connection and no refusal.';
+  'There is no trace of the session: what is shown is made from its journal, which has no connections and no refusals.';
 
 /** Makes traces of journals. */
 interface TraceMaker {

@@ -119,7 +119,8 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].config': 'Reserved: handed to nobody yet.',
   inference: 'The model and how it is reached.',
   'inference.transport': 'http: through a driver artifact. process: through a program that is started for each task.',
-  'inference.endpoint': 'Address of the provider as its maker prints it: https, or http to a loopback address. The driver adds what is missing of the path.',
+  'inference.endpoint':
+    'Address of the provider as its maker prints it: https, or http to a loopback address. The driver adds what is missing of the path.',
   'inference.model': 'Model name passed to the provider.',
   'inference.api_key': 'Provider key, best as ${VARIABLE}. Only the host ever holds it.',
   'inference.driver': 'The driver of transport http.',
@@ -152,7 +153,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
     'Seconds after which a running command moves to the background; 10, or 600 in a session that ends with its task.',
   trace: 'What is recorded of a session beside its trace.',
   'trace.capture':
-    'none: nothing. meta: hashes and sizes, enough to tell where two sessions part. content, the default: every text, enough to run it again.',
+    'none: nothing. meta: hashes and sizes, enough to see where two sessions differ. content, the default: every text, enough to run it again.',
   'trace.components':
     'With `capture: content`, whether what components are answered by their imports is kept too, for `svc run --replay --components`.',
   'trace.max_body': 'The longest text that is kept whole.',

@@ -350,7 +350,7 @@ artifacts:
     expect(refusal(text)).toEqual([
       'E-MAN-003 11:13 artifacts[1].name repeats "one", a name names one artifact',
       'E-CAP-013 12:13 artifacts[2].name takes the name of the runtime tool share-file',
-      'E-MAN-003 13:13 artifacts[3].name is also a command of capabilities.shell.allow, the model could not tell them apart',
+      'E-MAN-003 13:13 artifacts[3].name is also a command of capabilities.shell.allow: the model could not distinguish them',
       'E-MAN-003 14:52 artifacts[4].capabilities is not allowed: a skill is text and runs nothing',
     ]);
   });

@@ -122,7 +122,7 @@ function checkArtifacts(draft: Draft, findings: Findings): void {
       });
     }
     if (commands.has(name) && (runtime === 'tool' || runtime === 'skill')) {
-      const message = `artifacts[${index}].name is also a command of capabilities.shell.allow, the model could not tell them apart`;
+      const message = `artifacts[${index}].name is also a command of capabilities.shell.allow: the model could not distinguish them`;
       findings.add('E-MAN-003', message, { path: [...path, 'name'] });
     }
   });

@@ -91,7 +91,7 @@ async function detectPlatforms(
     case 'script':
       return [];
     case 'unknown':
-      throw new Diagnostic('E-REG-007', `cannot tell for which platform ${program} of ${spell(content.ref)} is`, {
+      throw new Diagnostic('E-REG-007', `cannot find out for which platform ${program} of ${spell(content.ref)} is`, {
         hint: 'name it with --platform, such as --platform linux-x86_64',
       });
   }

@@ -113,7 +113,7 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
   const { reads: turns } = capsule;
   server.setRequestHandler('resources/list', async ({ params }, context: Context) => {
     const after = afterCursor(params?.cursor);
-    if (after === null) throw missing('cursor is none that a list has given');
+    if (after === null) throw missing('cursor is not one that a list has given');
     const room = roomOf(context);
     const page = await called(async ({ core }) => await listResources(after, { core, room, turns }));
     if (page === null) throw missing('the files cannot be listed, or there are too many');

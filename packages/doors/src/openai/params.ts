@@ -142,7 +142,7 @@ function contentText(content: unknown, field: string, role: Turn['role']): strin
       const name = `${field}[${at}]`;
       if (!isJsonObject(part)) throw wrongField(name, 'must be an object');
       if (part['type'] === 'refusal' && role === 'assistant') return wholeText(part['refusal'], `${name}.refusal`);
-      if (!textTypes.has(part['type'])) throw unserved(`${name}.type`, 'must be text: a capsule is told nothing else');
+      if (!textTypes.has(part['type'])) throw unserved(`${name}.type`, 'must be text: a capsule takes nothing else');
       return wholeText(part['text'], `${name}.text`);
     })
     .join('\n');

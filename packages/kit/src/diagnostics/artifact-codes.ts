@@ -118,14 +118,14 @@ export const artifactCodes = {
       'A registry is named by its address (https, or http to this machine; without /v1), as oci://<host>/<path>, by the name of a source in ~/.svc/config.yaml, or as local. A GitHub repository cannot be published to; neither it nor an OCI registry can be searched. A login for an OCI registry that docker or podman keeps has to be readable, with its helper. The proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names has to be an http:// address, for registries as for models and tools.',
   },
   'E-REG-007': {
-    title: 'the platform of a program cannot be told',
+    title: 'the platform of a program is unknown',
     explanation:
-      'A native artifact is published for the platforms that its program runs on. They are read from its first bytes; where that does not tell, name each with --platform <os>-<arch>.',
+      'A native artifact is published for the platforms that its program runs on. svc reads them from its first bytes; where these do not show it, name each with --platform <os>-<arch>.',
   },
   'E-REG-009': {
     title: 'an artifact is signed by somebody else',
     explanation:
-      'The signature is valid, but by another signer than the trust policy in ~/.svc/config.yaml accepts for this name, or than svc.lock records for the artifact. Find out who it is first: whoever takes over a name publishes under another identity. A policy is changed in ~/.svc/config.yaml alone; --accept-signer of svc install, add and update records another signer in svc.lock, as far as the policy accepts that one.',
+      'The signature is valid, but by another signer than the trust policy in ~/.svc/config.yaml accepts for this name, or than svc.lock records for the artifact. Find out who it is first: somebody who takes over a name publishes under another identity. A policy is changed in ~/.svc/config.yaml alone; --accept-signer of svc install, add and update records another signer in svc.lock, as far as the policy accepts that one.',
   },
   'E-REG-011': {
     title: 'an artifact has no signature, and the trust policy wants one',
@@ -145,7 +145,7 @@ export const artifactCodes = {
   'E-REG-014': {
     title: 'an archive cannot be signed',
     explanation:
-      'The private key cannot be read or decrypted, or there is none and this is no CI job that svc gets an identity token of, or the certificate authority or the log of signatures refused. The message says which. Nothing was published.',
+      'svc could not read or decrypt the private key, or it has neither a key nor a CI job that gives it an identity token, or the certificate authority or the log of signatures refused. The message says which. Nothing was published.',
   },
   'E-REG-015': {
     title: 'the list of trusted authorities cannot be brought up to date',
@@ -155,7 +155,7 @@ export const artifactCodes = {
   'E-REG-008': {
     title: 'the version is yanked',
     explanation:
-      'Whoever published the version has taken it back, and says why. It is not installed anew unless it is named by its exact version together with --allow-yanked. A project whose svc.lock records it keeps it, with the warning W-REG-005. Choose another version: svc info <name> lists them.',
+      'The publisher has taken the version back, and says why. svc installs it anew only by its exact version together with --allow-yanked. A project whose svc.lock records it keeps it, with the warning W-REG-005. Choose another version: svc info <name> lists them.',
   },
   'E-REG-010': {
     title: 'the version is blocked',
@@ -185,12 +185,12 @@ export const artifactCodes = {
   'W-REG-004': {
     title: 'the version is deprecated',
     explanation:
-      'Whoever published the version advises against it, and says why. It works and is installed as before. svc outdated shows what there is instead.',
+      'The publisher advises against the version, and says why. It works and installs as before. svc outdated shows what there is instead.',
   },
   'W-REG-005': {
     title: 'a version in use is yanked',
     explanation:
-      'Whoever published the version has taken it back, and says why. It is still served to projects whose svc.lock records it, and to those who allow it with --allow-yanked; nobody else gets it. svc update <name> moves to another version; where its entry has no range, svc update <name> --latest.',
+      'The publisher has taken the version back, and says why. Projects whose svc.lock records it still get it, and so does everybody who allows it with --allow-yanked; nobody else does. svc update <name> moves to another version; where its entry has no range, svc update <name> --latest.',
   },
   'W-REG-007': {
     title: 'whether versions are yanked or blocked is not known',
@@ -215,7 +215,7 @@ export const artifactCodes = {
   'W-REG-010': {
     title: 'a registry may have lost signatures of what was published',
     explanation:
-      'The registry took the signatures before the archive, and the archive. Until an archive is published, other publishers can displace its signatures, so svc publish brings them once more: that failed, or the registry did not have all of them afterwards. svc info shows those that it has. svc sign makes one that lies beside the archive, and svc publish of the archive brings it, before it is told that the archive is there already.',
+      'The registry took the signatures before the archive, and the archive. Until an archive is published, other publishers can displace its signatures, so svc publish brings them once more: that failed, or the registry did not have all of them afterwards. svc info shows those that it has. svc sign makes one that lies beside the archive, and svc publish of the archive brings it, before it learns that the registry has the archive already.',
   },
   'W-REG-032': {
     title: 'a project is not recorded for svc prune',

@@ -6,7 +6,7 @@ export const commandCodes = {
   'E-IO-004': {
     title: 'something else answers where a session is to listen',
     explanation:
-      'svc watch and svc stop ask for the agent card of a session at the address it bound before they send anything else. The card is of another session, or there is none. Nothing was sent to it.',
+      'svc watch and svc stop ask for the agent card of a session at the address it bound before they send anything else. The card belongs to another session, or nothing answered with one. Nothing was sent to it.',
   },
   'E-IO-005': {
     title: 'a capsule that is no session of this user asks for a token',
@@ -73,7 +73,7 @@ export const commandCodes = {
       'Commands have logs of what they wrote beyond the 16 KiB that their result holds, and so have answers of MCP servers of more than 64 KiB. What was shorter is whole in the result of the step, which svc trace show has.',
   },
   'E-RUN-126': {
-    title: 'svc prune was not told to remove anything',
+    title: 'svc prune needs --yes where nobody can answer',
     explanation:
       'svc prune asks before it removes something, and standard input is no terminal on which somebody could answer. Nothing was removed. Look at what --dry-run lists, then give --yes.',
   },
@@ -95,7 +95,7 @@ export const commandCodes = {
   'E-RUN-170': {
     title: 'svc was replaced or removed while it ran',
     explanation:
-      'svc reads parts of itself when they are first needed. A package manager or a build put another version in the place of the one that was running, or removed it, and the next part was not to be had. Run the command again. A capsule that was running has ended: start it again, its trace and journal are kept. To upgrade without that, end the capsules that svc ps lists first.',
+      'svc reads parts of itself when they are first needed. A package manager or a build put another version in the place of the one that was running, or removed it, and svc could not read the next part. Run the command again. A capsule that was running has ended: start it again, its trace and journal are kept. To upgrade without that, end the capsules that svc ps lists first.',
   },
   'W-RUN-127': {
     title: 'the cache stays while sessions run',

@@ -36,6 +36,6 @@ export const doorCodes = {
   'W-SEC-033': {
     title: 'the card of a capsule names an address of this machine alone',
     explanation:
-      'The listener is bound to an address that other machines reach, and serves doors (docs/doors.md). The agent card tells their clients where to go, and without SVC_PUBLIC_URL that is localhost or the address it is bound to. Set SVC_PUBLIC_URL to the address that clients use, or doors.serve: [] in the manifest.',
+      'The listener is bound to an address that other machines reach, and serves doors (docs/doors.md). The agent card names the address for their clients; without SVC_PUBLIC_URL that is localhost or the bound address. Set SVC_PUBLIC_URL to the address that clients use, or doors.serve: [] in the manifest.',
   },
 } as const satisfies Record<string, CatalogueEntry>;

@@ -11,7 +11,7 @@ export const firstMinuteCodes = {
   'E-MAN-005': {
     title: 'the model that answers is of another user of this machine',
     explanation:
-      'Where neither a model nor a key is set, svc "task" asks an Ollama at localhost:11434. Any user of a machine may listen on a port that is free, and would get the task and what the model is shown of the folder. So the kernel is asked whose program listens there: it has to be this user, root or a service of the machine. --model and SVC_MODEL name a model whoever runs it.',
+      'Where neither a model nor a key is set, svc "task" asks an Ollama at localhost:11434. Any user of a machine may listen on a port that is free, and would get the task and what the model is shown of the folder. So svc asks the kernel whose program listens there: it has to belong to this user, to root or to a service of the machine. --model and SVC_MODEL name a model of any user.',
   },
   'E-CAP-022': {
     title: 'this folder is not given to an agent',
@@ -64,7 +64,7 @@ export const firstMinuteCodes = {
       'With --write a task may make any file of the folder. A few of them say what other programs do: svc runs what svc.yaml says, with the key of your provider, and git obeys the configuration of each .git. In .git itself svc names what git does not write as it works. Look at each before you run svc or git there, and remove what you did not ask for.',
   },
   'W-RUN-177': {
-    title: 'git was told not to look for changes of a file',
+    title: 'git is set not to look for changes of a file',
     explanation:
       'A task set assume-unchanged or skip-worktree in the index of the repository. git status and git diff then say nothing of such a file, whatever is in it. svc looks at the files itself, and names those that changed. git ls-files -v shows the flags, and git update-index --no-assume-unchanged --no-skip-worktree <file> takes them away.',
   },

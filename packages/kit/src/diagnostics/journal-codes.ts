@@ -57,7 +57,7 @@ export const journalCodes = {
   'E-RUN-063': {
     title: 'a test folder is not as it has to be',
     explanation:
-      'A test is a folder of its own, no link, with the archive session.zip in it, and no other test has the same name but for case. Its name is made of letters, digits, dots, hyphens and underscores. The message says what is otherwise.',
+      'A test is a folder of its own, no link, with the archive session.zip in it, and no other test has a name that differs only in case. Its name is made of letters, digits, dots, hyphens and underscores. The message says what is wrong.',
   },
   'E-RUN-065': {
     title: 'an expect.yaml is invalid',
@@ -77,7 +77,7 @@ export const journalCodes = {
   'W-RUN-064': {
     title: 'a recorded test names folders of this machine',
     explanation:
-      'Somewhere in the recorded session stands the path of its project or of your home folder, mostly since a command printed it. The test runs the same elsewhere, for recorded texts are compared with recorded texts. Whoever gets the test can read the path.',
+      'Somewhere in the recorded session stands the path of its project or of your home folder, mostly because a command printed it. The test runs the same elsewhere, because it compares recorded texts with recorded texts. Everybody who gets the test can read the path.',
   },
   'W-RUN-061': {
     title: 'a journal is full',

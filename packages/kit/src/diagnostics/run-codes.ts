@@ -99,7 +99,7 @@ export const runCodes = {
   'E-RUN-054': {
     title: 'a question that nobody can answer',
     explanation:
-      'A tool asked whoever gave the task, and the task came from svc -p, where nobody is there to answer. The task was ended at once instead of waiting until lifecycle.input_timeout_secs has passed. Put the answer into the task, or start the capsule with svc run and answer with a message.',
+      'A tool asked a question, and the task came from svc -p, where nobody can answer. svc ended the task at once instead of waiting until lifecycle.input_timeout_secs has passed. Put the answer into the task, or start the capsule with svc run and answer with a message.',
   },
   'E-RUN-055': {
     title: 'the time of --timeout is over',
@@ -119,7 +119,7 @@ export const runCodes = {
   'E-RUN-059': {
     title: 'a task failed',
     explanation:
-      'The message says why. "provider answered" and a number is what the provider of the model said: 401 it does not take the key, 403 the key may not do this, 404 there is no such model or address, 429 too many requests or a quota that is used up, 500 and more a failure of its own. "provider reported" is an error that it gave in place of an answer, "compressed" an answer that could not be looked through for the key. "without an event stream" is a web page or a proxy that answers in its place, "cannot reach" a network or an address that does not work, "the connection broke" an answer that was cut off. inference.model, inference.endpoint and inference.api_key of svc.yaml say which model is asked, where and with which key. svc trace steps shows how far the task came. Clients of the capsule are told no more than that it failed.',
+      'The message says why. "provider answered" and a number is what the provider of the model said: 401 it does not take the key, 403 the key may not do this, 404 there is no such model or address, 429 too many requests or a quota that is used up, 500 and more a failure of its own. "provider reported" is an error that it gave in place of an answer, "compressed" an answer that could not be looked through for the key. "without an event stream" is a web page or a proxy that answers in its place, "cannot reach" a network or an address that does not work, "the connection broke" an answer that was cut off. inference.model, inference.endpoint and inference.api_key of svc.yaml say which model is asked, where and with which key. svc trace steps shows how far the task came. Clients of the capsule learn only that it failed.',
   },
   'E-RUN-060': {
     title: 'the task cannot be read from standard input',

@@ -42,12 +42,12 @@ export const serverCodes = {
   'E-REG-025': {
     title: 'the S3 service does not answer svc-registry',
     explanation:
-      'The service could not be reached, answered too late, or answered that it cannot work now, also after several attempts. Clients are told to try again (503). Nothing is stored by halves.',
+      'The service could not be reached, answered too late, or answered that it cannot work now, also after several attempts. Clients get 503 and should try again. Nothing is stored by halves.',
   },
   'E-REG-026': {
     title: 'the S3 service has no conditional put',
     explanation:
-      'A publish is committed by PUT with If-None-Match: *, of which exactly one may succeed. At its start the server tries that out. A service that lets several succeed would let a published version change.',
+      'svc-registry commits a publish by PUT with If-None-Match: *. Exactly one of them may succeed. At its start the server tries that out. A service that lets several succeed would let a published version change.',
   },
   'W-REF-001': {
     title: 'a name of --spawn-allow fits no capsule',

@@ -291,7 +291,7 @@ describe('the closure of a script', () => {
   it.each([
     ['#!/usr/bin/env gone', '/usr/bin/s is to be run by gone, which is not there'],
     ['#!/usr/bin/env node --flag', '/usr/bin/s is to be run by node --flag, which is not there'],
-    ['#!/usr/bin/env', '/usr/bin/s is to be run by a program that env is not told, which is not there'],
+    ['#!/usr/bin/env', '/usr/bin/s is to be run by a program that env does not name, which is not there'],
     ['#!/gone', '/gone, which /usr/bin/s is to be run by, is not there'],
     ['#!/usr/bin/env\r', '/usr/bin/env\r, which /usr/bin/s is to be run by, is not there'],
     ['#!bin/sh', 'bin/sh, which /usr/bin/s is to be run by, is not there'],

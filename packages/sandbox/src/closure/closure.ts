@@ -61,7 +61,7 @@ function start(files: FileCollection, { path, searchPath, script, depth }: Start
   const named = programOfEnv(argument);
   const found = named === null || named.includes('/') ? named : findCommand(files, named, searchPath);
   if (found !== null) return [...started, ...start(files, { ...next, path: found })];
-  files.problem(`${walk.path} is to be run by ${named ?? 'a program that env is not told'}, which is not there`);
+  files.problem(`${walk.path} is to be run by ${named ?? 'a program that env does not name'}, which is not there`);
   return started;
 }
 

@@ -78,7 +78,7 @@ const filesHeldBy: Readonly<Record<Enforcement['class'], string>> = {
 };
 
 const networkHeldBy: Readonly<Record<Enforcement['class'], string>> = {
-  sealed: 'a network namespace with nothing but a loopback of its own, and the system call filter',
+  sealed: 'a network namespace with only a loopback of its own, and the system call filter',
   scoped: 'the system call filter, and Landlock for TCP',
   advisory: 'the system call filter',
 };

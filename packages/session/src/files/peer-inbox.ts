@@ -181,7 +181,7 @@ const largestRefusalBytes = 4096;
 const meanings = new Map(
   Object.entries({
     malformed_handle: 'it takes this for no handle of a version it knows',
-    missing_audience: 'it was not told who asks',
+    missing_audience: 'the request did not say who asks',
     handle_not_valid:
       'it was shared with another agent, is not whole, or its sender has ended or was started again since',
     handle_expired: 'the handle has expired; ask for a new one',

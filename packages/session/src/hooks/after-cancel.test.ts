@@ -47,6 +47,6 @@ describe('the hooks of the end of a task', () => {
     task.cancel();
     over();
     expect(await ended).toEqual({ kind: 'accepted' });
-    expect(hooks.errors).toEqual(['full on-task-end: it was not told: its queue was full to the end']);
+    expect(hooks.errors).toEqual(['full on-task-end: it missed the event: its queue was full to the end']);
   });
 });

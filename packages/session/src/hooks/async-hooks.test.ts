@@ -76,7 +76,7 @@ describe('the queue of an async hook', () => {
     await push;
     await slow.all();
     expect(slow.delivered).not.toContain('257');
-    expect(slow.lost).toEqual(['on-inference: it was not told: its queue was full to the end']);
+    expect(slow.lost).toEqual(['on-inference: it missed the event: its queue was full to the end']);
   });
 
   it('drops the newest and says so once for those that follow each other', async () => {
@@ -101,7 +101,7 @@ describe('the queue of an async hook', () => {
     await waiting;
     expect(slow.lost).toEqual([
       'on-inference: 256 events were not delivered: the session had to end',
-      'on-inference: it was not told: the session had to end',
+      'on-inference: it missed the event: the session had to end',
     ]);
     await slow.all();
     expect(slow.delivered).toEqual(['0']);

@@ -134,11 +134,11 @@ export class EventQueue {
   async push(event: QueuedEvent, signal: AbortSignal): Promise<void> {
     while (this.#waiting.length >= queueCapacity) {
       if (this.#deps.onOverflow === 'drop') return this.#drop(event.event);
-      if (signal.aborted) return this.#deps.onLost(event.event, 'it was not told: its queue was full to the end');
+      if (signal.aborted) return this.#deps.onLost(event.event, 'it missed the event: its queue was full to the end');
       await this.#roomOr(signal);
     }
     this.#throwIfFailed();
-    if (this.#closed !== null) return this.#deps.onLost(event.event, `it was not told: ${this.#closed}`);
+    if (this.#closed !== null) return this.#deps.onLost(event.event, `it missed the event: ${this.#closed}`);
     this.#endBurst();
     this.#waiting.push(event);
     this.#delivering ??= this.#deliver();

@@ -176,7 +176,7 @@ describe('a peer that refuses', () => {
       'malformed_handle',
       'The peer answered 400 malformed_handle: it takes this for no handle of a version it knows.',
     ],
-    [400, 'missing_audience', 'The peer answered 400 missing_audience: it was not told who asks.'],
+    [400, 'missing_audience', 'The peer answered 400 missing_audience: the request did not say who asks.'],
     [403, 'outside_root', 'The peer answered 403 outside_root: the file is no longer among those it shares.'],
     [405, 'method_not_allowed', 'The peer answered 405 method_not_allowed: it serves no files by GET.'],
     [404, 'no_peer_plane', 'The peer answered 404 no_peer_plane: it shares no files with peers.'],

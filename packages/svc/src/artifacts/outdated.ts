@@ -34,7 +34,7 @@ const columns: readonly Column[] = [
 /** `svc outdated` (docs/cli.md "svc outdated"). */
 export function outdatedCommand(context: CommandContext): Command {
   return new Command('outdated')
-    .description('List artifacts of which there are newer versions, or that were deprecated, yanked or blocked.')
+    .description('List artifacts that have newer versions, or were deprecated, yanked or blocked.')
     .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
     .option('--registry <which>', 'the address of a registry, or the name of a configured source')
     .option('--exit-code', 'end with 1 when there is such an artifact')

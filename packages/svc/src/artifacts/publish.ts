@@ -145,7 +145,7 @@ function besideIt(archive: Publishable, made: MadeSignature | null, context: Com
 /** The component alone. Throws `E-REG-006` for a registry that other projects do not read, `E-ART-004` without a component. */
 async function componentFor(archive: Publishable, registry: RegistryInUse): Promise<PlainComponent> {
   if (registry.kind !== 'oci') {
-    throw new Diagnostic('E-REG-006', '--also-wasm is for OCI registries, and the registry in use is none', {
+    throw new Diagnostic('E-REG-006', '--also-wasm is for OCI registries, and the registry in use is not one', {
       hint: 'name one with --registry oci://<host>/<path>, or leave --also-wasm out',
     });
   }

@@ -113,7 +113,7 @@ const shownAsked: Readonly<Record<Asked, string>> = {
   filesystem: 'files (filesystem)',
   network: 'requests (network)',
   env: 'variables (env)',
-  task: 'answers of whoever gave the task',
+  task: 'answers of the client that gave the task',
   model: 'answers of the model',
 };
 

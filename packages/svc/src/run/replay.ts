@@ -58,7 +58,7 @@ export async function replay(wanted: string | true, options: ReplayOptions, cont
       );
     } else if (end.kind === 'same' && found === null) {
       context.stdout.write(
-        say`replayed ${shownSteps(steps)} of ${journal.session}: the same but for ids and times${shownCalls(replayed, options)}\n`,
+        say`replayed ${shownSteps(steps)} of ${journal.session}: the same except for ids and times${shownCalls(replayed, options)}\n`,
       );
     } else if (end.kind === 'cut-off' && found === null && recording.missing === null) {
       const place = end.place === null ? '' : `, within ${end.place}`;

@@ -248,7 +248,7 @@ export class GithubApi {
       answer.discard();
       return null;
     }
-    if (answer.status !== 200) throw await this.#refusal(answer, 'does not tell of its releases');
+    if (answer.status !== 200) throw await this.#refusal(answer, 'does not list its releases');
     const parsed = release.safeParse(parseJson((await answer.text(maxReleaseBytes)) ?? ''), { jitless: true });
     if (parsed.success) return parsed.data;
     throw new Diagnostic('E-IO-003', `what ${this.label} says of a release cannot be understood`);

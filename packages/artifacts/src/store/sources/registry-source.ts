@@ -262,7 +262,7 @@ export class RegistrySource implements ArtifactSource {
     if (sha256 !== null) return sha256;
     const what = announced === undefined ? 'names no hash' : 'names something that is not a hash';
     throw new Diagnostic('E-REG-002', `${this.#label} ${what} for ${spell(ref)} (header x-svc-sha256)`, {
-      hint: 'without it nobody can tell whether the archive is whole: ask who runs the registry',
+      hint: 'without it svc cannot check that the archive is whole: ask the operator of the registry',
     });
   }
 

@@ -96,8 +96,7 @@ function recordedSigner(lock: readonly LockedArtifact[], { name, version }: Arti
   return (known.find((locked) => locked.version === version) ?? known[0])?.signedBy ?? null;
 }
 
-const publisherHint =
-  'svc install asks its source for signatures that came later; else ask whoever publishes it to sign it';
+const publisherHint = 'svc install asks its source for signatures that came later; else ask its publisher to sign it';
 
 function unsigned({ ref, unsignedHint = publisherHint }: Candidate, rule: TrustRule): Diagnostic {
   const message = `${spell(ref)} has no signature, and ${named(rule)} wants one of ${renderWanted(rule)}`;

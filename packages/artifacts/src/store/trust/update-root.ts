@@ -119,7 +119,7 @@ function prepare(scratch: string, metadata: string, { initialRoot, packageRoot, 
   }
   if (mirror !== publicMirror) {
     throw new Diagnostic('E-REG-015', `nothing vouches for ${mirror} yet`, {
-      hint: 'name its root.json with --initial, as you got it from whoever runs it',
+      hint: 'name its root.json with --initial, as you got it from its operator',
     });
   }
   copyFileSync(join(packageRoot, 'dist', 'trust', 'root.json'), root);

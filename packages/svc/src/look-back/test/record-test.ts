@@ -179,7 +179,7 @@ function warningsOf(whole: WholeRecording, { shown }: TestFolder, folders: reado
   const where = step === 0 ? 'before its first step' : `in #${step}`;
   return [
     new Diagnostic('W-RUN-064', `the recording in ${shown} names ${folder}, a folder of this machine, first ${where}`, {
-      hint: 'the test runs elsewhere all the same; whoever gets it can read this path',
+      hint: 'the test runs elsewhere all the same; everybody who gets it can read this path',
     }),
   ];
 }

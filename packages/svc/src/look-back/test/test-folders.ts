@@ -117,9 +117,13 @@ function checkCase(names: readonly string[], shown: string): void {
     const folded = name.normalize('NFC').toLowerCase();
     const other = met.get(folded);
     if (other !== undefined) {
-      throw new Diagnostic('E-RUN-063', `the tests ${other} and ${name} in ${shown} have the same name but for case`, {
-        hint: 'rename one of them: on a disk that does not tell case apart they are one folder',
-      });
+      throw new Diagnostic(
+        'E-RUN-063',
+        `the tests ${other} and ${name} in ${shown} have names that differ only in case`,
+        {
+          hint: 'rename one of them: on a disk that ignores case they are one folder',
+        },
+      );
     }
     met.set(folded, name);
   }

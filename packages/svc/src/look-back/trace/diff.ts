@@ -45,7 +45,7 @@ function writeParting(
   const { comparison, damage } = runSync(comparing(a, b));
   const { parting: facts } = comparison;
   if (options.json === true) context.stdout.write(jsonLine(comparison));
-  else if (facts === null) context.stdout.write(say`the same but for ids and times\n`);
+  else if (facts === null) context.stdout.write(say`the same except for ids and times\n`);
   else context.stdout.write(Shown.cleaned(renderParting(pageOf(context.stdout), facts), 'laid out'));
   if (damage !== null) throw damaged(damage);
 }

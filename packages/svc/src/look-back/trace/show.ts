@@ -93,7 +93,7 @@ function valueOf(body: BodyReading): unknown {
 }
 
 /** The journal records neither, and an export holds nothing else. */
-const noTrace = say`trace: not there; connections and refusals are told by a trace alone\n`;
+const noTrace = say`trace: not there; only a trace has connections and refusals\n`;
 
 function hasTrace({ directory }: OpenJournal): boolean {
   const fd = openOwn(directory, traceFile, thisUser());

@@ -15,7 +15,7 @@ export function completeCommand(context: CommandContext): Command {
     .description('Answer the completion script of a shell.')
     .argument('<kind>')
     .argument('[typed]', 'how the word at the cursor begins')
-    .argument('[session]', 'of which the tasks are meant')
+    .argument('[session]', 'the session whose tasks to list')
     .action(async (kind: string, typed: string | undefined, session: string | undefined) => {
       const found = await candidatesOf(kind, { context, typed: typed ?? '', session: session ?? '' });
       const lines = found

@@ -26,7 +26,7 @@ export function changedWarnings({ obeyed, hidden }: FolderChanges): readonly Dia
     ...(hidden.count === 0
       ? []
       : [
-          new Diagnostic('W-RUN-177', `git was told not to look for changes of ${listed(hidden)}`, {
+          new Diagnostic('W-RUN-177', `git is set not to look for changes of ${listed(hidden)}`, {
             hint: 'git update-index --no-assume-unchanged --no-skip-worktree <file> shows them again',
           }),
         ]),

@@ -33,7 +33,7 @@ export function taskCommand(context: CommandContext): Command {
   return withTrustFlag(withTaskFlags(runCommand(context)))
     .name('svc')
     .usage('[options] "<task>"')
-    .description('Do one task in the current folder, read only unless told otherwise. Without a task: svc help.')
+    .description('Do one task in the current folder, read only without --write. Without a task: svc help.')
     .argument('[task]', 'what is to be done, in quotes')
     .addHelpText('after', '\nExamples:\n  svc "why does the cart test fail?"\n  svc --allow node,npm "run the tests"')
     .action(async (text: string | undefined, options: TaskOptions, command: Command) => {

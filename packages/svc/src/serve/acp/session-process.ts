@@ -64,7 +64,7 @@ export async function runSessionProcess(
 
 /** Bytes that the editor has not taken, beside those of one that is on its way to it. Its model could go on for hours. */
 const mostUntaken = 64 * 1024 * 1024;
-const unread = `the editor has left more than ${mostUntaken} bytes of what it was told unread, so its session ends`;
+const unread = `the editor has left more than ${mostUntaken} bytes of its messages unread, so its session ends`;
 
 function redacted(news: SessionNews, { redact }: CapsuleDoor): unknown {
   const encoded = JSON.stringify(news);
