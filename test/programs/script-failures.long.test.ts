@@ -1,0 +1,5 @@
+/** Runs each failing task without JSON, too. */
+
+import { describePlainRuns, failedRuns } from './failing-runs.ts';
+
+describePlainRuns(failedRuns);
