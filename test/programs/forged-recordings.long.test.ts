@@ -1,0 +1,3 @@
+import { describeForgedRecordings } from '../support/forged-recordings.ts';
+
+describeForgedRecordings(1);
