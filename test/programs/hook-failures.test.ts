@@ -17,16 +17,16 @@ const capsules = useStreamedCapsules();
 
 const shell = '  shell: { allow: [sh] }\n';
 
-/** A capsule that runs one command, with a hook that follows an order in the command. */
-async function commanded(declared: string, order: string): Promise<StreamedCapsule> {
+/** A capsule whose every task runs a command for each order, with a hook that does what the order in the command says. */
+async function commanded(declared: string, ...orders: readonly string[]): Promise<StreamedCapsule> {
   return await capsules.from(
     await hookCapsule({
       hooks: { odd: declared },
-      deadlineSecs: order.endsWith('hang') ? 1 : 20,
+      deadlineSecs: orders.some((order) => order.endsWith('hang')) ? 1 : 20,
       capabilities: shell,
       manifest: staysUp,
-      memory: order.endsWith('allocate') ? '64Mi' : '512Mi',
-      script: script(runs(`echo > ran # [[${order}]]`), says('Done.')),
+      memory: orders.some((order) => order.endsWith('allocate')) ? '64Mi' : '512Mi',
+      script: script(...orders.map((order) => runs(`echo > ran # [[${order}]]`)), says('Done.')),
     }),
   );
 }
@@ -37,28 +37,41 @@ async function bytesOf(fixture: string): Promise<Uint8Array> {
   return wasm;
 }
 
-/** Every way in which a hook can fail: its order, and the report. */
-const failures: readonly (readonly [told: string, error: RegExp])[] = [
-  ['fail No idea.', /^No idea\.$/],
-  ['trap', /^it broke off: the component called exit \(failure\)/],
-  ['odd-arm', /^it broke off: /],
-  ['hang', /^it did not answer within 1 s$/],
-  ['allocate', /^out of memory$/],
-  ['deny-large', /^it broke off: the component gave a value of more than 64 MiB/],
-  ['deny-long', /^its deny is of 9000 characters, 8192 is the most$/],
+type Failure = readonly [told: string, error: RegExp];
+
+/** Every way in which a hook can fail: its order, and the report; one capsule for those that need the same limits. */
+const failures: readonly { readonly way: string; readonly all: readonly Failure[] }[] = [
+  {
+    way: 'fails, breaks off or answers too much',
+    all: [
+      ['fail No idea.', /^No idea\.$/],
+      ['trap', /^it broke off: the component called exit \(failure\)/],
+      ['odd-arm', /^it broke off: /],
+      ['deny-large', /^it broke off: the component gave a value of more than 64 MiB/],
+      ['deny-long', /^its deny is of 9000 characters, 8192 is the most$/],
+    ],
+  },
+  { way: 'hangs', all: [['hang', /^it did not answer within 1 s$/]] },
+  { way: 'needs too much memory', all: [['allocate', /^out of memory$/]] },
 ];
 
+/** The errors of the hook at an event are these, once for each of so many tasks. */
+function expectErrors(capsule: StreamedCapsule, event: string, all: readonly Failure[], tasks: number): void {
+  const errors = hookErrors(capsule.trace).map((error) => error.replace(`odd ${event}: `, ''));
+  const expected = Array.from({ length: tasks }, () => all.map(([, error]) => expect.stringMatching(error) as string));
+  expect(errors).toEqual(expected.flat());
+}
+
 describe('a hook that only watches and fails', { timeout: compileTimeoutMs }, () => {
-  it.each(failures)('leaves the session as it is when it is to %s', async (told, error) => {
-    const capsule = await commanded('binding: on-tool-call', `on-tool-call ${told}`);
+  it.each(failures)('leaves the session as it is when it $way', async ({ all }) => {
+    const capsule = await commanded('binding: on-tool-call', ...all.map(([told]) => `on-tool-call ${told}`));
     for (const text of ['One.', 'Two.']) {
       const { frames } = await (await capsule.submit(text)).untilClosed();
-      expect(frames.map(({ event }) => event)).toEqual(['status', 'artifact', 'status', 'text', 'status']);
+      const called = all.flatMap(() => ['artifact', 'status']);
+      expect(frames.map(({ event }) => event)).toEqual(['status', ...called, 'text', 'status']);
       expect(frames.at(-1)?.data).toMatchObject({ status: { state: 'completed' } });
     }
-    const errors = hookErrors(capsule.trace);
-    expect(errors).toHaveLength(2);
-    for (const each of errors) expect(each.replace('odd on-tool-call: ', '')).toMatch(error);
+    expectErrors(capsule, 'on-tool-call', all, 2);
   });
 
   it('leaves the session as it is when it refuses, which it may not', async () => {
@@ -72,17 +85,21 @@ describe('a hook that only watches and fails', { timeout: compileTimeoutMs }, ()
 });
 
 describe('a hook that may refuse and fails', { timeout: compileTimeoutMs }, () => {
-  it.each(failures)('refuses the call when it is to %s [D1-FRAME-16]', async (told, error) => {
-    const capsule = await commanded('binding: on-shell\ncommit_policy: deny', `on-shell ${told}`);
+  it.each(failures)('refuses the call when it $way [D1-FRAME-16]', async ({ all }) => {
+    const orders = all.map(([told]) => `on-shell ${told}`);
+    const capsule = await commanded('binding: on-shell\ncommit_policy: deny', ...orders);
+    const asked = [...orders.keys(), orders.length].map((turn) => `${turn} ${working(turn + 1)}`);
+    const { length } = asked;
     for (const [index, text] of ['One.', 'Two.'].entries()) {
       const { lines } = await (await capsule.submit(text)).untilClosed();
-      expect(lines).toEqual([`0 ${working(1)}`, `1 ${working(2)}`, `2 ${reply('Done.')}`, `3 ${completed()}`]);
-      expect(hookErrors(capsule.trace)[index]?.replace('odd on-shell: ', '')).toMatch(error);
+      expect(lines).toEqual([...asked, `${length} ${reply('Done.')}`, `${length + 1} ${completed()}`]);
+      expectErrors(capsule, 'on-shell', all, index + 1);
     }
     expect(existsSync(join(capsule.line.workdir, 'ran'))).toBe(false);
-    const call = capsule.trace.find((line) => line['event_type'] === 'shell');
-    const told_ = 'the call was refused: the hook odd, which judges it, failed';
-    expect(call).toMatchObject({ is_error: true, content_bytes: told_.length });
+    const refused = 'the call was refused: the hook odd, which judges it, failed';
+    const calls = capsule.trace.filter((line) => line['event_type'] === 'shell');
+    const outcome = { is_error: true, content_bytes: refused.length };
+    expect(calls).toMatchObject([...all, ...all].map(() => outcome));
   });
 });
 
