@@ -1,17 +1,21 @@
 /** Starts capsules that delegate to each other, with their referee. */
 
-import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { afterEach, vi } from 'vitest';
 
+import { buildArchive } from '@svc/artifacts/store/build-archive.ts';
+import { inspectPublishable, publishLocally } from '@svc/artifacts/store/publishable.ts';
+import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
+import { checkArtifact } from '@svc/session/tools/argument-check.ts';
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
 import { readTrace } from './read-trace.ts';
 import { FrameStream } from './frame-stream.ts';
 import { ProgramProcess } from './program-process.ts';
 import { RefereeRelay } from './referee-relay.ts';
-import { message, rpc, type RunLine, startCapsule, svc, type SvcProcess } from './svc-process.ts';
+import { message, rpc, type RunLine, startCapsule, type SvcProcess } from './svc-process.ts';
 import { makeWorkspace, type Workspace } from './workspace.ts';
 
 /** A capsule of a formation, all in version 1.0.0: its lifecycle and capabilities, and the script of its model, as YAML. */
@@ -221,17 +225,21 @@ export function useFormations(): (options: FormationOptions) => Promise<Formatio
   };
 }
 
-/** A folder for each capsule, all of them in the store of the workspace's user. */
+/** A folder for each capsule, all of them in the store of the workspace's user, as `svc publish --registry local` puts them there. */
 export async function publish(capsules: Readonly<Record<string, FormationCapsule>>): Promise<Workspace> {
   const files = Object.entries(capsules).flatMap(([name, capsule]) => [
     [`${name}/svc.yaml`, manifestOf(name, capsule)] as const,
     [`${name}/script.yaml`, capsule.script] as const,
   ]);
   const workspace = makeWorkspace(Object.fromEntries(files));
+  const outDirectory = join(workspace.folder, 'built');
+  mkdirSync(outDirectory);
   for (const name of Object.keys(capsules)) {
-    const { code, stderr } = await svc(workspace, ['publish', name, '--registry', 'local']);
-    if (code !== 0) throw new Error(`${name} could not be published:\n${stderr}`);
+    const directory = join(workspace.folder, name);
+    const { path } = await buildArchive({ directory, outDirectory, env: {}, checkArtifact });
+    await publishLocally(await inspectPublishable(path, []), storeRoot(workspace.home));
   }
+  rmSync(outDirectory, { recursive: true });
   return workspace;
 }
 
