@@ -23,7 +23,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { calls, says, type FakeReply } from '@svc/testing/fake-reply.ts';
 import { FirstMinute } from '../support/first-minute.ts';
-import { giveAway, scoped, sealed, type Setup } from './contained-capsule.ts';
+import { giveAway, ofOneUser, scoped, sealed, type Setup } from './contained-capsule.ts';
 import { fill, output, task, told } from './first-minute-task.ts';
 import { hasProgram, needsPrograms } from './use-capsule.ts';
 
@@ -46,11 +46,23 @@ const secrets = { '.env': 'SECRET', 'api/.env.local': 'SECRET', '.env.d/x': 'SEC
 describe.each(setups)('a task without a manifest in $name', (setup) => {
   const isSealed = setup.class === 'sealed';
 
-  it('reads the folder, and begins in it', async (context) => {
+  it('reads the folder, begins in it, and has files of its own elsewhere', async (context) => {
     const minute = fresh(setup);
     minute.write({ 'src/cart.txt': 'discount\n' });
-    const { stderr } = await task(context, minute, ['grep -rn discount *', 'ls', 'cat src/cart.txt | wc -l']);
-    expect(told(minute)).toEqual([output('src/cart.txt:1:discount'), output('src'), output('1')]);
+    const { stderr } = await task(context, minute, [
+      'grep -rn discount *',
+      'ls',
+      'cat src/cart.txt | wc -l',
+      'echo mine > ~/mine && cat ~/mine',
+      'ls -a ..',
+    ]);
+    expect(told(minute).slice(0, 4)).toEqual([
+      output('src/cart.txt:1:discount'),
+      output('src'),
+      output('1'),
+      output('mine'),
+    ]);
+    expect(readdirSync(minute.folder, { recursive: true })).toEqual(['src', 'src/cart.txt']);
     expect(stderr).toBe('');
     expect(minute.asked.tools).toEqual(
       ['awk', 'cat', 'diff', 'find', 'grep', 'head', 'ls', 'sed', 'sh', 'sort', 'tail', 'wc'].filter(hasProgram),
@@ -82,13 +94,6 @@ describe.each(setups)('a task without a manifest in $name', (setup) => {
     expect(readFileSync(join(minute.folder, 'sub/b.txt'), 'utf8')).toBe('b');
     // A mode is the one thing that scoped does not keep (docs/containment.md).
     expect(lstatSync(join(minute.folder, 'a.txt')).mode & 0o777).toBe(isSealed ? 0o644 : 0o600);
-  });
-
-  it('keeps nothing from the person: its files are in its own workdir', async (context) => {
-    const minute = fresh(setup);
-    await task(context, minute, ['echo mine > ~/mine && cat ~/mine', 'ls -a ..']);
-    expect(told(minute)[0]).toBe(output('mine'));
-    expect(readdirSync(minute.folder)).toEqual([]);
   });
 
   it('reaches no network, and names the flag for who tried', async (context) => {
@@ -131,20 +136,31 @@ describe.each(setups)('a task without a manifest in $name', (setup) => {
     expect(told(minute)).toEqual([output('given-')]);
   });
 
-  it('does not see what is masked, under any of its names', async (context) => {
+  it('does not see what is masked, under any of its names, and stays in the folder in spite of links', async (context) => {
     const minute = fresh(setup);
     minute.write({ ...secrets, 'seen.txt': 'seen', 'api/seen.txt': 'seen' });
     symlinkSync('secrets/prod', join(minute.folder, '.envlink'));
     symlinkSync('.env', join(minute.folder, 'config'));
     symlinkSync(join(minute.folder, '.env'), join(minute.folder, 'absolute'));
+    writeFileSync(join(minute.base, 'outside'), 'OUTSIDE');
+    mkdirSync(join(minute.base, 'beside'));
+    writeFileSync(join(minute.base, 'beside', 'x'), 'OUTSIDE');
+    symlinkSync('../outside', join(minute.folder, 'file'));
+    symlinkSync(join(minute.base, 'beside'), join(minute.folder, 'directory'));
+    symlinkSync('/proc/self/root/etc/shadow', join(minute.folder, 'shadow'));
     const { stderr } = await task(context, minute, [
       'cat .env api/.env.local .env.d/x .envlink secrets/prod config absolute; cat < .env; head -c 3 ./api/../.env',
       'grep -rs SECRET . ..',
       'cp .env ~/x; sed -n p .env; while read line; do echo $line; done < .env; awk 1 .env; find . -name ".env*" -size +0 -exec cat {} ";"',
       `cat ${minute.folder}/.env; cat seen.txt api/seen.txt`,
+      'cat file directory/x shadow; ls directory/; cat ../outside ../../outside',
+      `cat ${minute.base}/outside ${minute.home}/.svc/running/*; ls ${minute.base}`,
+      'cat ../.svc/sessions/*/trace.jsonl ../../../.svc/sessions/*/* ../../../../cache/containment.json',
     ]);
     const all = told(minute).join('\n');
     expect(all).not.toMatch(/SECRET/);
+    expect(all).not.toMatch(/OUTSIDE|"url"|session_start|obstacles/);
+    expect(all).toMatch(/cat: file: /);
     expect(all).toMatch(/cat: \.env: Permission denied/);
     expect(all).toMatch(/seenseen/);
     expect(stderr).toMatch(/^refused: \.env \(masked, and no flag shows it\)$/m);
@@ -170,25 +186,9 @@ describe.each(setups)('a task without a manifest in $name', (setup) => {
     context.skip(minute.asked.tools.length === 0, 'needs a host that holds commands');
     expect(told(minute)).toEqual([output('x'), output('x', 'cat: sub/.env: Permission denied', 1)]);
   });
+});
 
-  it('stays in the folder in spite of links', async (context) => {
-    const minute = fresh(setup);
-    writeFileSync(join(minute.base, 'outside'), 'OUTSIDE');
-    mkdirSync(join(minute.base, 'beside'));
-    writeFileSync(join(minute.base, 'beside', 'x'), 'OUTSIDE');
-    symlinkSync('../outside', join(minute.folder, 'file'));
-    symlinkSync(join(minute.base, 'beside'), join(minute.folder, 'directory'));
-    symlinkSync('/proc/self/root/etc/shadow', join(minute.folder, 'shadow'));
-    await task(context, minute, [
-      'cat file directory/x shadow; ls directory/; cat ../outside ../../outside',
-      `cat ${minute.base}/outside ${minute.home}/.svc/running/*; ls ${minute.base}`,
-      'cat ../.svc/sessions/*/trace.jsonl ../../../.svc/sessions/*/* ../../../../cache/containment.json',
-    ]);
-    const all = told(minute).join('\n');
-    expect(all).not.toMatch(/OUTSIDE|"url"|session_start|obstacles/);
-    expect(all).toMatch(/cat: file: /);
-  });
-
+describe.each(ofOneUser)('a task in an odd folder in $name', (setup) => {
   it.for(['a b\n"c\' $d\\\té', '-rf', '\u202Eturned\u001B[31m', "o'clock: #${HOME}"])(
     'works in a folder that is named %j',
     async (name, context) => {
@@ -202,7 +202,7 @@ describe.each(setups)('a task without a manifest in $name', (setup) => {
       expect(stderr).toMatch(/^refused: .* \(read only\): --write\n/);
       expect(stderr.includes('\u001B') || stderr.includes('\u202E')).toBe(false);
       expect(minute.ofSession('svc.yaml')).toMatch(/^name: task$/m);
-      if (setup !== setups[0]) return;
+      if (setup !== ofOneUser[0]) return;
       const [id = ''] = minute.sessions;
       expect(await minute.svc(['new', 'capsule', 'x', '--dir', join(minute.base, 'made'), '--from', id])).toMatchObject(
         {
@@ -347,25 +347,28 @@ describe.each(sealed)('svc itself, installed in the folder of --write in $name',
   });
 });
 
-describe.each(scoped)('svc itself, installed in the folder of --write in $name', (setup) => {
-  it('keeps such a task from being begun, and no other', async (context) => {
-    const minute = fresh(setup);
-    const installed = installIn(minute);
-    await minute.plays();
-    const { code, stderr } = await minute.svc(['--write', 'do it'], { installed });
-    context.skip(code === 0, 'needs a host that holds commands');
-    expect(stderr).toContain(
-      `error[E-CAP-025]: svc itself cannot be kept from this task: ${minute.folder}/node_modules/svc lies in ${minute.folder}, where`,
-    );
-    expect(minute.model?.requests).toEqual([]);
-    const inside = await minute.svc(['--write', 'do it'], {
-      installed,
-      cwd: join(minute.folder, 'node_modules/svc/bin'),
+describe.each(ofOneUser.filter((setup) => setup.class === 'scoped'))(
+  'svc itself, installed in the folder of --write in $name',
+  (setup) => {
+    it('keeps such a task from being begun, and no other', async (context) => {
+      const minute = fresh(setup);
+      const installed = installIn(minute);
+      await minute.plays();
+      const { code, stderr } = await minute.svc(['--write', 'do it'], { installed });
+      context.skip(code === 0, 'needs a host that holds commands');
+      expect(stderr).toContain(
+        `error[E-CAP-025]: svc itself cannot be kept from this task: ${minute.folder}/node_modules/svc lies in ${minute.folder}, where`,
+      );
+      expect(minute.model?.requests).toEqual([]);
+      const inside = await minute.svc(['--write', 'do it'], {
+        installed,
+        cwd: join(minute.folder, 'node_modules/svc/bin'),
+      });
+      expect(inside.stderr).toContain('error[E-CAP-025]: svc itself cannot be kept from this task: ');
+      expect(await minute.svc(['only read'], { installed })).toMatchObject({ code: 0, stdout: 'Done.\n' });
     });
-    expect(inside.stderr).toContain('error[E-CAP-025]: svc itself cannot be kept from this task: ');
-    expect(await minute.svc(['only read'], { installed })).toMatchObject({ code: 0, stdout: 'Done.\n' });
-  });
-});
+  },
+);
 
 /** A repository of the user whose commands are given, with a commit in it. */
 function repository(minute: FirstMinute, setup: Setup): void {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, type TestContext } from 'vitest';
 
 import { FirstMinute } from '../support/first-minute.ts';
-import { giveAway, sealed, type Setup } from './contained-capsule.ts';
+import { giveAway, ofOneUser, sealed, type Setup } from './contained-capsule.ts';
 import { needsPrograms } from './use-capsule.ts';
 
 const opened: FirstMinute[] = [];
@@ -98,22 +98,27 @@ const attempts: Readonly<Record<string, { readonly make: string; readonly moved:
   },
 };
 
-describe.each(sealed)('what a task with --write made in $name', (setup) => {
-  it.for(Object.entries(attempts))('does not make git run its program: %s', async ([, attempt], context) => {
-    const minute = openFolder(context, setup);
-    git(minute.folder, 'init', '-q', '.');
-    git(minute.folder, 'add', 'a.txt');
-    git(minute.folder, 'commit', '-qm', 'First');
-    const mark = join(minute.base, 'ESCAPED');
-    const stderr = await task(minute, setup, [program(mark), `EVIL=${minute.folder}/evil; ${attempt.make}`]);
-    for (const place of ['.', attempt.inside])
-      for (const each of ['status', 'diff']) git(join(minute.folder, place), each);
-    git(join(minute.folder, attempt.inside), 'add', '.');
-    expect(existsSync(mark), stderr).toBe(false);
-    expect(stderr).toContain('warning[W-RUN-183]: ');
-    expect(stderr).toContain(attempt.moved);
-  });
+describe.each(ofOneUser.filter((setup) => setup.class === 'sealed'))(
+  'a repository that a task made in $name',
+  (setup) => {
+    it.for(Object.entries(attempts))('does not make git run its program: %s', async ([, attempt], context) => {
+      const minute = openFolder(context, setup);
+      git(minute.folder, 'init', '-q', '.');
+      git(minute.folder, 'add', 'a.txt');
+      git(minute.folder, 'commit', '-qm', 'First');
+      const mark = join(minute.base, 'ESCAPED');
+      const stderr = await task(minute, setup, [program(mark), `EVIL=${minute.folder}/evil; ${attempt.make}`]);
+      for (const place of ['.', attempt.inside])
+        for (const each of ['status', 'diff']) git(join(minute.folder, place), each);
+      git(join(minute.folder, attempt.inside), 'add', '.');
+      expect(existsSync(mark), stderr).toBe(false);
+      expect(stderr).toContain('warning[W-RUN-183]: ');
+      expect(stderr).toContain(attempt.moved);
+    });
+  },
+);
 
+describe.each(sealed)('what a task with --write made in $name', (setup) => {
   it('does not change a folder that looked like a repository before', async (context) => {
     const minute = openFolder(context, setup);
     await task(minute, setup, ['echo x > old.git/config; mv old.git aside; echo x >> old.git/HEAD']);

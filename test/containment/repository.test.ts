@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, type TestContext } from 'vitest';
 
 import { calls } from '@svc/testing/fake-reply.ts';
 import { FirstMinute } from '../support/first-minute.ts';
-import { giveAway, sealed, type Setup } from './contained-capsule.ts';
+import { giveAway, ofOneUser, sealed, type Setup } from './contained-capsule.ts';
 import { needsPrograms } from './use-capsule.ts';
 
 const opened: FirstMinute[] = [];
@@ -112,19 +112,25 @@ function unlessBroken(git: () => unknown): void {
   }
 }
 
-describe.each(sealed)('the repository of a folder that a task may write in $name', (setup) => {
-  it.for(Object.entries(attempts))('does not come by %s', async ([, attempt], context) => {
-    const repository = new Repository(context, setup);
-    const { folder, base } = repository.minute;
-    await repository.task(context, [planting(repository), attempt]);
-    for (const cwd of [folder, join(base, 'second')]) {
-      writeFileSync(join(cwd, 'b.x'), 'changed\n');
-      // A task may still break what it can write.
-      for (const args of [['status'], ['commit', '-qam', 'Second']]) unlessBroken(() => repository.gitIn(cwd, ...args));
-    }
-    expect(existsSync(repository.mark)).toBe(false);
-  });
+describe.each(ofOneUser.filter((setup) => setup.class === 'sealed'))(
+  'a program that a task may write in $name',
+  (setup) => {
+    it.for(Object.entries(attempts))('is not run by git of a person, by %s', async ([, attempt], context) => {
+      const repository = new Repository(context, setup);
+      const { folder, base } = repository.minute;
+      await repository.task(context, [planting(repository), attempt]);
+      for (const cwd of [folder, join(base, 'second')]) {
+        writeFileSync(join(cwd, 'b.x'), 'changed\n');
+        // A task may still break what it can write.
+        for (const args of [['status'], ['commit', '-qam', 'Second']])
+          unlessBroken(() => repository.gitIn(cwd, ...args));
+      }
+      expect(existsSync(repository.mark)).toBe(false);
+    });
+  },
+);
 
+describe.each(sealed)('the repository of a folder that a task may write in $name', (setup) => {
   it('leaves a repository in a folder below as it is, and where it is', async (context) => {
     const repository = new Repository(context, setup);
     const { minute } = repository;
