@@ -9,9 +9,10 @@ import { ownAliases } from './scripts/own-names.mjs';
 const long = ['**/*.long.test.ts'];
 /** Tests of code in this process, beside what they test. */
 const unit = ['packages/*/src/**/*.test.ts'];
-/** These start what the build makes, or a browser: each file has a process of its own. */
-const ofBuild = [
-  'test/**/*.test.ts',
+/** These start what the build makes. */
+const programs = ['test/**/*.test.ts'];
+/** These start a browser, or count what their own process holds: each file has a process of its own. */
+const alone = [
   'packages/components/test/**/*.test.ts',
   'packages/viewer/test/**/*.test.ts',
   'packages/**/*.built.test.ts',
@@ -45,7 +46,7 @@ const together: Settings = {
   unstubGlobals: true,
 };
 /** Programs, sockets and browsers can be late: `npm run conformance` lists each second try, and fails at more than a few. */
-const canBeLate: Settings = { retry: 1 };
+const canBeLate: Settings = { retry: 1, testTimeout: 60_000 };
 const built: Settings = { ...canBeLate, globalSetup: ['test/support/global-setup.ts'] };
 
 /** Those that share a process are last, in one piece: so their processes are kept, and no long file begins when the others are done. */
@@ -60,12 +61,13 @@ class SharedLast extends BaseSequencer {
 export default defineConfig({
   test: {
     // Many tests wait: for a deadline to pass, for a process to end. What would be idle meanwhile works for another file.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    maxWorkers: Math.ceil(availableParallelism() * 2.5),
     sequence: { sequencer: SharedLast },
     projects: [
-      project('unit', { ...together, include: unit, exclude: [...ofBuild, ...long] }),
-      project('packages', { ...together, ...canBeLate, include: inPackages, exclude: [...unit, ...ofBuild, ...long] }),
-      project('programs', { ...built, include: ofBuild, exclude: long }),
+      project('unit', { ...together, include: unit, exclude: [...alone, ...long] }),
+      project('packages', { ...together, ...canBeLate, include: inPackages, exclude: [...unit, ...alone, ...long] }),
+      project('programs', { ...together, ...built, include: programs, exclude: long }),
+      project('alone', { ...built, include: alone, exclude: long }),
       project('long', { ...built, include: long }),
     ],
   },

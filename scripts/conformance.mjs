@@ -44,7 +44,7 @@ const collector = {
   },
 };
 
-const project = values.long ? ['long'] : ['unit', 'packages', 'programs'];
+const project = values.long ? ['long'] : ['unit', 'packages', 'programs', 'alone'];
 const vitest = await startVitest('test', filters, { watch: false, project, reporters: ['default', collector] });
 await vitest.close();
 
