@@ -115,7 +115,7 @@ function unlessBroken(git: () => unknown): void {
 describe.each(ofOneUser.filter((setup) => setup.class === 'sealed'))(
   'a program that a task may write in $name',
   (setup) => {
-    it.for(Object.entries(attempts))('is not run by git of a person, by %s', async ([, attempt], context) => {
+    it.for(Object.entries(attempts))('never runs when a person uses git, by %s', async ([, attempt], context) => {
       const repository = new Repository(context, setup);
       const { folder, base } = repository.minute;
       await repository.task(context, [planting(repository), attempt]);
