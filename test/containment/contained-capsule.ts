@@ -28,7 +28,7 @@ export const sealed: readonly Setup[] = asEveryone('sealed');
 export const scoped: readonly Setup[] = asEveryone('scoped');
 export const advisory: readonly Setup<'advisory'>[] = asEveryone('advisory');
 const isEveryUser = process.env['CONTAINED_USERS'] === 'all';
-/** One user of each class, who is not root where there is another: for attempts that come to the same end whoever makes them. Long tests make them as each user. */
+/** One user of each class, who is not root where there is another: for attempts whose end does not depend on the user. Long tests make them as each user. */
 export const ofOneUser: readonly Setup[] = isEveryUser
   ? [...sealed, ...scoped]
   : [...sealed.slice(-1), ...scoped.slice(-1)];
