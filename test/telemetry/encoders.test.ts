@@ -230,12 +230,11 @@ function requestSpansOf(
       door,
       binding,
       name,
-      attributes: [{ key: 'jsonrpc.request.id', value: id }],
+      attributes: { jsonRpcId: id },
       traceparent: caller,
     });
     clock.advance(ms);
-    const attributes = [{ key: 'http.response.status_code', value: status }];
-    span.end({ errorType, taskId: errorType === null ? 'tsk_1' : null, attributes });
+    span.end({ errorType, taskId: errorType === null ? 'tsk_1' : null, attributes: { httpStatus: status } });
   }
   return sent;
 }

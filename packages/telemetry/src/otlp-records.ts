@@ -1,11 +1,16 @@
 /** What telemetry consists of before it is encoded: spans, logs and the points of metrics. */
 
+import { attributes as names } from './genai-names.ts';
+
 export type AttributeValue = string | number | boolean | readonly string[];
 
 export interface Attribute {
   readonly key: string;
   readonly value: AttributeValue;
 }
+
+/** Attributes by their names in `genai-names.ts`. Doors hand these over, so that they load nothing of this package when no telemetry is sent. */
+export type NamedValues = { readonly [Name in keyof typeof names]?: AttributeValue | null | undefined };
 
 /** As OTLP numbers them. */
 export const spanKinds = { internal: 1, server: 2, client: 3 } as const;
@@ -79,6 +84,11 @@ export class AttributeList {
 
   add(key: string, value: AttributeValue | null | undefined): this {
     if (value !== null && value !== undefined) this.list.push({ key, value });
+    return this;
+  }
+
+  addNamed(values: NamedValues): this {
+    for (const [name, value] of Object.entries(values)) this.add(names[name as keyof NamedValues], value);
     return this;
   }
 

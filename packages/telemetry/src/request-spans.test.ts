@@ -69,17 +69,17 @@ describe('a request at a door', () => {
 
   it('has what its door says of it, at its beginning and at its end', () => {
     const { sent, made } = spans();
-    const attributes = [{ key: 'a', value: 'asked' }];
+    const attributes = { httpMethod: 'GET', httpRoute: null };
     made.begin({ door: 'd', binding: 'b', name: 'n', attributes, traceparent: undefined }).end({
       errorType: '500',
       taskId: null,
-      attributes: [{ key: 'z', value: 500 }],
+      attributes: { httpStatus: 500 },
     });
     expect(sent[0]?.attributes).toEqual([
       { key: 'svc.door', value: 'd' },
       { key: 'svc.door.binding', value: 'b' },
-      { key: 'a', value: 'asked' },
-      { key: 'z', value: 500 },
+      { key: 'http.request.method', value: 'GET' },
+      { key: 'http.response.status_code', value: 500 },
       { key: 'error.type', value: '500' },
     ]);
   });

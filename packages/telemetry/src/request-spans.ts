@@ -2,8 +2,8 @@
 
 import type { Clock } from '@svc/kit/clock.ts';
 import { decodeTraceparent, encodeTraceparent } from '@svc/protocol/traceparent.ts';
-import { attributes as names, otherError } from './genai-names.ts';
-import { type Attribute, AttributeList, type SpanRecord, spanKinds } from './otlp-records.ts';
+import { attributes as names, operations, otherError } from './genai-names.ts';
+import { AttributeList, type NamedValues, type SpanRecord, spanKinds } from './otlp-records.ts';
 import { isKept, type Sampler, taskTrace } from './task-trace.ts';
 
 /** A request as its door understands it. */
@@ -14,7 +14,8 @@ export interface DoorRequest {
   /** What is asked, in the words of the door's protocol; null for what the door does not have. */
   readonly name: string | null;
   /** What the conventions want of such a request. */
-  readonly attributes?: readonly Attribute[];
+  readonly attributes?: NamedValues;
+  readonly isToolCall?: boolean;
   /** What the caller says its own span is; a malformed one counts as absent. */
   readonly traceparent: string | undefined;
 }
@@ -26,11 +27,11 @@ export interface RequestSpan {
   end(how: RequestEnd): void;
 }
 
-/** `errorType` is null where nothing went wrong, `taskId` where it was of no task. */
+/** `errorType` is null when nothing went wrong. `taskId` is null for a request of no task. */
 export interface RequestEnd {
   readonly errorType: string | null;
   readonly taskId: string | null;
-  readonly attributes?: readonly Attribute[];
+  readonly attributes?: NamedValues;
 }
 
 export interface RequestSpansOptions {
@@ -47,7 +48,7 @@ export class RequestSpans {
     this.#options = options;
   }
 
-  begin({ door, binding, name, attributes: asked = [], traceparent }: DoorRequest): RequestSpan {
+  begin({ door, binding, name, attributes: asked = {}, isToolCall = false, traceparent }: DoorRequest): RequestSpan {
     const { sampler, clock, send } = this.#options;
     const parent = traceparent === undefined ? null : decodeTraceparent(traceparent);
     const traceId = parent?.traceId ?? this.#random(16);
@@ -57,14 +58,15 @@ export class RequestSpans {
     let isOver = false;
     return {
       traceparent: encodeTraceparent({ traceId, spanId, isSampled }),
-      end: ({ errorType, taskId, attributes: answered = [] }) => {
+      end: ({ errorType, taskId, attributes: answered = {} }) => {
         if (isOver || !isSampled) return;
         isOver = true;
         const attributes = new AttributeList()
           .add(names.door, door)
           .add(names.doorBinding, binding)
-          .addAll(asked)
-          .addAll(answered)
+          .add(names.operation, isToolCall ? operations.tool : null)
+          .addNamed(asked)
+          .addNamed(answered)
           .add(names.task, taskId)
           .add(names.errorType, errorType);
         send({

@@ -15,6 +15,6 @@ it('a long id is cut in a span between two characters', () => {
   traceRequests(transport, { spans, binding: 'stdio', tool: 'demo', version: () => undefined });
   const ids = [`${'x'.repeat(255)}\u{1F642}`, 'x'.repeat(256), 7];
   for (const id of ids) transport.onmessage?.({ jsonrpc: '2.0', id, method: 'ping' });
-  const told = begun.map(({ attributes }) => attributes?.find(({ key }) => key === 'jsonrpc.request.id')?.value);
+  const told = begun.map(({ attributes }) => attributes?.jsonRpcId);
   expect(told).toEqual([`${'x'.repeat(255)}\u2026`, 'x'.repeat(256), '7']);
 });

@@ -4,9 +4,8 @@ import type * as Sdk from '@modelcontextprotocol/server';
 
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
-import { attributes as names, operations, otherError } from '@svc/telemetry/genai-names.ts';
-import { AttributeList } from '@svc/telemetry/otlp-records.ts';
 import type { RequestSpan, RequestSpans } from '@svc/telemetry/request-spans.ts';
+import { otherError } from '../core/other-error.ts';
 
 /** How a client came, and to what. */
 export interface TracedConnection {
@@ -87,25 +86,25 @@ function begin(
   const method = methods.has(message['method']) ? String(message['method']) : null;
   const isCall = method === 'tools/call';
   const called = isCall && params?.['name'] === tool ? tool : null;
-  const attributes = new AttributeList()
-    .add(names.mcpMethod, method ?? otherError)
-    .add(names.operation, isCall ? operations.tool : null)
-    .add(names.toolName, called)
-    .add(names.jsonRpcId, shortened(String(message['id']), longestId))
-    .add(names.mcpVersion, version())
-    .add(names.transport, binding === 'HTTP' ? 'tcp' : 'pipe')
-    .add(names.networkProtocol, binding === 'HTTP' ? 'http' : null).list;
+  const attributes = {
+    mcpMethod: method ?? otherError,
+    toolName: called,
+    jsonRpcId: shortened(String(message['id']), longestId),
+    mcpVersion: version(),
+    transport: binding === 'HTTP' ? 'tcp' : 'pipe',
+    networkProtocol: binding === 'HTTP' ? 'http' : null,
+  };
   const given = asJsonObject(params?.['_meta'])?.['traceparent'];
   const traceparent = typeof given === 'string' ? given : header;
   const name = method !== null && called !== null ? `${method} ${called}` : method;
-  return spans.begin({ door: 'mcp', binding, name, attributes, traceparent });
+  return spans.begin({ door: 'mcp', binding, name, attributes, isToolCall: isCall, traceparent });
 }
 
 function endOf({ error, result }: JsonObject): Parameters<RequestSpan['end']>[0] {
   const fault = asJsonObject(error);
   if (fault !== null) {
     const code = String(fault['code']);
-    return { errorType: code, taskId: null, attributes: new AttributeList().add(names.rpcStatus, code).list };
+    return { errorType: code, taskId: null, attributes: { rpcStatus: code } };
   }
   const answer = asJsonObject(result);
   const taskId = asJsonObject(answer?.['structuredContent'])?.['task_id'] ?? answer?.['taskId'];

@@ -3,9 +3,8 @@
 import type { Reply, StreamReply } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import { singleHeader } from '@svc/kit/http/hygiene.ts';
-import { attributes as names, otherError } from '@svc/telemetry/genai-names.ts';
-import { AttributeList } from '@svc/telemetry/otlp-records.ts';
 import type { RequestSpan, RequestSpans } from '@svc/telemetry/request-spans.ts';
+import { otherError } from '../core/other-error.ts';
 
 type Answer = Reply | Promise<Reply>;
 
@@ -44,11 +43,12 @@ export function traced(spans: RequestSpans, request: RequestHead, answer: (trace
 
 function beginSpan(spans: RequestSpans, { method, path, headers }: RequestHead): RequestSpan {
   const route = routeOf(path);
-  const attributes = new AttributeList()
-    .add(names.httpMethod, method)
-    .add(names.httpRoute, route)
-    .add(names.urlPath, path.slice(0, longestPath))
-    .add(names.urlScheme, 'http').list;
+  const attributes = {
+    httpMethod: method,
+    httpRoute: route,
+    urlPath: path.slice(0, longestPath),
+    urlScheme: 'http',
+  };
   const traceparent = singleHeader(headers['traceparent']);
   return spans.begin({ door: 'openai', binding: 'HTTP', name: `${method} ${route}`, attributes, traceparent });
 }
@@ -65,8 +65,7 @@ function routeOf(path: string): string {
 
 /** What the client did wrong is no error of the server. */
 function endSpan(span: RequestSpan, status: number, { taskId }: TracedRequest): void {
-  const attributes = new AttributeList().add(names.httpStatus, status).list;
-  span.end({ errorType: status >= 500 ? String(status) : null, taskId, attributes });
+  span.end({ errorType: status >= 500 ? String(status) : null, taskId, attributes: { httpStatus: status } });
 }
 
 function tracedStream(reply: StreamReply, end: () => void): StreamReply {
