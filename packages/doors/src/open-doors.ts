@@ -46,7 +46,9 @@ export class OpenDoors {
 
   async #openA2a(): Promise<A2aDoor> {
     const [{ A2aDoor }, core] = await Promise.all([import('./a2a/a2a-door.ts'), this.#shared()]);
-    this.#a2a = new A2aDoor(core);
+    const pushes = (this.#facts.push ?? []).length > 0;
+    const push = pushes ? new (await import('./a2a/push/push-configs.ts')).PushConfigs(core) : null;
+    this.#a2a = new A2aDoor(core, push);
     return this.#a2a;
   }
 

@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { calls, hangs, says } from '../../../test/support/fake-driver.ts';
 import { fakeTool, passed } from '../../../test/support/session-fixture.ts';
-import type { PushHost } from '../src/push/push-rule.ts';
+import type { PushHost } from '../src/core/door-core.ts';
 import { TokenHome } from './token-home.ts';
 import { type A2aCapsule, type A2aOptions, type Json, lineOf, useA2aCapsules, userMessage } from './a2a-capsule.ts';
 

@@ -16,7 +16,6 @@ import { renderAddress, readSettings, type Settings, type SettingSources } from 
 import { FileStore } from './file-store.ts';
 import type { ObjectStore } from './object-store.ts';
 import { RegistryServer } from './registry-server.ts';
-import { S3Store } from './s3-store.ts';
 import { StagingArea } from './staging.ts';
 
 const help = `Usage: svc-registry [options]
@@ -132,6 +131,7 @@ function registerCredentials({ s3 }: Settings): void {
 
 async function openStore({ data, s3 }: Settings): Promise<OpenedStore> {
   if (s3 === null) return { store: await FileStore.open(data), place: `data in ${data}` };
+  const { S3Store } = await import('./s3/s3-store.ts');
   const store = await S3Store.open(s3, { now: () => new Date(), onFault: tell });
   return { store, place: `data in s3://${s3.bucket}/${s3.prefix}`, sweep: async () => await store.sweep() };
 }

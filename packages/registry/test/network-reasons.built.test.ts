@@ -1,7 +1,7 @@
 import { describe, onTestFinished } from 'vitest';
 
 import { networkReasonContract } from '../../../test/support/network-reason-contract.ts';
-import { S3Client } from '../src/s3-client.ts';
+import { S3Client } from '../src/s3/s3-client.ts';
 import { faultOf, now, s3Settings, shortLimits } from './s3-kit.ts';
 import { standInUser } from './s3-stand-in.ts';
 

@@ -4,8 +4,8 @@ import { Readable } from 'node:stream';
 import { describe } from 'vitest';
 
 import { boundedReadContract } from '../../../test/support/bounded-read-contract.ts';
-import { readText } from '../src/s3-client.ts';
-import { Unanswered } from '../src/s3-answers.ts';
+import { readText } from '../src/s3/s3-client.ts';
+import { Unanswered } from '../src/s3/s3-answers.ts';
 
 describe('the answer of a store on S3', () => {
   boundedReadContract('its reader', {

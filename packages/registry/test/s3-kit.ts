@@ -3,8 +3,8 @@ import { onTestFinished } from 'vitest';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { readS3Settings, type S3Settings } from '../src/settings.ts';
-import { S3Client, type S3ClientOptions, type S3Limits } from '../src/s3-client.ts';
-import { S3Store, type S3StoreOptions } from '../src/s3-store.ts';
+import { S3Client, type S3ClientOptions, type S3Limits } from '../src/s3/s3-client.ts';
+import { S3Store, type S3StoreOptions } from '../src/s3/s3-store.ts';
 import { standInUser, type S3StandIn } from './s3-stand-in.ts';
 
 export const now = (): Date => new Date();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { closedPort } from '../../../test/support/closed-port.ts';
-import { S3Store } from '../src/s3-store.ts';
+import { S3Store } from '../src/s3/s3-store.ts';
 import { faultOf, now, openOn, s3Settings, shortLimits } from './s3-kit.ts';
 import { always, atFirst, losingAnswer, refusing } from './s3-misbehaviour.ts';
 import { refuse, S3StandIn, standInUser, type Misbehaviour, type SeenRequest } from './s3-stand-in.ts';

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { S3Store } from '../src/s3-store.ts';
+import { S3Store } from '../src/s3/s3-store.ts';
 import { ask } from '../../kit/test/http/raw-client.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
 import { authorized, bareArchive, key, refusal, RegistryKit } from './registry-kit.ts';

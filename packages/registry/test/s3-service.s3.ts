@@ -5,7 +5,7 @@ import { describe, expect, inject, it, onTestFinished } from 'vitest';
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { S3Settings } from '../src/settings.ts';
-import { S3Store } from '../src/s3-store.ts';
+import { S3Store } from '../src/s3/s3-store.ts';
 import { StagingArea } from '../src/staging.ts';
 import { ask } from '../../kit/test/http/raw-client.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
@@ -223,8 +223,8 @@ describe(`a server on S3 killed while it takes publishes, ${rounds} rounds`, () 
 
 /** The names of all archives in the bucket, referred to or not. */
 async function archivesIn(settings: S3Settings): Promise<string[]> {
-  const { S3Client } = await import('../src/s3-client.ts');
-  const { listObjects } = await import('../src/s3-listing.ts');
+  const { S3Client } = await import('../src/s3/s3-client.ts');
+  const { listObjects } = await import('../src/s3/s3-listing.ts');
   const client = await S3Client.load(settings, { now, limits: shortLimits });
   onTestFinished(() => client.close());
   const names: string[] = [];

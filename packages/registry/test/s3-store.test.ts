@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { StagedArchive } from '../src/object-store.ts';
-import { S3Store } from '../src/s3-store.ts';
+import { S3Store } from '../src/s3/s3-store.ts';
 import { StagingArea } from '../src/staging.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
 import { objectStoreContract } from './object-store-contract.ts';

@@ -2,9 +2,8 @@
 
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { TokenCallers } from '@svc/doors/callers/callers.ts';
-import type { DoorFacts } from '@svc/doors/core/door-core.ts';
+import type { DoorFacts, PushHost } from '@svc/doors/core/door-core.ts';
 import type { CardKey } from '@svc/doors/core/card-signature.ts';
-import type { PushHost } from '@svc/doors/push/push-rule.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';

@@ -9,7 +9,7 @@ import { ExportRoot, type Hides, normalizedRoot } from '@svc/session/files/expor
 import { writeWorkdirFile } from '@svc/session/workdir/workdir-file.ts';
 import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
-import type { SessionTelemetry } from './session-telemetry.ts';
+import type { SessionTelemetry } from './telemetry/session-telemetry.ts';
 
 /** What a session has for its doors. */
 export interface DoorsAround {

@@ -26,6 +26,7 @@ import { taskFrames } from '@svc/session/stream/task-frames.ts';
 import { WorkdirSize } from '@svc/session/workdir/workdir-size.ts';
 import { Inventory } from '@svc/session/tools/inventory.ts';
 import { LateGrantUsage } from '../stage/late-grant-usage.ts';
+import { asksForTelemetry } from '../launch/telemetry-variables.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 import { initialSender } from '../launch/initial-task.ts';
 import type { SessionPeerFiles } from '../stage/stage-peer-files.ts';
@@ -39,8 +40,7 @@ import type { SessionDelegations } from './session-delegations.ts';
 import { openSessionJournal, type SessionJournal } from './session-journal.ts';
 import { importMode, sessionSettings } from './session-settings.ts';
 import { openRecord, type SessionEnd, type SessionRecord, trappedBy } from './session-record.ts';
-import type { SessionTelemetry } from './session-telemetry.ts';
-import { openTelemetry } from './open-telemetry.ts';
+import type { SessionTelemetry } from './telemetry/session-telemetry.ts';
 import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
 
 /** Without the facts that only the listener knows. */
@@ -146,6 +146,12 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
   }
 }
 
+/** Returns null, and loads nothing, when the environment does not ask for telemetry. */
+async function openTelemetry(open: OpenSessionRequest): Promise<SessionTelemetry | null> {
+  if (!asksForTelemetry(open.request.telemetryEnv)) return null;
+  return new (await import('./telemetry/session-telemetry.ts')).SessionTelemetry(open);
+}
+
 const noPeerFiles: SessionPeerFiles = { tools: [], served: null, close: () => {} };
 
 async function peerFilesOf(open: OpenSessionRequest, { workdir }: SessionDirectories): Promise<SessionPeerFiles> {
@@ -161,7 +167,7 @@ async function delegationsOf(
 ): Promise<SessionDelegations | null> {
   if (membership === null || launch.grants.spawnAllow.length === 0) return null;
   const { openDelegations } = await import('./session-delegations.ts');
-  return openDelegations({
+  return await openDelegations({
     launch,
     membership,
     sessionId,

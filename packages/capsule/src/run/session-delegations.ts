@@ -18,20 +18,12 @@ import type { DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { makePrivateDirectory, type SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import { Delegations } from '@svc/session/delegation/delegations.ts';
-import type {
-  ChildReading,
-  DelegatedTelemetry,
-  DelegationsDeps,
-  RunningDelegation,
-} from '@svc/session/delegation/delegations-deps.ts';
+import type { ChildReading, DelegationsDeps, RunningDelegation } from '@svc/session/delegation/delegations-deps.ts';
 import type { Session } from '@svc/session/session.ts';
-import type { Task } from '@svc/session/task/task.ts';
 import { writeWorkdirFile } from '@svc/session/workdir/workdir-file.ts';
-import { delegationTraceparent, taskTrace } from '@svc/telemetry/task-trace.ts';
-import { readSettings } from '@svc/telemetry/telemetry-settings.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { RefereeMembership } from '../launch/referee-membership.ts';
-import { asksForTelemetry, isTelemetryVariable } from '../launch/telemetry-variables.ts';
+import { asksForTelemetry } from '../launch/telemetry-variables.ts';
 
 interface SessionDelegationsRequest {
   readonly launch: PreparedLaunch;
@@ -65,7 +57,7 @@ export interface SessionDelegations {
   residue(): readonly DelegationResidue[];
 }
 
-export function openDelegations(request: SessionDelegationsRequest): SessionDelegations {
+export async function openDelegations(request: SessionDelegationsRequest): Promise<SessionDelegations> {
   const { launch, membership, sessionId, directories, url, env, telemetryEnv, stopWithinMs, onWarning } = request;
   let serving: DelegatingSession | null = null;
   function served(): DelegatingSession {
@@ -73,6 +65,7 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
     return serving;
   }
   const redact = (text: string): string => launch.redactor.redact(text);
+  const tracing = asksForTelemetry(telemetryEnv) ? await import('./telemetry/delegated-telemetry.ts') : null;
   const delegations = new Delegations({
     ...membership,
     ...placesOf(directories),
@@ -114,7 +107,7 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
     },
     warn: (line) => onWarning(new Diagnostic('W-RUN-008', redact(line))),
     clock: systemClock,
-    telemetry: delegatedTelemetry(telemetryEnv, (taskId) => served().session.board.find(taskId)),
+    telemetry: tracing?.delegatedTelemetry(telemetryEnv, (taskId) => served().session.board.find(taskId)) ?? null,
   });
   return {
     delegations,
@@ -123,29 +116,6 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
     },
     residue: () => delegations.running.map(residueOf),
   };
-}
-
-/** Returns null where this session sends no telemetry. */
-function delegatedTelemetry(
-  env: Environment,
-  find: (taskId: string) => Pick<Task, 'id' | 'sender'> | undefined,
-): DelegatedTelemetry | null {
-  if (!asksForTelemetry(env)) return null;
-  const { sampler } = readSettings(env).settings;
-  return {
-    variables: JSON.stringify(handedOnVariables(env)),
-    traceparent: (taskId, delegationId) => {
-      const task = find(taskId);
-      if (task === undefined) return null;
-      return delegationTraceparent(taskTrace(task.id, task.sender?.tags.traceparent, sampler), delegationId);
-    },
-  };
-}
-
-/** A child is a service of its own, and has its own name. */
-function handedOnVariables(env: Environment): Environment {
-  const names = Object.keys(env).filter((name) => isTelemetryVariable(name) || name === 'SVC_TELEMETRY_CONTENT');
-  return Object.fromEntries(names.filter((name) => name !== 'OTEL_SERVICE_NAME').map((name) => [name, env[name]]));
 }
 
 /** Each level ends its own children before its parent stops waiting, so that no child is left behind. */

@@ -14,7 +14,7 @@ import { traceLines } from '@svc/session/replay/trace-lines.ts';
 import type { DeliveredSignals } from '@svc/telemetry/exporter.ts';
 import type { RecordedUsage } from '../stage/grant-usage.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
-import type { SessionTelemetry } from './session-telemetry.ts';
+import type { SessionTelemetry } from './telemetry/session-telemetry.ts';
 
 interface RecordRequest {
   readonly launch: PreparedLaunch;

@@ -38,7 +38,7 @@ async function processDriver(parts: StageParts): Promise<Driver> {
   const { inference } = loaded.manifest;
   const places = { manifestDirectory: loaded.directory, home: processes.home, workdir: directories.workdir };
   const { words, reads } = operatorFiles(driverWords(inference.command ?? ''), places);
-  return createProcessDriver({
+  return await createProcessDriver({
     command: words,
     manifestDirectory: loaded.directory,
     launcher: kept.keeping(processes.launcher({ ...capsuleProcesses(grants), reads }), 'driver'),

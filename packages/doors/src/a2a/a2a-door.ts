@@ -7,14 +7,15 @@ import { A2aCalls } from './calls.ts';
 import { a2aPath } from './card.ts';
 import { HttpJsonBinding } from './http-json.ts';
 import { JsonRpcBinding } from './json-rpc.ts';
+import type { PushConfigs } from './push/push-configs.ts';
 
 /** Everything at and below `/a2a`. */
 export class A2aDoor {
   readonly #jsonRpc: JsonRpcBinding;
   readonly #httpJson: HttpJsonBinding;
 
-  constructor(core: DoorCore) {
-    const calls = new A2aCalls(core);
+  constructor(core: DoorCore, push: PushConfigs | null) {
+    const calls = new A2aCalls(core, push);
     this.#jsonRpc = new JsonRpcBinding(calls);
     this.#httpJson = new HttpJsonBinding(calls);
   }

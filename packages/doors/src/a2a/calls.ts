@@ -19,10 +19,10 @@ import type { Principal } from '../callers/principal.ts';
 import { a2aVersion } from './card.ts';
 import { deliver, type Delivered, type Delivery, prepared, taskBefore, visible } from './deliver.ts';
 import { A2aFault, faultOf } from './errors.ts';
-import { deliveredTask, isUnary, sendMessage, unaryMethods } from './methods.ts';
+import { deliveredTask, isUnary, pushed, sendMessage, unaryMethods } from './methods.ts';
 import { parseSend, parseTaskRequest, type SendRequest } from './params.ts';
-import { PushConfigs } from './push-configs.ts';
-import type { PushRequest } from './push-params.ts';
+import type { PushConfigs } from './push/push-configs.ts';
+import type { PushRequest } from './push/push-params.ts';
 import { TaskStream } from './task-stream.ts';
 
 const versionHeader = 'a2a-version';
@@ -64,12 +64,12 @@ interface Sent {
 /** The methods of A2A for one session. */
 export class A2aCalls {
   readonly #core: DoorCore;
-  readonly #push: PushConfigs;
+  readonly #push: PushConfigs | null;
   readonly #streams = new WeakMap<TaskRecord, TaskStream>();
 
-  constructor(core: DoorCore) {
+  constructor(core: DoorCore, push: PushConfigs | null) {
     this.#core = core;
-    this.#push = new PushConfigs(core);
+    this.#push = push;
   }
 
   /** What it is refused with is thrown, or the promise rejects with it; `faultOf` reads it. */
@@ -130,18 +130,19 @@ export class A2aCalls {
   #sent({ params, principal, traceparent }: Call): Sent {
     const request = parseSend(params);
     const { message, push } = request;
+    if (push !== undefined) demand(principal, ['read']);
     return {
       request,
       delivered: { message, principal, traceparent },
-      push: push === undefined ? null : this.#push.ofMessage(push, principal),
+      push: push === undefined ? null : pushed(this.#push).ofMessage(push),
     };
   }
 
   #deliver({ delivered, push }: Sent, ahead?: TaskSource['prepared']): Delivery {
     // In the turn that accepts the task: what is wrong with its config must not be found afterwards.
-    if (push !== null) this.#push.demandRoom(taskBefore(delivered, this.#core), push, delivered.principal);
+    if (push !== null) this.#push?.demandRoom(taskBefore(delivered, this.#core), push, delivered.principal);
     const delivery = deliver(delivered, this.#core, ahead);
-    if (push !== null && delivery.kind === 'task') this.#push.addTo(delivery.record, push, delivered.principal);
+    if (push !== null && delivery.kind === 'task') this.#push?.addTo(delivery.record, push, delivered.principal);
     return delivery;
   }
 

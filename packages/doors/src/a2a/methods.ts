@@ -10,8 +10,8 @@ import { type Delivery, visible } from './deliver.ts';
 import { A2aFault, faultOf } from './errors.ts';
 import { listTasks } from './list-tasks.ts';
 import { rejectedTask, taskObject, type TaskView } from './objects.ts';
-import type { PushConfigs } from './push-configs.ts';
 import { parseList, parseTaskRequest, type SendRequest } from './params.ts';
+import type { PushConfigs } from './push/push-configs.ts';
 
 /** An answer as JSON text. */
 export type Answer = string;
@@ -21,10 +21,13 @@ export const unaryMethods = {
   GetTask: getTask,
   ListTasks: (params, { principal, core }) => JSON.stringify(listTasks(parseList(params), principal, core.records)),
   CancelTask: cancelTask,
-  CreateTaskPushNotificationConfig: (params, { principal, push }) => JSON.stringify(push.create(params, principal)),
-  GetTaskPushNotificationConfig: (params, { principal, push }) => JSON.stringify(push.get(params, principal)),
-  ListTaskPushNotificationConfigs: (params, { principal, push }) => JSON.stringify(push.list(params, principal)),
-  DeleteTaskPushNotificationConfig: (params, { principal, push }) => JSON.stringify(push.delete(params, principal)),
+  CreateTaskPushNotificationConfig: (params, { principal, push }) =>
+    JSON.stringify(pushed(push).create(params, principal)),
+  GetTaskPushNotificationConfig: (params, { principal, push }) => JSON.stringify(pushed(push).get(params, principal)),
+  ListTaskPushNotificationConfigs: (params, { principal, push }) =>
+    JSON.stringify(pushed(push).list(params, principal)),
+  DeleteTaskPushNotificationConfig: (params, { principal, push }) =>
+    JSON.stringify(pushed(push).delete(params, principal)),
   GetExtendedAgentCard: (_params, { core }) => {
     if (!core.facts.asksForToken) throw new A2aFault('UNSUPPORTED_OPERATION', 'This agent has no extended card');
     return JSON.stringify(extendedCard(core));
@@ -37,7 +40,14 @@ export type UnaryMethod = keyof typeof unaryMethods;
 export interface Caller {
   readonly principal: Principal;
   readonly core: DoorCore;
-  readonly push: PushConfigs;
+  /** It is null where the manifest names no host to push to. */
+  readonly push: PushConfigs | null;
+}
+
+/** Throws the fault -32003 where the manifest names no host. */
+export function pushed(push: PushConfigs | null): PushConfigs {
+  if (push === null) throw new A2aFault('PUSH_NOTIFICATION_NOT_SUPPORTED');
+  return push;
 }
 
 export function isUnary(method: string): method is UnaryMethod {

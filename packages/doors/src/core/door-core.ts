@@ -2,6 +2,7 @@
 
 import type { ByteBudget } from '@svc/kit/http/byte-budget.ts';
 import { kitRefusal, HttpRefusal } from '@svc/kit/http/refusal.ts';
+import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { StreamReply } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import type { AgentCard } from '@svc/protocol/agent-card.ts';
@@ -13,7 +14,6 @@ import type { KeptFile } from '@svc/session/task/task-record.ts';
 import { TaskRecords } from '@svc/session/task-records.ts';
 import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
 import type { Callers } from '../callers/callers.ts';
-import type { PushHost } from '../push/push-rule.ts';
 import { type Principal, shareOf } from '../callers/principal.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { beatMs, DoorStream, type DoorStreamOptions } from './door-stream.ts';
@@ -23,6 +23,13 @@ import type { CardKey } from './card-signature.ts';
 export interface OfferedSkill {
   readonly name: string;
   readonly description: string;
+}
+
+/** A host of `doors.push.allow`. */
+export interface PushHost {
+  readonly destination: NetworkDestination;
+  /** Whether it may be in a private network, or on this machine. */
+  readonly isPrivate: boolean;
 }
 
 /** What doors say of the capsule they belong to. */

@@ -7,9 +7,8 @@ import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Launcher, LaunchedProcess, LaunchOutcome } from '@svc/sandbox/launcher.ts';
 import { splitWords } from '@svc/sandbox/split-words.ts';
 import { endProcess, OutputTail, readLines, type OutputLine } from '@svc/sandbox/launched-process.ts';
-import { claudeDialect } from './programs/claude.ts';
-import { createCliDriver, type ProgramService } from './programs/cli-driver.ts';
-import { codexDialect } from './programs/codex.ts';
+import type { CliDialect } from './programs/cli-dialect.ts';
+import type { ProgramService } from './programs/cli-driver.ts';
 import {
   type Driver,
   type DriverOutcome,
@@ -52,19 +51,24 @@ export interface ProgramSettings {
   readonly hasNetwork: boolean;
 }
 
-const ownDialects = new Map([claudeDialect, codexDialect].map((dialect) => [dialect.program, dialect]));
+/** The programs with a dialect of their own. */
+const ownDialects: ReadonlyMap<string, () => Promise<CliDialect>> = new Map([
+  ['claude', async () => (await import('./programs/claude.ts')).claudeDialect],
+  ['codex', async () => (await import('./programs/codex.ts')).codexDialect],
+]);
 
 /**
  * The driver behind `inference.transport: process`: in the default dialect, one process per task and one JSON object per line, or in that of the
  * program that the command names (docs/drivers.md "A model behind a program"). Throws `E-MAN-003` for a command that cannot be run so.
  */
-export function createProcessDriver(settings: ProcessDriverSettings): Driver {
+export async function createProcessDriver(settings: ProcessDriverSettings): Promise<Driver> {
   const [program = '', ...args] = driverWords(settings.command);
   if (program === '') throw new Diagnostic('E-MAN-003', 'inference.command names no program');
   const { launcher, manifestDirectory, env, redact, hiddenIn = () => null, endGraceMs = 2000 } = settings;
   const command = program.includes('/') && !isAbsolute(program) ? resolve(manifestDirectory, program) : program;
-  const dialect = ownDialects.get(basename(program));
-  if (dialect !== undefined) {
+  const dialectOf = ownDialects.get(basename(program));
+  if (dialectOf !== undefined) {
+    const [dialect, { createCliDriver }] = await Promise.all([dialectOf(), import('./programs/cli-driver.ts')]);
     return createCliDriver({ dialect, name: program, command, args, env, redact, endGraceMs, ...settings.program });
   }
   const open = new Set<ProcessDriverTask>();

@@ -47,10 +47,10 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function driver(command: StandInName, over: Partial<ProgramSettings> = {}, endGraceMs = 5000): Driver {
+async function driver(command: StandInName, over: Partial<ProgramSettings> = {}, endGraceMs = 5000): Promise<Driver> {
   placeStandIn(join(folder, 'bin'), command);
   let names = 0;
-  const made = createProcessDriver({
+  const made = await createProcessDriver({
     command: [command, '--from-the-manifest'],
     manifestDirectory: folder,
     launcher,
@@ -125,7 +125,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
   it('makes one inference, with its pieces and its calls as they come', async () => {
     const call = recordingCall();
     const steps = [{ think: 'hm' }, { say: 'Let me see.' }, { call: [['count', { path: '.' }]] }, { sayAnswers: 1 }];
-    const outcome = await infer(driver(name), [user(doing(...steps))], call);
+    const outcome = await infer(await driver(name), [user(doing(...steps))], call);
     expect(call.seen.toSorted()).toEqual(
       ['thinking hm', 'text Let me see.', 'call count {"path":"."}', 'text \n\n42'].toSorted(),
     );
@@ -144,7 +144,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
   });
 
   it('has the key and the token in its environment, neither in its words, and its key in no failure', async () => {
-    const { args, env, cwd, tools } = JSON.parse(replyOf(await run(driver(name), { sayStart: 1 }))) as {
+    const { args, env, cwd, tools } = JSON.parse(replyOf(await run(await driver(name), { sayStart: 1 }))) as {
       args: string[];
       env: Record<string, string>;
       cwd: string;
@@ -157,14 +157,14 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     expect(args[0]).toBe('--from-the-manifest');
     expect(args.filter((word) => word.includes(token) || word.includes('sk-live-1'))).toEqual([]);
     expect({ cwd, tools }).toEqual({ cwd: folder, tools: ['count'] });
-    expect(await run(driver(name), { complain: 'sk-live-1 is no key' }, { exit: 4 })).toEqual({
+    expect(await run(await driver(name), { complain: 'sk-live-1 is no key' }, { exit: 4 })).toEqual({
       kind: 'failed',
       error: `${name} exited with status 4 before its response: [secret] is no key`,
     });
   });
 
   it('finds nothing at the address of its tools once it is over', async () => {
-    const one = driver(name);
+    const one = await driver(name);
     const url = /http:\/\/127\.0\.0\.1:\d+\/mcp\/name-1/.exec(replyOf(await run(one, { sayStart: 1 })))?.[0] ?? '';
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     expect((await fetch(url, { method: 'POST', headers, body: '{}' })).status).toBe(404);
@@ -173,7 +173,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
   });
 
   it('goes on with the conversation that the program remembers, as long as its history only grew', async () => {
-    const one = driver(name);
+    const one = await driver(name);
     const first = doing({ say: 'One.' });
     const second = doing({ sayPrompts: 1 });
     await infer(one, [user(first)]);
@@ -182,11 +182,11 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     const changed = [user('in short'), assistant('One.'), user(second)];
     const transcript = `[user]\nin short\n\n[assistant]\nOne.\n\n[end of what was said so far]\n\nIt goes on with:\n\n${second}`;
     expect(JSON.parse(replyOf(await infer(one, changed)))).toEqual([expect.stringContaining(transcript)]);
-    expect(JSON.parse(replyOf(await infer(driver(name), history)))).toEqual([expect.stringContaining('[user]')]);
+    expect(JSON.parse(replyOf(await infer(await driver(name), history)))).toEqual([expect.stringContaining('[user]')]);
   });
 
   it('gets the whole history when the program has lost the conversation', async () => {
-    const one = driver(name);
+    const one = await driver(name);
     const first = doing({ say: 'One.' });
     const second = doing({ sayPrompts: 1 });
     await infer(one, [user(first)]);
@@ -197,7 +197,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
   });
 
   it('runs each call once when it goes on with a conversation, calls something and dies', async () => {
-    const one = driver(name);
+    const one = await driver(name);
     const first = doing({ say: 'One.' });
     await infer(one, [user(first)]);
     const call = recordingCall();
@@ -208,12 +208,12 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
 
   it('may flood its stderr, and may stay after its result for a while', async () => {
     const steps = [{ flood: 50 * 1024 * 1024 }, { say: 'Survived.' }, { stay: 1 }];
-    expect(replyOf(await run(driver(name, {}, 100), ...steps))).toBe('Survived.');
+    expect(replyOf(await run(await driver(name, {}, 100), ...steps))).toBe('Survived.');
     expect(await started[0]?.ended).toEqual({ kind: 'signaled', signal: 'SIGKILL' });
   });
 
   it('counts when it exits with a status behind its result', async () => {
-    expect(replyOf(await run(driver(name), { say: 'Done.' }, { endEarly: 1 }, { exit: 1 }))).toBe('Done.');
+    expect(replyOf(await run(await driver(name), { say: 'Done.' }, { endEarly: 1 }, { exit: 1 }))).toBe('Done.');
   });
 
   it.each<[string, readonly StandInStep[], DriverOutcome]>([
@@ -240,16 +240,16 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     ],
   ])('fails the inference with %s', async (_, steps, outcome) => {
     const expected = outcome.kind === 'response' ? outcome : { ...outcome, error: `${name} ${outcome.error}` };
-    expect(await run(driver(name), ...steps)).toEqual(expected);
+    expect(await run(await driver(name), ...steps)).toEqual(expected);
     nobodyRuns();
   });
 
   it('passes over what it says of no known type', async () => {
-    expect(replyOf(await run(driver(name), { raw: '{"type":"weather"}\n\n' }, { say: 'Fine.' }))).toBe('Fine.');
+    expect(replyOf(await run(await driver(name), { raw: '{"type":"weather"}\n\n' }, { say: 'Fine.' }))).toBe('Fine.');
   });
 
   it('cannot be called when it is not there', async () => {
-    const missing = driver(name);
+    const missing = await driver(name);
     rmSync(join(folder, 'bin'), { recursive: true });
     expect(await run(missing)).toEqual({ kind: 'unavailable', error: `${name} could not be started: no such command` });
   });
@@ -267,7 +267,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
           cancel.signal.addEventListener('abort', () => reject(canceled));
         }),
     });
-    const task = driver(name).openTask();
+    const task = (await driver(name)).openTask();
     const outcome = task.infer(request(user(doing({ call: [['count', {}]] }))), call);
     const [ended] = await Promise.allSettled([outcome, calling.then(() => cancel.abort(canceled))]);
     expect(ended).toEqual({ status: 'rejected', reason: canceled });
@@ -277,7 +277,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
 
   it('never begins after a cancel, and ends with its driver', async () => {
     const call = recordingCall({ signal: AbortSignal.abort(new Error('task canceled')) });
-    const one = driver(name);
+    const one = await driver(name);
     expect((await infer(one, [user(doing({ say: 'x' }))], call)).kind).toBe('failed');
     expect(call.seen).toEqual([]);
     const working = recordingCall();
@@ -299,7 +299,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
         return { content: '42', isError: false };
       },
     });
-    const outcome = infer(driver(name), [user(doing({ call: [['count', {}]] }))], call).then((ended) => {
+    const outcome = infer(await driver(name), [user(doing({ call: [['count', {}]] }))], call).then((ended) => {
       order.push('ended');
       return ended;
     });
@@ -313,7 +313,9 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
   it('takes what breaks a call off for the end of the task', async () => {
     const reason = new Error('the trace cannot be written');
     const call = recordingCall({ callTool: () => Promise.reject(reason) });
-    await expect(infer(driver(name), [user(doing({ call: [['count', {}]] }, { hang: 1 }))], call)).rejects.toBe(reason);
+    await expect(infer(await driver(name), [user(doing({ call: [['count', {}]] }, { hang: 1 }))], call)).rejects.toBe(
+      reason,
+    );
     nobodyRuns();
   });
 
@@ -322,16 +324,16 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
       name === 'claude'
         ? ['ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN', 'Invalid API key']
         : ['CODEX_API_KEY or CODEX_HOME', '401 Unauthorized'];
-    expect(await run(driver(name), { complain: key }, { exit: 1 })).toEqual({
+    expect(await run(await driver(name), { complain: key }, { exit: 1 })).toEqual({
       kind: 'failed',
       error: `${name} exited with status 1 before its response: ${key}; set inference.api_key, or list ${variables} in capabilities.env.allow`,
     });
     const refused =
       'Failed to authenticate: https://a.example is refused: capabilities.network.allow does not name it.';
-    expect(await run(driver(name), { complain: refused }, { exit: 1 })).toMatchObject({
+    expect(await run(await driver(name), { complain: refused }, { exit: 1 })).toMatchObject({
       error: `${name} exited with status 1 before its response: ${refused}`,
     });
-    expect(await run(driver(name, { hasNetwork: false }), { exit: 1 })).toEqual({
+    expect(await run(await driver(name, { hasNetwork: false }), { exit: 1 })).toEqual({
       kind: 'failed',
       error: `${name} exited with status 1 before its response; capabilities.network.allow names no host at which ${name} reaches its model`,
     });
@@ -343,7 +345,7 @@ describe('inference.max_turns', () => {
     Array.from({ length: count }, () => ({ call: [['count', {}]] }));
 
   it('stops claude by its own count', async () => {
-    expect(await run(driver('claude', { maxTurns: 2 }), ...calls(3))).toMatchObject({
+    expect(await run(await driver('claude', { maxTurns: 2 }), ...calls(3))).toMatchObject({
       response: {
         stopReason: 'error',
         error: 'claude used up inference.max_turns: Reached maximum number of turns (2)',
@@ -353,12 +355,16 @@ describe('inference.max_turns', () => {
 
   it('limits the calls that codex gets an answer to', async () => {
     const call = recordingCall();
-    const outcome = await infer(driver('codex', { maxTurns: 1 }), [user(doing(...calls(2), { sayAnswers: 1 }))], call);
+    const outcome = await infer(
+      await driver('codex', { maxTurns: 1 }),
+      [user(doing(...calls(2), { sayAnswers: 1 }))],
+      call,
+    );
     expect(replyOf(outcome)).toBe(
       '42\nfailed: not carried out: the 1 turns of this task are used up. Answer with what is known.',
     );
     expect(call.seen.filter((line) => line.startsWith('call'))).toHaveLength(1);
-    expect(await run(driver('codex', { maxTurns: 1 }), ...calls(3), { hang: 1 })).toEqual({
+    expect(await run(await driver('codex', { maxTurns: 1 }), ...calls(3), { hang: 1 })).toEqual({
       kind: 'failed',
       error: 'codex goes on although inference.max_turns is used up',
     });
@@ -373,7 +379,7 @@ it('the driver ends a program that goes on calling while 64 of its calls wait', 
       return { content: '42', isError: false };
     },
   });
-  expect(await infer(driver('claude'), [user(doing(burst))], call)).toEqual({
+  expect(await infer(await driver('claude'), [user(doing(burst))], call)).toEqual({
     kind: 'failed',
     error: 'claude goes on although too many of its calls wait',
   });
@@ -396,13 +402,13 @@ it('the driver lets a program call several tools at once, one carried out after 
       ['count', { n: 2 }],
     ],
   };
-  const outcome = await infer(driver('claude'), [user(doing(both, { sayAnswers: 1 }))], call);
+  const outcome = await infer(await driver('claude'), [user(doing(both, { sayAnswers: 1 }))], call);
   expect(replyOf(outcome).split('\n').toSorted()).toEqual(['{"n":1}', '{"n":2}']);
   expect(most).toEqual([1, 1]);
 });
 
 it('the driver offers no server without a tool', async () => {
-  const task = driver('codex').openTask();
+  const task = (await driver('codex')).openTask();
   const none = { ...request(user(doing({ sayStart: 1 }))), tools: [] };
   const { args } = JSON.parse(replyOf(await task.infer(none, recordingCall()))) as { args: string[] };
   await task.close();

@@ -55,7 +55,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function driver(command: string | readonly string[], endGraceMs = 5000): Driver {
+function driver(command: string | readonly string[], endGraceMs = 5000): Promise<Driver> {
   return createProcessDriver({
     command,
     manifestDirectory: folder,
@@ -67,7 +67,8 @@ function driver(command: string | readonly string[], endGraceMs = 5000): Driver 
   });
 }
 
-const scenario = (name: string, endGraceMs?: number): Driver => driver([process.execPath, program, name], endGraceMs);
+const scenario = (name: string, endGraceMs?: number): Promise<Driver> =>
+  driver([process.execPath, program, name], endGraceMs);
 
 function request(text: string): InferenceRequest {
   return {
@@ -107,7 +108,7 @@ function replyOf(outcome: DriverOutcome): string {
 
 describe('a process driver', () => {
   it('answers one request a turn, with chunks before the response, from one process a task', async () => {
-    const task = scenario('echo').openTask();
+    const task = (await scenario('echo')).openTask();
     const call = recordingCall();
     const first = await task.infer(request('one'), call);
     const second = await task.infer(request('two'), recordingCall());
@@ -122,7 +123,7 @@ describe('a process driver', () => {
   });
 
   it('starts nothing for a task that makes no call, and another process for another task', async () => {
-    const echo = scenario('echo');
+    const echo = await scenario('echo');
     await echo.openTask().close();
     expect(started).toHaveLength(0);
     await firstTurn(echo);
@@ -131,7 +132,7 @@ describe('a process driver', () => {
   });
 
   it('runs in the workdir with exactly its environment', async () => {
-    expect(JSON.parse(replyOf(await firstTurn(scenario('environment'))))).toEqual({
+    expect(JSON.parse(replyOf(await firstTurn(await scenario('environment'))))).toEqual({
       env: { PATH: '/usr/bin:/bin', MODEL_HOME: '/models' },
       cwd: folder,
     });
@@ -140,21 +141,21 @@ describe('a process driver', () => {
   it('may be a line of words, and a path beside the manifest', async () => {
     writeFileSync(join(folder, 'my driver'), `#!/bin/sh\nexec ${process.execPath} ${program} "$1"\n`);
     chmodSync(join(folder, 'my driver'), 0o755);
-    const named = driver(`./'my driver' echo`);
+    const named = await driver(`./'my driver' echo`);
     expect(named.label).toBe('./my driver');
     expect(replyOf(await firstTurn(named))).toMatch(/^turn 1 of \d+: hello$/);
   });
 
   it('may be slow to write a line, or leave out its last line feed', async () => {
-    expect(replyOf(await firstTurn(scenario('bytes')))).toBe('ä€😀');
-    expect(await firstTurn(scenario('no-line-feed'))).toEqual({
+    expect(replyOf(await firstTurn(await scenario('bytes')))).toBe('ä€😀');
+    expect(await firstTurn(await scenario('no-line-feed'))).toEqual({
       kind: 'response',
       response: { content: [], stopReason: 'end_turn' },
     });
   });
 
   it('has its arguments in no label and its secrets in no failure', async () => {
-    const failing = driver(['sh', '-c', 'read line; echo refused: sk-live-1 >&2; exit 4', 'sk-live-1']);
+    const failing = await driver(['sh', '-c', 'read line; echo refused: sk-live-1 >&2; exit 4', 'sk-live-1']);
     expect(failing.label).toBe('sh');
     expect(await firstTurn(failing)).toEqual({
       kind: 'failed',
@@ -163,13 +164,13 @@ describe('a process driver', () => {
   });
 
   it('may flood its stderr', async () => {
-    expect(replyOf(await firstTurn(scenario('flood-stderr')))).toBe('survived');
+    expect(replyOf(await firstTurn(await scenario('flood-stderr')))).toBe('survived');
   });
 });
 
 describe('a process driver that goes wrong', () => {
   it('fails as unavailable when it cannot start', async () => {
-    expect(await firstTurn(driver('no-such-driver --fast'))).toEqual({
+    expect(await firstTurn(await driver('no-such-driver --fast'))).toEqual({
       kind: 'unavailable',
       error: 'no-such-driver could not be started: no such command',
     });
@@ -208,19 +209,19 @@ describe('a process driver that goes wrong', () => {
     ['many-values', { kind: 'failed', error: 'the driver wrote a line of more than 262144 values' }],
     ['long-line', { kind: 'failed', error: 'the driver wrote a line of more than 16777216 bytes' }],
   ])('reports %s', async (name, outcome) => {
-    expect(await firstTurn(scenario(name))).toEqual(outcome);
+    expect(await firstTurn(await scenario(name))).toEqual(outcome);
     expect(started.filter(({ pid }) => isRunning(pid))).toEqual([]);
   });
 
   it('reports that it closed its output', async () => {
-    expect(await firstTurn(scenario('closes-output', 100))).toEqual({
+    expect(await firstTurn(await scenario('closes-output', 100))).toEqual({
       kind: 'failed',
       error: 'the driver closed its output before its response',
     });
   });
 
   it('fails the turn after one in which it wrote more than its response', async () => {
-    const task = scenario('talks-on').openTask();
+    const task = (await scenario('talks-on')).openTask();
     expect(replyOf(await task.infer(request('a'), recordingCall()))).toBe('first');
     await started[0]?.ended;
     expect(await task.infer(request('b'), recordingCall())).toEqual({
@@ -231,7 +232,7 @@ describe('a process driver that goes wrong', () => {
   });
 
   it('stays failed for the rest of the task', async () => {
-    const task = scenario('exit').openTask();
+    const task = (await scenario('exit')).openTask();
     const first = await task.infer(request('a'), recordingCall());
     expect(await task.infer(request('b'), recordingCall())).toEqual(first);
     await task.close();
@@ -242,7 +243,7 @@ describe('a process driver that goes wrong', () => {
 describe('a process driver', () => {
   it('ends at once at a cancel', async () => {
     const cancel = new AbortController();
-    const task = scenario('silent').openTask();
+    const task = (await scenario('silent')).openTask();
     const outcome = task.infer(request('a'), recordingCall(cancel.signal));
     await expect.poll(() => started).toHaveLength(1);
     cancel.abort(new Error('task canceled'));
@@ -252,7 +253,7 @@ describe('a process driver', () => {
   });
 
   it('ends at a cancel before the first turn', async () => {
-    const task = scenario('echo').openTask();
+    const task = (await scenario('echo')).openTask();
     const call = recordingCall(AbortSignal.abort(new Error('task canceled')));
     expect((await task.infer(request('a'), call)).kind).toBe('failed');
     await task.close();
@@ -260,7 +261,7 @@ describe('a process driver', () => {
   });
 
   it('ends by force when it ignores the closing of its input and the request to end', async () => {
-    const stays = scenario('stays', 100);
+    const stays = await scenario('stays', 100);
     const task = stays.openTask();
     const pid = Number(replyOf(await task.infer(request('a'), recordingCall())));
     expect(isRunning(pid)).toBe(true);
@@ -269,7 +270,7 @@ describe('a process driver', () => {
   });
 
   it('ends with the tasks still open when it is closed', async () => {
-    const echo = scenario('echo');
+    const echo = await scenario('echo');
     const task = echo.openTask();
     await task.infer(request('a'), recordingCall());
     await echo.close();
@@ -282,8 +283,8 @@ describe('a command that is no driver of this dialect', () => {
     ['blank', '  ', /names no program/],
     ['an empty word', [''], /names no program/],
     ['unbalanced', `driver "one`, /cannot be split into words: a " is not closed/],
-  ])('fails with E-MAN-003 when it is %s', (_, command, message) => {
-    expect(() => driver(command)).toThrow(message);
-    expect(() => driver(command)).toThrow(expect.objectContaining({ code: 'E-MAN-003' }));
+  ])('fails with E-MAN-003 when it is %s', async (_, command, message) => {
+    await expect(driver(command)).rejects.toThrow(message);
+    await expect(driver(command)).rejects.toThrow(expect.objectContaining({ code: 'E-MAN-003' }));
   });
 });

@@ -17,7 +17,6 @@ const toolTimeoutMs = String(24 * 60 * 60 * 1000);
  * keep tools or settings of its own does not start.
  */
 export const claudeDialect: CliDialect = {
-  program: 'claude',
   keyVariable: 'ANTHROPIC_API_KEY',
   loginVariables: ['CLAUDE_CODE_OAUTH_TOKEN'],
   boundsTurns: true,

@@ -46,8 +46,6 @@ export interface CliDecoder {
 
 /** The way one program wants to be asked and answers (docs/drivers.md "claude and codex"). */
 export interface CliDialect {
-  /** The base name of the program. */
-  readonly program: string;
   /** The variable in which the program expects the key of its provider. */
   readonly keyVariable: string;
   /** Other variables with which a user may have signed in. */

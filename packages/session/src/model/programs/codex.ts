@@ -12,7 +12,6 @@ import { serverName, type CliDialect, type CliRequest, type CliDecoder, type Cli
  * a sandbox of its own that writes nothing is around whatever a version keeps.
  */
 export const codexDialect: CliDialect = {
-  program: 'codex',
   keyVariable: 'CODEX_API_KEY',
   loginVariables: ['CODEX_HOME'],
   boundsTurns: false,

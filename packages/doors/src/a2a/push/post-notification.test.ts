@@ -5,7 +5,7 @@ import { createServer as createRawServer, type AddressInfo, type Socket } from '
 import { expect, it, onTestFinished } from 'vitest';
 
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
-import { FakeClock } from '../../../../test/support/fake-clock.ts';
+import { FakeClock } from '../../../../../test/support/fake-clock.ts';
 import { postNotification, type Posted } from './post-notification.ts';
 import { PushRule } from './push-rule.ts';
 

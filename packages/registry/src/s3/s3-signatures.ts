@@ -11,7 +11,7 @@ import {
   type SignaturePut,
   type SignatureStore,
   supersededAmong,
-} from './signature-store.ts';
+} from '../signature-store.ts';
 
 /** An object for each bundle, named after both hashes. */
 export class S3Signatures implements SignatureStore {

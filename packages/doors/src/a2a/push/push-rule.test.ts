@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
-import { PushRule, type PushHost } from './push-rule.ts';
+import type { PushHost } from '../../core/door-core.ts';
+import { PushRule } from './push-rule.ts';
 
 function rule(...hosts: readonly (string | { readonly open: string })[]): PushRule {
   return new PushRule(

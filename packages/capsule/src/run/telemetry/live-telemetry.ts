@@ -11,7 +11,7 @@ import type { Attribute } from '@svc/telemetry/otlp-records.ts';
 import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
 import { readSettings, type TelemetrySettings } from '@svc/telemetry/telemetry-settings.ts';
 import type { TraceLine } from '@svc/record/trace/events.ts';
-import type { OpenSessionRequest } from '../launch/open-session-request.ts';
+import type { OpenSessionRequest } from '../../launch/open-session-request.ts';
 
 /** What the environment asks for, from the first line of the session to the end of it. */
 export class LiveTelemetry {

@@ -1,14 +1,8 @@
 /** Says where notifications may be pushed to: hosts that the manifest names, at addresses that they may be at. */
 
 import { type AddressClass, classifyAddress, fixedAddresses } from '@svc/kit/net/address-class.ts';
-import { covers, destinationOf, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
-
-/** A host of `doors.push.allow`. */
-export interface PushHost {
-  readonly destination: NetworkDestination;
-  /** Whether it may be in a private network, or on this machine. */
-  readonly isPrivate: boolean;
-}
+import { covers, destinationOf } from '@svc/kit/net/network-destination.ts';
+import type { PushHost } from '../../core/door-core.ts';
 
 /** Of the address that a client gives. */
 const longestUrl = 2048;

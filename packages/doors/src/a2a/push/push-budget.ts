@@ -1,6 +1,6 @@
 /** Bounds what the receivers of a capsule's notifications may hold, and how many are asked at the same time: of all clients together, and of each. */
 
-import type { Principal } from '../callers/principal.ts';
+import type { Principal } from '../../callers/principal.ts';
 
 interface Bounds {
   /** Bytes of notifications that wait. */

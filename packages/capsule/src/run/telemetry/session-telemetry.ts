@@ -5,7 +5,7 @@ import type { DeliveredSignals } from '@svc/telemetry/exporter.ts';
 import type { RequestSpans } from '@svc/telemetry/request-spans.ts';
 import type { TraceLine } from '@svc/record/trace/events.ts';
 import type { LiveTelemetry } from './live-telemetry.ts';
-import type { OpenSessionRequest } from '../launch/open-session-request.ts';
+import type { OpenSessionRequest } from '../../launch/open-session-request.ts';
 
 /** Longest wait for a collector at the end: a part of the time of a stop, less what the doors have used, but at least a smaller part. */
 const longestEndMs = 2000;

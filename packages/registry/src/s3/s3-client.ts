@@ -22,7 +22,7 @@ import {
   unansweredReason,
   Unanswered,
 } from './s3-answers.ts';
-import type { S3Settings } from './settings.ts';
+import type { S3Settings } from '../settings.ts';
 
 /** A body whose hash is known before it is sent. */
 type S3Body =

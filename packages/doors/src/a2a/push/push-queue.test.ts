@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 
 import { describe, expect, it } from 'vitest';
 
-import { FakeClock } from '../../../../test/support/fake-clock.ts';
+import { FakeClock } from '../../../../../test/support/fake-clock.ts';
 import type { Posted } from './post-notification.ts';
 import { PushBudget, type PushShare } from './push-budget.ts';
 import { PushQueue, type PushReceiver } from './push-queue.ts';

@@ -4,16 +4,15 @@ import { atMost } from '@svc/kit/clock.ts';
 import { systemResolver } from '@svc/kit/net/resolver.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import type { TaskNews, TaskRecord } from '@svc/session/task/task-record.ts';
-import type { DoorCore } from '../core/door-core.ts';
-import { demand } from '../callers/scopes.ts';
-import type { Principal } from '../callers/principal.ts';
-import { postNotification } from '../push/post-notification.ts';
-import { PushBudget } from '../push/push-budget.ts';
-import { PushQueue } from '../push/push-queue.ts';
-import { PushRule } from '../push/push-rule.ts';
-import { visible } from './deliver.ts';
-import { A2aFault, faultOf, taskNotFound } from './errors.ts';
-import { artifactUpdate, inputTimeoutExtension, statusUpdate, taskObject } from './objects.ts';
+import type { DoorCore } from '../../core/door-core.ts';
+import type { Principal } from '../../callers/principal.ts';
+import { postNotification } from './post-notification.ts';
+import { PushBudget } from './push-budget.ts';
+import { PushQueue } from './push-queue.ts';
+import { PushRule } from './push-rule.ts';
+import { visible } from '../deliver.ts';
+import { type A2aFault, faultOf, taskNotFound } from '../errors.ts';
+import { artifactUpdate, inputTimeoutExtension, statusUpdate, taskObject } from '../objects.ts';
 import {
   parseConfigRequest,
   parseConfigsRequest,
@@ -47,17 +46,17 @@ interface Followed {
   readonly unfollow: () => void;
 }
 
-/** All configs of one session. Each method throws the fault -32003 where the manifest names no host. */
+/** All configs of one session whose manifest names hosts. */
 export class PushConfigs {
   readonly #core: DoorCore;
-  readonly #rule: PushRule | null;
+  readonly #rule: PushRule;
   readonly #budget = new PushBudget();
   readonly #followed = new Map<TaskRecord, Followed>();
 
   constructor(core: DoorCore) {
     const { push = [], outside } = core.facts;
     this.#core = core;
-    this.#rule = push.length === 0 ? null : new PushRule(push);
+    this.#rule = new PushRule(push);
     outside?.onClose(() => this.#close());
     core.session.activity.subscribe(({ kind }) => {
       if (kind === 'task-settled') this.#removeForgotten();
@@ -65,14 +64,12 @@ export class PushConfigs {
   }
 
   create(params: unknown, principal: Principal): JsonObject {
-    const rule = this.#rules();
     const { taskId, asked } = parseConfigsRequest(params);
     const record = visible(taskId, principal, this.#core);
-    return this.#add(record, parsePush(asked, rule), principal);
+    return this.#add(record, parsePush(asked, this.#rule), principal);
   }
 
   get(params: unknown, principal: Principal): JsonObject {
-    this.#rules();
     const { taskId, id } = parseConfigRequest(params);
     const record = visible(taskId, principal, this.#core);
     const config = this.#find(record, principal, id);
@@ -82,7 +79,6 @@ export class PushConfigs {
 
   /** At most eight, so that there is never another page. */
   list(params: unknown, principal: Principal): JsonObject {
-    this.#rules();
     const { taskId } = parseConfigsRequest(params);
     const record = visible(taskId, principal, this.#core);
     const configs = this.#configsOf(record, principal);
@@ -91,7 +87,6 @@ export class PushConfigs {
 
   /** One that is not there is deleted too. */
   delete(params: unknown, principal: Principal): JsonObject {
-    this.#rules();
     const { taskId, id } = parseConfigRequest(params);
     const record = visible(taskId, principal, this.#core);
     const config = this.#find(record, principal, id);
@@ -100,9 +95,8 @@ export class PushConfigs {
   }
 
   /** The config that comes with a message, which is read before anything is done for the message. */
-  ofMessage(config: JsonObject, principal: Principal): PushRequest {
-    demand(principal, ['read']);
-    return parsePush(config, this.#rules(), 'configuration.taskPushNotificationConfig.');
+  ofMessage(config: JsonObject): PushRequest {
+    return parsePush(config, this.#rule, 'configuration.taskPushNotificationConfig.');
   }
 
   /** Throws the fault of a config without room. One that is there, or replaces another, needs no room. `record` is null before the task exists. */
@@ -160,7 +154,6 @@ export class PushConfigs {
   }
 
   #queueFor(record: TaskRecord, { request, owner }: Pick<Config, 'request' | 'owner'>): PushQueue {
-    const rule = this.#rules();
     const { clock } = this.#core.session;
     const queue: PushQueue = new PushQueue({
       receiver: receiverOf(request, this.#spanOf(record)),
@@ -170,7 +163,7 @@ export class PushConfigs {
         // Do not notify a client that has lost access to the task.
         if (!(await this.#core.holds(owner))) return { kind: 'gone' };
         const notification = { url: request.url, headers, body, signal };
-        return await postNotification(notification, { rule, resolver: systemResolver, clock });
+        return await postNotification(notification, { rule: this.#rule, resolver: systemResolver, clock });
       },
       onGone: () => this.#removeWhere((of, config) => of === record && config.queue === queue),
     });
@@ -258,11 +251,6 @@ export class PushConfigs {
       lost,
       reason: why ?? '',
     });
-  }
-
-  #rules(): PushRule {
-    if (this.#rule === null) throw new A2aFault('PUSH_NOTIFICATION_NOT_SUPPORTED');
-    return this.#rule;
   }
 }
 

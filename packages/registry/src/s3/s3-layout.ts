@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 
 import { sha256Shape } from '@svc/kit/sha256.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
-import { checkedKey, objectKeyShape } from './object-store.ts';
+import { checkedKey, objectKeyShape } from '../object-store.ts';
 
 const recordsFolder = 'records/';
 const archivesFolder = 'archives/';

@@ -1,10 +1,10 @@
 /** Reads what a client says of where it wants to be notified (A2A 1.0, 4.3). */
 
 import type { JsonObject } from '@svc/protocol/json-object.ts';
-import type { PushReceiver } from '../push/push-queue.ts';
-import type { PushRule } from '../push/push-rule.ts';
-import { invalidField } from './errors.ts';
-import { objectOf, optionalId, optionalObject, optionalText, requiredId } from './params.ts';
+import type { PushReceiver } from './push-queue.ts';
+import type { PushRule } from './push-rule.ts';
+import { invalidField } from '../errors.ts';
+import { objectOf, optionalId, optionalObject, optionalText, requiredId } from '../params.ts';
 
 /** Where a client wants to be notified of a task. */
 export interface PushRequest {

@@ -3,14 +3,14 @@
 import type { Readable } from 'node:stream';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import type { ByteSpan, NewObject, ObjectStore } from './object-store.ts';
+import type { ByteSpan, NewObject, ObjectStore } from '../object-store.ts';
 import { S3Body } from './s3-body.ts';
 import { S3Client, type S3ClientOptions } from './s3-client.ts';
 import { notAnswering } from './s3-answers.ts';
 import { listObjects } from './s3-listing.ts';
 import { decodeCommitted, encodeCommitted, S3Layout, type CommittedObject } from './s3-layout.ts';
 import { S3Signatures } from './s3-signatures.ts';
-import type { S3Settings } from './settings.ts';
+import type { S3Settings } from '../settings.ts';
 
 export interface S3StoreOptions extends S3ClientOptions {
   /** Called with what no caller hears of: a download that had to be cut, a leftover that could not be removed. */
