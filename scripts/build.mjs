@@ -1,7 +1,7 @@
 // Builds everything that the package ships into dist/: the programs, the process components run in, the compiler, the bundled
 // artifacts, and the code cache of the start-up bundle. What has not changed is not built again. With --plan=<file> what is in which
 // file is kept there, and where it is known already, only what holds a module that was changed since then is made again. With --accept the hashes of the bundled
-// artifacts are recorded in artifacts/sums.json, to which every build compares what it made.
+// artifacts are recorded in artifacts/sums.json, to which every build compares what it made. With --without=<parts> it leaves out parts that not everybody needs.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -22,10 +22,13 @@ import { buildViewer } from './build-viewer.mjs';
 import { bundleAgain, bundleStart } from './bundle-start.mjs';
 import { lateBuiltinPrologue, lateChildProcess, withLateBuiltins } from './late-builtins.mjs';
 import { ownPath } from './own-names.mjs';
+import { leavingOut, partsLeftOut } from './parts.mjs';
 import { spliceEngine } from './splice-engine.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 process.chdir(root);
+
+const withoutParts = partsLeftOut(process.argv.slice(2));
 
 /** Packages that are imported on demand, by their files in `dist/packages/`. */
 const latePackages = new Map();
@@ -86,7 +89,7 @@ const options = {
   // The start file runs as a script with a code cache, in which only require() is at hand.
   supported: { 'dynamic-import': false },
   banner: { js: lateBuiltinPrologue },
-  define: { 'import.meta.filename': '__filename' },
+  define: { 'import.meta.filename': '__filename', 'import.meta.leftOut': JSON.stringify(withoutParts.join()) },
   alias: replacedPackages,
 };
 /** What the programs read of the package's own manifest; the rest of it would be in the file that each start reads. */
@@ -104,7 +107,7 @@ const ownVersion = {
 const programs = {
   name: 'svc',
   entry: 'packages/svc/src/program/main.ts',
-  options: { ...options, plugins: [lateChildProcess, ownVersion] },
+  options: { ...options, plugins: [lateChildProcess, ownVersion, ...leavingOut(withoutParts)] },
   sharedPackages: ['commander', 'picocolors'],
   packagesOnDemand,
 };
@@ -118,7 +121,7 @@ const bundleServers = async () =>
       'svc-sandbox': 'packages/sandbox/src/program/main.ts',
       'schema-thread': 'packages/session/src/tools/schema-thread-main.ts',
     },
-    plugins: [packagesOnDemand('.'), ownVersion],
+    plugins: [packagesOnDemand('.'), ownVersion, ...leavingOut(withoutParts)],
   });
 
 /** @type {import('esbuild').BuildOptions} */

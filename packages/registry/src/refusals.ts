@@ -1,6 +1,7 @@
 /** The refusals of the registry, with their status codes and words. */
 
 import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
 import { parseStatePath } from './paths.ts';
 
@@ -43,6 +44,11 @@ export function signaturesNotFound(): HttpRefusal {
 /** `reason` is what was said when it was blocked. */
 export function blocked(ref: ArtifactRef, reason: string | null): HttpRefusal {
   return new HttpRefusal(410, `artifact is blocked: ${spell(ref)}`, reason ?? 'The registry gives no reason.');
+}
+
+/** A part that whoever built this server left out. */
+export function leftOut({ code, message, hint }: Diagnostic): HttpRefusal {
+  return new HttpRefusal(501, message, `${hint} (${code}).`);
 }
 
 /** A method that is not for this path. */

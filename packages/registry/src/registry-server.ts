@@ -23,7 +23,7 @@ import { parseQuery } from './publish-query.ts';
 import { nameOfVersions, pagesPrefix } from './paths.ts';
 import type { ObjectStore } from './object-store.ts';
 import { type SlowestPace, publish, type Publishing } from './publish.ts';
-import { diskFull, ioError, notFound, notServed, signaturesNotFound, storeUnavailable } from './refusals.ts';
+import { diskFull, ioError, leftOut, notFound, notServed, signaturesNotFound, storeUnavailable } from './refusals.ts';
 import { SignatureCounts } from './signature-counts.ts';
 import { addSignature, readSignatures, signaturesPrefix } from './signatures.ts';
 import type { StagingArea } from './staging.ts';
@@ -273,6 +273,7 @@ export class RegistryServer {
   /** The answer to a fault of the store, which is reported; anything else as it is. */
   #failed(error: unknown): unknown {
     if (!(error instanceof Diagnostic)) return error;
+    if (error.code === 'E-RUN-190') return leftOut(error);
     if (error.code === 'E-REG-023') this.#tellOnce(error);
     else this.#options.onFault(error);
     if (error.code === 'E-REG-025') return storeUnavailable();

@@ -151,6 +151,11 @@ export const runCodes = {
     explanation:
       'The driver or a hook is a WebAssembly component and trapped. The session went on, but cannot be relied on; status says trapped. The trace names the component.',
   },
+  'E-RUN-190': {
+    title: 'this build of svc leaves a part out',
+    explanation:
+      'Whoever built this svc left out parts that not everybody needs, with npm run build -- --without and their names: the OpenAI door (openai), the pages of a registry (pages), the drivers for claude and codex (programs), push notifications (push), registries on S3 (s3), or telemetry (telemetry). The manifest, an option or a variable of the environment asks for one of them. svc refuses that rather than run without it. The published svc has all parts.',
+  },
   'W-RUN-001': {
     title: 'a task that looks like a path was taken as text',
     explanation:
