@@ -90,16 +90,16 @@ export class Session {
 
   /** Ends the session because it cannot go on: its trace or its workdir failed. What runs is canceled. */
   trap(reason: Diagnostic): void {
-    this.#runner.gate.arrive({ what: 'trap', reason }, () => this.#end(reason));
+    this.#runner.gate.arrive({ what: 'trap', reason });
+    this.#end(reason);
   }
 
   /** Accepts nothing more and cancels what is live; `run` resolves once it has ended. */
   async shutDown(): Promise<void> {
     // `svc stop` calls session/stop before it signals: the task that this canceled was met by the same stop.
-    await this.#runner.gate.arrive({ what: 'shut-down' }, () => {
-      this.#stoppedIdle = this.board.isIdle && !this.board.stopMetTasks;
-      return this.board.shutDown();
-    });
+    this.#runner.gate.arrive({ what: 'shut-down' });
+    this.#stoppedIdle = this.board.isIdle && !this.board.stopMetTasks;
+    await this.board.shutDown();
   }
 
   async #run(task: Task): Promise<void> {

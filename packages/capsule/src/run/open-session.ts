@@ -206,7 +206,10 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const { onActivity } = open.request;
   if (onActivity !== null) recorded.activity.subscribe(onActivity);
   /** Notes what comes to the session by itself and only has a line of the trace. */
-  const note = (event: TraceEvent): void => gate.arrive({ what: 'note', event }, () => record(event));
+  const note = (event: TraceEvent): void => {
+    gate.arrive({ what: 'note', event });
+    record(event);
+  };
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
   const hooks = staged.hooks.length === 0 ? noHooks : await hooksOf(open, { ...parts, spend });
   const session = buildSession(open, { ...parts, spend, hooks });

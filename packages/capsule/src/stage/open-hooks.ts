@@ -66,7 +66,7 @@ export function openHooks(parts: HookSurroundings): { readonly hooks: HookSet; r
     record,
     keepOutput: (hookName, bytes) => logs.append(hookName, bytes),
     writeManifests: (files) => manifests.write(files),
-    budget: new EndBudget(parts.stop, stopBudgetMs, (end) => gate.arrive(hooksTimeOver, end)),
+    budget: new EndBudget(parts.stop, stopBudgetMs, () => gate.arrive(hooksTimeOver)),
     drainMs,
   });
   return {

@@ -128,8 +128,8 @@ export interface Gate {
   settle<T>(place: string, look: () => Promise<T | null>): Promise<T | null>;
   /** The same for a check that is over at once. */
   find<T>(place: string, look: () => T | null): T | null;
-  /** Lets something in that came by itself. */
-  arrive<T>(arrival: Arrival, apply: () => T): T;
+  /** Records what came by itself. Call it right before acting on that, in the same turn. */
+  arrive(arrival: Arrival): void;
   /** Calls back once after `ms`, as an arrival; the returned function cancels the call. */
   timer(name: string, ms: number, callback: () => void): () => void;
   /** Call when a task has settled. Only late async hooks refer to it afterwards. */
@@ -144,7 +144,7 @@ export function openGate(clock: Pick<Clock, 'after'>): Gate {
     effect: (_effect, inside, live) => live(inside),
     settle: (_place, look) => look(),
     find: (_place, look) => look(),
-    arrive: (_arrival, apply) => apply(),
+    arrive: () => {},
     timer: (_name, ms, callback) => clock.after(ms, callback),
     over: () => {},
     stepOf: () => null,
@@ -282,18 +282,20 @@ export class RecordingGate implements Gate {
     }
   }
 
-  arrive<T>(arrival: Arrival, apply: () => T): T {
+  arrive(arrival: Arrival): void {
     this.#crossed += 1;
     this.#record({ kind: 'arrived', together: this.#isUnmet, ...arrival, ...this.#overtaking() });
-    // Runs before whatever `apply` has the session go on with.
+    // Runs before whatever the arrival has the session go on with.
     if (!this.#isUnmet) queueMicrotask(() => (this.#isUnmet = false));
     this.#isUnmet = true;
-    return apply();
   }
 
   timer(name: string, ms: number, callback: () => void): () => void {
     const numbered = this.#places.next(name);
-    return this.#clock.after(ms, () => this.arrive({ what: 'timer', name: numbered }, callback));
+    return this.#clock.after(ms, () => {
+      this.arrive({ what: 'timer', name: numbered });
+      callback();
+    });
   }
 
   over(taskId: TaskId): void {

@@ -103,7 +103,7 @@ export function judged({ declaration }: Hook, event: HookEvent, reply: HookReply
 
 /**
  * The time that hooks have together once the session is to stop: it runs while at least one of them is waited for, and when it is
- * used up, `signal` is aborted for good, by way of `arrive`. Before the stop nothing is counted.
+ * used up, `signal` is aborted for good, after a call of `onOver`. Before the stop nothing is counted.
  */
 export class EndBudget {
   readonly #stop: AbortSignal;
@@ -112,9 +112,12 @@ export class EndBudget {
   #waited = 0;
   #listens = false;
 
-  constructor(stop: AbortSignal, budgetMs: number, arrive: (end: () => void) => void = (end) => end()) {
+  constructor(stop: AbortSignal, budgetMs: number, onOver: () => void = () => {}) {
     this.#stop = stop;
-    this.#left = new CallDeadline(budgetMs, () => arrive(this.#end));
+    this.#left = new CallDeadline(budgetMs, () => {
+      onOver();
+      this.#end();
+    });
   }
 
   /** That of a session which is run again: `keep` is given what ends it, to be called when it was over then. */

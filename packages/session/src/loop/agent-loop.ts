@@ -5,6 +5,8 @@ import type { HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
 import {
   type Driver,
   type DriverOutcome,
+  type DriverTask,
+  type InferenceCall,
   type InferenceRequest,
   type Message,
   type ToolAnswer,
@@ -19,7 +21,6 @@ import type { SpendMeter } from '../model/spend-meter.ts';
 import type { TaskFailure } from '../task/task.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 import type { WorkdirSize } from '../workdir/workdir-size.ts';
-import { WayToModel } from './way-to-model.ts';
 import type { Attempt } from './attempt.ts';
 import { CallLines } from './call-lines.ts';
 import type { Compaction } from './compacted-context.ts';
@@ -72,17 +73,15 @@ export async function runAttempt(
   history: readonly Message[],
   context: AgentLoopDeps,
 ): Promise<AttemptResult> {
-  const loop = new AgentLoop(attempt, history, context);
   const driverTask = context.driver.openTask();
+  const loop = new AgentLoop(attempt, history, { ...context, driverTask });
   try {
-    const end = await loop.run((request, call) => driverTask.infer(request, call));
+    const end = await loop.run();
     return { end, messages: loop.messages };
   } finally {
     await driverTask.close();
   }
 }
-
-type Infer = ReturnType<Driver['openTask']>['infer'];
 
 type TurnEnd = { readonly kind: 'next' } | AttemptEnd;
 
@@ -94,7 +93,7 @@ const conversationTooLong: AttemptEnd = {
 class AgentLoop {
   readonly messages: Message[];
   readonly #attempt: Attempt;
-  readonly #deps: AgentLoopDeps;
+  readonly #deps: AgentLoopDeps & { readonly driverTask: DriverTask };
   readonly #window: ContextWindow;
   /** Aborted when nobody wants an answer any more, of the model or a tool. */
   readonly #signal: AbortSignal;
@@ -102,7 +101,11 @@ class AgentLoop {
   #calls = 0;
   #continuationId: string | undefined;
 
-  constructor(attempt: Attempt, history: readonly Message[], deps: AgentLoopDeps) {
+  constructor(
+    attempt: Attempt,
+    history: readonly Message[],
+    deps: AgentLoopDeps & { readonly driverTask: DriverTask },
+  ) {
     this.messages = [...history];
     this.#attempt = attempt;
     this.#deps = deps;
@@ -110,21 +113,20 @@ class AgentLoop {
     this.#signal = AbortSignal.any([attempt.task.signal, deps.workdirSize.breached]);
   }
 
-  async run(infer: Infer): Promise<AttemptEnd> {
+  async run(): Promise<AttemptEnd> {
     const { inference, turnsUsed } = this.#deps;
     // Commands in the background write between tasks too.
     await this.#checkSize();
     for (let turn = 1; turnsUsed + turn <= inference.maxTurns; turn += 1) {
-      const end = await this.#turn(turn, infer);
+      const end = await this.#turn(turn);
       if (end.kind !== 'next') return end;
     }
     return { kind: 'turns-exhausted', maxTurns: inference.maxTurns };
   }
 
-  async #turn(turn: number, infer: Infer): Promise<TurnEnd> {
+  async #turn(turn: number): Promise<TurnEnd> {
     this.#attempt.throwIfCanceled();
-    this.#attempt.announce({ kind: 'turn-started', turn });
-    this.#attempt.turns = turn;
+    this.#attempt.beginTurn(turn);
     this.#calls = 0;
     const compaction = await this.#compact();
     this.#attempt.throwIfCanceled();
@@ -133,7 +135,7 @@ class AgentLoop {
     const request = this.#request();
     const refusal = this.#deps.spend.check(request);
     if (refusal !== null) return { kind: 'spend-refused', refusal };
-    const { outcome, streamedText } = await this.#infer(turn, request, infer);
+    const { outcome, streamedText } = await this.#infer(turn, request);
     // A large workdir is measured while the model is asked; nothing is done with the answer before.
     await this.#settleSize();
     this.#attempt.throwIfCanceled();
@@ -176,76 +178,59 @@ class AgentLoop {
     };
   }
 
-  async #infer(
-    turn: number,
-    request: InferenceRequest,
-    infer: Infer,
-  ): Promise<{ outcome: CountedOutcome; streamedText: boolean }> {
-    const { activity, clock, inventory } = this.#deps;
-    const attempt = this.#attempt;
-    const { task } = attempt;
+  async #infer(turn: number, request: InferenceRequest): Promise<{ outcome: CountedOutcome; streamedText: boolean }> {
+    const { activity, clock, driverTask, inventory, spend } = this.#deps;
+    const { task } = this.#attempt;
     const startMs = clock.now();
     const startedMs = clock.monotonicMs();
     const way = new WayToModel(() => elapsedMs(clock, startedMs));
     activity.emit({ kind: 'inference-started', task, turn, request });
     const retries: string[] = [];
-    const { outcome, streamedText } = await this.#counted(request, () => {
-      const answer = infer(request, {
-        place: `${attempt.place}/m${turn}`,
-        signal: this.#signal,
-        onText: (text) => {
-          way.onFirstByte();
-          attempt.text(text);
-        },
-        onThinking: (text) => {
-          way.onFirstByte();
-          attempt.thinking(text);
-        },
-        onRequest: (host) => way.asked(host),
-        onFirstBytes: () => way.onFirstByte(),
-        callTool: async (block) => {
-          const answer = await this.#dispatch(turn, block);
-          this.#deps.workdirSize.begin();
-          return answer;
-        },
-        onRetryWait: (wait, why) => activity.emit({ kind: 'retry-waits', task, turn, wait, why }),
-        onRetry: (reason) => {
-          if (retries.length < mostRetriesTraced) retries.push(reason);
-          activity.emit({ kind: 'retried', task, turn, reason });
-        },
-      });
-      inventory.warm();
-      return answer;
-    });
-    const durationMs = elapsedMs(clock, startedMs);
-    const { host, firstMs } = way;
-    activity.emit({
-      kind: 'inference-ended',
-      task,
-      turn,
-      request,
-      outcome,
-      retries,
-      host,
-      firstMs,
-      startMs,
-      durationMs,
-    });
-    return { outcome, streamedText };
-  }
-
-  /** Sets aside what the call may cost until it is counted: a hook may ask the model meanwhile. */
-  async #counted(
-    request: InferenceRequest,
-    call: () => Promise<DriverOutcome>,
-  ): Promise<{ outcome: CountedOutcome; streamedText: boolean }> {
-    const release = this.#deps.spend.hold(request);
+    // Sets aside what the call may cost until it is counted: a hook may ask the model meanwhile.
+    const release = spend.hold(request);
     try {
-      const { outcome, streamedText } = await this.#attempt.inference(call);
-      return { outcome: this.#count(request, outcome), streamedText };
+      const answer = driverTask.infer(request, this.#call(turn, way, retries));
+      inventory.warm();
+      const { outcome: driven, streamedText } = await this.#attempt.inferred(answer);
+      const outcome = this.#count(request, driven);
+      const durationMs = elapsedMs(clock, startedMs);
+      const { host, firstMs } = way;
+      const seen = { retries, host, firstMs, startMs, durationMs };
+      activity.emit({ kind: 'inference-ended', task, turn, request, outcome, ...seen });
+      return { outcome, streamedText };
     } finally {
       release();
     }
+  }
+
+  #call(turn: number, way: WayToModel, retries: string[]): InferenceCall {
+    const { activity, workdirSize } = this.#deps;
+    const attempt = this.#attempt;
+    const { task } = attempt;
+    return {
+      place: `${attempt.place}/m${turn}`,
+      signal: this.#signal,
+      onText: (text) => {
+        way.onFirstByte();
+        attempt.text(text);
+      },
+      onThinking: (text) => {
+        way.onFirstByte();
+        attempt.thinking(text);
+      },
+      onRequest: (host) => way.asked(host),
+      onFirstBytes: () => way.onFirstByte(),
+      callTool: async (block) => {
+        const answer = await this.#dispatch(turn, block);
+        workdirSize.begin();
+        return answer;
+      },
+      onRetryWait: (wait, why) => activity.emit({ kind: 'retry-waits', task, turn, wait, why }),
+      onRetry: (reason) => {
+        if (retries.length < mostRetriesTraced) retries.push(reason);
+        activity.emit({ kind: 'retried', task, turn, reason });
+      },
+    };
   }
 
   #count(request: InferenceRequest, outcome: DriverOutcome): CountedOutcome {
@@ -346,5 +331,29 @@ class AgentLoop {
     };
     let cancelTimer = clock.after(measureEveryMs, again);
     return () => cancelTimer();
+  }
+}
+
+/** Notes of one call of the model which host was asked, and when its answer began. A replay sees none of it. */
+class WayToModel {
+  /** Where the last request went; null before the first. */
+  host: string | null = null;
+  /** Milliseconds until the first piece of the answer; null before it. */
+  firstMs: number | null = null;
+  readonly #elapsedMs: () => number;
+
+  constructor(elapsedMs: () => number) {
+    this.#elapsedMs = elapsedMs;
+  }
+
+  /** A request goes out. An answer that broke off before it counts for nothing: the one that is read comes after this. */
+  asked(host: string): void {
+    this.host = host;
+    this.firstMs = null;
+  }
+
+  /** A piece of the answer has come. */
+  onFirstByte(): void {
+    this.firstMs ??= this.#elapsedMs();
   }
 }

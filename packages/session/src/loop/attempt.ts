@@ -41,12 +41,17 @@ export class Attempt {
     this.#activity.emit({ kind: 'thinking', task: this.task, text });
   }
 
-  /** One inference call and its chunks. `streamedText` says whether the reply has already been shown. Rejects with `TaskCanceled`. */
-  async inference<T>(call: () => Promise<T>): Promise<{ outcome: T; streamedText: boolean }> {
+  beginTurn(turn: number): void {
+    this.announce({ kind: 'turn-started', turn });
+    this.turns = turn;
     this.#hasStreamedText = false;
+  }
+
+  /** Waits for the answer of the model. `streamedText` says whether the reply has already been shown. Rejects with `TaskCanceled`. */
+  async inferred<T>(answer: Promise<T>): Promise<{ outcome: T; streamedText: boolean }> {
     let isCanceled = true;
     try {
-      const outcome = await call();
+      const outcome = await answer;
       this.throwIfCanceled();
       isCanceled = false;
       return { outcome, streamedText: this.#hasStreamedText };

@@ -127,15 +127,14 @@ export class TaskBoard {
   #accept(task: Task, source: TaskSource): Submission {
     const { id, contextId, conversation, origin, trust, lane, sender, text } = task;
     const arrived = { id, contextId, conversation, origin, trust, lane, sender, text };
-    return this.#deps.gate.arrive({ what: 'task', task: arrived, isDelivered: this.#delivered.has(task) }, () => {
-      this.#deps.activity.emit({ kind: 'task-submitted', task, prepared: source.prepared });
-      this.#remember(source, task);
-      this.#accepted += 1;
-      this.#tasks.add(task);
-      this.#lanes.add(task);
-      this.#wake();
-      return { kind: 'accepted', task };
-    });
+    this.#deps.gate.arrive({ what: 'task', task: arrived, isDelivered: this.#delivered.has(task) });
+    this.#deps.activity.emit({ kind: 'task-submitted', task, prepared: source.prepared });
+    this.#remember(source, task);
+    this.#accepted += 1;
+    this.#tasks.add(task);
+    this.#lanes.add(task);
+    this.#wake();
+    return { kind: 'accepted', task };
   }
 
   /** Gives the text to the running task when that waits for input, whatever its context (docs/protocol.md "message/send"). */
@@ -159,10 +158,9 @@ export class TaskBoard {
     const task = this.#running?.id === taskId ? this.#running : null;
     const wait = task?.inputWait ?? null;
     if (task === null || wait?.question.waitId !== waitId) return false;
-    this.#deps.gate.arrive({ what: 'answer', taskId: task.id, waitId, sender, text }, () => {
-      task.answeredBy = sender?.principal ?? null;
-      wait.answer(text);
-    });
+    this.#deps.gate.arrive({ what: 'answer', taskId: task.id, waitId, sender, text });
+    task.answeredBy = sender?.principal ?? null;
+    wait.answer(text);
     return true;
   }
 
@@ -199,8 +197,8 @@ export class TaskBoard {
 
   /** Stops a task wherever it is; resolves to it as it then stands. A terminal task is left alone (docs/protocol.md "tasks/cancel"). */
   async cancel(task: Task, principal: string | null = null): Promise<Task> {
-    const arrival = { what: 'cancel', taskId: task.id, principal } as const;
-    await this.#deps.gate.arrive(arrival, () => this.#cancel(task, principal));
+    this.#deps.gate.arrive({ what: 'cancel', taskId: task.id, principal });
+    await this.#cancel(task, principal);
     return task;
   }
 
@@ -221,14 +219,13 @@ export class TaskBoard {
 
   /** Cancels every live task; with `after_task: exit` the session then ends by itself (docs/protocol.md "session/stop"). Ids sorted. */
   async cancelAll(principal: string | null = null): Promise<TaskId[]> {
-    return await this.#deps.gate.arrive({ what: 'stop', principal }, () => {
-      // A session that ends by itself meets no stop any more: running again, it would have ended before.
-      if (!this.#closed) {
-        const event = { event_type: 'session_stop', ...(principal === null ? {} : { principal }) } as const;
-        this.#deps.activity.emit({ kind: 'noted', task: null, event });
-      }
-      return this.#cancelAll(principal);
-    });
+    this.#deps.gate.arrive({ what: 'stop', principal });
+    // A session that ends by itself meets no stop any more: running again, it would have ended before.
+    if (!this.#closed) {
+      const event = { event_type: 'session_stop', ...(principal === null ? {} : { principal }) } as const;
+      this.#deps.activity.emit({ kind: 'noted', task: null, event });
+    }
+    return await this.#cancelAll(principal);
   }
 
   async #cancelAll(principal: string | null): Promise<TaskId[]> {

@@ -186,9 +186,7 @@ export class ReplayGate implements Gate {
     return found.value as null;
   }
 
-  arrive<T>(_arrival: Arrival, apply: () => T): T {
-    return apply();
-  }
+  arrive(_arrival: Arrival): void {}
 
   timer(name: string, _ms: number, callback: () => void): () => void {
     const numbered = this.#places.next(name);

@@ -266,7 +266,8 @@ class World {
       exit_code: 0,
       duration_ms: 1,
     };
-    this.#gate.arrive({ what: 'note', event }, () => this.#fixture.activity.emit({ kind: 'noted', task: null, event }));
+    this.#gate.arrive({ what: 'note', event });
+    this.#fixture.activity.emit({ kind: 'noted', task: null, event });
     const { board } = this.#fixture.session;
     const begun = board.current();
     const place = begun === null ? {} : { contextId: begun.contextId, conversation: begun.conversation };

@@ -144,10 +144,7 @@ function ungated(record: (crossing: Crossing) => void, clock: FakeClock): Gate {
       places.next(place);
       return look();
     },
-    arrive: (arrival, apply) => {
-      record({ kind: 'arrived', together: false, ...arrival });
-      return apply();
-    },
+    arrive: (arrival) => record({ kind: 'arrived', together: false, ...arrival }),
     timer: (name, ms, callback) => {
       const numbered = places.next(name);
       return clock.after(ms, () => {

@@ -30,7 +30,7 @@ it('a replay repeats a session that was stopped while a hook used up the time fo
   const crossings: Crossing[] = [];
   const recording = new RecordingGate((crossing) => void crossings.push(structuredClone(crossing)), systemClock);
   const stop = new AbortController();
-  const budget = new EndBudget(stop.signal, 20, (end) => recording.arrive(hooksTimeOver, end));
+  const budget = new EndBudget(stop.signal, 20, () => recording.arrive(hooksTimeOver));
   const recorded = hooksAt(recording, budget);
   stop.abort();
   await session(recorded);
