@@ -28,9 +28,9 @@ export function namesOfParts(): ReadonlyMap<string, readonly string[]> {
   );
 }
 
-/** The parts of which a bundle declares something. */
+/** The parts of which bundled code declares something. */
 export function partsIn(code: string): readonly string[] {
-  const has = (name: string): boolean =>
-    new RegExp(`\\b(?:function\\*?|class) ${name}\\b|\\b${name}=class\\b`).test(code);
-  return [...namesOfParts()].filter(([, names]) => names.some(has)).map(([part]) => part);
+  const declared = code.matchAll(/\b(?:function\*?|class) (\w+)|\b(\w+)=class\b/g);
+  const names = new Set([...declared].map(([, named, assigned]) => named ?? assigned));
+  return [...namesOfParts()].filter(([, own]) => own.some((name) => names.has(name))).map(([part]) => part);
 }
