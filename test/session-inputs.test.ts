@@ -77,7 +77,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'sandbox/pipe-pool.ts': { timer: 'around' },
   'sandbox/program/main.ts': { environment: 'around' },
   'sandbox/project-folder.ts': { clock: 'effect' },
-  'sandbox/session-launches.ts': { timer: 'effect' },
+  'sandbox/containment.ts': { timer: 'effect' },
   'capsule/index.ts': { environment: 'around' },
   'capsule/library/provided-driver.ts': { race: 'effect' },
   'capsule/run/conversation-place.ts': { clock: 'around' },

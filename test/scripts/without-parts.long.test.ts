@@ -101,7 +101,7 @@ describe('a build without the parts that not everybody needs', () => {
     expect(partsIn(readFileSync(join(checkout, 'dist/svc-registry.cjs'), 'utf8'))).toEqual(['pages', 's3']);
   });
 
-  it('is refused for a part that does not exist, with the list of those that do', () => {
+  it('refuses a part that does not exist, with the list of those that do', () => {
     const args = [join(copy.folder, 'scripts/build.mjs'), '--without', 'openai,telepathy'];
     const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
     expect([status, stderr]).toEqual([

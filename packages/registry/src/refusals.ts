@@ -46,7 +46,7 @@ export function blocked(ref: ArtifactRef, reason: string | null): HttpRefusal {
   return new HttpRefusal(410, `artifact is blocked: ${spell(ref)}`, reason ?? 'The registry gives no reason.');
 }
 
-/** A part that whoever built this server left out. */
+/** The build of this server leaves the part out. */
 export function leftOut({ code, message, hint }: Diagnostic): HttpRefusal {
   return new HttpRefusal(501, message, `${hint} (${code}).`);
 }

@@ -1,5 +1,7 @@
 /** What this machine contains processes with: nothing, or its kernel in the strongest class that it was seen to enforce. */
 
+import { setTimeout } from 'node:timers/promises';
+
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { ProcessGrants, ResourceLimits } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
@@ -49,6 +51,9 @@ export function noContainment(reason: string): Containment {
   };
 }
 
+/** Delay, so that the model request is sent before looking for files blocks the thread. */
+const settleMs = 200;
+
 /** A session whose code is loaded and which is opened, by `open`, only when its first process is started or prepared: many capsules start none. */
 export function lateSession(open: () => Promise<SessionContainment>): SessionContainment {
   let opening: Promise<SessionContainment> | null = null;
@@ -60,6 +65,7 @@ export function lateSession(open: () => Promise<SessionContainment>): SessionCon
         (launcher ??= (opening ??= open()).then((session) => session.launcher(grants)));
       const prepare = async (request: Parameters<NonNullable<Launcher['prepare']>>[0]): Promise<void> => {
         const ready = await opened();
+        await setTimeout(settleMs, undefined, { ref: false });
         if (!isClosed) ready.prepare?.(request);
       };
       return {

@@ -1,7 +1,6 @@
 /** Starts the processes of one session: what they have in common is made with the first of them. */
 
 import type { Server } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -38,9 +37,6 @@ interface EgressDoor {
   close(): Promise<void>;
 }
 
-/** Delay, so that the model request is sent before this blocks the thread. */
-const settleMs = 200;
-
 /** The launches of a session with this enforcement; no program is started before the first, and no file is looked for. */
 export async function openSession(
   place: ContainmentPlace,
@@ -52,29 +48,19 @@ export async function openSession(
   let running: number | null = null;
   const shared = { limits, pipes, processesRunning: () => (running ??= machinery.countProcesses()) };
   const closings: (() => Promise<void>)[] = [];
-  let isClosed = false;
   return {
     launcher: (grants) => {
       const { launcher, close } = openLauncher({ grants, place, enforcement, machinery, shared });
       closings.push(close);
-      const prepare = async (request: PrepareRequest): Promise<void> => {
-        // Looking for files takes this thread for a while: what the model is to be asked goes out first.
-        await setTimeout(settleMs, undefined, { ref: false });
-        if (!isClosed) launcher.prepare(request);
-      };
-      // What fails here fails again in the launch that needs it, and is reported there.
-      return { ...launcher, prepare: (request) => void prepare(request).catch(() => {}) };
+      return launcher;
     },
     close: async () => {
-      isClosed = true;
       for (const close of closings.splice(0)) await close();
       await limits.close();
       await pipes.close();
     },
   };
 }
-
-type PrepareRequest = Parameters<ContainedLauncher['prepare']>[0];
 
 /** What all launches of a session have in common: what bounds them together, and their standard streams. */
 interface SharedParts {

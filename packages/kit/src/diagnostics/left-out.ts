@@ -14,7 +14,7 @@ export function demandPart(part: string): void {
   if (isLeftOut(part)) throw leftOutFault(part);
 }
 
-/** What a left-out part is answered with, by whoever asks for it first. */
+/** Refuses a manifest, an option or a variable that asks for a left-out part. */
 export function leftOutFault(part: string): Diagnostic {
   return new Diagnostic('E-RUN-190', `this build of svc leaves out its part ${part}`, {
     hint: `install svc as it is published, or build it with ${part} not named behind --without`,
