@@ -29,7 +29,7 @@ describe('a build without the parts that not everybody needs', () => {
       recursive: true,
       filter: (path) => !/\/(workdir|\.svc|svc\.lock)$/.test(path),
     });
-  }, 300_000);
+  }, 900_000);
   afterAll(() => {
     copy.remove();
     rmSync(home, { recursive: true, force: true });
