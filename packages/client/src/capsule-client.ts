@@ -25,9 +25,9 @@ import { runTask, type RunOptions, type TaskEvent } from './run-task.ts';
 import { isPassing, readSnapshot, watchCapsule, type WatchEvent, type WatchOptions } from './watch-capsule.ts';
 
 export interface CapsuleOptions extends DoorOptions {
-  /** What the card must say: another capsule may listen where one was. Whatever `isGated` is, the card is read for it. */
+  /** What the card must say, because another capsule may listen there now. With it the client reads the card even when `isGated` is false. */
   readonly expect?: Partial<Pick<DecodedCard, 'name' | 'version' | 'sessionId'>>;
-  /** False asks for what no card lists too, and without `expect` without a look at the card, which a capsule behind a proxy may not show. */
+  /** False calls methods that no card lists too. Without `expect` it then does not read the card, which a proxy may hide. */
   readonly isGated?: boolean;
 }
 
@@ -39,18 +39,18 @@ export interface SendOptions extends CallOptions, MessageTags {
   readonly contextId?: string | undefined;
   /** How the message reaches the capsule; absent for an ordinary message of a user. */
   readonly origin?: TaskOrigin;
-  /** True for a message that is no answer, also while a question waits. A capsule without live events takes it for one all the same. */
+  /** True for a message that must not answer the question that waits. A capsule without live events takes it as the answer all the same. */
   readonly isTask?: boolean;
 }
 
 export interface CapsuleFile extends DecodedFileFacts {
-  /** They hash to `sha256`. */
+  /** Their SHA-256 is `sha256`. */
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
 /**
- * Talks to one capsule. Before the first call the card is read, and again once a connection broke: a method or plane that it does not list is
- * `not-served`, and a capsule that is not the expected one `another-capsule`, and nothing is sent. A runtime whose card has no `serves` shows by its answers what it serves. Every method takes an AbortSignal, and rejects with its
+ * Talks to one capsule. It reads the card before the first call, and again once a connection broke. It sends nothing and throws `not-served` for a method or plane that the card does not list,
+ * and `another-capsule` for another card than the expected one. A runtime whose card has no `serves` shows by its answers what it serves. Every method takes an AbortSignal, and rejects with its
  * reason once that is aborted; any other failure is a `ClientError`.
  */
 export class CapsuleClient {
@@ -137,8 +137,8 @@ export class CapsuleClient {
   }
 
   /**
-   * Answers exactly this question of this task, and no other that has come meanwhile; the task, which goes on. `fault` -32010 when it does not wait for
-   * the answer, or not any more; then nothing has happened. `not-served` of a capsule that only knows answers by `send`.
+   * Answers exactly this question of this task, and no other that has come meanwhile; returns the task, which goes on. Throws `fault` -32010 when it does not wait for
+   * the answer, or not any more; then nothing has happened. Throws `not-served` for a capsule that takes answers by `send` only.
    */
   async answer(taskId: string, waitId: string, text: string, { signal }: CallOptions = {}): Promise<TaskFacts> {
     const method = 'tasks/answer';
@@ -152,7 +152,7 @@ export class CapsuleClient {
     }
   }
 
-  /** Where the session stands: its tasks that have not ended, with their questions. Returns null of a capsule that has no live events. */
+  /** The live tasks of the session, with their questions. Returns null for a capsule that has no live events. */
   async snapshot({ signal }: CallOptions = {}): Promise<Snapshot | null> {
     await this.#gate('methods', 'stream/watch', signal);
     return await this.#noting(readSnapshot(this.#door, signal));
@@ -187,7 +187,7 @@ export class CapsuleClient {
     return await this.#read(`files/${encodeResourcePath(path)}`, {}, signal);
   }
 
-  /** The file that a peer handle is for. `audience` is who it was shared with: `<name>@<host:port>`. */
+  /** The file that a peer handle is for. `audience` is the reader it was shared with: `<name>@<host:port>`. */
   async sharedFile(handle: string, audience: string, { signal }: CallOptions = {}): Promise<CapsuleFile> {
     await this.#gate('planes', 'peer_files', signal);
     return await this.#read(`peer/${encodeURIComponent(handle)}`, { [audienceHeader]: audience }, signal);
@@ -214,7 +214,7 @@ export class CapsuleClient {
     throw new ClientError('not-served', `${this.#door.url} does not serve ${name}, as its card says`);
   }
 
-  /** Returns null where nothing is asked of it. */
+  /** Returns null if the caller expects nothing of it. */
   async #checkedCard(signal: AbortSignal | undefined): Promise<DecodedCard | null> {
     if (!this.#isGated && !this.#isExpecting) return null;
     this.#card ??= await this.card({ signal });

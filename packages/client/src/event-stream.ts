@@ -13,7 +13,7 @@ export interface StreamRequest {
   readonly lastEventId?: string;
   /** Asks for live events too (docs/protocol.md "Events beyond the specification"). */
   readonly events?: boolean;
-  /** Called whenever something comes, a heartbeat too. */
+  /** Called for everything that comes, a heartbeat too. */
   readonly onHeard?: () => void;
   readonly signal?: AbortSignal | undefined;
 }
@@ -23,14 +23,14 @@ export const askingForEvents: Readonly<Record<string, string>> = { [eventsHeader
 
 /** A connection that is open; the caller closes it. */
 export interface EventStream {
-  /** As many at a time as came together, until the connection ends. Throws `too-large` for a frame that is too long, and what `OpenAnswer.pieces` does. */
+  /** Frames in batches, as they arrive, until the connection ends. Throws `too-large` for a frame that is too long, and what `OpenAnswer.pieces` does. */
   readonly frames: AsyncGenerator<readonly ReceivedFrame[], void>;
-  /** Live events are among them. */
+  /** Whether live events are among them. */
   readonly hasEvents: boolean;
   close(): void;
 }
 
-/** Calls a streaming method. Throws `refused`, `fault`, `bad-answer` and `no-stream` when no event stream is answered. */
+/** Calls a streaming method. Throws `refused`, `fault`, `bad-answer`, and `no-stream` when the answer is not an event stream. */
 export async function openStream(
   door: HttpDoor,
   { method, params, lastEventId, events = false, onHeard = () => {}, signal }: StreamRequest,
@@ -52,7 +52,7 @@ export async function openStream(
   }
 }
 
-/** The frames in the bytes of an event stream, as many at a time as came together. Throws `too-large` for a frame that is too long. */
+/** The frames in the bytes of an event stream, in batches as they arrive. Throws `too-large` for a frame that is too long. */
 export async function* framesIn(
   pieces: AsyncIterable<Uint8Array>,
   longestFrame?: number,
@@ -82,7 +82,7 @@ async function noStream(door: HttpDoor, answer: OpenAnswer, method: string): Pro
   return decoded?.kind === 'error' ? faultOf(method, decoded) : oddAnswer(door, json);
 }
 
-/** The `bad-answer` of JSON that is no JSON-RPC, or not the kind of it. */
+/** The `bad-answer` for JSON that is not JSON-RPC, or not the expected kind of it. */
 export function oddAnswer(door: HttpDoor, json: unknown): ClientError {
   const refusal = faultText(json);
   return new ClientError('bad-answer', `${door.url} did not answer with what was called for`, { refusal });

@@ -1,4 +1,4 @@
-/** Requests over whatever is shaped like `fetch`, with a bound on all that is waited for and kept. */
+/** Requests over any function shaped like `fetch`, with a bound on every wait and on every buffer. */
 
 import { isHeaderValue } from '@svc/protocol/header-syntax.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
@@ -12,7 +12,7 @@ export interface HttpRequest {
   readonly headers: Record<string, string>;
   readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly signal: AbortSignal;
-  /** None is followed: a token is for one address. */
+  /** The client follows no redirect: a token is for one address. */
   readonly redirect: 'manual';
 }
 
@@ -27,25 +27,25 @@ interface BodyReader {
   cancel(): Promise<unknown>;
 }
 
-/** `fetch`, or what stands for it. */
+/** `fetch`, or a replacement. */
 export type Http = (url: string, request: HttpRequest) => Promise<HttpResponse>;
 
 export interface Limits {
-  /** For an answer to begin, and for the whole of one that is no stream and no file. Infinity waits for ever, here and below. */
+  /** Limit for the start of an answer, and for all of one that is neither stream nor file. Infinity waits for ever, here and below. */
   readonly callMs: number;
-  /** Without a byte in a stream or a file. A capsule sends something every 15 seconds unless it is busy. */
+  /** Limit for silence in a stream or a file. A capsule sends something every 15 seconds unless it is busy. */
   readonly idleMs: number;
   readonly mostAnswerBytes: number;
-  /** Of the index of a registry. */
+  /** Bytes of the index of a registry. */
   readonly mostIndexBytes: number;
   readonly mostFileBytes: number;
   /** Characters of one frame. */
   readonly longestFrame: number;
-  /** Characters that a watch has read and nobody asked for yet; it holds one frame whatever its length. */
+  /** Characters that a watch has read ahead of its caller; it holds one frame whatever its length. */
   readonly mostAhead: number;
-  /** One after the other, without a new frame between them, or a connection that stood for 5 seconds, or for `idleMs` where that is less. */
+  /** Reconnects in a row. A new frame begins the count anew, and so does a connection that stood for 5 seconds, or for `idleMs` where that is less. */
   readonly mostReconnects: number;
-  /** Before the first; each waits twice as long as the one before, 5 seconds at most. */
+  /** Pause before the first; each waits twice as long as the one before, 5 seconds at most. */
   readonly reconnectMs: number;
 }
 
@@ -61,7 +61,7 @@ const usualLimits: Limits = {
   reconnectMs: 100,
 };
 
-/** The usual ones where none is given, also as undefined. */
+/** The defaults where none is given, also as undefined. */
 function limitsOf(given: NonNullable<DoorOptions['limits']>): Limits {
   const entries = Object.entries(usualLimits).map(([name, usual]) => {
     const limit = given[name as keyof Limits] ?? usual;
@@ -72,11 +72,11 @@ function limitsOf(given: NonNullable<DoorOptions['limits']>): Limits {
 }
 
 export interface DoorOptions {
-  /** `host:port`, which is asked over http, or `http(s)://host[:port]`, with a path before all others if there is one. */
+  /** `host:port`, which means http, or `http(s)://host[:port]`, with a path before all others if there is one. */
   readonly url: string;
   /** Sent as a bearer token. */
   readonly token?: string | undefined;
-  /** The platform's own when absent. */
+  /** The `fetch` of the platform when absent. */
   readonly fetch?: Http;
   readonly limits?: { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
 }
@@ -88,20 +88,20 @@ export interface Asked {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly signal?: AbortSignal | undefined;
-  /** In place of the limit. */
+  /** Replaces the default limit. */
   readonly callMs?: number;
 }
 
-/** The head of an answer, with its body behind it. */
+/** The head of an answer; its body follows. */
 export interface OpenAnswer {
   readonly status: number;
   readonly header: (name: string) => string | undefined;
   /** In lower case, without parameters. */
   readonly mediaType: string;
-  /** Ends the reading of the body with its reason. */
+  /** Stops the reading of the body with its reason. */
   readonly signal: AbortSignal | undefined;
   /**
-   * The body in the pieces it comes in. Throws `timeout` after `idleMs` without one, `unreachable` when the connection breaks. Who stops
+   * The body in the pieces it comes in. Throws `timeout` after `idleMs` without one, `unreachable` when the connection breaks. A caller that stops
    * reading ends the connection.
    */
   pieces(idleMs: number): AsyncGenerator<Uint8Array, void>;
@@ -111,12 +111,12 @@ export interface OpenAnswer {
 
 const hasScheme = /^[a-z][a-z\d+.-]*:\/\//i;
 
-/** Whether the platform takes it for a URL, and a path can be put behind it. */
+/** Whether the platform accepts it as a URL, and a path can follow it. */
 function isAskable(url: string): boolean {
   return /^https?:/i.test(url) && !/[?#]/.test(url) && URL.canParse(url);
 }
 
-/** One server, as it is asked. */
+/** One server, and the way to send it requests. */
 export class HttpDoor {
   readonly limits: Limits;
   /** Without a slash at its end. */
@@ -128,12 +128,12 @@ export class HttpDoor {
   constructor({ url, token, fetch, limits = {} }: DoorOptions) {
     this.url = (hasScheme.test(url) ? url : `http://${url}`).replace(/\/+$/, '');
     this.#token = token;
-    // Called as a function of the platform's, which it insists on.
+    // Called without a `this`: the platform refuses any other.
     this.#fetch = fetch ?? (async (target, request) => await globalThis.fetch(target, request));
     this.limits = limitsOf(limits);
   }
 
-  /** Asks, and hands the answer to `take`; afterwards the connection is done with, whatever was read. Rejects with the reason of an aborted signal. */
+  /** Sends a request, and hands the answer to `take`; afterwards it closes the connection, whatever was read. Rejects with the reason of an aborted signal. */
   async ask<Value>(asked: Asked, take: (answer: OpenAnswer) => Promise<Value>): Promise<Value> {
     const { answer, close } = await this.open(asked);
     try {
@@ -172,7 +172,7 @@ export class HttpDoor {
     }
   }
 
-  /** The platform's own error would repeat all of a value. */
+  /** The error of the platform would repeat the whole value. */
   #checkHeaders(headers: Readonly<Record<string, string>>): void {
     if (this.#token !== undefined && !isHeaderValue(this.#token)) {
       throw new ClientError('bad-token', `the token for ${this.url} holds what no header can, such as a line break`);
@@ -183,7 +183,7 @@ export class HttpDoor {
     throw new ClientError('bad-header', message);
   }
 
-  /** An answer of JSON. Throws `refused` for any status but these, `too-large` for one that holds too many values to be parsed. */
+  /** An answer of JSON. Throws `refused` for any other status, `too-large` for one that holds too many values to be parsed. */
   async json(asked: Asked, statuses: readonly number[] = [200]): Promise<unknown> {
     const { mostAnswerBytes } = this.limits;
     const mostValues = Math.max(usualValues, Math.floor(mostAnswerBytes / bytesOfValue));
@@ -194,13 +194,13 @@ export class HttpDoor {
     throw new ClientError('not-json', `${this.url} did not answer with JSON`);
   }
 
-  /** An answer of text, which is whole within `callMs`. Throws `refused` for any status but these. */
+  /** An answer of text, which is whole within `callMs`. Throws `refused` for any other status. */
   async text(
     asked: Asked,
     { statuses = [200], mostBytes }: { readonly statuses?: readonly number[]; readonly mostBytes: number },
   ): Promise<string> {
     const { callMs = this.limits.callMs } = asked;
-    // Also while the answer is taken, which `within` would leave open.
+    // Applies while `take` runs too; `within` would leave it open.
     const late = AbortSignal.timeout(Math.min(Math.ceil(callMs), longestTimerMs));
     const signal = asked.signal === undefined ? late : AbortSignal.any([asked.signal, late]);
     try {
@@ -216,7 +216,7 @@ export class HttpDoor {
   }
 
   /**
-   * The JSON of an answer that is not the one wanted, such as a refusal; undefined when its body is no JSON, too long or too late. Rejects with the
+   * The JSON of an unwanted answer, such as a refusal; undefined when its body is not JSON, too long or too late. Rejects with the
    * reason of an aborted signal.
    */
   async jsonIn(answer: OpenAnswer): Promise<unknown> {
@@ -232,7 +232,7 @@ export class HttpDoor {
     }
   }
 
-  /** The `refused` of an answer, with what it says of why, if that comes soon. */
+  /** The `refused` of an answer, with its reason, if that comes soon. */
   async refusal(answer: OpenAnswer): Promise<ClientError> {
     const { error = null, message = null } = decodeRefusal(await this.jsonIn(answer)) ?? {};
     const said = [error, message].filter((text) => text !== null).join(': ');
@@ -242,7 +242,7 @@ export class HttpDoor {
   }
 }
 
-/** In an answer of JSON, of the usual length or below. */
+/** Values in an answer of JSON, of the usual length or below. */
 const usualValues = 2 ** 20;
 /** A longer one may hold as many for its length: a listing has five for each file, which take more. */
 const bytesOfValue = 16;
@@ -303,7 +303,7 @@ function tooLarge(mostBytes: number): ClientError {
 
 type Hashing = typeof globalThis.crypto.subtle;
 
-/** Throws `insecure-page` where the platform makes no hashes, for who has to check one later. */
+/** Throws `insecure-page` where the platform computes no hashes, before a caller that will need one. */
 export function checkHashing(): Hashing {
   const { subtle } = globalThis.crypto as { readonly subtle?: Hashing };
   if (subtle !== undefined) return subtle;
@@ -311,7 +311,7 @@ export function checkHashing(): Hashing {
   throw new ClientError('insecure-page', message);
 }
 
-/** The SHA-256 of bytes as 64 lowercase hex characters, made by the platform. Throws `insecure-page`. */
+/** The SHA-256 of bytes as 64 lowercase hex characters, computed by the platform. Throws `insecure-page`. */
 export async function sha256Hex(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const digest = new Uint8Array(await checkHashing().digest('SHA-256', bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -1,20 +1,20 @@
-/** Takes what comes over a connection before anybody asks for it, up to a bound. */
+/** Reads from a connection before its caller asks for the values, up to a bound. */
 
-/** Something that was read, and how much it counts for. */
+/** A value that was read, and its size. */
 export interface Sized<Value> {
   readonly value: Value;
   readonly size: number;
 }
 
 export interface AheadOptions {
-  /** The sizes of what is held together; one value is held whatever its size. */
+  /** The bound on the sizes of all held values; a single value may be larger. */
   readonly most: number;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Reads a source as fast as it gives, so that who writes to it need not wait for who reads here. Once too much is held the source is let go of, which
- * `isFull` says behind the last value.
+ * Reads a source as fast as it gives, so that its writer need not wait for a slow reader here. Once too much is held it closes the source, and
+ * `isFull` is true after the last value.
  */
 export class ReadAhead<Value> {
   readonly #begin: (signal: AbortSignal) => AsyncIterable<Sized<Value>>;
@@ -34,7 +34,7 @@ export class ReadAhead<Value> {
     return this.#end === 'full';
   }
 
-  /** To be asked for once. Throws what the source does, behind the values before it, and at once the reason of an aborted signal. */
+  /** Call it once. It throws the error of the source after the values before it, and at once the reason of an aborted signal. */
   async *values(): AsyncGenerator<Value, void> {
     const { signal } = this.#options;
     const leave = new AbortController();

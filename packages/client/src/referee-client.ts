@@ -23,7 +23,7 @@ export interface RefereeCall {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A refusal is `refused`, with the referee's sentence as its `refusal`. Credentials and approvals are in no message. */
+/** A refusal is `refused`, with the referee's sentence as its `refusal`. No message contains credentials or approvals. */
 export class RefereeClient {
   readonly #door: HttpDoor;
 
@@ -31,12 +31,12 @@ export class RefereeClient {
     this.#door = new HttpDoor(options);
   }
 
-  /** Resolves where one listens, which says so with an object and nothing in it. Throws `bad-answer` where something else does. */
+  /** Resolves where a referee listens, which answers with an empty object. Throws `bad-answer` for any other answer. */
   async health({ signal }: RefereeCall = {}): Promise<void> {
     this.#read(await this.#door.json({ method: 'GET', target: '/health', signal }), asJsonObject);
   }
 
-  /** Registers a session, with the approval it was launched under; its credential. */
+  /** Registers a session, with the approval of its launch; returns its credential. */
   async register(
     request: RegisterRequest,
     { approval, signal }: RefereeCall & { readonly approval?: string } = {},

@@ -19,12 +19,12 @@ export interface RegistryCall {
 }
 
 export interface Archive {
-  /** They hash to `sha256`. */
+  /** Their SHA-256 is `sha256`. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly sha256: string;
 }
 
-/** A slower upload is taken for one that has come to a stop. */
+/** A slower upload counts as stalled. */
 const slowestBytesASecond = 64 * 1024;
 
 /** `url` is written without `/v1`, `token` is the client key. */
@@ -64,8 +64,8 @@ export class RegistryClient {
   }
 
   /**
-   * Publishes an archive and checks the receipt. Not tried again: nobody would know what became of the first try. `timeoutMs` is for the archive to go and
-   * the answer to come; without it `callMs`, and one second more for each 64 KiB.
+   * Publishes an archive and checks the receipt. It does not retry: nobody would know what the first try did. `timeoutMs` covers the upload and
+   * the answer; without it `callMs` applies, and one second more for each 64 KiB.
    */
   async publish(
     query: PublishQuery,
@@ -76,7 +76,7 @@ export class RegistryClient {
     signal?.throwIfAborted();
     const target = `${artifactsPath}?${encodePublishQuery(query)}`;
     const headers = { 'content-type': 'application/octet-stream' };
-    // What `fetch` sends it says nothing of until it has sent everything, so silence is no bound.
+    // `fetch` reports no progress of an upload, so silence is no bound.
     const callMs = timeoutMs ?? this.#door.limits.callMs + (archive.length / slowestBytesASecond) * 1000;
     const receipt = await this.#door.json({ method: 'POST', target, headers, body: archive, signal, callMs }, [201]);
     if (decodeReceipt(receipt) === sha256) return;

@@ -17,7 +17,7 @@ export type TaskEvent = Extract<WatchEvent, { kind: 'frame' | 'gap' }>;
 export interface InputQuestion {
   readonly prompt: string;
   readonly task: TaskFacts;
-  /** Aborted once nobody waits for the answer any more. */
+  /** Aborted once the capsule waits for the answer no more. */
   readonly signal: AbortSignal;
 }
 
@@ -32,7 +32,7 @@ interface Canceling {
   readonly signal: AbortSignal;
 }
 
-/** What a task is run through: the calls of a `CapsuleClient` that it needs. */
+/** The calls of a `CapsuleClient` that a run needs. */
 interface TaskDoor {
   watch(options: Canceling): AsyncGenerator<WatchEvent, void>;
   send(
@@ -47,10 +47,10 @@ interface TaskDoor {
 const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);
 
 /**
- * Sends a message and gives the events of its task until that has ended; the last value is the task as it ended. `message/stream`
- * is not used: it ends with whatever task ends first, and asking again would start another task. A watch that stands before the message is sent
- * misses nothing, and is taken up again when it breaks; so is a question about the task. A task that is reopened goes on; one whose final frame has
- * come is asked after until its hooks have let it end. Who leaves early leaves the task running.
+ * Sends a message and yields the events of its task until that has ended; returns the task as it ended. It does not use `message/stream`:
+ * that ends with whatever task ends first, and a second call would start another task. It opens a watch before it sends the message, so it
+ * misses nothing, and resumes the watch when it breaks; so it does with a question about the task. A task that is reopened goes on; after the final frame
+ * it asks about the task until its hooks have let it end. A caller that leaves early leaves the task running.
  */
 export async function* runTask(
   capsule: TaskDoor,
@@ -65,7 +65,7 @@ export async function* runTask(
   const events = capsule.watch({ signal: own.signal });
   const again: Again = { limits, signal: own.signal };
   const questions = new Questions(capsule, onInput, again, (error) => own.abort(error));
-  /** As its final frame reported it; null again once it goes on. */
+  /** The state in its final frame; null again once it goes on. */
   let told: TaskFacts | null = null;
   try {
     await events.next();
@@ -91,11 +91,11 @@ export async function* runTask(
         if (frame.state === 'input-required') questions.ask(task.id);
         if (!frame.final || told !== null) continue;
       } else {
-        // What was lost before the message was sent is of other tasks.
+        // Frames lost before the message was sent belong to other tasks.
         if (!isAgain) continue;
         if (event.kind === 'gap') yield event;
       }
-      // A frame may be old, or lost: what holds is what the capsule says of the task.
+      // A frame may be old or lost, so the state that the capsule gives of the task counts.
       const now = await untilAnswered(look, again);
       if (terminal.has(now.state)) return now;
       if (now.state === 'input-required') questions.ask(task.id);
@@ -121,7 +121,7 @@ interface Again {
   readonly signal: AbortSignal;
 }
 
-/** Asks again where a connection breaks, as often and with the pauses that a watch is made again with. */
+/** Asks again where a connection breaks, as often and with the pauses that a watch reconnects with. */
 async function untilAnswered<Value>(ask: () => Promise<Value>, again: Again): Promise<Value> {
   for (let failures = 0; ;) {
     try {
@@ -133,7 +133,7 @@ async function untilAnswered<Value>(ask: () => Promise<Value>, again: Again): Pr
   }
 }
 
-/** The failures in a row with this one. Throws it where it does not pass by itself, and after as many as a watch is made again. */
+/** Counts the failures in a row with this one. Throws it if it will not pass by itself, and after as many as a watch retries. */
 function oneMore(failures: number, error: unknown, { limits }: Again): number {
   if (!isPassing(error) || failures >= limits.mostReconnects) throw error;
   return failures + 1;
@@ -144,12 +144,12 @@ function factsOf({ state, message, response, contextId }: DecodedStatus, task: T
   return { ...facts, message: message === '' ? null : message };
 }
 
-/** Between two questions whether a task has ended. */
+/** Pause between two questions whether a task has ended. */
 const pollMs = 250;
 
 /**
- * The task as it ended, which no frame says once its hooks have accepted; null when something comes first. A connection that breaks says nothing of the
- * task, so it is asked again.
+ * The task as it ended; no frame reports that its hooks have accepted. Returns null when something comes first. A broken connection shows nothing of the
+ * task, so it asks again.
  */
 async function endedBefore(
   coming: Promise<unknown>,
@@ -175,7 +175,7 @@ async function endedBefore(
   }
 }
 
-/** Asks one question at a time, beside the reading of frames. */
+/** Asks one question at a time, while frames are read. */
 class Questions {
   readonly #capsule: TaskDoor;
   readonly #onInput: RunOptions['onInput'];
@@ -183,7 +183,7 @@ class Questions {
   readonly #fail: (error: unknown) => void;
   #asked: AbortController | null = null;
 
-  /** `fail` ends the run with what a question fails of. */
+  /** `fail` ends the run with the error of a question. */
   constructor(capsule: TaskDoor, onInput: RunOptions['onInput'], again: Again, fail: (error: unknown) => void) {
     this.#capsule = capsule;
     this.#onInput = onInput;
@@ -197,7 +197,7 @@ class Questions {
     this.#answer(taskId, this.#onInput, this.#asked.signal).catch(this.#fail);
   }
 
-  /** Whatever was asked has an answer by now, or nobody waits for it. */
+  /** Every earlier question has an answer by now, or the capsule waits for it no more. */
   settle(): void {
     this.#asked?.abort();
     this.#asked = null;
@@ -205,13 +205,13 @@ class Questions {
 
   async #answer(taskId: string, onInput: NonNullable<RunOptions['onInput']>, settled: AbortSignal): Promise<void> {
     const { signal } = this.#again;
-    // Before the question is read: an answer to another one that came between is refused, and the question that came is asked by itself.
+    // It comes before the question is read: the capsule refuses an answer to another question, and the new question is asked by itself.
     const snapshot = await untilAnswered(() => this.#capsule.snapshot({ signal }), this.#again);
     const task = await untilAnswered(() => this.#capsule.task(taskId, { signal }), this.#again);
-    // The frame was of a question that has been answered.
+    // The frame belongs to a question that has been answered.
     if (task.state !== 'input-required' || settled.aborted) return;
     const answer = await onInput({ prompt: task.prompt ?? '', task, signal: settled });
-    // A message that nobody waits for would start another task.
+    // A message that the capsule does not wait for would start another task.
     if (answer === null || settled.aborted) return;
     if (snapshot === null) return void (await this.#capsule.send(answer, { contextId: task.contextId, signal }));
     const question = snapshot.tasks.find((each) => each.taskId === taskId)?.question;
@@ -219,7 +219,7 @@ class Questions {
     await untilAnswered(() => this.#answerOnce(taskId, question.waitId, answer), this.#again);
   }
 
-  /** Harmless when somebody else was faster, or when a try before had reached the capsule. */
+  /** Harmless when another client was faster, or when an earlier try had reached the capsule. */
   async #answerOnce(taskId: string, waitId: string, answer: string): Promise<void> {
     try {
       await this.#capsule.answer(taskId, waitId, answer, { signal: this.#again.signal });

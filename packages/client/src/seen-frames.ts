@@ -2,7 +2,7 @@
 
 import type { EventId } from '@svc/protocol/frames.ts';
 
-/** As many as a capsule keeps for replay (D1 "Replay" 1). */
+/** The number that a capsule keeps for replay (D1 "Replay" 1). */
 const mostKept = 512;
 
 /** A frame that came with an id. */
@@ -10,7 +10,7 @@ export interface FrameWithId {
   readonly taskId: string;
   readonly event: string;
   readonly id: EventId;
-  /** What it says, or of a long one enough of it: the same each time that it is replayed. */
+  /** Its text, or for a long one enough of it: each replay repeats it unchanged. */
   readonly data: string;
 }
 
@@ -20,15 +20,15 @@ interface SeenFrame {
 }
 
 /**
- * The frames that came with an id, in the order in which they came. After a reconnection a capsule replays what it still holds, in that order.
- * Ids alone identify nothing, as they begin again with each task, attempt and question: a frame is known by its task, event and id (D1
- * "Replay" 6), by what it says, and by its place behind the one that was replayed before it.
+ * The frames with an id, in the order in which they came. After a reconnection a capsule replays what it still holds, in that order.
+ * Ids alone identify nothing, because they begin again with each task, attempt and question. So a frame is known by its task, event and id (D1
+ * "Replay" 6), its text, and its place after the frame that was replayed before it.
  */
 export class SeenFrames {
   #seen: SeenFrame[] = [];
-  /** Those that the replay of this connection may bring; empty once it has brought the last. */
+  /** Those that the replay of this connection may bring; empty after the last. */
   #expected: readonly SeenFrame[] = [];
-  /** Which of them may come next: the first frames of a replay show where it begins. One that is behind the last has brought them all. */
+  /** Which of them may come next: the first frames of a replay show where it begins. A frame after the last means that the replay is over. */
   #places: readonly number[] = [];
   #begins: 'whole' | 'without zeros' | 'has begun' = 'has begun';
   #isGapTold = false;
@@ -41,13 +41,13 @@ export class SeenFrames {
     this.#isGapTold = false;
   }
 
-  /** To be called when the connection began with a `gap`: its replay holds frames with id 0 too (D1 "Replay" 4). */
+  /** Call it when the connection began with a `gap`: its replay holds frames with id 0 too (D1 "Replay" 4). */
   expectWholeReplay(): void {
     if (this.#begins === 'without zeros') this.#begins = 'whole';
   }
 
   /**
-   * `repeat` for what came before. `after-gap` once for a frame that did not, while the last that came before has not been replayed: frames between may be
+   * Returns `repeat` for a known frame. Returns `after-gap` once for a new one while the last known one has not been replayed: frames between may be
    * lost.
    */
   take({ taskId, event, id, data }: FrameWithId): 'new' | 'repeat' | 'after-gap' {
@@ -63,7 +63,7 @@ export class SeenFrames {
     if (this.#expected.length === 0) return 'new';
     const isOver = this.#places.includes(this.#expected.length);
     if (isOver || isFirst) this.#goOn([]);
-    // One with id 0 that was written while there was no connection comes with a whole replay only.
+    // A frame with id 0 that was written without a connection comes with a whole replay only.
     if (isOver || this.#isGapTold || (id === 0n && !isFirst)) return 'new';
     this.#isGapTold = true;
     return 'after-gap';
@@ -75,7 +75,7 @@ export class SeenFrames {
     this.#places = this.#expected.map((_, place) => place);
   }
 
-  /** With no place but the end, nothing is expected any more. */
+  /** Once the end is the only place left, no frame is expected any more. */
   #goOn(places: readonly number[]): void {
     const isOver = places.every((place) => place === this.#expected.length);
     this.#places = isOver ? [] : places;
@@ -91,7 +91,7 @@ export class SeenFrames {
 /** Characters compared at each end of a long text. */
 const endLength = 1024;
 
-/** Differs where texts differ, as good as always. A slice of a text would keep all of it in memory. */
+/** Differs where texts differ, almost always. A slice of a text would keep all of it in memory. */
 function fingerprint(text: string): string {
   let hash = 0x81_1c_9d_c5;
   const add = (from: number, to: number): void => {

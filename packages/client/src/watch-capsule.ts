@@ -1,4 +1,4 @@
-/** The frames of a capsule, each once, over as many connections as it takes. */
+/** The frames of a capsule, each once, over as many connections as needed. */
 
 import {
   type DecodedArtifact,
@@ -18,15 +18,15 @@ import { SeenFrames } from './seen-frames.ts';
 import { pause } from './wait.ts';
 
 export type WatchEvent =
-  /** A connection stands, and everything from now on is on it. */
+  /** A connection stands; everything from now on arrives on it. */
   | { readonly kind: 'connected'; readonly conversationMode: string; readonly isAgain: boolean }
   | {
       readonly kind: 'frame';
-      /** A label and no number to count with; null on a frame that came without one. */
+      /** A label, not a counter; null for a frame that came without one. */
       readonly id: EventId | null;
       readonly frame: DecodedStatus | DecodedArtifact | DecodedChunk;
     }
-  /** Where events were asked for: what happens beyond the frames, in its place among them. The first of each connection is a `snapshot`. */
+  /** With live events: what happens beyond the frames, in its order among them. The first of each connection is a `snapshot`. */
   | { readonly kind: 'event'; readonly event: LiveEvent }
   /** Frames before the next may be lost. */
   | { readonly kind: 'gap'; readonly firstAvailableId: EventId | null }
@@ -35,18 +35,18 @@ export type WatchEvent =
 
 export interface WatchOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Asks for live events too; of a capsule that has none, none come. */
+  /** Asks for live events too; a capsule that has none sends none. */
   readonly events?: boolean;
 }
 
 const longestPauseMs = 5000;
-/** A connection that stood for longer was a good one, whatever came over it. */
+/** A connection that stood for longer counts as good, whatever it brought. */
 const goodMs = 5000;
 
 /**
- * Follows a capsule from what it still holds until it closes its stream. A connection that breaks or goes silent is made again, from the
- * beginning of what is held then, and no frame comes twice. Throws `lost` when that fails too often in a row, and at once what no other connection
- * would mend. Frames are read before they are asked for; where too many are held, the connection is let go of, and made again once they are taken. `check` is asked before each connection but the first; what it throws counts as if that connection had.
+ * Follows a capsule from what it still holds until it closes its stream. It reconnects when a connection breaks or goes silent, from the
+ * beginning of what the capsule then holds, and yields no frame twice. Throws `lost` when that fails too often in a row, and at once for an error that no other connection
+ * would mend. It reads ahead of its caller. Where it holds too many frames, it closes the connection, and reconnects once they are taken. It calls `check` before each connection but the first; an error of `check` counts as one of that connection.
  */
 export async function* watchCapsule(
   door: HttpDoor,
@@ -76,7 +76,7 @@ export async function* watchCapsule(
     } finally {
       failures.ended(cause);
     }
-    // A reader that was too slow gets what the capsule still holds on a new connection, and has waited enough.
+    // A reader that was too slow gets the rest on a new connection, and has waited enough.
     if (ahead.isFull) failures.forget();
     if (failures.count > mostReconnects) {
       throw new ClientError('lost', `the stream of ${door.url} broke, and ${mostReconnects} more tries failed`, {
@@ -88,7 +88,7 @@ export async function* watchCapsule(
   }
 }
 
-/** Counts the connections of a watch that came to nothing, one after the other. */
+/** Counts the failed connections of a watch in a row. */
 class Failures {
   readonly #goodMs: number;
   #isGood = false;
@@ -107,7 +107,7 @@ class Failures {
     this.#count = 0;
   }
 
-  /** Anything new makes a connection a good one. So does time, once it has stood for long enough and something comes, or ends it. */
+  /** Any new frame makes a connection a good one. So does time, once it has stood for long enough and something comes, or ends it. */
   note(event: WatchEvent): void {
     if (event.kind === 'frame' || (event.kind === 'event' && event.event.event !== 'snapshot')) this.forget();
     if (event.kind !== 'connected') return;
@@ -120,7 +120,7 @@ class Failures {
     if (this.#isGood) this.forget();
   };
 
-  /** The connection is no more. One that ended in silence is no better for the time of that. */
+  /** The connection is gone. One that ended in silence does not count as good for its length. */
   ended(cause: unknown): void {
     clearTimeout(this.#timer);
     const isSilent = cause instanceof ClientError && cause.code === 'timeout';
@@ -130,7 +130,7 @@ class Failures {
   }
 }
 
-/** In milliseconds, after so many failures in a row. */
+/** The pause in milliseconds after so many failures in a row. */
 export function pauseBeforeReconnect(failures: number, { reconnectMs }: Limits): number {
   return Math.min(reconnectMs * 2 ** (failures - 1), longestPauseMs);
 }
@@ -184,7 +184,7 @@ async function* connection(
   }
 }
 
-/** Where the session stands, as the beginning of a stream says it; null of a capsule that has no live events. */
+/** The state of the session, which is first in a stream; null for a capsule that has no live events. */
 export async function readSnapshot(door: HttpDoor, signal?: AbortSignal): Promise<Snapshot | null> {
   // No frame has a higher id, so nothing is replayed.
   const stream = await openStream(door, {
@@ -215,7 +215,7 @@ function* eventsOf(received: ReceivedFrame, seen: SeenFrames, isAgain: boolean):
     yield { kind: 'connected', conversationMode: frame.conversationMode, isAgain };
   } else if (frame.event === 'gap') {
     seen.expectWholeReplay();
-    // After the first connection more is known: the replay goes on from what came before, or it does not.
+    // After the first connection the client knows more: either the replay goes on from its last frame, or it does not.
     if (!isAgain) yield { kind: 'gap', firstAvailableId: frame.firstAvailableId };
   } else if (frame.event === 'capsule-closed') {
     yield { kind: 'closed' };

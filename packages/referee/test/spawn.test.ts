@@ -296,16 +296,16 @@ describe('POST /spawn', () => {
 });
 
 /** Each asks for something that two rules forbid; the first in the documented order answers. */
-describe('the checks of POST /spawn come in their order [D2-SPAWN-06]', () => {
+describe('POST /spawn, in its order of checks, [D2-SPAWN-06]', () => {
   const child = { name: 'stranger', version: '1.0.0' };
 
-  it('the body before the credential', async () => {
+  it('checks the body before the credential', async () => {
     const referee = await TestReferee.open();
     expect((await referee.post('/spawn', { body: '{' })).status).toBe(400);
     expect((await referee.post('/spawn', { credential: 'msc1.x', body: {} })).status).toBe(400);
   });
 
-  it('the credential before the name', async () => {
+  it('checks the credential before the name', async () => {
     const referee = await TestReferee.open();
     const answer = await referee.post('/spawn', { credential: 'msc1.x', body: child });
     expect(refusal(answer)).toEqual([403, sentence(identitySentence)]);
@@ -323,28 +323,28 @@ describe('the checks of POST /spawn come in their order [D2-SPAWN-06]', () => {
     },
   );
 
-  it('the name before the depth [D2-BOUND-01]', async () => {
+  it('checks the name before the depth [D2-BOUND-01]', async () => {
     const referee = await TestReferee.open({ maxDepth: 0 });
     referee.registry.publish('lead', { spawnAllow: ['scout'] });
     const { credential } = await referee.session('lead');
     expect(refusal(await referee.spawn(credential, 'stranger'))).toEqual([403, notAllowed('stranger')]);
   });
 
-  it('the depth before the ceiling [D2-BOUND-01]', async () => {
+  it('checks the depth before the machine ceiling [D2-BOUND-01]', async () => {
     const referee = await TestReferee.open({ maxDepth: 0, maxLiveCapsules: 0, maxConcurrent: 0 });
     referee.registry.publish('lead', { spawnAllow: ['scout'] });
     const { credential } = await referee.session('lead');
     expect(refusal(await referee.spawn(credential, 'scout'))).toEqual([403, noDepth(0, 0)]);
   });
 
-  it('the ceiling before concurrency [D2-BOUND-02] [D2-BOUND-03]', async () => {
+  it('checks the machine ceiling before the concurrency limit [D2-BOUND-02] [D2-BOUND-03]', async () => {
     const referee = await TestReferee.open({ maxLiveCapsules: 0, maxConcurrent: 0 });
     referee.registry.publish('lead', { spawnAllow: ['scout'] });
     const { credential } = await referee.session('lead');
     expect(refusal(await referee.spawn(credential, 'scout'))).toEqual([403, ceiling(1, 0)]);
   });
 
-  it('concurrency before the registry, which is not even asked', async () => {
+  it('checks the concurrency limit before it reads the registry', async () => {
     const referee = await TestReferee.open({ maxConcurrent: 0 });
     referee.registry.publish('lead', { spawnAllow: ['missing'] });
     const { credential } = await referee.session('lead');

@@ -1,4 +1,4 @@
-/** Makes the attempts to break out that mean something on this machine, each in a session of its own, and judges what was seen of it. */
+/** Makes the attempts to break out that apply to this machine, each in a session of its own, and judges the result. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -31,7 +31,7 @@ import { limitAttempts } from './limit-attempts.ts';
 import { networkAttempts } from './network-attempts.ts';
 import { Surroundings } from './surroundings.ts';
 
-/** A class that this host gives, and the attempts that mean something there. */
+/** A class that this host supports, and the attempts that apply there. */
 export interface ClassUnderTest {
   readonly class: ContainmentClass;
   readonly containment: Containment;
@@ -44,7 +44,7 @@ export type AttemptResult = { readonly attempt: Attempt; readonly promised: Prom
   | { readonly kind: 'not made'; readonly lacking: keyof AttemptTools }
 );
 
-/** The classes this host gives under its ceiling, strongest first; none where no kernel enforces anything. */
+/** The classes that this host supports under its ceiling, strongest first; empty where no kernel enforces anything. */
 export async function classesUnderTest(facts: HostFacts): Promise<readonly ClassUnderTest[]> {
   const found: ClassUnderTest[] = [];
   for (const wanted of containmentClasses.toReversed().filter((each) => isAtLeast(facts.ceiling, each))) {
@@ -65,13 +65,13 @@ export async function classesUnderTest(facts: HostFacts): Promise<readonly Class
 
 interface SuiteRequest {
   readonly facts: HostFacts;
-  /** The `PATH` on which what attempts need is looked for. */
+  /** The `PATH` to find the tools of attempts on. */
   readonly searchPath: string;
-  /** No attempt is begun any more once it is aborted. */
+  /** Once it is aborted, no further attempt begins. */
   readonly signal: AbortSignal;
 }
 
-/** Makes the attempts of a class one after the other, and holds each to what is promised. Nothing of them stays. */
+/** Makes the attempts of a class one after the other, and compares each with what svc promises. Removes everything afterwards. */
 export async function* makeAttempts(
   { containment, attempts }: ClassUnderTest,
   { facts, searchPath, signal }: SuiteRequest,
@@ -121,7 +121,7 @@ export interface AttemptHost {
   /** `svc-attempts`. */
   readonly program: string;
   readonly tools: AttemptTools;
-  /** Where surroundings are made, each removed after its attempt. */
+  /** A directory for the surroundings of attempts, which are removed after each. */
   readonly directory: string;
   /** The `PATH` of attempts. */
   readonly searchPath: string;

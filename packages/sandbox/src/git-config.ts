@@ -36,8 +36,8 @@ const commandKey =
 const textKey = /^(?:author|branch|color|committer|user)\./s;
 
 /**
- * What `file`, and each file that it includes, names; relative to `top`, the folder of the working tree. An absent file names nothing. Returns null where these are more
- * than is read.
+ * What `file`, and each file that it includes, names; relative to `top`, the folder of the working tree. An absent file names nothing. Returns null where there are
+ * too many to read.
  */
 export function namedByConfig(file: string, top: string): readonly NamedByGit[] | null {
   const named: NamedByGit[] = [];
@@ -55,7 +55,7 @@ export function namedByConfig(file: string, top: string): readonly NamedByGit[] 
   return named;
 }
 
-/** Returns null for one that is too large. What is no regular file is not opened: a FIFO would never end. */
+/** Returns null for one that is too large. Opens only a regular file: a FIFO would never end. */
 function textOf(file: string): string | null {
   if (!statSync(file).isFile()) return '';
   return readFileUpTo(file, largestFile)?.toString('utf8') ?? null;
@@ -120,7 +120,7 @@ function namedBy({ key, value }: ConfigEntry, place: Place): readonly NamedByGit
   });
 }
 
-/** Where the path that somebody wrote leads. The home directory, for which ~ stands, is some directory above the folder, or matters nothing. */
+/** Where a path of a configuration leads. The home directory, for which ~ stands, is a directory above the folder, or does not matter. */
 function placesOf(path: string, { base, top }: Place): readonly string[] {
   if (!path.startsWith('~')) return [resolve(base, path)];
   const below = path.replace(/^[^/]*\/?/, '');

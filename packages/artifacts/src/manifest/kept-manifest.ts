@@ -1,5 +1,5 @@
 /**
- * Reads what was kept of a manifest that was checked before: a start then neither parses YAML nor builds a schema (docs/adr/start-and-bundle.md "Checked
+ * Reads a cached manifest that was checked before: a start then neither parses YAML nor builds a schema (docs/adr/start-and-bundle.md "Checked
  * manifests are kept").
  */
 
@@ -16,13 +16,13 @@ import type { LoadedManifest } from './loaded-manifest.ts';
 import type { CapsuleManifest } from './schema.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
-/** Where checked manifests are kept, and by whom. */
+/** Where the cache of checked manifests lies, and whose it is. */
 export interface ManifestKeeper {
-  /** `~/.svc/cache`: a manifest that lies in a workspace could have come with it. */
+  /** `~/.svc/cache`: a cache in a workspace could have come with it. */
   readonly directory: string;
   /** The user of this process; files of others count as none. */
   readonly uid: number;
-  /** The program that checks: what another build kept does not count. */
+  /** The build of the program that checks: what another build cached does not count. */
   readonly build: string;
 }
 
@@ -46,7 +46,7 @@ const longestName = 180;
 /** The text of a manifest is at most 256 KiB; with its places it is some times as long. */
 export const largestKept: number = 4 * 1024 * 1024;
 
-/** What was kept of this very manifest. Returns null for all that has to be read, as for a key whose variable is not set. */
+/** The cached form of this very manifest. Returns null for one that has to be read, and where the variable of its key is not set. */
 export function readKeptManifest(
   { directory, uid, build }: ManifestKeeper,
   { file, text, env }: { readonly file: string; readonly text: string; readonly env: Environment },
@@ -81,7 +81,7 @@ export function keptPath(directory: string, file: string): string {
   return join(directory, 'manifests', `${name}.json`);
 }
 
-/** Returns null where no file is, or another user may have written it: what it holds decides what a capsule may touch. */
+/** Returns null if the file is missing, or another user may have written it: what it holds decides what a capsule may touch. */
 function readOwn(path: string, uid: number): KeptManifest | null {
   try {
     const status = lstatSync(path);
@@ -103,7 +103,7 @@ function systemPromptOf({ inference }: CapsuleManifest, directory: string): stri
   return reading?.kind === 'text' ? (text ?? reading.text) : null;
 }
 
-/** As `YamlSource.locate`: the place of the nearest enclosing key that is there, when the path is not. */
+/** As `YamlSource.locate`: the place of the nearest enclosing key that exists, when the path does not. */
 function placeIn(
   places: Places,
   file: string,

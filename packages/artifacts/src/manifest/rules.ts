@@ -22,7 +22,7 @@ export function checkCapsuleRules(data: unknown, findings: Findings): void {
   checkDoors(draft, findings);
 }
 
-/** A door that is named and would not be there must not be found out by a client. */
+/** A named door that does not exist must fail here, not at its first client. */
 function checkDoors(draft: Draft, findings: Findings): void {
   const named = draft.list('doors', 'serve');
   named.forEach((name, index) => {
@@ -128,7 +128,7 @@ function checkArtifacts(draft: Draft, findings: Findings): void {
   });
 }
 
-/** One place answers for an artifact, and a folder on this machine has one version. */
+/** An artifact has one source, and a folder on this machine holds one version. */
 function checkPlace(draft: Draft, entry: KeyPath, findings: Findings): void {
   if (!draft.has(...entry, 'source')) return;
   for (const key of ['range', 'from']) {
@@ -160,7 +160,7 @@ function checkLifecycle(draft: Draft, findings: Findings): void {
 
 const longestSleepingTtlSecs = 15 * 60;
 
-/** D3 "Limits": the lifetime of a handle is bounded where the session is not. */
+/** D3 "Limits": a handle needs a maximum lifetime where the session has no end. */
 function checkPeerHandles(draft: Draft, findings: Findings): void {
   if (draft.at('lifecycle', 'after_task') !== 'sleep' || !draft.isBlock('exports', 'peer_files')) return;
   const path = ['exports', 'peer_files', 'max_ttl'];

@@ -59,7 +59,7 @@ function damaged(stored: StoredArchive): Diagnostic {
   });
 }
 
-/** What lies in a store; a capsule is no artifact that another uses, and is null. */
+/** What a store holds; null for a capsule, which no other artifact can use. */
 interface InspectedStored {
   readonly stored: StoredArchive;
   readonly artifact: FoundArtifact | null;
@@ -90,7 +90,7 @@ export async function inspectStored({ origin, root, stored }: Location, platform
   }
 }
 
-/** What the manifest in an archive says it is. Throws what is wrong with the archive or its manifest. */
+/** The kind that the manifest in an archive states. Throws what is wrong with the archive or its manifest. */
 export async function kindOfArchive(path: string): Promise<ArtifactKind> {
   const file = await RegularFile.open(path);
   try {
@@ -101,13 +101,13 @@ export async function kindOfArchive(path: string): Promise<ArtifactKind> {
   }
 }
 
-/** An archive by path and hash. It is open only while it is read, and hashed again only when the file is another one. */
+/** An archive by path and hash. It opens the file only to read, and hashes it again only after the file changed. */
 export class ArchivedFiles {
   readonly #path: string;
   readonly #sha256: string;
   #verified: string | null;
 
-  /** `verified`: the identity of the file whose bytes have been found to have the hash; null when none has been. */
+  /** `verified`: the identity of a file whose bytes have been checked against the hash; null when none has been. */
   constructor(path: string, sha256: string, verified: string | null) {
     this.#path = path;
     this.#sha256 = sha256;

@@ -1,4 +1,4 @@
-/** Finds the artifacts of a manifest and holds them to `svc.lock`. */
+/** Finds the artifacts of a manifest and checks them against `svc.lock`. */
 
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -23,27 +23,27 @@ import type { StoredArchive } from './store-layout.ts';
 interface ResolveRequest extends StorePlaces {
   readonly entries: readonly ArtifactEntry[];
   /**
-   * `hold`: `svc.lock` is made if it is missing, else every artifact has to agree with it. `frozen`: there has to be one, and every
-   * artifact has to agree with it. `ignore`: nothing is held to it but what a source serves.
+   * `hold`: makes `svc.lock` if it is missing, else every artifact must match it. `frozen`: it must exist, and every
+   * artifact must match it. `ignore`: only the bytes that a source serves are checked.
    */
   readonly lock: 'hold' | 'frozen' | 'ignore';
   /** The manifest as the user named it: hints repeat it. */
   readonly manifestFile?: string;
 }
 
-/** What became of one entry. */
+/** The outcome for one entry. */
 type Resolution =
   | { readonly kind: 'installed'; readonly artifact: InstalledArtifact }
   | { readonly kind: 'failed'; readonly entry: ArtifactEntry; readonly fault: Diagnostic | DiagnosticList };
 
-/** So many downloads share the line at once: each has its 30 seconds, however many there are (D3 "Limits"). */
+/** So many downloads run at once: each has its 30 seconds, however many there are (D3 "Limits"). */
 const mostAtOnce = 4;
 
 /**
  * Finds every artifact of a manifest, in its order: `source:` of the entry, the package, the store of the project, the store of
- * the user, then the registry in use. Throws every problem at once: `E-REG-001` for what is found nowhere, `E-ART-…` for
- * what cannot be used, `E-RUN-003` for what differs from `svc.lock`, `E-IO-001` when `svc.lock` cannot be made, and what downloads
- * are refused with.
+ * the user, then the registry in use. Throws every problem at once: `E-REG-001` for a missing artifact, `E-ART-…` for
+ * an unusable one, `E-RUN-003` for one that differs from `svc.lock`, `E-IO-001` when `svc.lock` cannot be made, and the refusals of
+ * downloads.
  */
 export async function resolveArtifacts(request: ResolveRequest): Promise<readonly InstalledArtifact[]> {
   const frozen = request.lock === 'frozen' ? readLock(request.manifestDir) : null;
@@ -131,7 +131,7 @@ async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<Found
   return { ...artifact, ...admissionOf(location, stored), ...fetchedFrom(location.from) };
 }
 
-/** What the policy said is of the bytes that were located, and of no others that lie there since. */
+/** The policy judged the bytes that were located, so its verdict is void for others that lie there since. */
 export function admissionOf({ stored, admission }: Location, opened: StoredArchive): Pick<FoundArtifact, 'admission'> {
   if (admission === undefined || admission.kind === 'unchecked' || opened.sha256 === stored.sha256) {
     return admission === undefined ? {} : { admission };
@@ -141,7 +141,7 @@ export function admissionOf({ stored, admission }: Location, opened: StoredArchi
   });
 }
 
-/** The lock that a run is held to, made if it is missing; null for a run that needs no artifact. */
+/** The lock that a run must match, made if it is missing; null for a run that needs no artifact. */
 async function lockOfRun(
   manifestDir: string,
   found: readonly LockedArtifact[],
@@ -160,8 +160,8 @@ export function refuse(faults: readonly Diagnostic[]): void {
 }
 
 /**
- * The artifact of the package at a place. It lies on the start path of `svc run`: its manifest is read from beside the archive,
- * nothing is unpacked and nothing hashed, the package being trusted as far as the program itself. What `read` gives is checked.
+ * The bundled artifact at a place. This is on the start path of `svc run`: it reads the manifest from beside the archive and
+ * neither unpacks nor hashes, because the package is trusted as the program itself is. It checks what `read` gives.
  */
 export async function openBundled({ origin, stored }: Location): Promise<FoundArtifact> {
   const directory = dirname(stored.path);
@@ -179,7 +179,7 @@ export async function openBundled({ origin, stored }: Location): Promise<FoundAr
   };
 }
 
-/** The manifest as the package's build has read and checked it: a tenth of the time that the YAML takes. */
+/** The manifest as the build of the package checked it: JSON takes a tenth of the time that the YAML takes. */
 function manifestJson(directory: string): ArtifactManifest | null {
   const reading = readSmallText(join(directory, 'manifest.json'));
   return reading.kind === 'text' ? (JSON.parse(reading.text) as ArtifactManifest) : null;

@@ -1,10 +1,10 @@
-/** Says what somebody can do next whose command line was wrong. */
+/** Says what a user can do next after a wrong command line. */
 
 import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
 import { exactLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { commands } from './commands.ts';
 
-/** Mistakes about what a command takes; anything else has been said in full. */
+/** Codes about the arguments of a command; the message of any other is complete. */
 const aboutArguments: ReadonlySet<string> = new Set([
   'commander.missingArgument',
   'commander.excessArguments',
@@ -16,7 +16,7 @@ const aboutArguments: ReadonlySet<string> = new Set([
 /** Commands that have commands of their own. */
 const groups: ReadonlySet<string> = new Set(['trace', 'serve', 'token', 'trust', 'key']);
 
-/** A row of standard error behind what the parser has said; empty where that is enough. */
+/** A line of standard error after the message of the parser; empty where that is enough. */
 export function nextStep(code: string, words: readonly string[]): Shown {
   const [first = '', second = ''] = words;
   const isCommand = commands.some(({ name }) => name === first);
@@ -26,7 +26,7 @@ export function nextStep(code: string, words: readonly string[]): Shown {
   return code === 'commander.unknownCommand' && first.trim() !== '' ? asTask(words) : say``;
 }
 
-/** Helps somebody who wrote a task without quotes, or one of a single word. */
+/** Helps a user who wrote a task without quotes, or one of a single word. */
 function asTask(words: readonly string[]): Shown {
   const [word = '', ...more] = words.map(redactHandles);
   return more.length === 0

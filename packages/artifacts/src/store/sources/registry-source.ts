@@ -64,8 +64,8 @@ const maxSignaturesBytes = signatureLimits.mostBundles * (signatureLimits.maxBun
 const reservedText = /reserved artifact version\b.*\bnot allowed/i;
 
 /**
- * A registry that artifacts come from, with D3's mapping of its answers to codes. The published client holds an archive whole; this one hands
- * its bytes on as they come, knows a variant from the generic file, and goes through the proxy of the operator.
+ * A registry as a source of artifacts, with D3's mapping of its answers to codes. The published client holds an archive whole; this one hands
+ * its bytes on as they come, distinguishes a variant from the generic file, and uses the proxy of the operator.
  */
 export class RegistrySource implements ArtifactSource {
   readonly name: string;
@@ -78,7 +78,7 @@ export class RegistrySource implements ArtifactSource {
     this.#http = http;
   }
 
-  /** D3 "Registry" download: null for `404`, `E-REG-002` without a hash, `E-ART-003` for what is announced too large. */
+  /** D3 "Registry" download: null for `404`, `E-REG-002` without a hash, `E-ART-003` when the announced size is too large. */
   async fetch(ref: ArtifactRef, platform: string): Promise<FetchedArchive | null> {
     const answer = await this.#get(encodeArchiveTarget(ref.name, ref.version, platform));
     try {
@@ -121,7 +121,7 @@ export class RegistrySource implements ArtifactSource {
     const text = await answer.text(maxVersionsBytes);
     const tooLarge = { kind: 'unparsable', reason: 'it is too large' } as const;
     const reading = text === null ? tooLarge : decodeVersions(text, name);
-    // A version that no artifact can have is nothing that could be asked for.
+    // It skips versions that no artifact can have, because nobody could ask for them.
     if (reading.kind === 'versions') return reading.versions.filter(({ version }) => isExactVersion(version));
     const message = `the list of versions of ${name} from ${this.#label} cannot be understood: ${reading.reason}`;
     throw new Diagnostic('E-IO-003', message);
@@ -154,7 +154,7 @@ export class RegistrySource implements ArtifactSource {
     throw new Diagnostic('E-REG-001', refusal.message, { hint: `svc info ${ref.name} lists the versions that it has` });
   }
 
-  /** D3 "Registry" index; `E-IO-003` when any object of it is not as it should be. */
+  /** D3 "Registry" index; `E-IO-003` when any object of it is invalid. */
   async index(): Promise<readonly IndexObject[]> {
     const answer = await this.#get(artifactsPath);
     if (answer.status !== 200) throw await this.#refusal(answer, 'does not give its index');
@@ -164,7 +164,7 @@ export class RegistrySource implements ArtifactSource {
     throw new Diagnostic('E-IO-003', `the index of ${this.#label} cannot be understood: ${reading.reason}`);
   }
 
-  /** `E-REG-003` where the version is there for one of these platforms: publishing it would be refused, and nothing is worth signing. */
+  /** `E-REG-003` where the version exists for one of these platforms: the registry would refuse it, so nothing needs a signature. */
   async refusePublished(publication: Pick<Publication, 'name' | 'version' | 'platforms'>): Promise<void> {
     const { name, version, platforms } = publication;
     const listed = (await this.versions(name))?.find((each) => each.version === version)?.archives ?? [];
@@ -172,7 +172,7 @@ export class RegistrySource implements ArtifactSource {
     if (variantsOf(platforms).some((platform) => there.has(platform))) throw this.#published(publication);
   }
 
-  /** D3 "Registry" publish. Not tried again when it fails: nobody would know what became of the first try. */
+  /** D3 "Registry" publish. It does not retry: nobody would know what the first try did. */
   async publish(publication: Publication): Promise<void> {
     const { name, version, packaging, platforms, body, sha256 } = publication;
     const query = encodePublishQuery({ name, version, runtime: packaging, platforms });
@@ -190,7 +190,7 @@ export class RegistrySource implements ArtifactSource {
     throw new Diagnostic('E-REG-002', `${this.#label} confirms ${spell(publication)} with ${said}, not ${sha256}`);
   }
 
-  /** The bundles that it keeps for an archive; none where it keeps none, or knows nothing of signatures. */
+  /** The bundles that the registry keeps for an archive; empty where it keeps none, or does not support signatures. */
   async signatures({ sha256 }: Pick<LockedArtifact, 'sha256'>): Promise<readonly string[]> {
     const answer = await this.#get(encodeSignaturesTarget(sha256));
     if (answer.status === 404 || answer.status === 405) {
@@ -204,7 +204,7 @@ export class RegistrySource implements ArtifactSource {
   }
 
   /**
-   * Brings a bundle for an archive, which need not be there yet. Harmless when it is there already. `E-IO-003` for an answer that does not say that it is kept
+   * Uploads a bundle for an archive, which need not exist there yet. Harmless when the bundle is there already. `E-IO-003` for an answer that does not say that it is kept
    * for this archive; its hint says what has `happened` so far.
    */
   async sign(sha256: string, bundle: string, happened: string): Promise<void> {
@@ -242,7 +242,7 @@ export class RegistrySource implements ArtifactSource {
     return await this.#http.send({ label: this.#label, url, headers, key: this.#address.key });
   }
 
-  /** `E-IO-003` for a word that is no state. */
+  /** `E-IO-003` for an unknown state. */
   #announcedState(answer: HttpAnswer, ref: ArtifactRef): VersionState {
     const { [stateHeader]: announced = 'active' } = answer.headers;
     const state = versionStates.find((known) => known === announced);
@@ -267,8 +267,8 @@ export class RegistrySource implements ArtifactSource {
   }
 
   /**
-   * Whether these bytes are the variant of the platform or the generic file: D3's answer does not say, and the lock file and the stores keep
-   * the two apart. The generic file is asked for and not read.
+   * Whether these bytes are the variant of the platform or the generic file. D3's answer does not say, and the lock file and the stores keep
+   * the two apart. It requests the generic file, and does not read the body.
    */
   async #isVariant(
     ref: ArtifactRef,
@@ -296,7 +296,7 @@ export class RegistrySource implements ArtifactSource {
     });
   }
 
-  /** D3 "Registry client mapping". What is not in it is `E-IO-003` with what the registry says. */
+  /** D3 "Registry client mapping". Any other answer is `E-IO-003` with the words of the registry. */
   async #refusal(answer: HttpAnswer, what: string): Promise<Diagnostic> {
     const { url, key, keyName } = this.#address;
     const { error, shown } = await readErrorText(answer, key);
@@ -329,7 +329,7 @@ function spellPair([system, architecture]: readonly [string, string]): string {
 const maxErrorBytes = 64 * 1024;
 const longestShown = 300;
 
-/** What a refusal says. */
+/** The reason in a refusal. */
 interface ErrorText {
   /** `error` of its JSON body as the registry wrote it; empty when the body has no such text. */
   readonly error: string;

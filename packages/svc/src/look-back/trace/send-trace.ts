@@ -17,9 +17,9 @@ import { render } from '@svc/terminal/screen/render-failure.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 
 const whyUnread = 'that cannot be read, or of no event that this version of svc knows';
-/** Limit for the whole of a trace. */
+/** Time limit for a whole trace. */
 const patienceMs = 60_000;
-/** Lines between two looks at whether the collector keeps up: fewer than wait in a queue. */
+/** The collector is checked after so many lines: fewer than fit into its queue. */
 const linesAtOnce = 256;
 
 interface SendOptions extends WorkspaceOption {
@@ -51,7 +51,7 @@ export async function sendTrace(
   }
 }
 
-/** Measures are of the moment in which they were made, and are not sent again. */
+/** Metrics belong to the moment in which they were made, so they are not sent again. */
 function settingsOf(context: CommandContext): TelemetrySettings {
   const { settings, problems } = readSettings(context.env);
   for (const problem of problems) context.stderr.write(render([problem], context));
@@ -105,7 +105,7 @@ function asItIs(text: string): string {
   return text;
 }
 
-/** Returns null for what is no line of a trace that this version knows. */
+/** Returns null for a line that this version does not know. */
 function lineOf(value: unknown): TraceLine | null {
   const common = traceLine.safeParse(value);
   if (!common.success) return null;
@@ -127,14 +127,14 @@ function parsed(text: string): unknown {
 
 const isUuid = /_[0-9a-f]{32}$/;
 
-/** Ids become those of spans: the collector would refuse an invalid one, with the whole batch. */
+/** Ids become those of spans: the collector would refuse a whole batch for an invalid one. */
 function hasIds(line: TraceLine): boolean {
   const task = 'task_id' in line ? (line.task_id ?? null) : null;
   const delegation = 'delegation_id' in line ? line.delegation_id : null;
   return [line.event_id, line.session_id, task, delegation].every((id) => id === null || isUuid.test(id));
 }
 
-/** What the trace itself has of calls. */
+/** The content of calls that is in the trace itself. */
 function contentOf(line: TraceLine): readonly Attribute[] {
   return 'arguments' in line ? callContent(line.arguments, null, asItIs) : [];
 }

@@ -11,10 +11,10 @@ import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 
 /** Limit for a name or an input, so that a row in a pipe has an end. */
 const longestCell = 512;
-/** What of an input can be shown in a row is in its first bytes. */
+/** The first bytes of an input have all that a row can show. */
 const longestInput = 4096;
 
-/** Fits 80 columns: what a step was about has what the others leave. */
+/** Fits 80 columns: the last column takes what the others leave. */
 const columns: readonly Column[] = [
   { title: 'STEP', keeps: 6 },
   { title: 'NAME', keeps: 12 },
@@ -43,7 +43,7 @@ function aboutOf({ start, end }: Step, reader: JournalReader): string {
   return `${turn}  ${shownCount(input)} in, ${shownCount(out)} out${cached}`;
 }
 
-/** What a call was given: its only text, or all of it as JSON. */
+/** The input of a call: its only text, or all of it as JSON. */
 function inputOf(reader: JournalReader, hash: string): string {
   const body = reader.body(hash);
   if (body.kind === 'cut') return body.head;
