@@ -5,7 +5,7 @@ import type { DriverPorts } from '@svc/guest/provider/driver-ports.ts';
 import { giverOf } from '@svc/guest/provider/companions.ts';
 import { ConversationKeeper } from '@svc/guest/provider/kept-conversation.ts';
 import { runProviderTurn } from '@svc/guest/provider/provider-turn.ts';
-import { aliasToolNames } from '@svc/guest/provider/tool-names.ts';
+import { aliasToolNames, withOwnArguments } from '@svc/guest/provider/tool-names.ts';
 import { MessagesReply } from './messages-reply.ts';
 import { mergedTurns } from './messages-conversation.ts';
 import { cacheMarks, messagesRequest, readMessagesConfig } from './messages-request.ts';
@@ -34,5 +34,5 @@ export function infer(request: DriverRequest, ports: DriverPorts): DriverRespons
     },
     ports,
   );
-  return { ...signedBy(giver, response), continuationId: conversation.continuationId };
+  return { ...signedBy(giver, withOwnArguments(response, names)), continuationId: conversation.continuationId };
 }

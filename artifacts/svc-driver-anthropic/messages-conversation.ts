@@ -94,7 +94,9 @@ function writtenBlock(block: ContentBlock, { names, giver }: BlockShape): Writte
     const { id, name, input } = block.val;
     const call = JSON.stringify({ type: 'tool_use', id, name: names.toProvider(name) });
     // As the model wrote them: a parser would round large numbers.
-    return { json: `${call.slice(0, -1)},"input":${argumentsText(input)}}`, mayBeMarked: true };
+    const text = argumentsText(input);
+    const sent = names.schema(name)?.toProvider(text) ?? text;
+    return { json: `${call.slice(0, -1)},"input":${sent}}`, mayBeMarked: true };
   }
   // The server refuses a text that has only white space.
   if (block.val.trim() === '') return null;

@@ -1,6 +1,5 @@
 /** Makes the body of a request to the Messages API, and reads the settings of its driver. */
 
-import { parametersOf } from '@svc/guest/provider/conversation.ts';
 import {
   anyBodyExcept,
   extraHeaders,
@@ -109,7 +108,7 @@ function toolsOf({ tools }: DriverRequest, { names, marks }: MessagesTurn): read
   return tools.map((tool, index) => ({
     name: names.toProvider(tool.name),
     description: tool.description,
-    input_schema: parametersOf(tool),
+    input_schema: names.schema(tool.name)?.parameters,
     ...(marks.tools && index === tools.length - 1 ? cacheMark : {}),
   }));
 }

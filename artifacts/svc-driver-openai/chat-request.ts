@@ -1,6 +1,6 @@
 /** Makes the body of a request to the Chat Completions API, and reads the settings of its driver. */
 
-import { argumentsText, parametersOf, textOf, ToolCallPairs, toolCallsIn } from '@svc/guest/provider/conversation.ts';
+import { argumentsText, textOf, ToolCallPairs, toolCallsIn } from '@svc/guest/provider/conversation.ts';
 import {
   anyBodyExcept,
   extraHeaders,
@@ -125,7 +125,9 @@ function assistantMessage(
   const ids = toolCallsIn(original).map(({ id }) => id);
   const calls = toolCallsIn(blocks).map((call, index) => {
     const companions = given.call(ids[index] ?? '');
-    const called = { name: names.toProvider(call.name), arguments: argumentsText(call.input), ...companions.function };
+    const text = argumentsText(call.input);
+    const input = names.schema(call.name)?.toProvider(text) ?? text;
+    const called = { name: names.toProvider(call.name), arguments: input, ...companions.function };
     return Object.assign({ id: call.id, type: 'function', function: called }, companions.call);
   });
   const message = { role: 'assistant', content, ...given.message(hasCalled) };
@@ -135,6 +137,10 @@ function assistantMessage(
 function chatTool(tool: ToolDefinition, names: ToolNames): JsonObject {
   return {
     type: 'function',
-    function: { name: names.toProvider(tool.name), description: tool.description, parameters: parametersOf(tool) },
+    function: {
+      name: names.toProvider(tool.name),
+      description: tool.description,
+      parameters: names.schema(tool.name)?.parameters,
+    },
   };
 }

@@ -5,7 +5,7 @@ import type { DriverPorts } from '@svc/guest/provider/driver-ports.ts';
 import { giverOf } from '@svc/guest/provider/companions.ts';
 import { ConversationKeeper } from '@svc/guest/provider/kept-conversation.ts';
 import { runProviderTurn } from '@svc/guest/provider/provider-turn.ts';
-import { aliasToolNames } from '@svc/guest/provider/tool-names.ts';
+import { aliasToolNames, withOwnArguments } from '@svc/guest/provider/tool-names.ts';
 import { ChatReply } from './chat-reply.ts';
 import { chatMessages, chatRequest, readChatConfig } from './chat-request.ts';
 
@@ -31,5 +31,5 @@ export function infer(request: DriverRequest, ports: DriverPorts): DriverRespons
     },
     ports,
   );
-  return { ...response, continuationId: conversation.continuationId };
+  return { ...withOwnArguments(response, names), continuationId: conversation.continuationId };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { argumentsText, parametersOf, ToolCallPairs } from './conversation.ts';
+import { argumentsText, ToolCallPairs } from './conversation.ts';
 import type { Message } from '../driver.ts';
 
 const call = (id: string, name = 'look'): Message => ({
@@ -81,23 +81,5 @@ describe('recorded arguments', () => {
   it('are wrapped when the model wrote no object', () => {
     expect(argumentsText('{"a":')).toBe('{"invalid_arguments":"{\\"a\\":"}');
     expect(argumentsText('[1e400]')).toBe('{"invalid_arguments":[1e400]}');
-  });
-});
-
-describe('the schema of a tool', () => {
-  it('is an object schema even when the tool has none', () => {
-    expect(parametersOf({ name: 'skill', description: '', inputSchema: '{}' })).toEqual({
-      type: 'object',
-      properties: {},
-    });
-  });
-
-  it('is passed on whole', () => {
-    const inputSchema = '{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}';
-    expect(parametersOf({ name: 't', description: '', inputSchema })).toEqual({
-      type: 'object',
-      properties: { a: { type: 'string' } },
-      required: ['a'],
-    });
   });
 });

@@ -1,7 +1,7 @@
 /** Brings a recorded conversation into the form that providers take back. */
 
-import type { ContentBlock, Message, ToolCallBlock, ToolDefinition } from '../driver.ts';
-import { isObject, parseJson, type JsonObject } from '../json.ts';
+import type { ContentBlock, Message, ToolCallBlock } from '../driver.ts';
+import { isObject, parseJson } from '../json.ts';
 
 const plainId = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -23,12 +23,6 @@ export function argumentsText(input: string): string {
   const value = parseJson(text);
   if (isObject(value)) return text;
   return `{"invalid_arguments":${value === undefined ? JSON.stringify(input) : text}}`;
-}
-
-/** The schema of a tool's arguments; a tool without one takes none. */
-export function parametersOf(tool: ToolDefinition): JsonObject {
-  const schema = parseJson(tool.inputSchema);
-  return { type: 'object', properties: {}, ...(isObject(schema) ? schema : {}) };
 }
 
 /** Whether every provider takes the id of a call. */

@@ -1,6 +1,7 @@
 /** Gives tools names that providers accept, and finds the tools of such names again. */
 
-import type { ToolDefinition } from '../driver.ts';
+import type { DriverResponse, ToolDefinition } from '../driver.ts';
+import { schemaOf, type ToolSchema } from './tool-schemas.ts';
 
 const longestName = 64;
 
@@ -9,6 +10,18 @@ export interface ToolNames {
   toProvider(name: string): string;
   /** A name the provider was never told comes back as it is: the host answers it as an unknown tool. */
   fromProvider(name: string): string;
+  /** The arguments of the tool with this name; null for one that nobody offers. */
+  schema(name: string): ToolSchema | null;
+}
+
+/** The response with the arguments of its calls under the names that their tools know. */
+export function withOwnArguments(response: DriverResponse, names: ToolNames): DriverResponse {
+  const content = response.content.map((block): typeof block => {
+    if (block.tag !== 'tool-call') return block;
+    const { id, name, input } = block.val;
+    return { tag: 'tool-call', val: { id, name, input: names.schema(name)?.fromProvider(input) ?? input } };
+  });
+  return { ...response, content };
 }
 
 /**
@@ -25,9 +38,17 @@ export function aliasToolNames(tools: readonly ToolDefinition[]): ToolNames {
     aliases.set(name, alias);
     names.set(alias, name);
   }
+  const schemas = new Map<string, ToolSchema>();
   return {
     toProvider: (name) => aliases.get(name) ?? accepted(name),
     fromProvider: (name) => names.get(name) ?? name,
+    schema: (name) => {
+      const tool = tools.find((each) => each.name === name);
+      if (tool === undefined) return null;
+      const schema = schemas.get(name) ?? schemaOf(tool);
+      schemas.set(name, schema);
+      return schema;
+    },
   };
 }
 

@@ -31,9 +31,9 @@ export function readMessage(json: unknown, isGreeting: (id: unknown) => boolean)
 }
 
 /** Keywords of a JSON Schema whose value is data, in which null says something. */
-const dataKeywords: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
+export const dataKeywords: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
 /** Keywords whose value is an object with names of the author's choice. */
-const namingKeywords: ReadonlySet<string> = new Set([
+export const namingKeywords: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
   '$defs',

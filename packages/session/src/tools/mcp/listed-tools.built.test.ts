@@ -90,9 +90,7 @@ describe('what a server lists', () => {
 
   it.each([
     ['refers to another place', { type: 'object', properties: { a: { $ref: 'https://example.com/schema.json' } } }],
-    ['is of a dialect nobody here knows', { $schema: 'http://json-schema.org/draft-04/schema#', type: 'object' }],
     ['is not of an object', { type: 'string' }],
-    ['has a pattern that is none', { type: 'object', properties: { a: { type: 'string', pattern: '(' } } }],
     ['has keywords with wrong values', { type: 'object', required: 'a' }],
     ['refers to a part that is not there', { type: 'object', properties: { a: { $ref: '#/$defs/b' } } }],
   ])('loses a tool whose schema %s, and keeps the others', async (_, inputSchema) => {
@@ -111,6 +109,64 @@ describe('what a server lists', () => {
     ['draft-07', 'http://json-schema.org/draft-07/schema#'],
   ])('may say that its schema is of %s', async (_, $schema) => {
     expect(await leftOut(tool('a', { inputSchema: { $schema, type: 'object' } }))).toEqual([]);
+  });
+
+  const one = (keywords: object): object => ({ type: 'object', properties: { a: keywords } });
+  it.each<[string, object, object]>([
+    [
+      'is of draft-04',
+      { $schema: 'http://json-schema.org/draft-04/schema#', id: 'x', ...one({ type: 'string' }) },
+      {
+        $schema: 'http://json-schema.org/draft-07/schema#',
+        ...one({ type: 'string' }),
+      },
+    ],
+    [
+      'is of draft-07 by another address',
+      { $schema: 'https://json-schema.org/draft-07/schema', type: 'object' },
+      {
+        $schema: 'http://json-schema.org/draft-07/schema#',
+        type: 'object',
+      },
+    ],
+    ['is of 2019-09', { $schema: 'https://json-schema.org/draft/2019-09/schema', type: 'object' }, { type: 'object' }],
+    ['is of a dialect nobody here knows', { $schema: 'https://example.com/mine', type: 'object' }, { type: 'object' }],
+    ['has a pattern of another language', one({ type: 'string', pattern: '(?i)^a$' }), one({ type: 'string' })],
+    ['names a group as Python does', one({ pattern: '(?P<year>[0-9]{4})' }), one({})],
+    [
+      'has names by a pattern of another language',
+      { type: 'object', patternProperties: { '(?i)x': {}, '^y': {} } },
+      {
+        type: 'object',
+        patternProperties: { '^y': {} },
+      },
+    ],
+    [
+      'has a limit as draft-04 has it',
+      one({ minimum: 0, exclusiveMinimum: true, exclusiveMaximum: false }),
+      one({
+        exclusiveMinimum: 0,
+      }),
+    ],
+    ['says of a property itself that it is required', one({ type: 'string', required: true }), one({ type: 'string' })],
+    [
+      'has a list for items',
+      one({ type: 'array', items: [{ type: 'string' }] }),
+      one({
+        type: 'array',
+        prefixItems: [{ type: 'string' }],
+      }),
+    ],
+    [
+      'has data that looks like such keywords',
+      one({ default: { required: true, pattern: '(' } }),
+      one({
+        default: { required: true, pattern: '(' },
+      }),
+    ],
+  ])('offers a tool whose schema %s, without what cannot be checked', async (_, inputSchema, offered) => {
+    const listed = await checkListed([tool('a', { inputSchema })], still);
+    expect(listed).toEqual({ tools: [{ name: 'a', description: '', inputSchema: offered }], leftOut: [] });
   });
 
   it('loses a tool with a schema larger than 64 Ki characters', async () => {

@@ -12,6 +12,7 @@ import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { inputSchemaProblem, type JsonSchema } from '../argument-check.ts';
 import { schemaWithoutNulls, withoutNulls } from './absent-values.ts';
+import { checkable } from './checkable-schema.ts';
 
 /** Everything that is offered is sent to the model with every turn. */
 const mostTools = 128;
@@ -73,7 +74,7 @@ class ListCheck {
     const reading = shape.safeParse(given);
     if (!reading.success) return this.#leave(unfit(given, reading.error.issues[0]?.path[0]));
     const { name, description, execution } = reading.data;
-    const inputSchema = schemaWithoutNulls(reading.data.inputSchema);
+    const inputSchema = checkable(schemaWithoutNulls(reading.data.inputSchema));
     if (!fitName.test(name)) return this.#leave(`${quoted(name)}, whose name is not one of the protocol`);
     if (execution.taskSupport === 'required') return this.#leave(`${name}, which answers only as a task`);
     if (this.#tools.has(name)) return this.#leave(`a second ${name}`);
