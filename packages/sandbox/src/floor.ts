@@ -1,4 +1,4 @@
-/** Compares the containment class that was asked for with the one that this machine gives. */
+/** Compares the wanted containment class with the one that this machine supports. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ContainmentClass, containmentClasses, isAtLeast, strongest } from '@svc/protocol/containment-class.ts';
@@ -35,8 +35,8 @@ export function floorRefusal(floor: ContainmentClass, host: HostContainment): Di
 }
 
 /**
- * What `SVC_CONTAINMENT_CEILING` allows to be used, the strongest class when it is not set.
- * A value that is not a class is refused, because the operator who set it meant to limit something.
+ * The strongest class that `SVC_CONTAINMENT_CEILING` allows; all when it is not set.
+ * It refuses a value that is not a class, because the operator who set it meant to limit something.
  */
 export function parseCeiling(value: string | undefined): ContainmentClass {
   if (value === undefined || value === '') return 'sealed';

@@ -10,7 +10,7 @@ export interface LaunchRequest {
   readonly env: Readonly<Record<string, string>>;
   /** `/dev/null`, a pipe to write to, or this process's own. */
   readonly stdin: 'null' | 'pipe' | 'inherit';
-  /** The process has this one's own outputs, and none of its streams says anything; pipes when absent. */
+  /** The process uses this one's own outputs, so its streams stay empty; pipes when absent. */
   readonly output?: 'inherit';
 }
 
@@ -19,7 +19,7 @@ export type LaunchEnd =
   | { readonly kind: 'signaled'; readonly signal: NodeJS.Signals };
 
 /**
- * A started process and its whole group. Both outputs are kept until they are read.
+ * A started process and its whole group. Both outputs stay until a caller reads them.
  */
 export interface LaunchedProcess {
   readonly pid: number;
@@ -28,7 +28,7 @@ export interface LaunchedProcess {
   readonly stderr: Readable;
   /** Settles once the process ended and both outputs are closed. Never rejects. */
   readonly ended: Promise<LaunchEnd>;
-  /** Sentences, once it has ended: which limits of the session were reached meanwhile. Absent where nobody looks. */
+  /** After the end: sentences about the limits of the session that were reached meanwhile. Absent where nothing watches them. */
   readonly limitsReached?: () => readonly string[];
   /** Signals the whole group. Harmless after the end. */
   kill(signal: NodeJS.Signals): void;
@@ -45,11 +45,11 @@ export type LaunchOutcome =
   | { readonly kind: 'refused'; readonly reason: string };
 
 /**
- * The one door through which shell commands, native tools and process drivers are started, with one set of grants and in one working
+ * The one way to start shell commands, native tools and process drivers, with one set of grants and in one working
  * directory.
  */
 export interface Launcher {
   launch(request: LaunchRequest): Promise<LaunchOutcome>;
-  /** Finds out ahead of time what launches of this command need, and starts nothing. The launch reports what goes wrong. */
+  /** Finds out ahead of time what launches of this command need, and starts nothing. The launch itself reports errors. */
   prepare?(request: Pick<LaunchRequest, 'command' | 'env'>): void;
 }

@@ -4,12 +4,12 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactManifest } from './schema.ts';
 import { hookEvents, type HookEvent, hookPolicies, type HookPolicy } from './hook-events.ts';
 
-/** What the manifest of a hook declares, with what stands for a key that is left out. */
+/** The declaration in the manifest of a hook, with the defaults of missing keys. */
 export interface HookDeclaration {
   readonly events: ReadonlySet<HookEvent>;
   readonly mode: 'blocking' | 'async';
   readonly policies: ReadonlySet<HookPolicy>;
-  /** What becomes of an event when the queue of an async hook is full. */
+  /** What happens to an event when the queue of an async hook is full. */
   readonly onOverflow: 'wait' | 'drop';
 }
 
@@ -27,8 +27,8 @@ export function mayCommit({ policies }: HookDeclaration, policy: HookPolicy, eve
 }
 
 /**
- * Why a hook cannot be staged as it is declared (docs/hooks.md "What a hook declares"): `E-ART-009` for a policy that belongs to none of its events or to
- * an async hook, `E-ART-010` for a hook that is a program, `E-ART-012` for `on_overflow` of a blocking hook, which has no queue. Returns null for everything that is no hook.
+ * Returns why a hook cannot be staged as it is declared (docs/hooks.md "What a hook declares"): `E-ART-009` for a policy that belongs to none of its events or to
+ * an async hook, `E-ART-010` for a hook that is a program, `E-ART-012` for `on_overflow` of a blocking hook, which has no queue. Returns null for other artifacts.
  */
 export function hookProblem(manifest: ArtifactManifest): Diagnostic | null {
   const { name, runtime, implementation } = manifest;

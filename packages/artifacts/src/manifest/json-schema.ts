@@ -10,7 +10,7 @@ type JsonSchema = JsonObject;
 
 /**
  * The JSON Schema (draft 7, which editors know best) of `svc.yaml`: an artifact's when it has a top-level `runtime`,
- * a capsule's otherwise. Rules across keys and `${VARIABLE}` references are beyond it. Not for the start of a capsule: it is slow.
+ * a capsule's otherwise. It cannot express rules across keys and `${VARIABLE}` references. It is too slow for the start of a capsule.
  */
 export function manifestJsonSchema(): JsonSchema {
   return {

@@ -7,7 +7,7 @@ import type { Reference } from './references.ts';
 import type { KeyPath } from './key-path.ts';
 
 export interface LoadedManifest {
-  /** The whole of the file, as it is: a credential may stand in it. */
+  /** The whole text of the file; a credential may stand in it. */
   readonly text: string;
   /** Defaults filled in, references resolved, unknown keys gone. Never holds `inference.api_key`. */
   readonly manifest: CapsuleManifest;
@@ -19,13 +19,13 @@ export interface LoadedManifest {
   readonly systemPrompt: string;
   /** In the order of the file. */
   readonly warnings: readonly Diagnostic[];
-  /** What came from variables and stands in the manifest: a message shows the reference, for the value may be a credential. */
+  /** Values that came from variables. A message shows the reference, because the value may be a credential. */
   readonly references: readonly Reference[];
   readonly file: string;
   /** Absolute path of the workspace root. */
   readonly directory: string;
   /** Where a key of the manifest stands. */
   readonly locate: (path: KeyPath, part: 'key' | 'value') => SourceLocation;
-  /** Keeps it for the next start if it may be kept; called once nothing refuses this one. Absent where it comes from there, and without a keeper. */
+  /** Caches it for the next start if that is allowed; called once nothing refuses this one. Absent where it came from the cache, and without a cache. */
   readonly keep?: () => void;
 }

@@ -1,4 +1,4 @@
-/** Puts the values of variables in the place of `${NAME}` in a file. */
+/** Replaces `${NAME}` in a file by the values of variables. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
@@ -8,7 +8,7 @@ import type { YamlSource } from './yaml-source.ts';
 const mostProblems = 100;
 const referenceShape = /^\$\{([A-Z_][A-Z0-9_]*)\}$/;
 
-/** The variable a value stands for; only a whole value of the form `${UPPER_SNAKE}` is a reference (docs/manifest.md "Variables"). */
+/** The variable that a value refers to; only a whole value of the form `${UPPER_SNAKE}` is a reference (docs/manifest.md "Variables"). */
 export function referencedVariable(value: string): string | undefined {
   return referenceShape.exec(value)?.[1];
 }
@@ -21,11 +21,11 @@ export interface Reference {
 
 export interface Resolution {
   readonly value: unknown;
-  /** Every reference by `renderKeyPath` of where it stood. */
+  /** Every reference, by `renderKeyPath` of its place. */
   readonly references: ReadonlyMap<string, Reference>;
   /** One `E-MAN-003` for each variable that is not set, at most a hundred. */
   readonly problems: readonly Diagnostic[];
-  /** The same by path of those that may be unset, for when the file cannot be understood without them. */
+  /** The same by path for variables that may be unset, for a file that turns out invalid without them. */
   readonly passedOver: ReadonlyMap<string, Diagnostic>;
 }
 
@@ -35,7 +35,7 @@ interface ResolveRequest {
   readonly env: Environment | undefined;
   /** True where a reference stays as it is written. */
   readonly leave: (path: KeyPath) => boolean;
-  /** False where a variable may be unset; absent, each one has to be set. */
+  /** False where a variable may be unset; absent, every variable has to be set. */
   readonly needs?: ((path: KeyPath) => boolean) | undefined;
 }
 

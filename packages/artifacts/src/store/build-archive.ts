@@ -26,9 +26,9 @@ import {
 export interface FolderRequest {
   /** The folder of an artifact or a capsule. */
   readonly directory: string;
-  /** What references in the manifest of a capsule are checked with; they are packed as they are written. */
+  /** Used to check references in the manifest of a capsule; the archive has them as they are written. */
   readonly env: Environment;
-  /** Looks at the manifest of an artifact before it is packed; what it throws is what the build throws. */
+  /** Checks the manifest of an artifact before it is packed; the build throws what this throws. */
   readonly checkArtifact: (manifest: ArtifactManifest) => Promise<void>;
 }
 
@@ -43,7 +43,7 @@ interface BuiltArchive extends WrittenArchive {
   readonly warnings: readonly Diagnostic[];
 }
 
-/** Checks and packs a folder (`svc build`). Throws what is wrong with it; the archive is then not written. */
+/** Checks and packs a folder (`svc build`). Throws what is wrong with it, and then writes no archive. */
 export async function buildArchive(request: BuildRequest): Promise<BuiltArchive> {
   const { content, warnings } = await readFolder(request);
   const { ref, kind } = await inspectContent(content);

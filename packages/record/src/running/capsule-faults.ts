@@ -21,7 +21,7 @@ const statusHints: Readonly<Record<number, string>> = {
   421: 'name it by localhost or 127.0.0.1',
 };
 
-/** Whom a call went to, and whether there is a token that it went without. */
+/** The capsule that a call went to, and whether svc kept a token back from it. */
 interface Callee {
   /** `host:port` */
   readonly address: string;
@@ -29,8 +29,8 @@ interface Callee {
 }
 
 /**
- * The `E-IO-003` of an answer that no capsule gives, or that asks for a token; `E-IO-005` where there is one that was kept back. `what` says
- * what came: `404`, `200 and no event stream`.
+ * The `E-IO-003` of an answer that no capsule gives, or that asks for a token; `E-IO-005` where svc has a token that it kept back. `what` names
+ * the answer: `404`, `200 and no event stream`.
  */
 function unexpectedAnswer({ address, isTokenKept }: Callee, status: number | null, what: string): Diagnostic {
   if (status === 401 && isTokenKept === true) return tokenKept(address);
@@ -46,7 +46,7 @@ function tokenKept(address: string): Diagnostic {
   });
 }
 
-/** The start of what a peer said, as long as a message repeats it. */
+/** The start of a peer's text, as long as a message repeats it. */
 function cut(said: string, most: number): string {
   return said.length > most ? `${said.slice(0, most)}\u2026` : said;
 }
@@ -54,12 +54,12 @@ function cut(said: string, most: number): string {
 const longestFault = 500;
 const longestId = 100;
 
-/** The id of a session as a peer said it. */
+/** The id of a session in a peer's spelling. */
 export function shownId(sessionId: string): string {
   return cut(sessionId, longestId);
 }
 
-/** The `E-IO-003` of a JSON-RPC answer without the result that was asked for. `said` is what it says of why, null for nothing. */
+/** The `E-IO-003` of a JSON-RPC answer without the wanted result. `said` is its reason, null for none. */
 function refusedCall(address: string, method: string, said: string | null): Diagnostic {
   const shown = cut(said ?? 'neither a result nor an error', longestFault);
   return new Diagnostic('E-IO-003', `${method} was refused by the capsule at ${address}: ${shown}`, {
@@ -68,12 +68,12 @@ function refusedCall(address: string, method: string, said: string | null): Diag
 }
 
 interface AskedCapsule extends Callee {
-  /** What it was asked for: a JSON-RPC method. */
+  /** The JSON-RPC method of the call. */
   readonly method: string;
   readonly timeoutMs?: number;
 }
 
-/** What a call failed of, as a command says it. Anything that is no failure of the other side is thrown as it is. */
+/** The reason why a call failed, as a command prints it. Rethrows anything that is no failure of the other side. */
 export function faultOf(error: unknown, { method, timeoutMs = 0, ...callee }: AskedCapsule): Diagnostic {
   if (!(error instanceof ClientError)) throw error;
   const { address } = callee;
@@ -107,7 +107,7 @@ export function faultOf(error: unknown, { method, timeoutMs = 0, ...callee }: As
   }
 }
 
-/** The same where a stream was asked for. */
+/** The same for a stream. */
 export function streamFaultOf(error: unknown, asked: AskedCapsule): Diagnostic {
   if (!(error instanceof ClientError)) throw error;
   const { status } = error;

@@ -1,4 +1,4 @@
-/** Finds the running capsule that a command line names, and waits for its end. Where it has ended already, says how to read its session. */
+/** Finds the running capsule that a command line names, and waits for its end. If it has ended already, the error says how to read its session. */
 
 import { basename } from 'node:path';
 
@@ -10,7 +10,7 @@ import { type LocatedCapsule, locateCapsule } from './approach-capsule.ts';
 import type { SessionPlaces } from '../sessions/recorded-sessions.ts';
 import { suffixOf } from '../sessions/session-names.ts';
 
-/** As `locateCapsule`; its `E-RUN-026` says so of a session that is recorded in this workspace, or of a task without a manifest, and has ended. */
+/** As `locateCapsule`. For a session of this workspace that has ended, or a task without a manifest, `E-RUN-026` says that it has ended. */
 export async function locateRunning(places: SessionPlaces, wanted: string | undefined): Promise<LocatedCapsule> {
   try {
     return locateCapsule(places.home, wanted);
@@ -20,7 +20,7 @@ export async function locateRunning(places: SessionPlaces, wanted: string | unde
   }
 }
 
-/** Returns null where no recorded session, or more than one, is meant. */
+/** Returns null if no recorded session fits, or more than one does. */
 async function hasEnded(places: SessionPlaces, wanted: string): Promise<Diagnostic | null> {
   const { folderOfSession, matching, sessionIds, usualManifest } = await import('../sessions/recorded-sessions.ts');
   const name = basename(wanted);
@@ -32,10 +32,10 @@ async function hasEnded(places: SessionPlaces, wanted: string): Promise<Diagnost
   });
 }
 
-/** What a process wrote last may still be on its way when it has ended. */
+/** The last output of a process may still be on its way when it has ended. */
 const lastWordsMs = 500;
 
-/** Calls `onEnded` once the process of a capsule of this machine has ended. Returns what ends the watch. */
+/** Calls `onEnded` once the process of a capsule of this machine has ended. Returns a function that ends the watch. */
 export function whenEnded(
   { pid, process_start: start }: Pick<RunningRecord, 'pid' | 'process_start'>,
   onEnded: () => void,

@@ -81,7 +81,7 @@ export function removeIfPossible(path: string): void {
 
 /**
  * Live sessions of this system, newest first. Records of dead processes are removed on the way; what is no record is passed
- * over, and so are those of another container or machine, whose numbers say nothing here (docs/adr/sessions.md "Who keeps a file says where its process is").
+ * over, and so are those of another container or machine, whose numbers say nothing here (docs/adr/sessions.md "A lock file names the place of its process").
  */
 export function readRunningRecords(home: string): RunningRecord[] {
   const directory = recordsDirectory(home);

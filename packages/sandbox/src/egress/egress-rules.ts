@@ -1,4 +1,4 @@
-/** What every connection of the proxy is held to, and the log of what was decided. */
+/** The rules for every connection of the proxy, and the log of its decisions. */
 
 import type { Socket } from 'node:net';
 import { appendFileSync } from 'node:fs';
@@ -13,9 +13,9 @@ import type { OwnService } from './proxy-target.ts';
 /** Opens a connection to an address, never to a name. */
 export type Connect = (to: { readonly address: string; readonly port: number }) => Socket;
 
-/** One decision of the proxy, to be logged. Holds the destination alone: no path, no header, no body. */
+/** One decision of the proxy for the log. Holds the destination alone: no path, no header, no body. */
 export interface EgressDecision {
-  /** As an entry of `capabilities.network.allow` would spell it; null when the request named none that could be read. */
+  /** In the spelling of `capabilities.network.allow`; null when the request named none that could be read. */
   readonly destination: string | null;
   /** `failed`: granted, but its host has no address. */
   readonly verdict: 'allowed' | 'refused' | 'failed';
@@ -24,11 +24,11 @@ export interface EgressDecision {
 }
 
 export interface EgressLimits {
-  /** For a request's head: from the connection's beginning for the first, from its first byte for each other. */
+  /** Limit for a request's head: from the connection's beginning for the first, from its first byte for each other. */
   readonly headMs: number;
-  /** For the name server's answer and the connection together. */
+  /** Limit for the name server's answer and the connection together. */
   readonly connectMs: number;
-  /** Without a byte in either direction. */
+  /** Limit for silence in both directions. */
   readonly idleMs: number;
   readonly maxConnections: number;
 }
@@ -40,7 +40,7 @@ export const defaultLimits: EgressLimits = {
   maxConnections: 256,
 };
 
-/** What every connection of a proxy is held to. */
+/** The rules for every connection of a proxy. */
 export interface EgressRules {
   readonly allow: readonly NetworkDestination[];
   readonly resolver: HostResolver;
@@ -48,14 +48,14 @@ export interface EgressRules {
   /** The proxy beyond which a granted host lies; all are reached straight when absent. */
   readonly proxyFor?: ProxyFor;
   readonly onDecision: (decision: EgressDecision) => void;
-  /** Given each connection to a destination, which the proxy ends. */
+  /** Called with each connection to a destination; the proxy ends it. */
   readonly onConnection?: (to: NetworkDestination, socket: Socket) => void;
   readonly limits: EgressLimits;
-  /** Reached at the proxy's own address; null where a process is served nothing of the runtime's. */
+  /** A service of the runtime at the proxy's own address; null for a process that may not use one. */
   readonly service: OwnService | null;
 }
 
-/** A process may ask as often as it likes, and must not fill the disk by it. */
+/** A process may ask as often as it likes, and its log must not fill the disk. */
 const mostLines = 10_000;
 
 /**

@@ -1,4 +1,4 @@
-/** Encodes what the helper is to do for one launch. */
+/** Encodes the orders to the helper for one launch. */
 
 /** A namespace that a launch enters on its own. */
 export type Namespace = 'user' | 'mount' | 'pid' | 'ipc' | 'net' | 'uts' | 'cgroup';
@@ -16,7 +16,7 @@ export const mountAttribute = {
 
 /** One step in the making of a root, in order. Targets are absolute paths in the new root. */
 export type RootStep =
-  /** The source is canonical: a symbolic link anywhere in it is refused. */
+  /** The source is canonical: the helper refuses a symbolic link anywhere in it. */
   | { readonly kind: 'bind'; readonly attributes: number; readonly source: string; readonly target: string }
   /** `tmp` is writable by anyone, `tmpfs` by its owner alone. */
   | { readonly kind: 'tmpfs' | 'tmp'; readonly attributes: number; readonly bytes: number; readonly target: string }
@@ -24,7 +24,7 @@ export type RootStep =
   | { readonly kind: 'directory'; readonly target: string }
   | { readonly kind: 'symlink'; readonly text: string; readonly target: string };
 
-/** Landlock's bit masks. What is handled is refused unless a rule allows it. */
+/** Landlock's bit masks. The kernel refuses what is handled unless a rule allows it. */
 export interface LandlockRules {
   readonly handled: { readonly filesystem: bigint; readonly network: bigint; readonly scope: bigint };
   /** Canonical paths, as in `bind`. */
@@ -39,50 +39,50 @@ export interface ResourceLimit {
   readonly hard: bigint;
 }
 
-/** User namespaces that were made before, for many launches, by their paths. */
+/** User namespaces that exist already, for many launches, by their paths. */
 export interface KeptUsers {
   readonly programs: string;
-  /** Whom to become inside. */
+  /** The user to become inside. */
   readonly uid: number;
   readonly gid: number;
-  /** By which binds with the attribute `mapped` are mapped; null where owners need no mapping. */
+  /** The namespace that maps binds with the attribute `mapped`; null where owners need no mapping. */
   readonly mounts: string | null;
-  /** That may live in the namespace together, the helper's own included; null sets no limit. */
+  /** How many processes may live in the namespace, the helper's own included; null sets no limit. */
   readonly processes: number | null;
-  /** As whom the processes around the program count; null counts them as the program's. */
+  /** The user that the processes around the program count as; null counts them as the program's. */
   readonly around: number | null;
 }
 
 /** Control groups that a launch joins. */
 export interface JoinedGroups {
-  /** The files by which they are joined: `cgroup.procs`, of version 1 `tasks`. At most four. */
+  /** The files to join them by: `cgroup.procs`, of version 1 `tasks`. At most four. */
   readonly joins: readonly string[];
-  /** The file that says how many are in one, and how many there may be with the one that joins; null where nobody counts. */
+  /** The file with the number of processes in one, and the limit with the one that joins; null where nobody counts. */
   readonly room: { readonly count: string; readonly most: number } | null;
 }
 
 /** Everything `svc-launch` does before it starts a program, whatever the program (`native/svc-launch/PLAN.md`). */
 export interface LaunchPlan {
-  /** Opened as who we are, joined as the program. */
+  /** The helper opens them as its caller, and joins them as the program. */
   readonly cgroups: JoinedGroups;
-  /** Whom to become; null stays who we are. */
+  /** The user to become; null keeps the caller's. */
   readonly identity: { readonly uid: number; readonly gid: number } | null;
-  /** Null joins none. Not together with `identity`. */
+  /** Null joins no user namespace. Excludes `identity`. */
   readonly users: KeptUsers | null;
   readonly namespaces: readonly Namespace[];
-  /** Who we are inside a `user` namespace; null keeps the numbers. */
+  /** The user inside a `user` namespace; null keeps the numbers. */
   readonly inside: { readonly uid: number; readonly gid: number } | null;
   readonly hostname: string | null;
-  /** In a `net` namespace: nothing, an own loopback, or one with a listening socket that is handed to us. */
+  /** In a `net` namespace: nothing, a loopback of its own, or one with a listening socket that the helper hands to its caller. */
   readonly network: { readonly kind: 'none' | 'loopback' } | { readonly kind: 'listen'; readonly port: number };
-  /** Empty leaves the host's root. */
+  /** Empty keeps the host's root. */
   readonly root: readonly RootStep[];
   readonly cwd: string;
   readonly limits: readonly ResourceLimit[];
   readonly landlock: LandlockRules | null;
 }
 
-/** What the helper reads of a plan at most. */
+/** The most that the helper reads of a plan. */
 const maxBytes = 1024 * 1024;
 
 /** A plan that asks for nothing. */
@@ -100,10 +100,10 @@ export const barePlan: LaunchPlan = {
   landlock: null,
 };
 
-/** What the helper carries out at most, of steps of the root and of rules each. */
+/** The most steps of the root, and the most rules, that the helper carries out. */
 const mostEach = 1024;
 
-/** Why the helper would not take a plan, as a clause for a person; null where it would. */
+/** Returns why the helper would not take a plan, as a clause for a person; null if it would. */
 export function planFault(plan: LaunchPlan): string | null {
   return faultOf(plan, bytesOf(plan));
 }

@@ -20,7 +20,7 @@ import type { DelegationsDeps, OpenDelegation, RunningDelegation } from './deleg
 import { shortGraceMs, type ReadyChild } from './launch-child.ts';
 import { releaseSlot } from './approve-child.ts';
 
-/** One launch of a child, and on whose behalf. */
+/** One launch of a child, and the task behind it. */
 export interface DelegationFacts {
   readonly id: DelegationId;
   readonly capsule: string;
@@ -32,7 +32,7 @@ export interface DelegationFacts {
   readonly trust: Trust;
 }
 
-/** Why nothing of the child is waited for any more. */
+/** Why the parent waits for the child no more. */
 type Leaving =
   /** Its process ended. */
   | 'ended'
@@ -44,8 +44,8 @@ type Leaving =
   | 'failed';
 
 /**
- * A child from when it is ready until nothing of it is left. The first report of its end counts; later ones are dropped, so no delegation
- * is reported twice (D2 "Completion reporting").
+ * A child, from its readiness until nothing of it is left. The first report of its end counts; later ones are dropped, so the parent gets
+ * one report of each delegation (D2 "Completion reporting").
  */
 export class Delegation implements OpenDelegation {
   readonly contextId: ContextId;
@@ -134,7 +134,7 @@ export class Delegation implements OpenDelegation {
   }
 
   /**
-   * Records that the parent ends the child, before the child is signaled: one that finds this record writes none of its own
+   * Records that the parent ends the child, before it signals the child: one that finds this record writes none of its own
    * (docs/adr/delegation.md "The end is recorded before the child is signaled").
    */
   #recordEnding(durationMs: number): void {
@@ -143,7 +143,7 @@ export class Delegation implements OpenDelegation {
     recordEnd({ ...this.#completion(durationMs), status: 'terminated', detail: why }, this.#deps);
   }
 
-  /** Returns null when the child is not ended by its parent. */
+  /** Returns null if the parent did not end the child. */
   #whyEnded(): string | null {
     if (this.#closedBy === 'expired') return `still running after ${this.#deps.deadlineMs / 1000} s`;
     return this.#closedBy === 'stopped' ? 'ended by its parent' : null;
@@ -180,7 +180,7 @@ export class Delegation implements OpenDelegation {
     return readChildReport(directory, { delegationId: this.#facts.id, sessionId });
   }
 
-  /** A child that was killed after it was heard could not write that down: a program that polls its record would wait for ever. */
+  /** A child that was killed after its report could not record the delivery: a program that polls its record would wait for ever. */
   #settleTold(report: ChildReport | null, durationMs: number): void {
     if (report?.delivered === true) return;
     const result = report?.result_path === undefined ? {} : { result_path: report.result_path };
@@ -232,7 +232,7 @@ export class Delegation implements OpenDelegation {
 
 type DelegationLine = Extract<TraceEvent, { event_type: 'delegation' }>;
 
-/** What names a delegation in the trace. */
+/** The names of a delegation in the trace. */
 interface DelegationNames extends Pick<DelegationFacts, 'id' | 'capsule' | 'version' | 'taskId'> {
   /** The step of a plan that asks for it; absent where the model does. */
   readonly stepId?: string;

@@ -7,16 +7,16 @@ import { pathBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { ExportRoot } from './export-root.ts';
 
-/** Bounds a search that gives nothing else a turn. */
+/** Bounds a search that yields to nothing else. */
 const mostLookedAt = 2000;
 const mostNamed = 100;
 const deepest = 16;
-/** Files have the time of the last tick of the system, which may be a little before that of the program. */
+/** File times come from the last tick of the kernel, which may be a little before the time of the program. */
 const tickMs = 10;
 
 /**
- * Paths below the root in ascending order, of at most 100 files; of a root with more than 2,000 entries not all are looked at. Links are neither named
- * nor followed, and what cannot be looked at is passed over.
+ * Paths below the root in ascending order, of at most 100 files; in a root with more than 2,000 entries it skips some. It neither names nor follows
+ * links, and passes over what it cannot read.
  */
 export function changedFiles(root: ExportRoot, sinceMs: number): readonly string[] {
   const resolved = root.resolve();
@@ -43,14 +43,14 @@ class Search {
   }
 
   walk(directory: HeldDirectory, prefix: string, depth: number): void {
-    // All of them before one is looked at: what is entered meanwhile needs no second descriptor for each level.
+    // Reads all of them before it enters one: a level then needs no second descriptor.
     for (const entry of Array.from(this.#entries(directory))) {
-      // A name that is no UTF-8 cannot be asked for.
+      // Nobody can ask for a name that is not UTF-8.
       if (!entry.name.includes('\ufffd')) this.#look(directory, entry, { prefix, depth });
     }
   }
 
-  /** As many as may still be looked at: a directory may hold millions. What cannot be read of it is passed over. */
+  /** As many as the search may still visit: a directory may hold millions. It passes over what it cannot read. */
   *#entries(directory: HeldDirectory): Generator<Dirent> {
     const listing = unlessRefused(() => opendirSync(directory.path), null);
     if (listing === null) return;

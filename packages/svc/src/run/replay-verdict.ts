@@ -1,11 +1,11 @@
-/** Says what a replay comes to: whether it met all that its recording and its trace hold, and where not. */
+/** Compares a replay with its recording and its trace, and says where they differ. */
 
 import type { Replayed } from '@svc/capsule/replay/replay-session.ts';
 import { type Difference, differenceSince, type Parting } from '@svc/session/replay/asked-again.ts';
 import type { RecordedEnd } from '@svc/session/replay/recorded-crossings.ts';
 import type { ReplayEnd } from '@svc/session/replay/replay-gate.ts';
 
-/** The end of a replay once the records are compared that nothing in a session waits for: how its tasks and it itself ended. */
+/** The end of a replay, after a comparison of the records that the session itself never waits for: how its tasks and it itself ended. */
 export function judgedEnd(replayed: Replayed): ReplayEnd {
   const { recording, end } = replayed;
   if (end.kind === 'parted') return end;
@@ -13,7 +13,7 @@ export function judgedEnd(replayed: Replayed): ReplayEnd {
   return parting === null ? end : { kind: 'parted', parting };
 }
 
-/** The session waits or asks for more, and the recording says that it was over. */
+/** The session waits or asks for more, and the recording has ended. */
 function pastTheEnd({ recording, end }: Replayed): Parting | null {
   if (end.kind !== 'cut-off' || recording.close === null) return null;
   return { place: end.place ?? 'session', port: 'close', problem: 'is not over, as the recording says that it was' };

@@ -27,14 +27,14 @@ import type * as ScriptModule from './script/script-run.ts';
 /** What `svc "task"` adds to a run. */
 interface TaskRun {
   readonly companion: ScriptModule.ScriptCompanion | null;
-  /** Its capsule, where no manifest describes it; or the manifest that was found, once it is believed. */
+  /** Its capsule, where no manifest describes it; or the manifest that was found, once the user trusts it. */
   readonly request: () => Promise<Partial<ScopeRequest>>;
 }
 
 /** Given to the command of a script. */
 export type UsageError = (problem: string) => never;
 
-/** What of the options decides the scope of the session. */
+/** The options that decide the scope of the session. */
 export function scopeRequest(options: RunOptions, { cwd, home, env }: CommandContext): ScopeRequest {
   return {
     manifestFile: options.manifest,
@@ -75,7 +75,7 @@ export async function run(
     if (refusal === null || isErrno(refusal, 'EPIPE')) return;
     const fault = ioFault(refusal, 'standard output, which says where the capsule listens, could not be written');
     if (options.json !== true && fault instanceof Diagnostic) return tell(render([fault], context));
-    // The program that was to read the line knows nothing of the capsule, and would never stop it.
+    // The reader of the line would know nothing of the capsule, and never stop it.
     lost.push(fault);
     stop.request();
   };
@@ -164,16 +164,16 @@ async function toldByParent(): ReturnType<typeof SpawnedLaunchModule.readSpawnAp
 interface Shows {
   readonly result: ResultPlace | null;
   readonly view: RunView | null;
-  /** Says rows of `svc` on standard error. */
+  /** Writes rows of `svc` to standard error. */
   readonly tell: (rows: Shown) => void;
-  /** Called with what became of the first lines of standard output. */
+  /** Called with the outcome of the first write to standard output. */
   readonly written: (refusal: Error | null) => void;
   readonly companion: ScriptModule.ScriptCompanion | null;
-  /** What can be done about the failure of a task; null where nobody reads along. */
+  /** Suggests what to do about the failure of a task; null where no person reads along. */
   readonly hintOf: ((reason: string) => string | null) | null;
 }
 
-/** Piped, the reason is all that is said (docs/adr/terminal-and-viewer.md "What standard error says of a run"). */
+/** In a pipe, svc prints the reason only (docs/adr/terminal-and-viewer.md "What standard error says of a run"). */
 async function failureHints(
   options: RunOptions,
   context: CommandContext,
@@ -196,7 +196,7 @@ function observer(
       context.stdout.write(options.json === true ? runLine(capsule) : lines(capsule, options), written);
       result?.open(capsule);
       view?.open(capsule, steering);
-      // A child of a capsule gets its task from that; nobody reads along.
+      // A child of a capsule gets its task from its parent, and no person reads along.
       if (!capsule.hasTask) view?.say(waitingRow(capsule));
       context.onStarted?.();
     },
@@ -231,7 +231,7 @@ function isLive(options: RunOptions, context: CommandContext): boolean {
   return context.stderr.isTerminal && options.json !== true;
 }
 
-/** Written in one piece: a caller reads exactly one line (D1 "Run result line"). */
+/** Written in one piece, because a caller reads exactly one line (D1 "Run result line"). */
 function runLine(capsule: RunningCapsule): Shown {
   return jsonText(encodeRunLine(capsule));
 }
@@ -259,7 +259,7 @@ function exitCodeOf({ status, stoppedIdle }: RunOutcome): number {
   return status === 'ok' || stoppedIdle ? 0 : 1;
 }
 
-/** The sources of the registry in use; what asks them is read, and the registry found out, when they are first needed. */
+/** The sources of the registry in use. Their code loads, and the registry is looked up, at the first need. */
 export function lateSources(
   context: CommandContext,
   choice: { readonly flag: string | undefined; readonly signal: AbortSignal },

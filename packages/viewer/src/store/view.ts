@@ -19,39 +19,39 @@ const sumsMs = 400;
 
 const noRows: ReadonlySet<number> = new Set();
 
-/** The view of one session, which is closed with it. The owner closes it. */
+/** The view of one session. The owner closes it with the session. */
 export class View {
   readonly session: Session;
   readonly tab: Cell<Tab>;
-  /** -1 for none. */
+  /** -1 when no step is selected. */
   readonly selected: Cell<number> = new Cell(-1);
-  /** The side panel lies over a narrow page: only where it was asked for. */
+  /** Whether the side panel lies over a narrow page, where it shows on demand only. */
   readonly isPanelOpen: Cell<boolean> = new Cell(false);
-  /** So does the rail of tasks, over a narrower one. */
+  /** The same for the list of tasks, over a narrower page. */
   readonly isRailOpen: Cell<boolean> = new Cell(false);
-  /** The list of keys lies over everything. */
+  /** Whether the list of keys lies over everything. */
   readonly areKeysShown: Cell<boolean> = new Cell(false);
   /** The number of a task; -1 for all. */
   readonly onlyTask: Cell<number> = new Cell(-1);
   readonly onlyFailed: Cell<boolean> = new Cell(false);
-  /** Steps of exactly this name alone, of a host also those of its ports; '' for all. */
+  /** Shows only steps of exactly this name; a host includes its ports; '' for all. */
   readonly onlyName: Cell<string> = new Cell('');
   /** Lanes that are switched off. */
   readonly hidden: Cell<ReadonlySet<number>> = new Cell(new Set());
   readonly query: Cell<string> = new Cell('');
   /** Rows whose whole lines match the search, while the row shows only the beginning; none for other words. */
   readonly found: Cell<ReadonlySet<number>> = new Cell(noRows);
-  /** Whether whole lines could not be searched, so that nothing is known of what rows do not show. */
+  /** Whether a search of whole lines failed, so that text outside of the rows is unknown. */
   readonly hasSearchFailed: Cell<boolean> = new Cell(false);
   /** The part of time that the timeline shows; null for all of it. */
   readonly range: Cell<Span | null> = new Cell(null);
   /** The part of time whose steps are listed. */
   readonly listed: Cell<Span | null> = new Cell(null);
-  /** Changes seldom: for what is counted anew from all rows. */
+  /** Changes seldom: for counts over all rows. */
   readonly restedCount: Cell<number> = new Cell(0);
-  /** The same every two seconds: for what the server is asked anew. */
+  /** The same every two seconds: for questions to the server. */
   readonly slowCount: Cell<number> = new Cell(0);
-  /** The rows that are shown, as often as `restedCount`. */
+  /** The rows that are shown; changes as often as `restedCount`. */
   readonly restedRows: Cell<Uint32Array> = new Cell(new Uint32Array(0));
   #filters: Filters | readonly [] = [];
   #shown: Uint32Array = new Uint32Array(0);
@@ -117,7 +117,7 @@ export class View {
     this.isPanelOpen.value = row !== -1;
   }
 
-  /** Closes what lies over the page; whether there was anything. */
+  /** Closes what lies over the page; returns whether there was anything. */
   closeOver(): boolean {
     const wasOpen = this.areKeysShown.value || this.isRailOpen.value;
     this.areKeysShown.value = false;
@@ -125,7 +125,7 @@ export class View {
     return wasOpen;
   }
 
-  /** Everything is shown again. */
+  /** Shows everything again. */
   reset(): void {
     this.onlyTask.value = -1;
     this.onlyFailed.value = false;

@@ -16,7 +16,7 @@ import { findLogin, loginOfToken } from './oci/logins.ts';
 import { type OciAccess, OciPlaceSource, OciSource } from './oci/oci-source.ts';
 import { RegistrySource } from './registry-source.ts';
 
-/** What `svc` reads the registry in use from: never the `.env` of a workspace, which could send a key elsewhere. */
+/** Where `svc` reads the registry in use from: never the `.env` of a workspace, which could send a key elsewhere. */
 export interface RegistryChoice {
   /** `--registry`: an address, the name of a configured source, or `local`. */
   readonly flag: string | undefined;
@@ -27,7 +27,7 @@ export interface RegistryChoice {
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
-/** The one registry that is asked. */
+/** The one registry that svc asks. */
 export type RegistryInUse =
   | { readonly kind: 'local' }
   | { readonly kind: 'registry'; readonly client: RegistrySource }
@@ -36,7 +36,7 @@ export type RegistryInUse =
 
 /**
  * The flag, else `SVC_REGISTRY_URL`, else `registry.default` of the user's configuration, else local (docs/installing.md "The registry in use").
- * `E-REG-006` for what names none, and what the configuration is refused with when it has to be read.
+ * `E-REG-006` for an unknown name, and the error of the configuration when svc has to read it.
  */
 export function registryInUse(choice: RegistryChoice): RegistryInUse {
   const named = namedRegistry(choice);
@@ -54,12 +54,12 @@ export function registryInUse(choice: RegistryChoice): RegistryInUse {
   return openSource(byUrl ?? { type: 'registry', name: url, url, token: () => undefined }, config, choice);
 }
 
-/** What the operator named for this command: an address, the name of a source, or `local`. */
+/** The registry that the operator named for this command: an address, the name of a source, or `local`. */
 export function namedRegistry({ flag, env }: RegistryChoice): string | undefined {
   return flag ?? (valueOf(env, 'SVC_REGISTRY_URL') || undefined);
 }
 
-/** What a launch or an install asks for what it does not find on this machine. */
+/** The sources that a launch or an install asks for artifacts that are missing on this machine. */
 export function sourcesOf(registry: RegistryInUse): readonly ArtifactSource[] {
   switch (registry.kind) {
     case 'local':
@@ -72,7 +72,7 @@ export function sourcesOf(registry: RegistryInUse): readonly ArtifactSource[] {
   }
 }
 
-/** What `from` of an entry names: a place of its own, whatever registry is in use. */
+/** The source that `from` of an entry names, whatever registry is in use. */
 export function sourceAt(from: string, choice: RegistryChoice): ArtifactSource {
   const place = parseArtifactPlace(from);
   if (place === null) throw new Error('the place of an artifact was not checked');
@@ -91,7 +91,7 @@ export function ociAccessOf(choice: RegistryChoice): OciAccess {
   return accessOf(configOf(choice), choice);
 }
 
-/** The hosts of mirrors that have failed while a command ran, however many sources it opens. */
+/** The hosts of mirrors that have failed during a command, shared by all sources that it opens. */
 const failedMirrors = new WeakMap<RegistryChoice, Set<string>>();
 
 function accessOf(config: UserConfig, choice: RegistryChoice): OciAccess {
@@ -120,7 +120,7 @@ function accessOf(config: UserConfig, choice: RegistryChoice): OciAccess {
 
 type OciConfigured = Extract<ConfiguredSource, { type: 'oci' }> & { readonly at: OciRepositoryName };
 
-/** Those with the longest path first: they say the most about what lies below it. */
+/** The ones with the longest path first, because they are the most specific. */
 function ociSources({ sources }: UserConfig): readonly OciConfigured[] {
   const found = sources.flatMap((source) => (source.type === 'oci' ? [{ ...source, at: ociAddress(source.url) }] : []));
   return found.toSorted((one, other) => other.at.repository.length - one.at.repository.length);
@@ -179,11 +179,11 @@ function configOf({ home, env, onWarning }: RegistryChoice): UserConfig {
   return config;
 }
 
-/** `names` are those that could have been meant in its place. */
+/** `names` are suggestions for a misspelt one. */
 function parseAddress(text: string, where: string, names: readonly string[] = []): string {
   const fault = where === 'SVC_GITHUB_API_URL' ? endpointFault(text) : registryAddressFault(text);
   if (fault === undefined) return text.replace(/\/+$/, '');
-  // The key would cross the network readable to everybody on it.
+  // Everybody on the network could read the key.
   const hint =
     didYouMean(text, names) ??
     (/^http:/i.test(text) && registryAddressFault(text.replace(/^http:/i, 'https:')) === undefined
@@ -196,10 +196,10 @@ function valueOf(env: Environment, name: string): string {
   return env[name] ?? '';
 }
 
-/** What every client and server takes for the same bytes. */
+/** Every client and server spells these characters with the same bytes. */
 const printableAscii = /^[ -~]*$/;
 
-/** A source's own token, else what the variable holds. */
+/** A source's own token, else the value of the variable. */
 function keyOf(own: Secret | undefined, env: Environment, variable: string): Secret | null {
   const key = own ?? (valueOf(env, variable) === '' ? null : new Secret(valueOf(env, variable)));
   if (key === null || printableAscii.test(key.reveal())) return key;

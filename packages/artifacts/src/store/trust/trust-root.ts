@@ -1,4 +1,4 @@
-/** Finds the list of authorities and logs that signatures are held to. */
+/** Finds the list of authorities and logs that svc checks signatures against. */
 
 import { join } from 'node:path';
 
@@ -24,12 +24,12 @@ export function updatedRootFile(userHome: string): string {
   return join(userHome, '.svc', 'trust', 'trusted_root.json');
 }
 
-/** The list that comes with `svc`: that of the public instance when it was built. */
+/** The list that comes with `svc`: the one of the public instance when it was built. */
 function shippedRootFile(packageRoot: string): string {
   return join(packageRoot, 'dist', 'trust', 'trusted_root.json');
 }
 
-/** The file that the policy names, else what `svc trust update` has fetched, else what comes with `svc`. `E-REG-013` where that is not to be read. */
+/** The file that the policy names, else what `svc trust update` has fetched, else what comes with `svc`. `E-REG-013` if it cannot be read. */
 export function readTrustRoot({ root }: Pick<TrustPolicy, 'root'>, { userHome, packageRoot }: RootPlaces): TrustRoot {
   if (root !== null) return readRoot(root) ?? missing(root, 'correct trust.root in ~/.svc/config.yaml');
   const shipped = shippedRootFile(packageRoot);

@@ -47,7 +47,7 @@ export function checkPlan(args: unknown, kindOf: KindOf): PlanCheck {
     }
   }
   problems.push(...orderProblems(submitted));
-  // References are about steps that have different ids and come in an order.
+  // References need steps with different ids and an order.
   if (problems.length === 0) problems.push(...referenceProblems(steps));
   return problems.length === 0 ? { kind: 'plan', plan: { id, steps } } : refused(problems);
 }
@@ -138,12 +138,12 @@ function refused(problems: readonly string[]): PlanCheck {
   return { kind: 'refused', problems: rest <= 0 ? cut : [...cut.slice(0, shownProblems), `and ${rest} more`] };
 }
 
-/** Who waits for whom: the id of a step to those it waits for. */
+/** Maps the id of a step to the ids that it waits for. */
 type WaitGraph = ReadonlyMap<string, readonly string[]>;
 
 const shownOfCycle = 8;
 
-/** Returns steps that wait for themselves by way of each other, the first one once more at the end; null when no steps do. */
+/** Returns steps that wait for each other in a circle, the first one once more at the end; null when no steps do. */
 function findCycle(graph: WaitGraph): readonly string[] | null {
   const finished = new Set<string>();
   const path: string[] = [];
@@ -179,7 +179,7 @@ function renderCycle(cycle: readonly string[]): string {
 
 /** Every step that has ended when `id` starts. */
 function allBefore(id: string, graph: WaitGraph): ReadonlySet<string> {
-  // A set is walked in the order of insertion, so what is added here is visited too.
+  // A set is walked in the order of insertion, so the loop visits what it adds here too.
   const before = new Set(graph.get(id));
   for (const each of before) for (const next of graph.get(each) ?? []) before.add(next);
   return before;
@@ -191,13 +191,13 @@ type CheckedWork =
   | { readonly kind: 'work'; readonly work: StepWork }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** What no step may name, and why. */
+/** The names that no step may use, and why. */
 const closedToSteps: ReadonlyMap<string, string> = new Map([
   ['submit-plan', 'a plan does not submit plans'],
   ['delegate-task', 'a step gives a task to a capsule with capsule and version'],
 ]);
 
-/** What a step is to do, with every name looked up; the input's references are looked at elsewhere. */
+/** The work of a step, with every name looked up; other code checks the references in its input. */
 function checkWork(step: SubmittedStep, kindOf: KindOf): CheckedWork {
   const { tool, shell, capsule, version } = step;
   const named = Object.entries({ tool, shell, capsule }).filter(([, value]) => value !== undefined);

@@ -9,7 +9,7 @@ import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { readInput, readTaskInput } from '../../command/task-input.ts';
 
-/** What the command line says of the task. */
+/** The options that decide the task. */
 interface TaskOptions {
   /** True for `-p` without a text. */
   readonly print?: string | true;
@@ -19,7 +19,7 @@ interface TaskOptions {
 interface TaskSurroundings {
   readonly context: CommandContext;
   readonly stop: AbortSignal;
-  /** Where every other run finds its task. */
+  /** Finds the task as every other run does. */
   readonly find: () => Promise<InitialTask | null>;
 }
 
@@ -27,7 +27,7 @@ interface TaskSurroundings {
 const patienceMs = 3000;
 
 /**
- * The task of a script: the text of `-p` with what is piped in after it, else `--task` with that after it, else what is piped in, else
+ * The task of a script: the text of `-p` with the piped text after it, else `--task` with that after it, else the piped text, else
  * `task.md`. Throws `E-RUN-024` without any of them: nobody would send a task.
  */
 export async function taskOfScript(options: TaskOptions, surroundings: TaskSurroundings): Promise<InitialTask> {

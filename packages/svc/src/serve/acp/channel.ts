@@ -1,11 +1,11 @@
-/** What the process that speaks to an editor and the process of one of its sessions say to each other: an object of JSON a line. */
+/** The messages between the process that serves an editor and the process of one of its sessions: an object of JSON a line. */
 
 import type { Question, QuestionAnswer } from '@svc/protocol/question.ts';
 import type { AcpUpdate, ContentBlock, StopReason } from './updates.ts';
 
-/** What goes to the session. */
+/** A message to the session. */
 export type SessionOrder =
-  /** `turn` counts the prompts of the session: its end is said with the same number. */
+  /** `turn` counts the prompts of the session; the message about its end has the same number. */
   | {
       readonly kind: 'prompt';
       readonly turn: number;
@@ -15,16 +15,16 @@ export type SessionOrder =
     }
   | (QuestionAnswer & {
       readonly kind: 'answer';
-      /** For a prompt that is the answer: where the question is not asked any more, it begins a task. A form has null. */
+      /** The turn of a prompt that is the answer, and begins a task if the question waits no more. Null for a form. */
       readonly turn: number | null;
       readonly blocks: readonly ContentBlock[];
     })
   /** The task of the last prompt. */
   | { readonly kind: 'cancel' }
-  /** The other process sent this to the editor, and the editor gets it again when it opens the session again. */
+  /** The other process sent this to the editor; the editor gets it again when it reopens the session. */
   | { readonly kind: 'keep'; readonly update: AcpUpdate };
 
-/** What comes from the session. */
+/** A message from the session. */
 export type SessionNews =
   | { readonly kind: 'ready' }
   | { readonly kind: 'update'; readonly update: AcpUpdate }
@@ -33,12 +33,12 @@ export type SessionNews =
   /** The task of a prompt is over. */
   | ({ readonly turn: number } & TurnEnd);
 
-/** How a turn ended: `why` of a task that failed. */
+/** How a turn ended; `why` is the reason of a task that failed. */
 export type TurnEnd =
   | { readonly kind: 'end'; readonly reason: StopReason }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** Limit for one line: what an update holds has bounds of its own, and each character of it may be six in JSON. */
+/** Limit for one line: the content of an update has bounds of its own, and JSON may need six characters for each of its characters. */
 export const longestNews: number = 32 * 1024 * 1024;
-/** What an editor sends is as long at most, and encoded anew. */
+/** A message of the editor has at most this length, and is encoded anew. */
 export const longestOrder: number = 64 * 1024 * 1024;

@@ -1,9 +1,9 @@
-/** Reads the challenge of a registry that asks for a login, and writes the request with which its token service is asked for a token. */
+/** Reads the challenge of a registry that requires a login, and writes the request for a token to its token service. */
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 
 interface Challenge {
-  /** In small letters, as the names of its fields. */
+  /** In small letters, like the names of its fields. */
   readonly scheme: string;
   readonly fields: ReadonlyMap<string, string>;
 }
@@ -23,14 +23,14 @@ export function challengesIn(header: string): readonly Challenge[] {
   return found;
 }
 
-/** The address of a token service with a question in it; what is empty is not asked. */
+/** The address of a token service with these parameters; leaves out empty ones. */
 export function withQuery(realm: URL, query: Readonly<Record<string, string>>): URL {
   const url = new URL(realm);
   for (const [name, value] of Object.entries(query)) if (value !== '') url.searchParams.set(name, value);
   return url;
 }
 
-/** The same question of who has an identity instead of a password. */
+/** The same parameters as a form, with an identity token instead of a password. */
 export function identityForm({ service, scope, token }: { service: string; scope: string; token: Secret }): string {
   const fields = { grant_type: 'refresh_token', service, scope, refresh_token: token.reveal(), client_id: 'svc' };
   return new URLSearchParams(fields).toString();

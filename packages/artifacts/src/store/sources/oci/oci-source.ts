@@ -38,7 +38,7 @@ import { OciRepository } from './repository.ts';
 export interface OciAccess {
   readonly http: HttpClient;
   readonly login: (name: OciRepositoryName) => Promise<OciLogin | null>;
-  /** Where a repository is mirrored, and who hears of a mirror that fails; null for one without a mirror. Absent without mirrors. */
+  /** The mirror of a repository, and the listener for a mirror that fails; null for one without a mirror. Absent without mirrors. */
   readonly mirrorOf?: (name: OciRepositoryName) => OciMirror | null;
 }
 
@@ -48,13 +48,13 @@ export interface OciPublication extends ArtifactFacts {
   readonly platforms: readonly string[];
   readonly sha256: string;
   readonly body: OutgoingBody;
-  /** Bundles of signatures, which are there before the version has its tag. */
+  /** Bundles of signatures. They are uploaded before the version gets its tag. */
   readonly signatures: readonly string[];
-  /** Published beside it for clients of other projects, where that is wanted. */
+  /** The bare component to publish beside it for clients of other projects, if wanted. */
   readonly component?: PlainComponent;
 }
 
-/** In one version. */
+/** Limit for one version. */
 const mostVariants = 32;
 
 /** A path of a registry: `echo@1.0.0` is the repository `<path>/echo`, tag `1.0.0`. */
@@ -74,7 +74,7 @@ export class OciSource implements ArtifactSource {
   }
 
   /**
-   * What is published never changes: `E-REG-003` where the tag has this variant. A registry promises nothing of the kind, so the tag is looked at
+   * A published version never changes: `E-REG-003` where the tag has this variant. A registry does not promise that, so svc reads the tag
    * again afterwards, and the same code reports another publisher that was there at the same time.
    */
   async publish(publication: OciPublication): Promise<void> {
@@ -93,7 +93,7 @@ export class OciSource implements ArtifactSource {
       const { digest } = manifest.descriptor;
       await repository.pushReferrer(digest, encodeSignature(bundle, manifest.descriptor));
     }
-    // Before the tag of the version: what was interrupted in between can be done again.
+    // It comes before the tag of the version: after an interruption in between, publishing again works.
     if (publication.component !== undefined) {
       await pushComponent(repository, { tag: wasmTagOf(tag), ref: publication, component: publication.component });
     }
@@ -102,13 +102,13 @@ export class OciSource implements ArtifactSource {
     if (after?.digest !== tagged) throw taken(publication, repository.label, ' by somebody else at the same time');
   }
 
-  /** The bundles that refer to the manifest of an archive; none where its tag leads to no such archive. */
+  /** The bundles that refer to the manifest of an archive; empty where its tag leads to no such archive. */
   async signatures({ name, version, sha256, from }: SignedArchive): Promise<readonly string[]> {
     const repository = this.#repository(name);
     return await signaturesIn(repository, digestIn(repository, from) ?? tagOfVersion(version), sha256);
   }
 
-  /** The digest that the tag has then. */
+  /** Returns the new digest of the tag. */
   async #pushVariants(
     repository: OciRepository,
     {
@@ -162,19 +162,19 @@ export class OciPlaceSource implements ArtifactSource {
   }
 }
 
-/** Nothing is asked yet. */
+/** Sends no request yet. */
 export function openRepository(at: OciRepositoryName, { http, login, mirrorOf }: OciAccess): OciRepository {
   const opened = (name: OciRepositoryName): ConstructorParameters<typeof OciRepository>[0] => {
     return { ...name, http, login: async () => await login(name) };
   };
   const found = mirrorOf?.(at) ?? null;
   if (found === null) return new OciRepository(opened(at));
-  // Each is shown the login for its own host alone.
+  // Each gets the login for its own host alone.
   const mirror = new Mirror(new OciRepository(opened(found.at)), `oci://${at.host}/${at.repository}`, found);
   return new OciRepository({ ...opened(at), mirror });
 }
 
-/** What one reference names; `E-REG-001` when there is nothing for the platform, `E-REG-002` when tag and digest do not belong together. */
+/** Fetches what one reference names; `E-REG-001` when there is nothing for the platform, `E-REG-002` when tag and digest do not belong together. */
 export async function fetchReference(
   reference: OciReference,
   platform: string,
@@ -198,12 +198,12 @@ export async function referenceSignatures(
 
 type SignedArchive = Pick<LockedArtifact, 'name' | 'version' | 'sha256' | 'from'>;
 
-/** The digest in the place of an artifact, where that is in this repository. */
+/** The digest in the place of an artifact, if it is in this repository. */
 function digestIn({ label }: OciRepository, from: string | undefined): string | null {
   return from !== undefined && from.startsWith(`${label}@`) ? from.slice(label.length + 1) : null;
 }
 
-/** What the tag of a version leads to, or the document that `held` names, whatever the tag leads to now. */
+/** Fetches what the tag of a version leads to, or the document that `held` names, whatever the tag leads to now. */
 async function fetchVersion(
   repository: OciRepository,
   { version, platform, held }: { version: string; platform: string; held: LockedArtifact | undefined },
@@ -239,7 +239,7 @@ async function fetchFrom(repository: OciRepository, at: string, platform: string
   return null;
 }
 
-/** The bundles for the archive of a hash under a tag or a digest. No mirror is asked: which there are, only the source says. */
+/** The bundles for the archive of a hash under a tag or a digest. It asks no mirror: only the source knows all of them. */
 async function signaturesIn(
   { direct: repository }: OciRepository,
   at: string,
@@ -282,7 +282,7 @@ async function manifestOf(repository: OciRepository, at: string, archive: string
 
 interface FoundDocument {
   readonly archive: Descriptor;
-  /** Of the manifest that has the archive. */
+  /** The digest of the manifest that has the archive. */
   readonly digest: string;
   readonly platform: string | null;
 }
@@ -309,7 +309,7 @@ function foreign(where: string, found: string): Diagnostic {
   });
 }
 
-/** What stands under the tag already and stays; `E-REG-003` where it has a variant that is published now. */
+/** The variants under the tag that stay; `E-REG-003` where one of them is being published now. */
 function besides(before: PulledDocument, publication: OciPublication, label: string): readonly Descriptor[] {
   const document = decodeDocument(before.bytes, before.mediaType);
   if (document.kind === 'other') throw taken(publication, label, `, as ${document.found}`);

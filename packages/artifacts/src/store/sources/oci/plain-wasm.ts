@@ -1,4 +1,4 @@
-/** Puts components into OCI registries as other projects of WebAssembly keep them, and finds theirs there. */
+/** Puts bare components into OCI registries in the form of other WebAssembly projects, and finds theirs there. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
@@ -10,12 +10,12 @@ import { nothingAt, placeIn } from './reference-place.ts';
 import { decodeDocument, encodeComponent, type PlainComponent } from './documents.ts';
 import type { OciRepository } from './repository.ts';
 
-/** Where the component of a version lies alone. */
+/** The tag of the bare component of a version. */
 export function wasmTagOf(tag: string): string {
   return `${tag}-wasm`;
 }
 
-/** Puts a component under a tag of its own; the same one again is no mistake. `E-REG-003` where the tag has something else. */
+/** Puts a component under a tag of its own; a repeat is harmless. `E-REG-003` where the tag has something else. */
 export async function pushComponent(
   repository: OciRepository,
   { tag, ref, component }: { readonly tag: string; readonly ref: ArtifactRef; readonly component: PlainComponent },
@@ -67,7 +67,7 @@ export async function fetchComponent(
   return { bytes, digest: found.digest };
 }
 
-/** `E-ART-014` for a component alone where an artifact is wanted. */
+/** `E-ART-014` for a bare component where an artifact is wanted. */
 export function foreignComponent(where: string): Diagnostic {
   return new Diagnostic('E-ART-014', `${where} is a WebAssembly component alone, without the svc.yaml of an artifact`, {
     hint: 'write its svc.yaml and name it with --artifact-manifest of svc add or svc install; svc.lock then holds what they make of it',
