@@ -15,7 +15,7 @@ export type SessionOrder =
     }
   | (QuestionAnswer & {
       readonly kind: 'answer';
-      /** The turn of a prompt that is the answer, and begins a task if the question waits no more. Null for a form. */
+      /** The turn of a prompt that is the answer, and begins a task if the question waits no more. It is null for a form. */
       readonly turn: number | null;
       readonly blocks: readonly ContentBlock[];
     })
