@@ -58,7 +58,7 @@ const titlesWithoutVerb = titlesLike(noVerb, within, 'say with an active verb wh
 const root = new URL('../', import.meta.url);
 const paths = ['packages', 'scripts', 'bench', 'test', 'artifacts']
   .flatMap((top) => readdirSync(new URL(top, root), { recursive: true, encoding: 'utf8' }).map((at) => `${top}/${at}`))
-  .filter((path) => /\.[cm]?[jt]sx?$/.test(path) && !path.includes('node_modules/'));
+  .filter((path) => /\.[cm]?[jt]sx?$/.test(path) && !/\b(?:node_modules|dist)\//.test(path));
 const tests = paths.filter((path) => /\.test\.tsx?$/.test(path));
 const isHeld = (path: string): boolean => !unmended.some((name) => path.startsWith(`packages/${name}/`));
 const sources = paths.filter((path) => /^(?:packages\/[^/]+\/src|scripts|bench)\//.test(path) && !tests.includes(path));

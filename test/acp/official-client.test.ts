@@ -200,6 +200,19 @@ describe('an editor', () => {
     expect(connected.said).toBe('echo: hello');
   });
 
+  it('reads the question where its form fails, and the task goes on with the next prompt', async () => {
+    const workspace = await obliged();
+    const answer = (): never => {
+      throw new Error('there is no window for a form');
+    };
+    const connected = await open(workspace, { answer });
+    const sessionId = await connected.newSession(projectOf(workspace));
+    expect(await connected.prompt(sessionId, 'ask me')).toBe('end_turn');
+    expect(connected.said).toContain('Which colour?');
+    expect(await connected.prompt(sessionId, 'red')).toBe('end_turn');
+    expect(connected.said).toMatch(/You said .*red/s);
+  });
+
   it('begins a task with what it says to a question that is not asked any more', async () => {
     const workspace = await obliged('lifecycle: { input_timeout_secs: 1 }\n');
     const connected = await open(workspace);

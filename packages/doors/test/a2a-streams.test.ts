@@ -119,6 +119,21 @@ describe('a stream of a task', () => {
     expect(stream.lines.at(-1)).toBe('status COMPLETED');
   });
 
+  it('says that its task waits behind a question of another one, and when that is over', async () => {
+    const capsule = (await open({ turns: [calls(['ask', {}]), says('ok'), says('fine')], tools: [ask] })).run();
+    const asking = await capsule.stream('SendStreamingMessage', userMessage('Choose.'));
+    await asking.whole();
+    const waiting = await capsule.stream('SendStreamingMessage', userMessage('Write.'));
+    expect(waiting.events[0]?.['task'].status).toMatchObject({
+      state: 'TASK_STATE_SUBMITTED',
+      message: { parts: [{ text: expect.stringMatching(/^waits: /) }] },
+    });
+    await capsule.result('SendMessage', userMessage('red', { taskId: asking.events[0]?.['task'].id }));
+    const events = await waiting.whole();
+    expect(waiting.lines.slice(0, 3)).toEqual(['task SUBMITTED', 'status SUBMITTED', 'status WORKING']);
+    expect(events[1]?.['statusUpdate'].status).not.toHaveProperty('message');
+  });
+
   it('goes on from an answer to the next question', async () => {
     const turns = [calls(['ask', {}]), calls(['ask', {}]), says('ok')];
     const capsule = (await open({ turns, tools: [ask] })).run();

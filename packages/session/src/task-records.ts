@@ -21,6 +21,8 @@ import {
 const mostTogether = 16 * 1024 * 1024;
 /** A longer reason or question of the capsule's own is cut. */
 const longestMessage = 60 * 1024;
+/** What a task says that is not begun because another one waits for an answer. It says nothing of the other: that may be another client's. */
+const waitsBehind = 'waits: a task before this one asks a question that is not answered yet';
 /** Limit for a response that is still being written; the rest is shown when it is whole. */
 const longestPartial = 4 * 1024 * 1024;
 
@@ -119,8 +121,10 @@ export class TaskRecords {
       case 'hook-artifact':
         return this.#artifact(this.of(activity.task), activity.artifact.hookName, activity.artifact.content);
       case 'question':
-        return this.#change(this.of(activity.task), 'input-required', activity.question.prompt);
+        this.#change(this.of(activity.task), 'input-required', activity.question.prompt);
+        return this.#sayToWaiting(waitsBehind);
       case 'question-settled':
+        this.#sayToWaiting(null);
         if (activity.end === 'canceled') return;
         return this.#change(this.of(activity.task), 'working', null, activity.end === 'timed-out');
       case 'task-settled':
@@ -149,6 +153,18 @@ export class TaskRecords {
     const record = new TaskRecord(task, this.#session.clock.now());
     this.#records.set(task, record);
     this.#keep(record, this.#arriving ?? record.newMessage('user', task.text));
+    const [running] = this.#session.board.live();
+    if (running !== task && (running?.inputWait ?? null) !== null) {
+      record.said = record.newMessage('agent', waitsBehind);
+    }
+  }
+
+  /** Clients whose tasks are not begun are shown why, and are shown the end of that. */
+  #sayToWaiting(text: string | null): void {
+    for (const task of this.#session.board.live()) {
+      const record = this.of(task);
+      if (record.state === 'submitted') this.#change(record, 'submitted', text);
+    }
   }
 
   /** One that was reopened has worked since its first attempt. */

@@ -147,7 +147,8 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'lifecycle.after_task': 'exit ends the session with its task. sleep, with queue, keeps it up until it is stopped.',
   'lifecycle.conversation': 'stateless: each task starts afresh. threaded: tasks of one context share a conversation.',
   'lifecycle.max_task_reopens': 'How often an on-task-end hook may reopen a completed task.',
-  'lifecycle.input_timeout_secs': 'Seconds to wait for an answer a tool asked for; without it, for ever.',
+  'lifecycle.input_timeout_secs':
+    'Seconds to wait for an answer that a tool asks for; without it 1800 for a task that came through a door, else for ever.',
   'lifecycle.delegation_deadline_secs': 'Seconds a delegated child may run.',
   'lifecycle.shell_grace_secs':
     'Seconds after which a running command moves to the background; 10, or 600 in a session that ends with its task.',

@@ -139,6 +139,8 @@ function untilAtRest(record: TaskRecord, { mcpReq }: Context, caller: Caller): P
       if (news.kind === 'state' && isAtRest(record)) leave();
       else tell(record, news);
     });
+    // A task may wait for one that began before.
+    if (record.said !== null) tell(record, { kind: 'state', said: record.said, isInputTimeout: false });
     signal.addEventListener('abort', takenBack);
     if (signal.aborted) takenBack();
   });

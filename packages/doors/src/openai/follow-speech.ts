@@ -73,7 +73,7 @@ class Speech {
         return false;
       case 'state':
         if (isAtRest(this.#record)) return this.#rest();
-        this.#begins();
+        if (this.#record.state !== 'submitted') this.#begins();
         return false;
       case 'response':
       case 'artifact':

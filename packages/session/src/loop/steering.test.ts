@@ -52,6 +52,24 @@ describe('input', () => {
     ]);
   });
 
+  it('may take 30 minutes where the task came through a door, and for ever at a terminal', async () => {
+    for (const [origin, ends] of [
+      ['message', true],
+      ['user', false],
+    ] as const) {
+      const fixture = new SessionFixture({ turns: [calls(['ask', {}]), says('ok')], tools: [asking] });
+      fixture.session.board.submit({ ...userTask, origin });
+      const running = fixture.session.run();
+      await fixture.frame((frame) => frame.id === 9223372036854775807n);
+      fixture.clock.advance(30 * 60_000 - 1);
+      expect(fixture.session.board.live()[0]?.inputWait).not.toBeNull();
+      fixture.clock.advance(1);
+      expect(fixture.session.board.live()[0]?.inputWait === null).toBe(ends);
+      if (!ends) fixture.session.board.answerInput({ text: 'late' });
+      expect((await running).status).toBe('ok');
+    }
+  });
+
   it('ends its wait once the task is canceled', async () => {
     const fixture = new SessionFixture({ turns: [calls(['ask', {}])], tools: [asking] });
     const { task } = fixture.session.board.submit(userTask);

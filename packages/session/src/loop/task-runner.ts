@@ -26,12 +26,20 @@ export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'ho
   readonly conversations: Conversations | null;
   /** `lifecycle.max_task_reopens`. */
   readonly maxReopens: number;
-  /** With null it waits for as long as it takes. */
+  /** `lifecycle.input_timeout_secs`; with null it depends on where the task came from. */
   readonly inputTimeoutMs: number | null;
   /** Puts `out/result.txt` into the workdir, whole or not at all. */
   readonly writeResult: (text: string) => void;
   /** Called before the last frame of a task that failed. */
   readonly onFailed: (failed: FailedTask) => void;
+}
+
+/** For an answer through a door without `lifecycle.input_timeout_secs`: nobody may be there, and other tasks wait behind this one. */
+const doorWaitMs = 30 * 60_000;
+
+/** A person at a terminal or an editor may take as long as they like. */
+function defaultWaitMs({ origin }: Task): number | null {
+  return origin === 'user' ? null : doorWaitMs;
 }
 
 /** What an attempt begins with. */
@@ -228,7 +236,10 @@ class AttemptRun {
       hooked: this.hooked,
       turnsUsed: this.#start.turnsUsed,
       requestInput: (prompt) =>
-        waitForInput(this.#task, prompt, { ...this.#deps, timeoutMs: this.#deps.inputTimeoutMs }),
+        waitForInput(this.#task, prompt, {
+          ...this.#deps,
+          timeoutMs: this.#deps.inputTimeoutMs ?? defaultWaitMs(this.#task),
+        }),
     });
     this.#attempt.throwIfCanceled();
     return result;

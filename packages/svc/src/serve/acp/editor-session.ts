@@ -125,14 +125,15 @@ export class EditorSession {
     }
   }
 
-  /** An editor without forms reads the question, and its turn ends. */
   #question({ taskId, waitId, prompt }: Question): void {
-    if (this.#parts.abilities().takesForms) {
-      void this.#showForm({ taskId, waitId }, prompt);
-      return;
-    }
-    this.#say(`${taskId}/${waitId}`, `\n${prompt}`);
-    this.#asked = { taskId, waitId };
+    if (this.#parts.abilities().takesForms) void this.#showForm({ taskId, waitId }, prompt);
+    else this.#askInText({ taskId, waitId }, prompt);
+  }
+
+  /** The user reads the question, and the turn ends; the next prompt is the answer. */
+  #askInText(asked: QuestionName, prompt: string): void {
+    this.#say(`${asked.taskId}/${asked.waitId}`, `\n${prompt}`);
+    this.#asked = asked;
     this.#settle((turn) => turn.resolve('end_turn'));
   }
 
@@ -158,8 +159,8 @@ export class EditorSession {
       } else this.#child?.send({ kind: 'cancel' });
     } catch (error) {
       if (!(error instanceof AcpFault)) throw error;
-      // Nobody was asked: the task cannot go on. Taken back by whom the question is settled with.
-      if (!cancelTimer.signal.aborted) this.#child?.send({ kind: 'cancel' });
+      // The editor showed no form. An aborted request is one whose question has ended.
+      if (!cancelTimer.signal.aborted && this.#child !== null) this.#askInText(asked, message);
     } finally {
       if (this.#form === form) this.#form = null;
     }
