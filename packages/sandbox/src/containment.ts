@@ -3,7 +3,7 @@
 import { setTimeout } from 'node:timers/promises';
 
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import type { ProcessGrants, ResourceLimits } from './launch/process-grants.ts';
+import type { ResourceLimits } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
 import { climb, type LadderRequest, type LimitHold, unheld } from './limits/held-limits.ts';
 import type { Enforcement } from './launch/enforcement.ts';
@@ -59,10 +59,10 @@ export function lateSession(open: () => Promise<SessionContainment>): SessionCon
   let opening: Promise<SessionContainment> | null = null;
   let isClosed = false;
   return {
-    launcher: (grants: ProcessGrants) => {
+    launcher: (grants, onDecision) => {
       let launcher: Promise<Launcher> | null = null;
       const opened = (): Promise<Launcher> =>
-        (launcher ??= (opening ??= open()).then((session) => session.launcher(grants)));
+        (launcher ??= (opening ??= open()).then((session) => session.launcher(grants, onDecision)));
       const prepare = async (request: Parameters<NonNullable<Launcher['prepare']>>[0]): Promise<void> => {
         const ready = await opened();
         await setTimeout(settleMs, undefined, { ref: false });

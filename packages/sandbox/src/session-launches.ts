@@ -49,8 +49,9 @@ export async function openSession(
   const shared = { limits, pipes, processesRunning: () => (running ??= machinery.countProcesses()) };
   const closings: (() => Promise<void>)[] = [];
   return {
-    launcher: (grants) => {
-      const { launcher, close } = openLauncher({ grants, place, enforcement, machinery, shared });
+    launcher: (grants, onDecision) => {
+      const heard = onDecision === undefined ? place : { ...place, onDecision: both(place.onDecision, onDecision) };
+      const { launcher, close } = openLauncher({ grants, place: heard, enforcement, machinery, shared });
       closings.push(close);
       return launcher;
     },
@@ -61,6 +62,15 @@ export async function openSession(
     },
   };
 }
+
+function both(first: OnDecision | undefined, second: OnDecision): OnDecision {
+  return (decision) => {
+    first?.(decision);
+    second(decision);
+  };
+}
+
+type OnDecision = NonNullable<ContainmentPlace['onDecision']>;
 
 /** What all launches of a session have in common: what bounds them together, and their standard streams. */
 interface SharedParts {

@@ -51,6 +51,8 @@ export interface ScopeObject extends FlagFields, ListFields {
    * `scopeOfLaunch` adds it to what `encodeScope` returns. Absent where the command names none.
    */
   readonly command_reads?: readonly string[];
+  /** The names of the variables that entries of artifacts set, by artifact; `scopeOfLaunch` adds it. Not a field of D1; absent where none does. */
+  readonly tool_variables?: Readonly<Record<string, readonly string[]>>;
   /**
    * Granted hosts that are reached through a proxy, `host:port`, and are judged by their names alone. Not a field of D1; `scopeOfLaunch` adds it to what
    * `encodeScope` returns. Absent where none is.

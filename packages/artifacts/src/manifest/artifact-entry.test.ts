@@ -25,6 +25,24 @@ function refusal(text: string): string[] {
   return [];
 }
 
+it('an entry of artifacts sets variables for the program of a tool, and no variable that svc keeps to itself', () => {
+  const listing = (row: string): string => `${smallest}artifacts: [{ name: echo, version: 1.0.0, ${row} }]\n`;
+  const text = listing('env: { LOG_LEVEL: debug, API_KEY: "${KEY}" }');
+  const { manifest, references } = loadCapsuleManifest({ file: 'svc.yaml', text, env: { KEY: 'sk-1' } });
+  expect(manifest.artifacts[0]?.env).toEqual({ LOG_LEVEL: 'debug', API_KEY: 'sk-1' });
+  expect(references).toMatchObject([{ variable: 'KEY', value: 'sk-1' }]);
+  for (const name of ['PATH', 'HOME', 'TMPDIR', 'LD_PRELOAD', 'SVC_SESSION_ID', 'OTEL_X', '1A', 'A-B', '""']) {
+    expect(refusal(listing(`env: { ${name}: x }`)), name).toEqual([expect.stringMatching(/^E-MAN-003 .* must /)]);
+  }
+  expect(refusal(listing('env: { A: 1 }'))).toEqual(['E-MAN-003 artifacts[0].env.A must be text, not a number']);
+  expect(refusal(listing(`env: { A: "${'x'.repeat(32 * 1024 + 1)}" }`))).toHaveLength(1);
+  const many = Array.from({ length: 65 }, (_, index) => `V${index}: x`).join(', ');
+  expect(refusal(listing(`env: { ${many} }`))).toEqual([expect.stringContaining('.env must set at most 64 variables')]);
+  expect(refusal(listing('runtime: skill, env: { A: x }'))).toEqual([
+    'E-MAN-003 artifacts[0].env is not allowed: it is for the program of a tool',
+  ]);
+});
+
 it('an entry of artifacts has a range and a place of its own, which are checked', () => {
   const listing = (row: string): string => `${smallest}artifacts: [{ name: echo, version: 1.0.0, ${row} }]\n`;
   const { manifest } = load(listing('range: ^1.0.0, from: "github:acme/tools@v1"'));

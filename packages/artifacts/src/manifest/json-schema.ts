@@ -99,6 +99,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].from':
     'Where it comes from instead of the registry in use: github:<owner>/<repo>@<tag> or oci://<host>/<repository>.',
   'artifacts[].source': 'A local directory or archive to take it from instead of the registry.',
+  'artifacts[].env': 'Variables set for the program of a native tool or an MCP server, best ${VARIABLE} for a key.',
   'artifacts[].capabilities': 'Narrows what the capsule grants; a hook has only what is listed here. Not for skills.',
   'artifacts[].capabilities.filesystem': 'The part of the workdir this artifact sees.',
   'artifacts[].capabilities.filesystem.scope': 'Path below the workdir; nothing beside it is seen.',

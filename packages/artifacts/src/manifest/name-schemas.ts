@@ -37,6 +37,25 @@ export const variableName: z.ZodMiniType<string, string> = z
   .string()
   .check(z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name'));
 
+/** What svc sets itself, what decides which code a program loads, and what nobody is given. */
+const keptName = /^(?:PATH|HOME|TMPDIR|SVC_.*|LD_.*|OTEL_.*)$/;
+const longestValue = 32 * 1024;
+const mostVariables = 64;
+
+/** Variables that a manifest sets for a program. */
+export const programVariables: z.ZodMiniType<Record<string, string>, Record<string, string>> = z
+  .record(
+    z.string().check(
+      z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name'),
+      z.refine((name) => !keptName.test(name), 'must not be PATH, HOME, TMPDIR or begin with SVC_, LD_ or OTEL_'),
+    ),
+    z.string().check(
+      z.maxLength(longestValue),
+      z.refine((value) => !value.includes('\0'), 'must not contain a null character'),
+    ),
+  )
+  .check(z.refine((set) => Object.keys(set).length <= mostVariables, `must set at most ${mostVariables} variables`));
+
 /** A program found on `PATH`: no slash, no white space. */
 export const commandName: z.ZodMiniType<string, string> = z.string().check(
   z.regex(/^[^/\s\0]+$/, 'must be a bare command name'),

@@ -108,6 +108,13 @@ function checkArtifacts(draft: Draft, findings: Findings): void {
         hint: 'remove the block',
       });
     }
+    if (runtime !== 'tool' && draft.has(...path, 'env')) {
+      findings.add('E-MAN-003', `artifacts[${index}].env is not allowed: it is for the program of a tool`, {
+        path: [...path, 'env'],
+        part: 'key',
+        hint: 'remove the block',
+      });
+    }
     checkPlace(draft, path, findings);
     if (typeof name !== 'string') return;
     if (seen.has(name)) {

@@ -220,10 +220,11 @@ export function issueClause(issue: $ZodRawIssue): string {
       return issue.origin === 'string'
         ? `must be at most ${issue.maximum} characters`
         : `must be at most ${issue.maximum}${issue.origin === 'array' ? ' entries' : ''}`;
+    case 'invalid_key':
+      return issue.issues[0]?.message ?? 'is not allowed';
     case 'invalid_format':
     case 'not_multiple_of':
     case 'invalid_union':
-    case 'invalid_key':
     case 'invalid_element':
     case 'unrecognized_keys':
     case 'custom':

@@ -8,7 +8,14 @@ import { doorNames } from './door-names.ts';
 import { captureLevels } from './capture-levels.ts';
 import { artifactCapabilities, capsuleCapabilities, destination, mebibyte } from './capabilities.ts';
 import { hookEvents, hookPolicyNames } from './hook-events.ts';
-import { artifactName, artifactPlace, exactVersion, commandName, versionRange } from './name-schemas.ts';
+import {
+  artifactName,
+  artifactPlace,
+  exactVersion,
+  commandName,
+  programVariables,
+  versionRange,
+} from './name-schemas.ts';
 import { ageSecs, byteSize, lifetimeSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
@@ -34,6 +41,7 @@ const artifactEntry = z.strictObject({
   from: z.optional(artifactPlace),
   capabilities: z.optional(artifactCapabilities),
   config: z.optional(freeForm),
+  env: z.optional(programVariables),
 });
 
 const endpoint = z.string().check(

@@ -64,6 +64,21 @@ describe('the files that an operator names in a command', () => {
     ]);
   });
 
+  it('come with the project of a Python file, or with its folder, and with less of a workspace', () => {
+    for (const path of ['tool/pyproject.toml', 'tool/app/main.py', 'plain/main.py', 'plain/part.py'])
+      put(`opt/${path}`);
+    expect(named('python3', join(root, 'opt/tool/app/main.py')).reads).toEqual(['/opt/tool/app/main.py', '/opt/tool']);
+    expect(named('python3', join(root, 'opt/plain/main.py')).reads).toEqual(['/opt/plain/main.py', '/opt/plain']);
+    for (const path of ['pyproject.toml', '.venv/pyvenv.cfg', 'src/x.py', 'main.py', 'data.csv'])
+      put(`home/project/${path}`);
+    expect(named('python3', 'main.py').reads).toEqual([
+      '/home/project/main.py',
+      '/home/project/pyproject.toml',
+      '/home/project/.venv',
+      '/home/project/src',
+    ]);
+  });
+
   it('do not open the workspace where that is the package, nor a package with keys in it', () => {
     put('home/project/package.json');
     put('home/project/node_modules/dependency/index.js');

@@ -6,7 +6,7 @@ import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
-interface OperatorPlaces {
+export interface OperatorPlaces {
   /** What a relative path of the manifest is relative to. */
   readonly manifestDirectory: string;
   /**
@@ -29,8 +29,8 @@ export interface OperatorCommand {
 /**
  * The files that an operator names in a command of the manifest. A word is one when it names a regular file from the manifest's directory, and
  * holds a slash or, after the first, a dot. Such a file can be read, and the package it belongs to: the directory of the nearest `package.json`
- * with the `node_modules` around it. Of a package that holds the workspace, the home, or an `.env` or `.svc` of any kind, only `package.json`
- * and `node_modules`. Never those themselves, nor anything of the workdir, nor what a link beside the manifest opens elsewhere: a manifest comes
+ * or `pyproject.toml` with the `node_modules` around it, and of a Python file without one its own directory. Of a package that holds the workspace,
+ * the home, or an `.env` or `.svc` of any kind, only what `partsOfPackage` lists. Never those themselves, nor anything of the workdir, nor what a link beside the manifest opens elsewhere: a manifest comes
  * with its folder, and who reads it does not see where the links in there lead.
  */
 export function operatorFiles(words: readonly string[], places: OperatorPlaces): OperatorCommand {
@@ -76,15 +76,19 @@ function fileNamed(word: string, isProgram: boolean, places: OperatorPlaces): st
   return isFile(path) ? path : null;
 }
 
-function readsOf(file: string, places: OperatorPlaces): readonly string[] {
+/** What of the host goes with a file that was named. */
+export function readsOf(file: string, places: OperatorPlaces): readonly string[] {
   const real = realpathSync(file);
   if (isSecret(real, places) || [file, real].some((path) => isBeneath(realOf(places.workdir), path))) return [];
   if (leadsAway(file, real, places)) return [];
   return [file, ...packageOf(real, places)];
 }
 
+const marks = ['package.json', 'pyproject.toml'];
+const partsOfPackage = [...marks, 'node_modules', '.venv', 'src'];
+
 function packageOf(file: string, places: OperatorPlaces): readonly string[] {
-  const root = packageRoot(dirname(file), places);
+  const root = packageRoot(dirname(file), places) ?? (file.endsWith('.py') ? dirname(file) : null);
   if (root === null) return [];
   const around = root.split(sep).indexOf('node_modules');
   const shared =
@@ -96,7 +100,7 @@ function packageOf(file: string, places: OperatorPlaces): readonly string[] {
             .slice(0, around + 1)
             .join(sep),
         ];
-  const own = holdsSecrets(root, places) ? [join(root, 'package.json'), join(root, 'node_modules')] : [root];
+  const own = holdsSecrets(root, places) ? partsOfPackage.map((name) => join(root, name)) : [root];
   return [...own, ...shared].filter(
     (path) => existsSync(path) && isItself(path) && !isSecret(realpathSync(path), places),
   );
@@ -110,7 +114,7 @@ function leadsAway(file: string, real: string, places: OperatorPlaces): boolean 
   return !isBeneath(own, real) && !real.split(sep).includes('node_modules');
 }
 
-/** A `package.json` or `node_modules` may be a link to another one, and to nothing else. */
+/** A part of a package may be a link to another one, and to nothing else. */
 function isItself(path: string): boolean {
   const real = realpathSync(path);
   return real === path || basename(real) === basename(path);
@@ -119,7 +123,7 @@ function isItself(path: string): boolean {
 /** Neither the root of all nor the user's home is a package, whatever lies there. */
 function packageRoot(directory: string, places: OperatorPlaces): string | null {
   if (isBeneath(directory, realOf(places.home))) return null;
-  if (isFile(join(directory, 'package.json'))) return directory;
+  if (marks.some((name) => isFile(join(directory, name)))) return directory;
   const above = dirname(directory);
   return above === directory ? null : packageRoot(above, places);
 }
@@ -139,7 +143,7 @@ function isSecret(path: string, { manifestDirectory, home }: OperatorPlaces): bo
 }
 
 /** With links resolved, where there is something. */
-function realOf(path: string): string {
+export function realOf(path: string): string {
   return existsSync(path) ? realpathSync(path) : path;
 }
 

@@ -136,6 +136,7 @@ export async function scopeOfLaunch(
       ...encodeScope(grants, report, hold.limits),
       ...network.proxied,
       ...(await commandReads(request, source, loaded)),
+      ...toolVariables(loaded),
       ...project?.scope,
     },
     network,
@@ -209,6 +210,15 @@ async function commandReads(
   const places = { manifestDirectory: directory, home, workdir: workdir ?? join(root, 'workdir') };
   const { reads } = operatorFiles(driverWords(command ?? ''), places);
   return reads.length === 0 ? {} : { command_reads: reads };
+}
+
+/** Their values may be secrets, and are not shown. */
+function toolVariables({ manifest }: LoadedManifest): Pick<ScopeObject, 'tool_variables'> {
+  const set = manifest.artifacts.flatMap(({ name, env = {} }) => {
+    const names = Object.keys(env);
+    return names.length === 0 ? [] : [[name, names] as const];
+  });
+  return set.length === 0 ? {} : { tool_variables: Object.fromEntries(set) };
 }
 
 /** Where the programs of the capsule will write, made or not. */

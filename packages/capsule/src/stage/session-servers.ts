@@ -24,7 +24,10 @@ export interface SessionServersDeps {
 }
 
 /** How a server is started. */
-type ServerPlace = Pick<ToolServerSettings, 'launcher' | 'command' | 'args' | 'env' | 'deadlineMs' | 'hiddenIn'>;
+type ServerPlace = Pick<
+  ToolServerSettings,
+  'launcher' | 'command' | 'args' | 'env' | 'deadlineMs' | 'hiddenIn' | 'takeRefused'
+>;
 
 /** The MCP servers of one session. */
 export class SessionServers {

@@ -10,10 +10,13 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeTemporary } from '@svc/kit/files/replace-file.ts';
+import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import { createNativeTool } from '@svc/session/tools/native-tool.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
-import { hiddenIn, operatorFiles, type OperatorCommand } from '../launch/operator-files.ts';
+import { localProgram } from '../launch/local-program.ts';
+import { hiddenIn, type OperatorCommand, operatorFiles, type OperatorPlaces } from '../launch/operator-files.ts';
+import { RefusedHosts } from './refused-hosts.ts';
 import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
 import type { ProgramOwner } from './program-logs.ts';
 
@@ -25,35 +28,50 @@ type HiddenIn = (said: string) => string | null;
  * the directory that is the `source:` of the artifact. An archive brings its own along, and
  * its program learns nothing of what lies beside it.
  */
-function namedFiles(
-  { origin, location, manifest }: InstalledArtifact,
+function namedFiles(artifact: InstalledArtifact, parts: StageParts): OperatorCommand & { readonly hiddenIn: HiddenIn } {
+  const words = artifact.manifest.command ?? [];
+  const places = placesOf(artifact, parts);
+  if (places.artifactDirectory === undefined) return { words, reads: [], hiddenIn: () => null };
+  const named = operatorFiles(words, places);
+  const hidesNothing = parts.launch.scope.containment.achieved === 'advisory';
+  return { ...named, hiddenIn: (said) => (hidesNothing ? null : hiddenIn(said, named.reads, places)) };
+}
+
+/** Where its command may name files: an archive has no directory of its own. */
+function placesOf(
+  { origin, location }: InstalledArtifact,
   { launch, processes, directories }: StageParts,
-): OperatorCommand & { readonly hiddenIn: HiddenIn } {
+): OperatorPlaces {
   const { directory: manifestDirectory } = launch.loaded;
   const places = { manifestDirectory, home: processes.home, workdir: directories.workdir };
-  const words = manifest.command ?? [];
   const isInPlace = origin === 'source' && statSync(location, { throwIfNoEntry: false })?.isDirectory() === true;
-  if (!isInPlace) return { words, reads: [], hiddenIn: () => null };
-  const own = { ...places, artifactDirectory: location };
-  const named = operatorFiles(words, own);
-  const hidesNothing = launch.scope.containment.achieved === 'advisory';
-  return { ...named, hiddenIn: (said) => (hidesNothing ? null : hiddenIn(said, named.reads, own)) };
+  return isInPlace ? { ...places, artifactDirectory: location } : places;
+}
+
+interface ToolProcessRequest {
+  readonly own: ArtifactGrants;
+  /** Files of the host that it may read besides. */
+  readonly reads?: readonly string[];
+  /** Variables that its entry sets. */
+  readonly set?: Readonly<Record<string, string>> | undefined;
+  /** Hears of each place where it wanted to connect. */
+  readonly onDecision?: (decision: EgressDecision) => void;
 }
 
 /**
- * How the program of a tool is started: contained by the grants of its artifact, with variables that say where its state stores are. It may
- * also read `reads`, files of the host.
+ * How the program of a tool is started: contained by the grants of its artifact, with variables that say where its state stores are, and those
+ * of its entry.
  */
 async function toolProcess(
   { launch, processes, programLogs }: StageParts,
   owner: ProgramOwner,
-  { own, reads = [] }: { readonly own: ArtifactGrants; readonly reads?: readonly string[] },
+  { own, reads = [], set = {}, onDecision }: ToolProcessRequest,
 ): Promise<{ readonly launcher: Launcher; readonly env: Readonly<Record<string, string>> }> {
   const stores = processes.openStores(own.stateStores);
-  const launcher = processes.launcher({ ...toolProcesses(own, launch.grants, stores), reads });
+  const launcher = processes.launcher({ ...toolProcesses(own, launch.grants, stores), reads }, onDecision);
   return {
     launcher: (await programLogs()).keeping(launcher, owner),
-    env: processes.environment(own.envAllow, stores),
+    env: { ...processes.environment(own.envAllow, stores), ...set },
   };
 }
 
@@ -65,7 +83,7 @@ export async function nativeTool(artifact: InstalledArtifact, parts: StageParts)
   const program = await stageNative(artifact, join(directories.session, 'tools'));
   const deadlineMs = grants.deadlineSecs * 1000;
   const { hiddenIn } = namedFiles(artifact, parts);
-  const process = await toolProcess(parts, `tool-${name}`, { own: grants });
+  const process = await toolProcess(parts, `tool-${name}`, { own: grants, set: artifact.entry.env });
   return createNativeTool({ name, description, inputSchema, deadlineMs, program, hiddenIn, ...process });
 }
 
@@ -75,25 +93,44 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
   const { name } = artifact.manifest;
   const grants = grantsOf(launch, name);
   const { words, reads, hiddenIn } = namedFiles(artifact, parts);
+  const program = await programOf(artifact, parts);
+  const refused = new RefusedHosts();
+  const process = await toolProcess(parts, `mcp-${name}`, {
+    own: grants,
+    reads: [...reads, ...program.reads],
+    set: artifact.entry.env,
+    onDecision: (decision) => refused.add(decision),
+  });
   return await (
     await servers()
   ).tools(artifact, {
-    ...(await toolProcess(parts, `mcp-${name}`, { own: grants, reads })),
-    command: await programOf(artifact, parts),
+    ...process,
+    command: program.path,
     args: words.slice(1),
     hiddenIn,
+    takeRefused: () => refused.take(),
     deadlineMs: grants.deadlineSecs * 1000,
   });
 }
 
-/** The staged file of the archive, under its own name: an interpreter may go by how it ends. Or a granted program of the host. */
-async function programOf(artifact: InstalledArtifact, { launch, directories }: StageParts): Promise<string> {
+interface ServerProgram {
+  readonly path: string;
+  readonly reads: readonly string[];
+}
+
+/** The staged file of the archive, under its own name: an interpreter may go by how it ends. Or a granted program of the project or the host. */
+async function programOf(artifact: InstalledArtifact, parts: StageParts): Promise<ServerProgram> {
+  const { launch, directories } = parts;
   const { name, command = [] } = artifact.manifest;
   const file = serverFile(command);
-  if (file !== null)
-    return await stageProgram(artifact, file, join(directories.session, 'tools', name, basename(file)));
+  if (file !== null) {
+    const path = join(directories.session, 'tools', name, basename(file));
+    return { path: await stageProgram(artifact, file, path), reads: [] };
+  }
   const [program = ''] = command;
-  if (launch.grants.shellAllow.includes(program)) return program;
+  if (launch.grants.shellAllow.includes(program)) {
+    return localProgram(program, placesOf(artifact, parts)) ?? { path: program, reads: [] };
+  }
   throw new Diagnostic(
     'E-CAP-016',
     `the server of ${name} is the program ${program}, which capabilities.shell.allow does not list`,

@@ -5,7 +5,7 @@ import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.
 import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { ImportMode } from '@svc/components/import-log.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
@@ -193,12 +193,20 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
   if (runtime !== 'tool') return [];
   switch (artifact.manifest.implementation) {
     case 'wasm':
+      refuseVariables(artifact);
       return [await wasmTool(artifact, parts)];
     case 'native':
       return [await (await import('./stage-programs.ts')).nativeTool(artifact, parts)];
     case 'mcp':
       return await (await import('./stage-programs.ts')).mcpTools(artifact, parts);
   }
+}
+
+/** `E-MAN-003`: a component sees the variables of `env.allow` alone. */
+function refuseVariables({ entry: { name, env } }: InstalledArtifact): void {
+  if (env === undefined) return;
+  const message = `artifacts[].env of ${name} is not allowed: it is a component, and variables are set for programs`;
+  throw new Diagnostic('E-MAN-003', message, { hint: 'remove the block, and list what it needs in env.allow' });
 }
 
 async function wasmTool(artifact: InstalledArtifact, { launch, components }: StageParts): Promise<Tool> {

@@ -6,7 +6,7 @@ import { Diagnostic, raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Patience } from '@svc/kit/http/byte-queue.ts';
 import { busy, HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { FewAtOnce } from '@svc/kit/few-at-once.ts';
-import { checkerWords } from '@svc/protocol/checker-words.ts';
+import { checkerWords } from '@svc/kit/diagnostics/checker-words.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import type { DoorCore } from '../core/door-core.ts';
 import type { Principal } from '../callers/principal.ts';

@@ -201,6 +201,24 @@ describe('npm', () => {
   });
 });
 
+describe('a program of npm', () => {
+  it('reads the packages that it lies among, wherever npm installed it', () => {
+    const tree: Tree = {
+      '/usr/local/bin/tool': { linkTo: '../lib/node_modules/tool/dist/cli.js' },
+      '/usr/local/lib/node_modules/tool/dist/cli.js': '#!/usr/bin/env node\n',
+      '/usr/local/lib/secret': 'x',
+      '/usr/bin/node': machineCode,
+      '/usr/bin/env': machineCode,
+    };
+    expect(filesOf('/usr/local/bin/tool', tree)).toMatchObject({ read: ['/usr/local/lib/node_modules'], problems: [] });
+  });
+
+  it('reads nothing around it when another program runs it', () => {
+    const tree: Tree = { '/opt/node_modules/tool/cli': '#!/usr/bin/awk\n', '/usr/bin/awk': machineCode };
+    expect(filesOf('/opt/node_modules/tool/cli', tree).read).toEqual([]);
+  });
+});
+
 describe('a compiler', () => {
   it('starts its passes, the assembler and the linker, and reads the directory that holds the start files', () => {
     const tree = {

@@ -71,6 +71,12 @@ class ProfiledCommands {
       if (program.libraries?.isMusl === false) for (const name of openedByLibc) program.libraries.open(name);
       for (const profile of found) this.#apply(profile, program);
     }
+    const [script] = started;
+    if (script?.isScript === true) {
+      const patterns = applying.flatMap(({ found }) => found.flatMap(({ readOfScript = [] }) => readOfScript));
+      for (const pattern of patterns)
+        for (const place of matchingPaths(this.#files, pattern, script.walk)) this.#read(place);
+    }
     const isKnown = applying[0]?.found.some(({ ofScript }) => ofScript) ?? false;
     if (isShellScript(started) && !isKnown) this.#files.problem(shellScriptProblem(path));
   }

@@ -16,6 +16,8 @@ export interface Profile {
   /** Base names of libraries: it is for every program that loads one of them when it starts. */
   readonly loading?: RegExp;
   readonly read?: readonly PathPattern[];
+  /** The same, by where the script lies that it runs because the script's first line says so. */
+  readonly readOfScript?: readonly PathPattern[];
   /** The directories that hold these files are read, whole. */
   readonly readAround?: readonly PathPattern[];
   /** Programs, or directories of programs, that it starts itself. Each comes with its loader and libraries. */
@@ -109,6 +111,8 @@ export const profiles: readonly Profile[] = [
   {
     programs: /^(?:node|nodejs)$/,
     read: ['{prefix}/lib/node_modules', '/usr/share/nodejs', '/usr/share/node_modules', '/usr/lib/nodejs'],
+    // A program of npm, wherever it was installed, is of its package and of those beside it.
+    readOfScript: ['{modules}'],
   },
   {
     // `npm test` and an install script run by `sh -c`.

@@ -102,6 +102,13 @@ Effective grants
 `);
   });
 
+  it('names the variables that entries of artifacts set, and no value', () => {
+    const set = { notes: ['API_KEY', 'LOG_LEVEL'], other: ['X'] };
+    expect(documented({ ...muchGranted, tool_variables: set })).toMatch(
+      /^ {2}variables set: +notes: API_KEY LOG_LEVEL\n +other: X\n/m,
+    );
+  });
+
   it('says so where nothing is granted, and that a floor is met [D1-SCOPE-04]', () => {
     expect(documented(nothingGranted)).toBe(`Containment
   declared:      advisory

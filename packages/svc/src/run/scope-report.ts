@@ -62,6 +62,7 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ['read_only', [yesOrNo(scope.read_only)]],
     ['preopens', preopenLines(scope.preopens)],
     ...commandReads(scope),
+    ...toolVariables(scope),
     ...projectFolder(scope),
     ...lists(scope, (key) => key === 'network_allow'),
     ...proxied(scope),
@@ -90,6 +91,12 @@ function commandReads({ command_reads: reads = [] }: ScopeObject): readonly Fiel
 function proxied({ proxied: places = [] }: ScopeObject): readonly Field[] {
   if (places.length === 0) return [];
   return [['through a proxy', places.map(({ host, proxy }) => `${host} by ${proxy}, judged by its name`)]];
+}
+
+/** Fields for entries of artifacts that set variables. */
+function toolVariables({ tool_variables: set = {} }: ScopeObject): readonly Field[] {
+  const lines = Object.entries(set).map(([artifact, names]) => `${artifact}: ${names.join(' ')}`);
+  return lines.length === 0 ? [] : [['variables set', lines]];
 }
 
 /** Fields for a task without a manifest, and for a workdir that was named. */

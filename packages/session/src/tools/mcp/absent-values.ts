@@ -1,6 +1,6 @@
 /** Reads what servers of the Model Context Protocol write as null: the key is absent. */
 
-import { checkerWords } from '@svc/protocol/checker-words.ts';
+import { checkerWords } from '@svc/kit/diagnostics/checker-words.ts';
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 
 /** The object without its keys that hold null. */

@@ -31,6 +31,8 @@ export interface ToolServerSettings {
   readonly deadlineMs: number;
   /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
   readonly hiddenIn?: (said: string) => string | null;
+  /** The hosts that a proxy has refused it since it was last asked, a clause each; absent where no proxy decides. */
+  readonly takeRefused?: () => readonly string[];
   /** Long answers are kept in its `logs/`. */
   readonly sessionDirectory: string;
   /** The bytes that all logs of the session may still take. */
@@ -111,7 +113,7 @@ export class ToolServer {
     const { text, truncated } = await this.#shown(contentOf(answer.value), tool);
     const note = change === null ? '' : `\n[the server of ${name} lists other tools than before: ${change}]`;
     const status = answer.value.isError ? 'failed' : 'passed';
-    return { status, content: `${text}${note}`, exitCode: null, truncated };
+    return { status, content: `${text}${note}${this.#refused()}`, exitCode: null, truncated };
   }
 
   /** Gets ready for a start and starts nothing. */
@@ -225,8 +227,14 @@ export class ToolServer {
   }
 
   #failed(reason: string): ToolOutcome {
-    const content = `the server of ${this.#settings.name} ${reason}`;
+    const content = `the server of ${this.#settings.name} ${reason}${this.#refused()}`;
     return { status: 'failed', content, exitCode: null, truncated: false };
+  }
+
+  /** A line of ours for each host that was refused, below what the server says; empty where none was. */
+  #refused(): string {
+    const refused = this.#settings.takeRefused?.() ?? [];
+    return refused.map((clause) => `\n[svc did not let it connect: ${clause}]`).join('');
   }
 
   async #shown(content: string, tool: string): Promise<{ readonly text: string; readonly truncated: boolean }> {

@@ -1,0 +1,136 @@
+import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { describe, expect, it } from 'vitest';
+
+import type { Workspace } from '../support/workspace.ts';
+import { asOneself, type ContainedOptions, type ScriptedCall } from './contained-capsule.ts';
+import { needsPrograms, openCapsule, useCapsule } from './use-capsule.ts';
+
+const tell = (artifact: string): ScriptedCall => ({ id: artifact, tool: `${artifact}__tell`, input: {} });
+
+/** A server of one tool, whose answer comes from `answer`, an expression that may wait. */
+const server = (imports: string, answer: string): string => `#!/usr/bin/env node
+import { createInterface } from 'node:readline';
+${imports}
+const say = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
+createInterface({ input: process.stdin }).on('line', async (line) => {
+  const { id, method, params } = JSON.parse(line);
+  const serverInfo = { name: 'small', version: '1' };
+  if (method === 'initialize') say(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo });
+  if (method === 'tools/list') say(id, { tools: [{ name: 'tell', inputSchema: { type: 'object' } }] });
+  if (method === 'tools/call') say(id, { content: [{ type: 'text', text: String(${answer}) }] });
+});
+`;
+
+const pythonServer = `import json, sys
+import helper
+for line in sys.stdin:
+    message = json.loads(line)
+    method, result = message['method'], None
+    if method == 'initialize':
+        result = {'protocolVersion': message['params']['protocolVersion'], 'capabilities': {'tools': {}}, 'serverInfo': {'name': 's', 'version': '1'}}
+    if method == 'tools/list':
+        result = {'tools': [{'name': 'tell', 'inputSchema': {'type': 'object'}}]}
+    if method == 'tools/call':
+        result = {'content': [{'type': 'text', 'text': helper.word}]}
+    if result is not None:
+        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': result}), flush=True)
+`;
+
+function artifact(name: string, ...command: readonly string[]): Record<string, string> {
+  const manifest = { name, version: '1.0.0', runtime: 'tool', implementation: 'mcp', command };
+  return { [`${name}/svc.yaml`]: JSON.stringify(manifest) };
+}
+
+/** A package with a program of its name, and one that it needs. */
+function installed(modules: string, name: string, answer: string): Record<string, string> {
+  return {
+    [`${modules}/${name}/package.json`]: JSON.stringify({ name, type: 'module' }),
+    [`${modules}/${name}/lib/own.js`]: `export default 'own part';`,
+    [`${modules}/${name}/dist/cli.js`]: server(`import own from '../lib/own.js'; import other from 'other';`, answer),
+    [`${modules}/other/package.json`]: JSON.stringify({ name: 'other', type: 'module', main: 'index.js' }),
+    [`${modules}/other/index.js`]: `export default 'other package';`,
+  };
+}
+
+function linked({ folder }: Workspace, bin: string, to: string, name: string): void {
+  mkdirSync(join(folder, bin), { recursive: true });
+  chmodSync(join(folder, bin, to), 0o755);
+  symlinkSync(to, join(folder, bin, name));
+}
+
+/** Asks the proxy for a host, as a program does that heeds the variables. */
+const connect = `await new Promise((resolve) => request({ host: '127.0.0.1', port: 3128, method: 'CONNECT', path: 'refused.example:443' }).on('connect', ({ statusCode }) => resolve('answer ' + statusCode)).end())`;
+
+const options: ContainedOptions = {
+  calls: [tell('local'), tell('global'), tell('asks')],
+  manifest: `artifacts:
+  - { name: local, version: 1.0.0, source: ./local, env: { WORD: a word, KEY: "\${TOKEN}" } }
+  - { name: global, version: 1.0.0, source: ./global }
+  - { name: asks, version: 1.0.0, source: ./asks }
+`,
+  capabilities: 'shell: { allow: [local-server, global-server] }\nnetwork: { allow: [granted.example] }',
+  files: {
+    ...artifact('local', 'local-server'),
+    ...artifact('global', 'global-server'),
+    ...artifact('asks', 'bin/server.mjs'),
+    'asks/bin/server.mjs': server(`import { request } from 'node:http';`, connect),
+    ...installed('node_modules', 'local-server', `[own, other, process.env.WORD, process.env.KEY?.length]`),
+    ...installed('prefix/lib/node_modules', 'global-server', `[own, other, process.env.WORD]`),
+    'work/keep': '',
+  },
+  args: ['--workdir', 'work'],
+  prepare: (workspace) => {
+    linked(workspace, 'node_modules/.bin', '../local-server/dist/cli.js', 'local-server');
+    linked(workspace, 'prefix/bin', '../lib/node_modules/global-server/dist/cli.js', 'global-server');
+    return {
+      PATH: `${process.env['PATH']}:${join(workspace.folder, 'prefix/bin')}`,
+      TOKEN: 'a-key-of-thirty-characters-xyz',
+    };
+  },
+};
+
+describe.each(asOneself)('the server of an artifact in $name', (setup) => {
+  const capsule = useCapsule(setup, options);
+
+  it('is a program of the project by its bare name, with its packages and the variables of its entry', async (context) => {
+    expect(await capsule(context).result('local')).toEqual({
+      text: 'own part,other package,a word,30',
+      isError: false,
+    });
+  });
+
+  it('is a program that npm installed under another prefix, without the variables of another entry', async (context) => {
+    expect((await capsule(context).result('global')).text).toBe('own part,other package,');
+  });
+
+  it('causes a line of ours for a host that the proxy refused', async (context) => {
+    context.skip(setup.class !== 'sealed', 'a proxy decides in sealed alone');
+    expect((await capsule(context).result('asks')).text).toMatch(
+      /^answer 403\n\[svc did not let it connect: .*refused\.example.*capabilities\.network\.allow.*\]$/,
+    );
+  });
+
+  it('has the folder of its Python file, and the project around that', async (context) => {
+    needsPrograms(context, 'python3');
+    const one = await openCapsule(context, setup, {
+      calls: [tell('py'), tell('sub')],
+      manifest: `artifacts: [{ name: py, version: 1.0.0, source: ./py }, { name: sub, version: 1.0.0, source: ./sub }]\n`,
+      capabilities: 'shell: { allow: [python3] }',
+      files: {
+        ...artifact('py', 'python3', 'server.py'),
+        'py/server.py': pythonServer,
+        'py/helper.py': `word = 'beside it'\n`,
+        ...artifact('sub', 'python3', 'app/server.py'),
+        'sub/pyproject.toml': '[project]\nname = "sub"\n',
+        'sub/app/server.py': `import sys\nsys.path.insert(0, sys.path[0] + '/../lib')\n${pythonServer}`,
+        'sub/lib/helper.py': `word = 'in its project'\n`,
+        'work/keep': '',
+      },
+      args: ['--workdir', 'work'],
+    });
+    expect((await one.result('py')).text).toBe('beside it');
+    expect((await one.result('sub')).text).toBe('in its project');
+  });
+});
