@@ -94,14 +94,14 @@ const options: ContainedOptions = {
 describe.each(asOneself)('the server of an artifact in $name', (setup) => {
   const capsule = useCapsule(setup, options);
 
-  it('is a program of the project by its bare name, with its packages and the variables of its entry', async (context) => {
+  it('runs from the project by its bare name, with its packages and the variables of its entry', async (context) => {
     expect(await capsule(context).result('local')).toEqual({
       text: 'own part,other package,a word,30',
       isError: false,
     });
   });
 
-  it('is a program that npm installed under another prefix, without the variables of another entry', async (context) => {
+  it('runs from another prefix of npm, without the variables of another entry', async (context) => {
     expect((await capsule(context).result('global')).text).toBe('own part,other package,');
   });
 

@@ -1,4 +1,4 @@
-/** Remembers which hosts a proxy refused to the server of a tool, until its next call is told. */
+/** Remembers which hosts a proxy refused to the server of a tool, until the result of its next call names them. */
 
 import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
