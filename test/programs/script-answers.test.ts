@@ -70,9 +70,14 @@ describe('svc -p', () => {
     ['Done.', 'Done.\n'],
     ['Two\nlines\n', 'Two\nlines\n'],
     ['\u001B[31mred\u0007 \u202Eturned', '\u001B[31mred\u0007 \u202Eturned\n'],
-    ['', '\n'],
   ])('prints the answer %j as it is, and one line feed at its end', async (answer, stdout) => {
     expect(await pipedSvc(saying(answer), ['-p', 'Go'])).toEqual({ code: 0, stdout, stderr: '' });
+  });
+
+  it.each(['', ' \n'])('fails where the answer is %j, which is no text', async (answer) => {
+    const { code, stdout, stderr } = await pipedSvc(saying(answer), ['-p', 'Go']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^error\[E-RUN-186\]: the model ended its answer without any text\nhint: /);
   });
 
   it('works as svc run -p', async () => {

@@ -196,6 +196,11 @@ export const runCodes = {
     explanation:
       'What is piped into svc -p is part of the task, so all of it is read before anything runs. For three seconds it has not ended. A program that starts svc with a pipe and never closes it should give it /dev/null.',
   },
+  'E-RUN-186': {
+    title: 'the answer of the model has no text',
+    explanation:
+      'The model ended its last turn without a word, as models do that only thought, called their last tool, or had no tokens left. The task is completed, and what it has done stays done; but svc -p was to print an answer, and has none, so that it ends with 1. svc trace steps shows what the model thought and did.',
+  },
   'W-RUN-171': {
     title: 'the answer ends where the model had no tokens left',
     explanation:

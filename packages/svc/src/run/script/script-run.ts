@@ -245,7 +245,7 @@ class ScriptRun implements RunObserver {
   /** Returns null when the task was done and nothing went wrong beside it. */
   #reasonOf({ status, trap }: RunOutcome): Diagnostic | null {
     const state = this.#task?.state ?? null;
-    if (status === 'ok' && state === 'completed') return null;
+    if (status === 'ok' && state === 'completed') return isWithoutText(this.#task) ? this.#unsaid() : null;
     if (this.#cutOff !== null && state !== 'completed') return this.#cutOff;
     if (trap !== null) return trap;
     if (this.#failure !== null)
@@ -258,6 +258,15 @@ class ScriptRun implements RunObserver {
       'E-RUN-056',
       'the task was canceled: svc was stopped, or a client of the capsule asked for it',
     );
+  }
+
+  /** A script takes exit code 0 for an answer. */
+  #unsaid(): Diagnostic {
+    return new Diagnostic('E-RUN-186', 'the model ended its answer without any text', {
+      hint: this.#isShortened
+        ? 'it reached the most tokens that one may have: raise inference.max_tokens in the manifest'
+        : 'what the task has done stays done: ask again, or see with svc trace steps what the model thought and did',
+    });
   }
 
   /** Reason and result, each once; `shown` is all that a person sees. */
@@ -307,7 +316,7 @@ class ScriptRun implements RunObserver {
       task: task?.id ?? null,
       status,
       state: stateOf(task),
-      answer: isDone ? task.result : (task?.unkeptReply ?? null),
+      answer: isDone ? answerOf(task) : (task?.unkeptReply ?? null),
       reason: reason === null ? null : encodeReason(reason, this.#failure),
       turns: this.#turns,
       usage: {
@@ -333,6 +342,15 @@ function settled(manifest: CapsuleManifest, maxTokens: number | undefined): Caps
     inference: { ...inference, ...(ceiling === Infinity ? {} : { max_session_tokens: ceiling }) },
     lifecycle: { ...lifecycle, after_task: 'exit' },
   };
+}
+
+function isWithoutText(task: Task | null): boolean {
+  return (task?.result ?? '').trim() === '';
+}
+
+/** Returns null if it has no text. */
+function answerOf(task: Task): string | null {
+  return isWithoutText(task) ? null : task.result;
 }
 
 function stateOf(task: Task | null): RunResult['state'] {
