@@ -160,6 +160,9 @@ describe('a session whose environment names a collector', () => {
     });
     const chat = collector.spans.findLast(({ name }) => name === 'chat scripted');
     expect(attributesOf(chat as ReceivedSpan)['gen_ai.input.messages']).toContain('Do it.');
+    const root = attributesOf(collector.spans.findLast(({ name }) => name.startsWith('invoke_agent ')) as ReceivedSpan);
+    expect(root['gen_ai.input.messages']).toContain('Do it.');
+    expect(root['gen_ai.output.messages']).toBe(attributesOf(chat as ReceivedSpan)['gen_ai.output.messages']);
   });
 
   it('keeps its variables from commands, and what headers hold from every record', async () => {
@@ -189,6 +192,19 @@ describe('a session whose environment names a collector', () => {
       'warning[W-OTL-003]: telemetry was lost: 2 of 2 spans, 1 of 1 sets of measures (nothing listens there)\n',
     );
     expect(traceOf(workspace).at(-1)).toMatchObject({ telemetry: { traces: { sent: 0, dropped: 0, failed: 2 } } });
+  });
+
+  it('warns once of a collector that takes no measures, and goes on to send spans', async () => {
+    const collector = await receiver();
+    collector.answer = (response, { path }) => void response.writeHead(path === '/v1/metrics' ? 404 : 200).end();
+    const workspace = capsule();
+    const first = await run(workspace, endpoint(collector));
+    expect(first.stderr).toBe(
+      'warning[W-OTL-003]: telemetry was lost: 1 of 1 sets of measures (it answered 404)\n' +
+        'hint: the collector takes no measures: OTEL_METRICS_EXPORTER=none sends none; this is said once for each address\n',
+    );
+    expect((await run(workspace, endpoint(collector))).stderr).toBe('');
+    expect(traceOf(workspace).at(-1)).toMatchObject({ telemetry: { metrics: { failed: 1 }, traces: { failed: 0 } } });
   });
 
   it('has every span once when the collector was away for a while', async () => {

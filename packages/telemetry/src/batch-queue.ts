@@ -45,6 +45,7 @@ export class BatchQueue<Item> {
   #dropped = 0;
   #failed = 0;
   #why: string | null = null;
+  #isAbsent = false;
   #sending: Promise<void> | null = null;
   #takeBackStart: (() => void) | null = null;
   /** Aborted when the session ends: no long pause is kept any more. */
@@ -69,6 +70,11 @@ export class BatchQueue<Item> {
   /** Why the last request that failed did; null without one. A clause for a person. */
   get why(): string | null {
     return this.#why;
+  }
+
+  /** Whether the collector has no place for what this queue sends. */
+  get isAbsent(): boolean {
+    return this.#isAbsent;
   }
 
   /** The newest is dropped where there is no room. What comes once the queue is closed has failed. */
@@ -132,6 +138,7 @@ export class BatchQueue<Item> {
       const posted = await this.#request.post(batch);
       if (this.#isClosed) return;
       if (posted.kind !== 'taken') this.#why = posted.why;
+      this.#isAbsent = posted.kind === 'refused' && posted.isAbsent;
       if (posted.kind === 'later') {
         failures += 1;
         if (!(await this.#paused(posted.afterMs, failures))) return;

@@ -130,6 +130,15 @@ export class Exporter {
     return traces?.why ?? metrics?.why ?? logs?.why ?? null;
   }
 
+  /** The address of measures that its collector has no place for, where nothing else was lost; else null. */
+  get withoutMeasures(): string | null {
+    const { traces, logs, metrics } = this.#queues;
+    const isWhole = [traces, logs].every(
+      (queue) => queue === null || queue.delivered.failed + queue.delivered.dropped === 0,
+    );
+    return isWhole && metrics?.isAbsent === true ? (this.#settings.signals.metrics?.url.toString() ?? null) : null;
+  }
+
   #measureLater(): void {
     this.#takeBackMeasure = this.#clock.after(this.#settings.metricsEveryMs, () => {
       const { metrics } = this.#queues;

@@ -13,10 +13,13 @@ export type Posted =
   | { readonly kind: 'taken'; readonly rejected: number }
   /** It may be sent again, after so long as the collector asked for; null where it asked for nothing. `why` is a clause for a person. */
   | { readonly kind: 'later'; readonly afterMs: number | null; readonly why: string }
-  | { readonly kind: 'refused'; readonly why: string };
+  /** `isAbsent` where the collector takes nothing of this kind at all. */
+  | { readonly kind: 'refused'; readonly why: string; readonly isAbsent: boolean };
 
 /** Statuses that mean: not now (opentelemetry-proto "OTLP/HTTP Response"). */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+/** Statuses of a path that is not there: many collectors take traces alone. */
+const absent: ReadonlySet<number> = new Set([404, 405, 501]);
 /** More of an answer is not read. */
 const mostAnswerBytes = 64 * 1024;
 /** A collector that asks for a longer pause gets this one. */
@@ -65,7 +68,7 @@ async function read(response: IncomingMessage, clock: Pick<Clock, 'now'>): Promi
     return { kind: 'taken', rejected: rejectedIn(answer, response.headers['content-type'] ?? '') };
   }
   const why = `it answered ${status}`;
-  if (!passing.has(status)) return { kind: 'refused', why };
+  if (!passing.has(status)) return { kind: 'refused', why, isAbsent: absent.has(status) };
   return { kind: 'later', afterMs: retryAfterMs(response.headers['retry-after'], clock.now()), why };
 }
 

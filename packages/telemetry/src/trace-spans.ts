@@ -32,6 +32,9 @@ interface OpenTask {
   readonly trace: TaskTrace;
   readonly line: Pick<LineOf<'task_received'>, 'timestamp' | 'task_id' | 'context_id' | 'origin'>;
   attempts: number;
+  /** What its first inference read and its last one said, where content is sent. */
+  input: Attribute | null;
+  output: Attribute | null;
   end: LineOf<'task_end' | 'task_canceled'> | null;
 }
 
@@ -113,7 +116,7 @@ export class TraceSpans {
     const trace = taskTrace(task_id, traceparent, this.#sampler);
     // Without its text, which may be long.
     const line = { timestamp, task_id, context_id, origin };
-    this.#tasks.set(task_id, { trace, line, attempts: 0, end: null });
+    this.#tasks.set(task_id, { trace, line, attempts: 0, input: null, output: null, end: null });
   }
 
   /** A task that came to its end before another one begins is not reopened any more. */
@@ -147,7 +150,7 @@ export class TraceSpans {
     for (const id of this.#tasks.keys()) this.settled(id);
   }
 
-  #invocation({ trace, line, attempts }: OpenTask, end: NonNullable<OpenTask['end']>): void {
+  #invocation({ trace, line, attempts, input, output }: OpenTask, end: NonNullable<OpenTask['end']>): void {
     const { name, version } = this.#capsule;
     const isEnd = end.event_type === 'task_end';
     const state = isEnd ? end.state : 'canceled';
@@ -166,7 +169,8 @@ export class TraceSpans {
       .add(names.taskOrigin, line.origin)
       .add(names.taskState, state)
       .add(names.attempts, attempts)
-      .add(names.errorType, errorType);
+      .add(names.errorType, errorType)
+      .addAll([input, output].filter((each) => each !== null));
     const isRemote = trace.parentSpanId !== null;
     this.#sink.span({
       traceId: trace.traceId,
@@ -190,6 +194,12 @@ export class TraceSpans {
     this.#sink.totals.inference({ model, provider, seconds: line.duration_ms / 1000, errorType, usage });
     const trace = this.#traceOf(line.task_id);
     if (!trace.isSampled) return;
+    const task = line.hook_name === undefined && line.task_id !== null ? this.#tasks.get(line.task_id) : undefined;
+    if (task !== undefined) {
+      const of = (name: string): Attribute | null => content.find(({ key }) => key === name) ?? null;
+      task.input ??= of(names.inputMessages);
+      task.output = of(names.outputMessages) ?? task.output;
+    }
     const attributes = new AttributeList()
       .add(names.operation, operations.chat)
       .add(names.provider, provider)

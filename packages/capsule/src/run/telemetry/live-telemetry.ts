@@ -1,8 +1,13 @@
 /** Sends the telemetry of a session while it lasts. */
 
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import { callContent, inferenceContent } from '@svc/telemetry/content.ts';
 import { type DeliveredSignals, Exporter } from '@svc/telemetry/exporter.ts';
@@ -19,6 +24,7 @@ export class LiveTelemetry {
   readonly #redact: (text: string) => string;
   readonly #withContent: boolean;
   readonly #onWarning: (warning: Diagnostic) => void;
+  readonly #saidFolder: string;
   #exporter: Exporter | null = null;
 
   /** Content is sent of a session that keeps a journal with it, and of no other. */
@@ -29,6 +35,7 @@ export class LiveTelemetry {
     this.#redact = recordRedaction(launch.redactor);
     this.#withContent = settings.withContent && launch.capture === 'content';
     this.#onWarning = onWarning;
+    this.#saidFolder = join(request.home, '.svc', 'cache', 'telemetry');
   }
 
   start(start: Extract<TraceLine, { event_type: 'session_start' }>): void {
@@ -57,8 +64,25 @@ export class LiveTelemetry {
     if (exporter === null) return null;
     const delivered = await exporter.close(withinMs, systemClock.now());
     const loss = lossOf(delivered, exporter.why);
-    if (loss !== null) this.#onWarning(new Diagnostic('W-OTL-003', loss));
+    const address = exporter.withoutMeasures;
+    if (loss === null || (address !== null && !this.#isNew(address))) return delivered;
+    const hint =
+      address === null
+        ? undefined
+        : 'the collector takes no measures: OTEL_METRICS_EXPORTER=none sends none; this is said once for each address';
+    this.#onWarning(new Diagnostic('W-OTL-003', loss, hint === undefined ? {} : { hint }));
     return delivered;
+  }
+
+  /** Whether no run of this user has warned of the address before. Where that cannot be kept, it is said again. */
+  #isNew(address: string): boolean {
+    try {
+      mkdirSync(this.#saidFolder, { recursive: true, mode: 0o700 });
+      writeFileSync(join(this.#saidFolder, sha256Hex(address).slice(0, 32)), '', { flag: 'wx', mode: 0o600 });
+      return true;
+    } catch (error) {
+      return !isErrno(error, 'EEXIST');
+    }
   }
 
   #contentOf(line: TraceLine, activity: Activity): readonly Attribute[] {
