@@ -112,6 +112,21 @@ describe.each(asOneself)('the server of an artifact in $name', (setup) => {
     );
   });
 
+  it('ends within seconds where npx cannot reach its registry, which the error names', async (context) => {
+    needsPrograms(context, 'npx');
+    const starting = openCapsule(context, setup, {
+      calls: [],
+      manifest: `artifacts: [{ name: far, version: 1.0.0, source: ./far }]\n`,
+      // npm alone asks for a minute and more.
+      capabilities: 'shell: { allow: [npx] }\nlimits: { deadline: 30 }',
+      files: { ...artifact('far', 'npx', '-y', 'no-such-server-of-anybody@1.0.0'), 'work/keep': '' },
+      args: ['--workdir', 'work'],
+    });
+    await expect(starting).rejects.toThrow(
+      /error\[E-RUN-036\]: the server of far did not list its tools: it exited with status 1\nhint: npx installs from registry\.npmjs\.org, which capabilities\.network\.allow does not list for it/,
+    );
+  });
+
   it('has the folder of its Python file, and the project around that', async (context) => {
     needsPrograms(context, 'python3');
     const one = await openCapsule(context, setup, {

@@ -16,6 +16,7 @@ import { createNativeTool } from '@svc/session/tools/native-tool.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
 import { localProgram } from '../launch/local-program.ts';
 import { hiddenIn, type OperatorCommand, operatorFiles, type OperatorPlaces } from '../launch/operator-files.ts';
+import { withoutRegistry } from './package-runner.ts';
 import { RefusedHosts } from './refused-hosts.ts';
 import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
 import type { ProgramOwner } from './program-logs.ts';
@@ -101,13 +102,18 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
     set: artifact.entry.env,
     onDecision: (decision) => refused.add(decision),
   });
+  const lost =
+    launch.scope.containment.achieved === 'advisory'
+      ? null
+      : withoutRegistry(words[0] ?? '', process.env, grants.networkAllow);
   return await (
     await servers()
   ).tools(artifact, {
     ...process,
+    env: { ...lost?.env, ...process.env },
     command: program.path,
     args: words.slice(1),
-    hiddenIn,
+    hiddenIn: (said) => hiddenIn(said) ?? lost?.explain(said) ?? null,
     takeRefused: () => refused.take(),
     deadlineMs: grants.deadlineSecs * 1000,
   });
